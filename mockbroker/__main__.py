@@ -1,0 +1,6 @@
+"""`python -m mockbroker`: the command line."""
+
+from mockbroker.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""One module an API: the handler, in Kafka's order of checks (KafkaApis)."""

@@ -1,0 +1,182 @@
+"""What a handler is given: the request's context and the rooms it may call.
+
+`broker` makes one `RequestContext` a request and one `Services` a node. A handler returns its
+response, or one of three sentinels: `PARKED` (the answer comes later through `ctx.respond`),
+`NO_RESPONSE` (Produce with acks=0) or `CLOSE` (acks=0 failed, so the connection closes).
+
+Invariant: each request is answered at most once; `respond` after an answer or after the
+connection has gone has no effect.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+    from mockbroker.apis.registry import Registry
+    from mockbroker.clock import Clock, Timer
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.group.coordinator import GroupCoordinator
+    from mockbroker.fetch.manager import FetchManager
+    from mockbroker.metadata.controller import Controller
+    from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.manager import ReplicaManager
+
+
+class Verdict:
+    """A sentinel that a handler returns instead of a response."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+PARKED: Final = Verdict("PARKED")
+NO_RESPONSE: Final = Verdict("NO_RESPONSE")
+CLOSE: Final = Verdict("CLOSE")
+
+
+class Responder(Protocol):
+    """What a context tells of its answer: the broker."""
+
+    def complete(self, ctx: RequestContext, response: object) -> None:
+        """Queue the answer of a parked request."""
+
+
+class RequestContext:
+    """One request on its way through the broker (Kafka: RequestChannel.Request, RequestContext).
+
+    `peer` is the host as Kafka prints it ("/127.0.0.1"); `arrived_ms` is on the core's clock;
+    `throttle_time_ms` goes into the answer of each API that has the field.
+    """
+
+    __slots__ = (
+        "_responder",
+        "api_key",
+        "api_version",
+        "arrived_ms",
+        "client_id",
+        "connection_id",
+        "correlation_id",
+        "done",
+        "fetch_class",
+        "listener",
+        "local_address",
+        "on_disconnect",
+        "peer",
+        "principal",
+        "request_bytes",
+        "throttle_time_ms",
+        "woken_by",
+    )
+
+    def __init__(
+        self,
+        responder: Responder,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str,
+        connection_id: int,
+        peer: str,
+        principal: str,
+        listener: str,
+        local_address: tuple[str, int],
+        arrived_ms: float,
+        request_bytes: int,
+    ) -> None:
+        self._responder = responder
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.connection_id = connection_id
+        self.peer = peer
+        self.principal = principal
+        self.listener = listener
+        self.local_address = local_address
+        self.arrived_ms = arrived_ms
+        self.request_bytes = request_bytes
+        self.throttle_time_ms = 0
+        self.done = False
+        self.fetch_class: str | None = None
+        self.woken_by: str | None = None
+        self.on_disconnect: Callable[[], None] | None = None
+
+    def respond(self, response: object) -> None:
+        """Answer a parked request; nothing happens when it was answered or its peer has gone.
+
+        `response` is the API's response message, or the sentinel `NO_RESPONSE` or `CLOSE`.
+        """
+        if not self.done:
+            self._responder.complete(self, response)
+
+
+class Services:
+    """The rooms of one node, as handlers reach them. Made once by `broker`."""
+
+    __slots__ = (
+        "_deferred",
+        "broker_id",
+        "clock",
+        "config",
+        "controller",
+        "fetch",
+        "groups",
+        "metadata",
+        "registry",
+        "replicas",
+        "rng",
+        "timer",
+    )
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        clock: Clock,
+        timer: Timer,
+        config: BrokerConfig,
+        metadata: MetadataStore,
+        controller: Controller,
+        replicas: ReplicaManager,
+        fetch: FetchManager,
+        groups: GroupCoordinator,
+        registry: Registry,
+        rng: Random,
+    ) -> None:
+        self.broker_id = broker_id
+        self.clock = clock
+        self.timer = timer
+        self.config = config
+        self.metadata = metadata
+        self.controller = controller
+        self.replicas = replicas
+        self.fetch = fetch
+        self.groups = groups
+        self.registry = registry
+        self.rng = rng
+        self._deferred: list[Callable[[], None]] = []
+
+    def defer(self, action: Callable[[], None]) -> None:
+        """Run `action` at the end of this step, after the answers made in it are queued."""
+        self._deferred.append(action)
+
+    @property
+    def has_deferred(self) -> bool:
+        """Whether an action waits for the end of this step."""
+        return bool(self._deferred)
+
+    def take_deferred(self) -> list[Callable[[], None]]:
+        """Hand over the deferred actions; `broker` runs them at the end of each step."""
+        actions = self._deferred
+        if actions:
+            self._deferred = []
+        return actions

@@ -1,0 +1,163 @@
+"""Which APIs this broker serves, in which versions, and the code behind each.
+
+`broker` looks a request up here; `apis.api_versions` advertises the same table, so nothing is
+advertised that is not served. The handler's module and the message's classes are imported at the
+first request of their API: a broker that starts has imported none of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from protocol.api_keys import API_SPECS, ApiKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.fetch import FetchResponse
+    from protocol.primitives import Buffer
+
+    Decode = Callable[[Buffer, int], object]
+    Encode = Callable[[object], list[Buffer]]
+
+
+class Handle(Protocol):
+    """A handler: a response message or one of the sentinels of `apis.context`."""
+
+    def __call__(self, services: Services, ctx: RequestContext, request: object) -> object: ...
+
+
+SERVED: dict[ApiKey, str] = {
+    ApiKey.PRODUCE: "produce",
+    ApiKey.FETCH: "fetch",
+    ApiKey.LIST_OFFSETS: "list_offsets",
+    ApiKey.METADATA: "metadata",
+    ApiKey.OFFSET_COMMIT: "offset_commit",
+    ApiKey.OFFSET_FETCH: "offset_fetch",
+    ApiKey.FIND_COORDINATOR: "find_coordinator",
+    ApiKey.JOIN_GROUP: "join_group",
+    ApiKey.HEARTBEAT: "heartbeat",
+    ApiKey.LEAVE_GROUP: "leave_group",
+    ApiKey.SYNC_GROUP: "sync_group",
+    ApiKey.DESCRIBE_GROUPS: "describe_groups",
+    ApiKey.LIST_GROUPS: "list_groups",
+    ApiKey.API_VERSIONS: "api_versions",
+    ApiKey.CREATE_TOPICS: "create_topics",
+    ApiKey.DELETE_TOPICS: "delete_topics",
+    ApiKey.INIT_PRODUCER_ID: "init_producer_id",
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
+    ApiKey.DESCRIBE_CONFIGS: "describe_configs",
+    ApiKey.CREATE_PARTITIONS: "create_partitions",
+    ApiKey.DELETE_GROUPS: "delete_groups",
+    ApiKey.OFFSET_DELETE: "offset_delete",
+    ApiKey.DESCRIBE_CLUSTER: "describe_cluster",
+}
+
+
+class VersionRange:
+    """The versions of one API that are served, both ends included."""
+
+    __slots__ = ("api_key", "max_version", "min_version")
+
+    def __init__(self, api_key: int, min_version: int, max_version: int) -> None:
+        self.api_key = api_key
+        self.min_version = min_version
+        self.max_version = max_version
+
+
+class Api:
+    """One API: its range, and its code once `load` has run."""
+
+    __slots__ = (
+        "_decoders",
+        "_encoders",
+        "_module",
+        "handle",
+        "key",
+        "max_version",
+        "min_version",
+        "name",
+    )
+
+    def __init__(self, key: ApiKey, min_version: int, max_version: int) -> None:
+        self.key = key
+        self.name = API_SPECS[key].name
+        self.min_version = min_version
+        self.max_version = max_version
+        self.handle: Handle | None = None
+        self._module = SERVED[key]
+        self._decoders: dict[int, Decode] = {}
+        self._encoders: dict[int, Encode] = {}
+
+    def load(self) -> Handle:
+        """Import the handler's module; called at the first request of this API."""
+        module = import_module(f"mockbroker.apis.{self._module}")
+        self.handle = cast("Handle", module.handle)
+        return self.handle
+
+    def decoder(self, version: int) -> Decode:
+        """The decoder of request bodies: (frame, position) → message."""
+        decode = self._decoders.get(version)
+        if decode is None:
+            decode = self._decoders[version] = _request_decoder(self.key, version)
+        return decode
+
+    def encoder(self, version: int) -> Encode:
+        """The encoder of responses: message → chunks."""
+        encode = self._encoders.get(version)
+        if encode is None:
+            encode = self._encoders[version] = _response_encoder(self.key, version)
+        return encode
+
+
+class Registry:
+    """The APIs of one node under a version profile (`overrides` narrows a range)."""
+
+    def __init__(self, overrides: Iterable[VersionRange] = ()) -> None:
+        ranges = {
+            int(key): VersionRange(key, API_SPECS[key].min_version, API_SPECS[key].max_version)
+            for key in SERVED
+        }
+        for override in overrides:
+            ranges[override.api_key] = override
+        self._apis = {
+            int(key): Api(key, ranges[key].min_version, ranges[key].max_version) for key in SERVED
+        }
+
+    def get(self, api_key: int) -> Api | None:
+        """The API, whether or not the version is served."""
+        return self._apis.get(api_key)
+
+    def ranges(self) -> list[VersionRange]:
+        """What ApiVersions advertises, by ascending key."""
+        return [
+            VersionRange(key, api.min_version, api.max_version)
+            for key, api in sorted(self._apis.items())
+        ]
+
+
+def _request_decoder(key: ApiKey, version: int) -> Decode:
+    if key is ApiKey.FETCH:
+        from protocol.fetch_codec import decode_fetch_request
+
+        return lambda buf, pos: decode_fetch_request(buf, pos, version)
+    from protocol.plan import decoder
+
+    from protocol.messages.catalog import request_class
+
+    decode = decoder(request_class(key), version)
+    return lambda buf, pos: decode(buf, pos)[0]
+
+
+def _response_encoder(key: ApiKey, version: int) -> Encode:
+    if key is ApiKey.FETCH:
+        from protocol.fetch_codec import encode_fetch_response
+
+        return lambda response: encode_fetch_response(cast("FetchResponse", response), version)
+    from protocol.plan import encoder
+
+    from protocol.messages.catalog import response_class
+
+    return encoder(response_class(key), version)

@@ -1,0 +1,92 @@
+"""The process: one broker served until a signal ends it. Called by `cli`.
+
+Starts the listener, prints the ready line, writes the ready file whole, and on SIGTERM or SIGINT
+answers what is parked and exits. Nothing heavy is imported before clients may connect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from mockbroker.event_log import EventLog
+from mockbroker.launch import launch, new_event_loop
+
+if TYPE_CHECKING:
+    from mockbroker.launch import RunningBroker
+    from mockbroker.settings import Settings
+
+
+class ServeError(Exception):
+    """The broker could not start: one line for the user."""
+
+
+def serve(settings: Settings, *, log_level: str, log_format: str, ready_file: str | None) -> None:
+    """Serve until SIGTERM or SIGINT. Raises ServeError or SettingsError before it is ready."""
+    loop = new_event_loop()
+    try:
+        loop.run_until_complete(_serve(settings, EventLog(log_level, log_format), ready_file))
+    finally:
+        loop.close()
+
+
+async def _serve(settings: Settings, event_log: EventLog, ready_file: str | None) -> None:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        running = await launch(settings)
+    except OSError as error:
+        raise ServeError(_cannot_bind(settings, error)) from None
+    event_log.attach(running.journal)
+    try:
+        _publish(running, ready_file)
+        await stopped.wait()
+    finally:
+        await running.stop()
+
+
+def _cannot_bind(settings: Settings, error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return (
+        f"--host {settings.host} --port {settings.port}: cannot listen there ({reason.lower()});"
+        " allowed: a free port of an address of this host, or --port 0 for any free port"
+    )
+
+
+def _publish(running: RunningBroker, ready_file: str | None) -> None:
+    facts = {
+        "bootstrap": running.bootstrap_servers,
+        "brokers": [{"id": running.broker_id, "host": running.host, "port": running.port}],
+        "cluster_id": running.cluster_id,
+        "pid": os.getpid(),
+    }
+    if ready_file is not None:
+        try:
+            write_whole(ready_file, json.dumps(facts) + "\n")
+        except OSError as error:
+            reason = error.strerror or str(error)
+            message = f"--ready-file {ready_file}: cannot be written ({reason.lower()})"
+            raise ServeError(f"{message}; allowed: a path in a writable directory") from None
+    print(
+        f"mockbroker ready bootstrap={running.bootstrap_servers}"
+        f" cluster_id={running.cluster_id} pid={os.getpid()}",
+        flush=True,
+    )
+
+
+def write_whole(path: str, text: str) -> None:
+    """Write a file so that a reader sees nothing of it, or all. Raises OSError."""
+    draft = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(draft, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(draft, path)
+    except OSError:
+        if os.path.exists(draft):
+            os.unlink(draft)
+        raise

@@ -1,0 +1,400 @@
+"""The core of one node: it owns every room, takes bytes in and hands chunks out.
+
+Shell, cluster and simulator call the same verbs and nothing else: `connect`, `receive` (or
+`receive_buffer` and `received`, which save a copy), `disconnect`, `block`, `tick`,
+`next_deadline`, `take_outbox`. No socket, clock, dice, thread or file is known here: time comes
+in as `now_ms`, randomness as a seeded `Random`.
+
+A step is one verb. It ends with the drain: what appends and timers made ready is completed then,
+after the answers of the step itself are queued, so nothing completes re-entrantly.
+
+Invariants: each request is answered at most once, in the order of its connection; a connection
+that failed sends nothing after the answers already queued.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
+from mockbroker.connection import Connection
+from mockbroker.journal import (
+    ConnectionClosed,
+    ConnectionOpened,
+    HandlerFailed,
+    RequestRefused,
+    RequestServed,
+)
+from protocol.api_keys import API_SPECS, ApiKey
+from protocol.errors import ProtocolError
+from protocol.frames import SHARED_BYTES, FrameBuffer, frame_response
+from protocol.headers import decode_request_header, encode_response_header
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import Services
+    from mockbroker.apis.registry import Api, Registry
+    from mockbroker.clock import Clock, Timer
+    from mockbroker.journal import Journal
+    from protocol.frames import Frame
+    from protocol.headers import RequestHeader
+    from protocol.primitives import Buffer
+
+
+class Outgoing:
+    """What the shell must do for one connection: write `chunks`, then close if `close`."""
+
+    __slots__ = ("chunks", "close", "connection_id", "size_bytes")
+
+    def __init__(
+        self, connection_id: int, chunks: list[Buffer], size_bytes: int, close: bool
+    ) -> None:
+        self.connection_id = connection_id
+        self.chunks = chunks
+        self.size_bytes = size_bytes
+        self.close = close
+
+
+class Broker:
+    """One node. `services` are its rooms, `registry` its APIs, `journal` what it tells."""
+
+    def __init__(self, services: Services, registry: Registry, journal: Journal) -> None:
+        self.services = services
+        self.registry = registry
+        self.journal = journal
+        self._clock: Clock = services.clock
+        self._timer: Timer = services.timer
+        self._connections: dict[int, Connection] = {}
+        self._touched: list[Connection] = []
+        self._runnable: list[Connection] = []
+        self._receive_area = memoryview(bytearray(SHARED_BYTES))
+
+    # -- verbs -----------------------------------------------------------------------------
+
+    def connect(
+        self,
+        connection_id: int,
+        peer: str,
+        now_ms: float,
+        *,
+        local_address: tuple[str, int],
+        listener: str = "PLAINTEXT",
+    ) -> None:
+        """A client connected. Call `receive` next, or `disconnect`."""
+        assert connection_id not in self._connections
+        self._clock.now_ms = now_ms
+        self._connections[connection_id] = Connection(
+            connection_id,
+            peer,
+            local_address,
+            listener,
+            FrameBuffer(self._receive_area),
+            now_ms,
+        )
+        self.journal.record(ConnectionOpened(connection_id, peer, listener))
+
+    def receive_buffer(self, connection_id: int, size_hint: int) -> memoryview:
+        """Where the next bytes of this connection go; call `received` with their count at once."""
+        return self._connections[connection_id].frames.get_buffer(size_hint)
+
+    def received(self, connection_id: int, size_bytes: int, now_ms: float) -> None:
+        """`size_bytes` were written to the buffer that `receive_buffer` gave."""
+        conn = self._connections[connection_id]
+        if conn.closing:
+            return
+        self._clock.now_ms = now_ms
+        try:
+            conn.push(conn.frames.buffer_updated(size_bytes))
+        except ProtocolError as error:
+            self._refuse(conn, None, str(error))
+        self._work(conn)
+        self._drain()
+
+    def receive(self, connection_id: int, data: Buffer, now_ms: float) -> None:
+        """Bytes arrived. Unknown or malformed ones close the connection, and only it."""
+        conn = self._connections[connection_id]
+        if conn.closing:
+            return
+        self._clock.now_ms = now_ms
+        try:
+            conn.push(conn.frames.feed(data))
+        except ProtocolError as error:
+            self._refuse(conn, None, str(error))
+        self._work(conn)
+        self._drain()
+
+    def block(self, connection_id: int, blocked: bool, now_ms: float) -> None:
+        """The shell's write buffer is full (no further request is worked on), or has room."""
+        conn = self._connections.get(connection_id)
+        if conn is None:
+            return
+        self._clock.now_ms = now_ms
+        conn.blocked = blocked
+        self._work(conn)
+        self._drain()
+
+    def resume(self, connection_id: int, now_ms: float) -> None:
+        """Go on with a pipeline that was cut at the outbox's limit, now that it was taken."""
+        conn = self._connections.get(connection_id)
+        if conn is None:
+            return
+        self._clock.now_ms = now_ms
+        self._work(conn)
+        self._drain()
+
+    def disconnect(self, connection_id: int, now_ms: float) -> None:
+        """The connection is gone; a parked request of it is cancelled."""
+        conn = self._connections.pop(connection_id, None)
+        if conn is None:
+            return
+        self._clock.now_ms = now_ms
+        reason = conn.close_reason
+        conn.close(reason)
+        ctx = conn.in_work
+        conn.in_work = None
+        if ctx is not None:
+            ctx.done = True
+            if ctx.on_disconnect is not None:
+                ctx.on_disconnect()
+        self.journal.record(
+            ConnectionClosed(
+                connection_id,
+                conn.peer,
+                conn.client_id,
+                conn.requests,
+                now_ms - conn.opened_ms,
+                reason,
+            )
+        )
+        self._drain()
+
+    def tick(self, now_ms: float) -> None:
+        """Time passed: run what is due. Call it when `next_deadline` is reached."""
+        self._clock.now_ms = now_ms
+        self._timer.advance(now_ms)
+        self._drain()
+
+    def next_deadline(self) -> float | None:
+        """When `tick` is wanted next, in ms on the core's clock; None: nothing waits."""
+        return self._timer.next_deadline()
+
+    def take_outbox(self) -> list[Outgoing]:
+        """What the steps so far want written, in the order in which connections got answers."""
+        touched = self._touched
+        if not touched:
+            return []
+        self._touched = []
+        outbox = []
+        for conn in touched:
+            conn.touched = False
+            outbox.append(Outgoing(conn.id, conn.out, conn.out_bytes, conn.closing))
+            conn.out = []
+            conn.out_bytes = 0
+        return outbox
+
+    # -- what a shell asks -----------------------------------------------------------------
+
+    def wants_reading(self, connection_id: int) -> bool:
+        """Whether the shell should go on reading this connection (back-pressure)."""
+        conn = self._connections.get(connection_id)
+        return conn is not None and not conn.full and not conn.closing
+
+    def has_work(self, connection_id: int) -> bool:
+        """Whether queued frames wait only for the outbox to be taken; call `resume` then."""
+        conn = self._connections.get(connection_id)
+        return conn is not None and conn.can_work
+
+    def release_parked(self, now_ms: float) -> None:
+        """Answer every parked request that time alone would answer (a clean shutdown)."""
+        self._clock.now_ms = now_ms
+        self.services.replicas.release_parked()
+        self.services.groups.release_parked()
+        self._drain()
+
+    # -- one request -----------------------------------------------------------------------
+
+    def _work(self, conn: Connection) -> None:
+        while conn.can_work:
+            self._serve(conn, conn.pop())
+        error = conn.frames.error
+        if error is not None and conn.idle and not conn.closing:
+            self._refuse(conn, None, str(error))
+
+    def _serve(self, conn: Connection, frame: Frame) -> None:
+        try:
+            header = decode_request_header(frame)
+        except ProtocolError as error:
+            self._refuse(conn, None, f"request header: {error}")
+            return
+        client_id = header.client_id or ""
+        conn.client_id = client_id
+        api = self.registry.get(header.api_key)
+        version = header.api_version
+        if api is None or not api.min_version <= version <= api.max_version:
+            self._unserved(conn, header, api)
+            return
+        try:
+            request = api.decoder(version)(frame, header.body_pos)
+        except ProtocolError as error:
+            self._refuse(conn, header, f"request body: {error}")
+            return
+        conn.requests += 1
+        ctx = RequestContext(
+            self,
+            header.api_key,
+            version,
+            header.correlation_id,
+            client_id,
+            conn.id,
+            conn.peer,
+            conn.principal,
+            conn.listener,
+            conn.local_address,
+            self._clock.now_ms,
+            len(frame),
+        )
+        conn.in_work = ctx
+        self._attempt(conn, ctx, api, request, None)
+
+    def complete(self, ctx: RequestContext, response: object) -> None:
+        """A parked request has its answer (called through `RequestContext.respond`)."""
+        conn = self._connections.get(ctx.connection_id)
+        api = self.registry.get(ctx.api_key)
+        if conn is None or conn.in_work is not ctx or api is None:
+            return
+        self._attempt(conn, ctx, api, None, response)
+        if conn.queue:
+            self._runnable.append(conn)
+
+    def _attempt(
+        self,
+        conn: Connection,
+        ctx: RequestContext,
+        api: Api,
+        request: object,
+        response: object | None,
+    ) -> None:
+        """The request boundary: handle unless there is a response already, then answer."""
+        try:
+            if response is None:
+                response = (api.handle or api.load())(self.services, ctx, request)
+            if response is not PARKED:
+                self._finish(conn, ctx, api, response)
+        except Exception as error:  # noqa: BLE001 -- the request boundary: our bug, not theirs
+            self.journal.record(
+                HandlerFailed(conn.id, conn.peer, ctx.client_id, api.name, ctx.api_version, error)
+            )
+            self._close(conn, f"{api.name} v{ctx.api_version} failed")
+
+    def _finish(self, conn: Connection, ctx: RequestContext, api: Api, response: object) -> None:
+        ctx.done = True
+        conn.in_work = None
+        size_bytes = 0
+        if response is CLOSE:
+            self._close(conn, f"{api.name} with acks=0 failed")
+            return
+        if response is not NO_RESPONSE:
+            version = ctx.api_version
+            chunks = frame_response(
+                encode_response_header(ctx.api_key, version, ctx.correlation_id),
+                api.encoder(version)(response),
+            )
+            size_bytes = sum(map(len, chunks))
+            conn.send(chunks, size_bytes)
+            self._touch(conn)
+        if self.journal.wants_requests:
+            self._record_served(ctx, api, size_bytes)
+
+    def _record_served(self, ctx: RequestContext, api: Api, response_bytes: int) -> None:
+        now_ms = self._clock.now_ms
+        self.journal.record(
+            RequestServed(
+                ctx.connection_id,
+                ctx.client_id,
+                api.name,
+                ctx.api_version,
+                ctx.correlation_id,
+                ctx.request_bytes,
+                response_bytes,
+                ctx.arrived_ms,
+                now_ms,
+                now_ms > ctx.arrived_ms,
+                ctx.fetch_class,
+            )
+        )
+
+    # -- refusals --------------------------------------------------------------------------
+
+    def _unserved(self, conn: Connection, header: RequestHeader, api: Api | None) -> None:
+        if api is not None and api.key is ApiKey.API_VERSIONS:
+            self._answer_unknown_api_versions(conn, header)
+            return
+        if api is None:
+            reason = "this API is not served"
+        else:
+            reason = f"served versions are {api.min_version} to {api.max_version}"
+        self._refuse(conn, header, reason)
+
+    def _answer_unknown_api_versions(self, conn: Connection, header: RequestHeader) -> None:
+        """KIP-511: a version-0 body with error 35, whatever version was asked for."""
+        from mockbroker.apis.api_versions import unsupported_version_response
+
+        api = self.registry.get(ApiKey.API_VERSIONS)
+        assert api is not None
+        conn.requests += 1
+        body = api.encoder(0)(unsupported_version_response(self.registry))
+        chunks = frame_response(
+            encode_response_header(ApiKey.API_VERSIONS, 0, header.correlation_id), body
+        )
+        conn.send(chunks, sum(map(len, chunks)))
+        self._touch(conn)
+
+    def _refuse(self, conn: Connection, header: RequestHeader | None, reason: str) -> None:
+        key = None if header is None else header.api_key
+        spec = None if key is None else API_SPECS.get(key)
+        self.journal.record(
+            RequestRefused(
+                conn.id,
+                conn.peer,
+                conn.client_id,
+                key,
+                "unknown" if spec is None else spec.name,
+                None if header is None else header.api_version,
+                reason,
+            )
+        )
+        self._close(conn, reason)
+
+    def _close(self, conn: Connection, reason: str) -> None:
+        ctx = conn.in_work
+        conn.in_work = None
+        if ctx is not None:
+            ctx.done = True
+        conn.close(reason)
+        self._touch(conn)
+
+    # -- the end of a step -----------------------------------------------------------------
+
+    def _touch(self, conn: Connection) -> None:
+        if not conn.touched:
+            conn.touched = True
+            self._touched.append(conn)
+
+    def _drain(self) -> None:
+        """Complete what this step made ready, and work on what that released, until all is quiet.
+
+        A request that waits behind a completed one is taken up here, not where the completion
+        happened: a room that completes several operations is never entered again meanwhile.
+        """
+        services = self.services
+        replicas = services.replicas
+        while True:
+            if replicas.has_ready:
+                replicas.drain()
+            for action in services.take_deferred():
+                action()
+            if self._runnable:
+                runnable, self._runnable = self._runnable, []
+                for conn in runnable:
+                    self._work(conn)
+            elif not replicas.has_ready and not services.has_deferred:
+                return

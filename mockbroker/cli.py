@@ -1,0 +1,330 @@
+"""The command line: `mockbroker serve`, `--version`, `--help`.
+
+Called by the `mockbroker` script and by `python -m mockbroker`. Every option has a
+`MOCKBROKER_…` variable; the flag wins over the variable, the variable over the TOML file.
+A mistake is one line on standard error and exit status 2, never a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from mockbroker.settings import (
+    Settings,
+    SettingsError,
+    parse_choice,
+    parse_count,
+    parse_flag,
+    parse_pair,
+    parse_port,
+    parse_topic,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+DEFAULT_PORT: Final = 9092
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+LOG_FORMATS: Final = ("auto", "console", "json")
+
+_EPILOG: Final = """\
+examples:
+  mockbroker serve
+      serve on 127.0.0.1:9092; topics appear when they are first used
+  mockbroker serve --port 0 --ready-file broker.json --topic orders:6
+      any free port, published in broker.json; one topic of six partitions
+  mockbroker serve --no-auto-create --set log.retention.ms=60000
+      refuse unknown topics; any broker config under Kafka's name
+  MOCKBROKER_HOST=0.0.0.0 MOCKBROKER_ADVERTISED_HOST=kafka mockbroker serve
+      the same by environment, as in a container
+
+A TOML file given by --config may hold host, port, advertised-host, auto-create,
+default-partitions, log-level, log-format, ready-file, a table [topics]
+(orders = 6) and a table [config] ("log.retention.ms" = 60000).
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"mockbroker: {message} (see {self.prog} --help)\n")
+
+
+class ServeOptions:
+    """What `serve` was asked for: the broker's settings and the process's own."""
+
+    __slots__ = ("log_format", "log_level", "ready_file", "settings")
+
+    def __init__(
+        self, settings: Settings, log_level: str, log_format: str, ready_file: str | None
+    ) -> None:
+        self.settings = settings
+        self.log_level = log_level
+        self.log_format = log_format
+        self.ready_file = ready_file
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = _build_parser()
+    arguments = parser.parse_args(argv)
+    if arguments.version:
+        from mockbroker import __version__
+
+        print(f"mockbroker {__version__}")
+        return 0
+    if arguments.command != "serve":
+        parser.print_help()
+        return 2
+    try:
+        options = read_options(vars(arguments), os.environ)
+    except SettingsError as error:
+        return _fail(str(error))
+    from mockbroker.app import ServeError, serve
+
+    try:
+        serve(
+            options.settings,
+            log_level=options.log_level,
+            log_format=options.log_format,
+            ready_file=options.ready_file,
+        )
+    except (ServeError, SettingsError) as error:
+        return _fail(str(error))
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"mockbroker: {message}", file=sys.stderr)
+    return 2
+
+
+def _build_parser() -> _Parser:
+    parser = _Parser(
+        prog="mockbroker",
+        description="A fake Kafka broker that clients cannot tell from a real one.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    serve = commands.add_parser(
+        "serve",
+        help="serve one broker until SIGTERM or SIGINT",
+        description="Serve one broker until SIGTERM or SIGINT, then exit with status 0.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_serve_options(serve)
+    return parser
+
+
+def _add_serve_options(serve: argparse.ArgumentParser) -> None:
+    add = serve.add_argument
+    add("--host", help="address to listen on (default 127.0.0.1) [MOCKBROKER_HOST]")
+    add("--port", help="port to listen on, 0 for any free one (default 9092) [MOCKBROKER_PORT]")
+    add(
+        "--topic",
+        action="append",
+        metavar="NAME[:PARTITIONS]",
+        help="create a topic at start; repeatable [MOCKBROKER_TOPIC, separated by commas]",
+    )
+    add(
+        "--auto-create",
+        action=argparse.BooleanOptionalAction,
+        help="create a topic when a client first asks for it (default yes) [MOCKBROKER_AUTO_CREATE]",
+    )
+    add(
+        "--default-partitions",
+        metavar="N",
+        help="partitions of a topic made without a count (default 1) [MOCKBROKER_DEFAULT_PARTITIONS]",
+    )
+    add("--config", metavar="FILE.toml", help="read settings from a file [MOCKBROKER_CONFIG]")
+    add(
+        "--set",
+        action="append",
+        metavar="KEY=VALUE",
+        help="a broker config under Kafka's name; repeatable [MOCKBROKER_SET, one a line]",
+    )
+    add(
+        "--advertised-host",
+        metavar="H",
+        help="host that clients are told (default: the address that they connected to)"
+        " [MOCKBROKER_ADVERTISED_HOST]",
+    )
+    add(
+        "--ready-file",
+        metavar="PATH",
+        help="write JSON with bootstrap, brokers, cluster_id and pid there once clients may connect"
+        " [MOCKBROKER_READY_FILE]",
+    )
+    add("--seed", metavar="N", help="make random ids repeatable [MOCKBROKER_SEED]")
+    add(
+        "--log-level",
+        metavar="LEVEL",
+        help=f"{', '.join(LOG_LEVELS)} (default info; debug: a line a request)"
+        " [MOCKBROKER_LOG_LEVEL]",
+    )
+    add(
+        "--log-format",
+        metavar="FORMAT",
+        help="console for people, json for machines, auto: console on a terminal (default)"
+        " [MOCKBROKER_LOG_FORMAT]",
+    )
+
+
+# -- flags over environment over file -------------------------------------------------------
+
+_KEYS: Final = (
+    "host",
+    "port",
+    "topic",
+    "auto_create",
+    "default_partitions",
+    "set",
+    "advertised_host",
+    "ready_file",
+    "seed",
+    "log_level",
+    "log_format",
+)
+
+
+class _Sources:
+    """Looks one option up in the flags, the environment and the file, in this order."""
+
+    def __init__(
+        self,
+        flags: Mapping[str, object],
+        environment: Mapping[str, str],
+        file: Mapping[str, object],
+        file_name: str,
+    ) -> None:
+        self._flags = flags
+        self._environment = environment
+        self._file = file
+        self._file_name = file_name
+
+    def find(self, key: str) -> tuple[str, object | None]:
+        """The option's name as the user wrote it, and its value or None."""
+        flag = self._flags.get(key)
+        dashed = key.replace("_", "-")
+        if flag is not None:
+            return f"--{dashed}", flag
+        variable = f"MOCKBROKER_{key.upper()}"
+        if self._environment.get(variable):
+            return variable, self._environment[variable]
+        return f"{self._file_name}: {dashed}", self._file.get(dashed)
+
+    def text(self, key: str) -> tuple[str, str | None]:
+        """The same as text."""
+        option, value = self.find(key)
+        return option, None if value is None else str(value)
+
+
+def read_options(flags: Mapping[str, object], environment: Mapping[str, str]) -> ServeOptions:
+    """Put the sources together. Raises SettingsError."""
+    file_name = str(flags.get("config") or environment.get("MOCKBROKER_CONFIG") or "")
+    file = _read_file(file_name) if file_name else {}
+    sources = _Sources(flags, environment, file, file_name)
+    option, level = sources.text("log_level")
+    log_level = parse_choice(option, level or "info", LOG_LEVELS)
+    option, log_format = sources.text("log_format")
+    return ServeOptions(
+        _read_settings(sources, file, file_name),
+        log_level,
+        parse_choice(option, log_format or "auto", LOG_FORMATS),
+        sources.text("ready_file")[1],
+    )
+
+
+def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str) -> Settings:
+    option, host = sources.text("host")
+    port_option, port = sources.text("port")
+    seed_option, seed = sources.text("seed")
+    config = _read_config(sources, file, file_name)
+    try:
+        seed_value = None if seed is None else int(seed)
+    except ValueError:
+        raise SettingsError(seed_option, f"{seed!r} is not a number", "a whole number") from None
+    if host is not None and not host.strip():
+        raise SettingsError(option, "it is empty", "an address such as 127.0.0.1 or 0.0.0.0")
+    return Settings(
+        host=host or "127.0.0.1",
+        port=parse_port(port_option, DEFAULT_PORT if port is None else port),
+        topics=_read_topics(sources, file, file_name),
+        config=config,
+        advertised_host=sources.text("advertised_host")[1],
+        seed=seed_value,
+    )
+
+
+def _read_topics(
+    sources: _Sources, file: Mapping[str, object], file_name: str
+) -> dict[str, int | None]:
+    topics: dict[str, int | None] = {}
+    table = _table(file, file_name, "topics")
+    for name, count in table.items():
+        entry = f"{name}:{count}"
+        parsed, partitions = parse_topic(f"{file_name}: topics", entry)
+        topics[parsed] = partitions
+    option, value = sources.find("topic")
+    if isinstance(value, str):
+        value = [entry.strip() for entry in value.split(",") if entry.strip()]
+    for entry in value if isinstance(value, list) else []:
+        parsed, partitions = parse_topic(option, str(entry))
+        topics[parsed] = partitions
+    return topics
+
+
+def _read_config(sources: _Sources, file: Mapping[str, object], file_name: str) -> dict[str, str]:
+    config = {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in _table(file, file_name, "config").items()
+    }
+    option, value = sources.find("auto_create")
+    if value is not None:
+        wanted = value if isinstance(value, bool) else parse_flag(option, str(value))
+        config["auto.create.topics.enable"] = "true" if wanted else "false"
+    option, count = sources.text("default_partitions")
+    if count is not None:
+        config["num.partitions"] = str(parse_count(option, count))
+    option, pairs = sources.find("set")
+    if isinstance(pairs, str):
+        pairs = [line for line in pairs.splitlines() if line.strip()]
+    for pair in pairs if isinstance(pairs, list) else []:
+        key, text = parse_pair(option, str(pair))
+        config[key] = text
+    return config
+
+
+def _table(file: Mapping[str, object], file_name: str, name: str) -> dict[str, object]:
+    table = file.get(name, {})
+    if not isinstance(table, dict):
+        raise SettingsError(
+            f"{file_name}: {name}", "it is not a table", f"[{name}] with key = value"
+        )
+    return table
+
+
+def _read_file(file_name: str) -> dict[str, object]:
+    import tomllib
+
+    try:
+        with open(file_name, "rb") as stream:
+            file = tomllib.load(stream)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SettingsError("--config", f"{file_name}: {reason}", "a readable TOML file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError("--config", f"{file_name}: {error}", "a valid TOML file") from None
+    known = {key.replace("_", "-") for key in _KEYS} - {"topic", "set"} | {"topics", "config"}
+    for key in file:
+        if key not in known:
+            allowed = ", ".join(sorted(known))
+            raise SettingsError("--config", f"{file_name} has an unknown key {key!r}", allowed)
+    return file

@@ -1,0 +1,122 @@
+"""One client connection without a socket: received frames, the request in work, chunks to send.
+
+`broker` drives it. A connection works on one request at a time and answers in order, as Kafka
+mutes a channel while it processes a request (SocketServer, KIP-74's "response order").
+
+Invariants: frames leave `queue` in the order in which they arrived; while `in_work` is set no
+further frame is taken; after `closing` nothing is queued or sent.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext
+    from protocol.frames import Frame, FrameBuffer
+    from protocol.primitives import Buffer
+
+QUEUED_BYTES_LIMIT: Final = 1 << 20
+"""Frames waiting behind a parked request: past this the shell stops reading the socket."""
+QUEUED_FRAMES_LIMIT: Final = 4096
+OUT_BYTES_LIMIT: Final = 4 << 20
+"""Answers made in one step: past this the rest of the queue waits until they are written."""
+
+
+class Connection:
+    """The state of one connection; all of it is changed by `broker` alone."""
+
+    __slots__ = (
+        "blocked",
+        "client_id",
+        "close_reason",
+        "closing",
+        "frames",
+        "id",
+        "in_work",
+        "listener",
+        "local_address",
+        "opened_ms",
+        "out",
+        "out_bytes",
+        "peer",
+        "principal",
+        "queue",
+        "queued_bytes",
+        "requests",
+        "touched",
+    )
+
+    def __init__(
+        self,
+        connection_id: int,
+        peer: str,
+        local_address: tuple[str, int],
+        listener: str,
+        frames: FrameBuffer,
+        opened_ms: float,
+    ) -> None:
+        self.id = connection_id
+        self.peer = peer
+        self.local_address = local_address
+        self.listener = listener
+        self.principal = "User:ANONYMOUS"
+        self.client_id = ""
+        self.frames = frames
+        self.opened_ms = opened_ms
+        self.requests = 0
+        self.queue: deque[Frame] = deque()
+        self.queued_bytes = 0
+        self.in_work: RequestContext | None = None
+        self.blocked = False
+        self.out: list[Buffer] = []
+        self.out_bytes = 0
+        self.touched = False
+        self.closing = False
+        self.close_reason: str | None = None
+
+    def push(self, frames: list[Frame]) -> None:
+        """Queue frames that arrived."""
+        self.queue.extend(frames)
+        for frame in frames:
+            self.queued_bytes += len(frame)
+
+    def pop(self) -> Frame:
+        """Take the next frame into work."""
+        frame = self.queue.popleft()
+        self.queued_bytes -= len(frame)
+        return frame
+
+    def send(self, chunks: list[Buffer], size_bytes: int) -> None:
+        """Queue one whole framed answer."""
+        self.out += chunks
+        self.out_bytes += size_bytes
+
+    @property
+    def can_work(self) -> bool:
+        """Whether the next queued frame may be taken."""
+        return (
+            bool(self.queue)
+            and self.in_work is None
+            and not self.blocked
+            and not self.closing
+            and self.out_bytes < OUT_BYTES_LIMIT
+        )
+
+    @property
+    def idle(self) -> bool:
+        """Whether every whole frame that arrived has been answered."""
+        return not self.queue and self.in_work is None
+
+    @property
+    def full(self) -> bool:
+        """Whether the shell should stop reading: a client runs ahead of its answers."""
+        return self.queued_bytes > QUEUED_BYTES_LIMIT or len(self.queue) > QUEUED_FRAMES_LIMIT
+
+    def close(self, reason: str | None) -> None:
+        """Drop what waits; answers already queued are still sent before the close."""
+        self.closing = True
+        self.close_reason = reason
+        self.queue.clear()
+        self.queued_bytes = 0

@@ -1,0 +1,132 @@
+"""Journal events as log lines through structlog: console for people, JSON for machines.
+
+Used by `app`. By default one line a connection and one an error; at debug one a request.
+structlog is imported at the first line, after the broker accepts connections: it would double
+the time to start.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final, TextIO
+
+from mockbroker.journal import (
+    ConnectionClosed,
+    ConnectionOpened,
+    HandlerFailed,
+    RequestRefused,
+    RequestServed,
+)
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+    from mockbroker.journal import Event, Journal
+
+LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+class EventLog:
+    """Writes a line an event to `stream` (standard error unless told)."""
+
+    def __init__(self, level: str, log_format: str, stream: TextIO | None = None) -> None:
+        self._level = LEVELS[level]
+        self._stream = sys.stderr if stream is None else stream
+        self._json = log_format == "json" or (log_format == "auto" and not self._stream.isatty())
+        self._logger: FilteringBoundLogger | None = None
+
+    def attach(self, journal: Journal) -> None:
+        """Listen to `journal`; to each request only when the level asks for it."""
+        journal.listen(self._write, requests=self._level <= LEVELS["debug"])
+
+    def logger(self) -> FilteringBoundLogger:
+        """The structlog logger, made at first use."""
+        if self._logger is None:
+            self._logger = self._make_logger()
+        return self._logger
+
+    def _make_logger(self) -> FilteringBoundLogger:
+        import structlog
+
+        renderer: structlog.typing.Processor = (
+            structlog.processors.JSONRenderer()
+            if self._json
+            else structlog.dev.ConsoleRenderer(colors=self._stream.isatty())
+        )
+        return structlog.wrap_logger(
+            structlog.PrintLogger(self._stream),
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                structlog.processors.format_exc_info,
+                renderer,
+            ],
+            wrapper_class=structlog.make_filtering_bound_logger(self._level),
+            cache_logger_on_first_use=True,
+        )
+
+    def _write(self, event: Event) -> None:
+        if isinstance(event, RequestServed):
+            self._request(event)
+        elif isinstance(event, ConnectionOpened):
+            if self._level <= LEVELS["info"]:
+                self.logger().info(
+                    "connection opened", connection=event.connection_id, peer=event.peer
+                )
+        elif isinstance(event, ConnectionClosed):
+            self._closed(event)
+        elif isinstance(event, RequestRefused):
+            self._refused(event)
+        elif isinstance(event, HandlerFailed):
+            self._failed(event)
+
+    def _request(self, event: RequestServed) -> None:
+        self.logger().debug(
+            "request",
+            api=event.api_name,
+            version=event.api_version,
+            client_id=event.client_id,
+            connection=event.connection_id,
+            correlation_id=event.correlation_id,
+            request_bytes=event.request_bytes,
+            response_bytes=event.response_bytes,
+            took_ms=round(event.completed_ms - event.arrived_ms, 3),
+            parked=event.parked,
+            **({} if event.fetch_class is None else {"fetch_class": event.fetch_class}),
+        )
+
+    def _closed(self, event: ConnectionClosed) -> None:
+        if self._level > LEVELS["debug"]:
+            return
+        self.logger().debug(
+            "connection closed",
+            connection=event.connection_id,
+            peer=event.peer,
+            client_id=event.client_id,
+            requests=event.requests,
+            lifetime_ms=round(event.lifetime_ms),
+            reason=event.reason or "closed by the client",
+        )
+
+    def _refused(self, event: RequestRefused) -> None:
+        self.logger().warning(
+            "connection closed: request refused",
+            api=event.api_name,
+            api_key=event.api_key,
+            version=event.api_version,
+            client_id=event.client_id,
+            connection=event.connection_id,
+            peer=event.peer,
+            reason=event.reason,
+        )
+
+    def _failed(self, event: HandlerFailed) -> None:
+        self.logger().error(
+            "connection closed: the handler failed, this is a defect of mockbroker",
+            api=event.api_name,
+            version=event.api_version,
+            client_id=event.client_id,
+            connection=event.connection_id,
+            peer=event.peer,
+            exc_info=event.error,
+        )

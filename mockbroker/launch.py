@@ -1,0 +1,83 @@
+"""Puts a broker together and on the network: settings in, a running broker out.
+
+Called by `app` (a process of its own) and by `api` (inside the caller's process). This is where
+the core meets what it may not know itself: the wall clock, real randomness, the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from random import Random
+from typing import TYPE_CHECKING
+
+from mockbroker.cluster import Cluster
+from mockbroker.network.server import BrokerServer
+
+if TYPE_CHECKING:
+    from mockbroker.journal import Journal
+    from mockbroker.settings import Settings
+
+
+class RunningBroker:
+    """A broker that accepts connections at `host`:`port`."""
+
+    __slots__ = ("_cluster", "_server", "host", "port")
+
+    def __init__(self, cluster: Cluster, server: BrokerServer, host: str, port: int) -> None:
+        self._cluster = cluster
+        self._server = server
+        self.host = host
+        self.port = port
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """HOST:PORT for a client's `bootstrap.servers`."""
+        host = _WILDCARDS.get(self.host, self.host)
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+    @property
+    def broker_id(self) -> int:
+        """The node's id."""
+        return self._cluster.brokers[0].services.broker_id
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster's id, 22 characters as Kafka's."""
+        return self._cluster.metadata.cluster_id
+
+    @property
+    def journal(self) -> Journal:
+        """What happens, as values."""
+        return self._cluster.journal
+
+    async def stop(self) -> None:
+        """Stop accepting, answer what is parked, close."""
+        await self._server.stop()
+
+
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- looked up, not bound
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """A uvloop loop where it is installed, else asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def launch(settings: Settings) -> RunningBroker:
+    """Start a broker in the running loop. Raises OSError (address) or SettingsError."""
+    seed = secrets.randbits(64) if settings.seed is None else settings.seed
+    cluster = Cluster(
+        settings,
+        substream=lambda purpose: Random(f"{seed}/{purpose}"),
+        epoch_ms=time.time_ns() // 1_000_000,
+    )
+    server = BrokerServer(cluster.brokers[0])
+    host, port = await server.start(settings.host, settings.port)
+    cluster.listening(0, settings.advertised_host, port)
+    return RunningBroker(cluster, server, host, port)

@@ -1,0 +1,180 @@
+"""The listener of one broker: accepts, steps the core, writes its outbox, keeps its one timer.
+
+Called by `app` and `api` with a running loop. Each callback of asyncio is one step of the core;
+time is read once a step.
+
+Invariants: the timer is armed at or before the core's next deadline; after `stop` no socket and
+no timer of this server is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.network.transport import ClientTransport
+
+if TYPE_CHECKING:
+    from mockbroker.broker import Broker
+
+BACKLOG: Final = 1024
+STOP_GRACE_SECONDS: Final = 0.5
+"""How long a client may take to read its last answers when the server stops."""
+
+
+class BrokerServer:
+    """Serves one `Broker` core on TCP."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self._transports: dict[int, ClientTransport] = {}
+        self._next_id = 0
+        self._origin = time.monotonic()
+        self._listener: asyncio.Server | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_ms = 0.0
+        self._idle: asyncio.Event | None = None
+
+    async def start(self, host: str, port: int) -> tuple[str, int]:
+        """Listen on `host`:`port` (0: any free port); returns the address bound.
+
+        Raises OSError when the address cannot be bound.
+        """
+        self._loop = asyncio.get_running_loop()
+        sock = _listening_socket(host, port)
+        self._listener = await self._loop.create_server(self._accept, sock=sock, backlog=BACKLOG)
+        bound = sock.getsockname()
+        self._rearm()
+        return str(bound[0]), int(bound[1])
+
+    async def stop(self) -> None:
+        """Stop accepting, answer what is parked, close every connection."""
+        if self._listener is None:
+            return
+        self._listener.close()
+        self.broker.release_parked(self.now_ms())
+        self._flush()
+        for transport in list(self._transports.values()):
+            transport.close()
+        if self._transports:
+            self._idle = asyncio.Event()
+            try:
+                await asyncio.wait_for(self._idle.wait(), STOP_GRACE_SECONDS)
+            except TimeoutError:
+                for transport in list(self._transports.values()):
+                    transport.abort()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._listener = None
+
+    def now_ms(self) -> float:
+        """Milliseconds since this server was made: the core's clock."""
+        return (time.monotonic() - self._origin) * 1000.0
+
+    # -- steps, called by the transports ---------------------------------------------------
+
+    def opened(
+        self,
+        transport: ClientTransport,
+        peer: tuple[str, int] | None,
+        local: tuple[str, int] | None,
+    ) -> None:
+        """A client connected."""
+        self._transports[transport.id] = transport
+        host = "unknown" if peer is None else peer[0]
+        self.broker.connect(
+            transport.id,
+            f"/{host}",
+            self.now_ms(),
+            local_address=("", 0) if local is None else (local[0], local[1]),
+        )
+
+    def received(self, connection_id: int, size_bytes: int) -> None:
+        """Bytes arrived in the core's buffer."""
+        self.broker.received(connection_id, size_bytes, self.now_ms())
+        self._after_step(connection_id)
+
+    def blocked(self, connection_id: int, blocked: bool) -> None:
+        """A client stopped, or went on, reading its answers."""
+        self.broker.block(connection_id, blocked, self.now_ms())
+        self._after_step(connection_id)
+
+    def lost(self, transport: ClientTransport) -> None:
+        """A connection ended."""
+        self._transports.pop(transport.id, None)
+        self.broker.disconnect(transport.id, self.now_ms())
+        self._flush()
+        self._rearm()
+        if not self._transports and self._idle is not None:
+            self._idle.set()
+
+    # -- the shell's own work --------------------------------------------------------------
+
+    def _accept(self) -> ClientTransport:
+        self._next_id += 1
+        return ClientTransport(self, self._next_id)
+
+    def _after_step(self, connection_id: int) -> None:
+        self._flush()
+        transport = self._transports.get(connection_id)
+        if transport is not None:
+            transport.set_reading(self.broker.wants_reading(connection_id))
+        self._rearm()
+
+    def _flush(self) -> None:
+        transports = self._transports
+        for outgoing in self.broker.take_outbox():
+            transport = transports.get(outgoing.connection_id)
+            if transport is None:
+                continue
+            transport.write(outgoing)
+            transport.set_reading(self.broker.wants_reading(outgoing.connection_id))
+            if self.broker.has_work(outgoing.connection_id):
+                self._resume_later(outgoing.connection_id)
+
+    def _resume_later(self, connection_id: int) -> None:
+        """Give other connections a turn, then go on with a long pipeline."""
+        assert self._loop is not None
+        self._loop.call_soon(self._resume, connection_id)
+
+    def _resume(self, connection_id: int) -> None:
+        self.broker.resume(connection_id, self.now_ms())
+        self._after_step(connection_id)
+
+    def _rearm(self) -> None:
+        deadline_ms = self.broker.next_deadline()
+        if deadline_ms is None or self._loop is None:
+            return
+        if self._alarm is not None:
+            if self._alarm_ms <= deadline_ms:
+                return
+            self._alarm.cancel()
+        self._alarm_ms = deadline_ms
+        delay_seconds = max(0.0, (deadline_ms - self.now_ms()) / 1000.0)
+        self._alarm = self._loop.call_later(delay_seconds, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self.broker.tick(self.now_ms())
+        self._flush()
+        self._rearm()
+
+
+def _listening_socket(host: str, port: int) -> socket.socket:
+    """A bound TCP socket; IPv6 hosts work too. Raises OSError."""
+    family, kind, proto, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    sock = socket.socket(family, kind, proto)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock

@@ -1,0 +1,99 @@
+"""One asyncio protocol a connection: bytes in, chunks out, flow control both ways.
+
+Made by `network.server` for each accepted socket. It holds no Kafka state: reads go straight into
+the core's frame buffer, writes are the core's chunks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    from mockbroker.broker import Outgoing
+    from mockbroker.network.server import BrokerServer
+
+WRITE_HIGH_WATER_BYTES: Final = 1 << 20
+"""Unsent bytes in one socket's buffer past which no further request of it is worked on."""
+JOIN_LIMIT_BYTES: Final = 1 << 16
+"""Answers up to this size go out as one buffer; larger ones as a list, uncopied."""
+
+
+class ClientTransport(asyncio.BufferedProtocol):
+    """The shell's side of one connection."""
+
+    __slots__ = ("_reading", "_server", "_transport", "id")
+
+    def __init__(self, server: BrokerServer, connection_id: int) -> None:
+        self.id = connection_id
+        self._server = server
+        self._transport: asyncio.Transport | None = None
+        self._reading = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A socket was accepted."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        self._server.opened(
+            self,
+            transport.get_extra_info("peername"),
+            transport.get_extra_info("sockname"),
+        )
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where asyncio reads into."""
+        return self._server.broker.receive_buffer(self.id, sizehint)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Bytes were read."""
+        self._server.received(self.id, nbytes)
+
+    def pause_writing(self) -> None:
+        """The client does not read: work on nothing more of it until it does."""
+        self._server.blocked(self.id, True)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        self._server.blocked(self.id, False)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 -- asyncio's signature
+        """The socket is gone."""
+        self._transport = None
+        self._server.lost(self)
+
+    def write(self, outgoing: Outgoing) -> None:
+        """Write the core's chunks, then close if it says so."""
+        transport = self._transport
+        if transport is None:
+            return
+        chunks = outgoing.chunks
+        if len(chunks) == 1:
+            transport.write(chunks[0])
+        elif outgoing.size_bytes <= JOIN_LIMIT_BYTES:
+            if chunks:
+                transport.write(b"".join(chunks))
+        else:
+            transport.writelines(chunks)
+        if outgoing.close:
+            transport.close()
+
+    def set_reading(self, wanted: bool) -> None:
+        """Stop or go on reading the socket."""
+        transport = self._transport
+        if wanted is self._reading or transport is None or transport.is_closing():
+            return
+        self._reading = wanted
+        if wanted:
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
+
+    def close(self) -> None:
+        """Close once everything written has been sent."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close now and drop what was not sent."""
+        if self._transport is not None:
+            self._transport.abort()

@@ -1,0 +1,126 @@
+"""What a broker is started with, from whichever side it came: flags, environment, TOML, Python.
+
+`cli` and `api` build a `Settings`; `app` and `cluster` read it. A bad value raises
+`SettingsError` with one line that names the option, what is wrong and what is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_PARTITIONS: Final = 100_000
+"""A topic declared at start has at most this many partitions: a slip of a digit is caught."""
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+class SettingsError(Exception):
+    """One line: the option, what is wrong with it, what is allowed."""
+
+    def __init__(self, option: str, problem: str, allowed: str) -> None:
+        super().__init__(f"{option}: {problem}; allowed: {allowed}")
+        self.option = option
+
+
+class Settings:
+    """Everything a broker needs to know before it starts.
+
+    `topics` maps a name to its partition count (None: `num.partitions`); `config` holds broker configs under Kafka's
+    names, as text. `advertised_host` None: a client is told the address that it connected to.
+    `seed` None: random ids differ from run to run.
+    """
+
+    __slots__ = ("advertised_host", "config", "host", "port", "seed", "topics")
+
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        topics: Mapping[str, int | None] | None = None,
+        config: Mapping[str, str] | None = None,
+        advertised_host: str | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.topics = dict(topics or {})
+        self.config = dict(config or {})
+        self.advertised_host = advertised_host
+        self.seed = seed
+
+
+def parse_port(option: str, text: str | int) -> int:
+    """A TCP port; 0 asks for any free one."""
+    allowed = "0 (any free port) to 65535"
+    try:
+        port = int(text)
+    except ValueError:
+        raise SettingsError(option, f"{text!r} is not a number", allowed) from None
+    if not 0 <= port <= 65535:
+        raise SettingsError(option, f"{port} is not a port", allowed)
+    return port
+
+
+def parse_count(option: str, text: str | int, *, most: int = MAX_PARTITIONS) -> int:
+    """A count of at least 1."""
+    allowed = f"a whole number from 1 to {most}"
+    try:
+        count = int(text)
+    except (ValueError, TypeError):
+        raise SettingsError(option, f"{text!r} is not a whole number", allowed) from None
+    if isinstance(text, bool) or not 1 <= count <= most:
+        raise SettingsError(option, f"{text} is out of range", allowed)
+    return count
+
+
+def parse_flag(option: str, text: str) -> bool:
+    """A yes or no, as environment variables spell it."""
+    value = {
+        "1": True,
+        "true": True,
+        "yes": True,
+        "on": True,
+        "0": False,
+        "false": False,
+        "no": False,
+        "off": False,
+    }.get(text.strip().lower())
+    if value is None:
+        raise SettingsError(option, f"{text!r} is neither yes nor no", "true or false")
+    return value
+
+
+def parse_choice(option: str, text: str, choices: tuple[str, ...]) -> str:
+    """One of a few words, in any case."""
+    if text.lower() not in choices:
+        raise SettingsError(option, f"{text!r} is unknown", ", ".join(choices))
+    return text.lower()
+
+
+def parse_topic(option: str, text: str) -> tuple[str, int | None]:
+    """NAME or NAME:PARTITIONS; None leaves the count to num.partitions."""
+    name, colon, count = text.partition(":")
+    check_topic_name(option, name)
+    return name, parse_count(f"{option} {text}", count) if colon else None
+
+
+def check_topic_name(option: str, name: str) -> None:
+    """Kafka's rule for a topic's name (Topic.validate)."""
+    if name in {".", ".."} or not _TOPIC_NAME.fullmatch(name):
+        raise SettingsError(
+            option,
+            f"{name!r} is not a topic name",
+            "NAME or NAME:PARTITIONS, the name of 1 to 249 letters, digits, '.', '_' and '-'",
+        )
+
+
+def parse_pair(option: str, text: str) -> tuple[str, str]:
+    """KEY=VALUE."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise SettingsError(option, f"{text!r} has no value", "KEY=VALUE")
+    return key.strip(), value.strip()
