@@ -293,7 +293,8 @@ def _equal(self: object, other: object) -> bool:
         if getattr(self, name) != getattr(other, name):
             return False
     # No unknown tags and an empty dict of them are the same on the wire.
-    return bool((self.unknown_tags or {}) == (other.unknown_tags or {}))
+    mine: object = getattr(self, "unknown_tags", None) or None
+    return mine == (getattr(other, "unknown_tags", None) or None)
 
 
 def _represent(self: object) -> str:
