@@ -1,0 +1,1 @@
+"""Broker and topic configs under Apache Kafka's names."""

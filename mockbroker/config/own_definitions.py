@@ -1,0 +1,17 @@
+"""Configs that Apache Kafka does not have, or keeps to itself, under the same kind of names.
+
+Ours begin with `mockbroker.`; all are internal, so a client that lists the broker's configs sees
+what Apache Kafka lists. A row is read as `config.definition` explains.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# min.incremental.fetch.session.eviction.ms is a constant in Apache Kafka (KIP-227 names it).
+# mockbroker.version.profile: `widest` serves all that the codec knows, Fetch from version 3;
+# `4.4` serves Apache Kafka 4.4's ranges, Fetch from version 4 and Produce from version 3.
+OWN_DEFINITIONS: Final = """\
+min.incremental.fetch.session.eviction.ms LONG 120000 0.. Mi
+mockbroker.version.profile STRING widest =widest|4.4 Mi
+"""

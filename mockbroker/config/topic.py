@@ -1,0 +1,168 @@
+"""A topic's effective configs: its own over its broker's synonyms over defaults.
+
+`MetadataStore` keeps one for each topic; the log reads it on every append, so a value is parsed
+once and is a plain dict entry from then on. When the broker's dynamic configs change, the store
+makes new ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from mockbroker.config.definition import ConfigType, format_value
+from mockbroker.config.errors import ConfigError
+from mockbroker.config.registry import TOPIC
+from mockbroker.config.rows import ConfigRow, ConfigSource, ConfigSynonym
+from mockbroker.config.topic_definitions import BROKER_SYNONYMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.config.definition import ConfigValue
+
+# Inside the class below, `int`, `str`, `bool`, `float` and `list` are its look-ups.
+_Int: TypeAlias = int
+_Bool: TypeAlias = bool
+_Float: TypeAlias = float
+_Str: TypeAlias = str
+_Strs: TypeAlias = tuple[str, ...]
+
+# Retention that a broker sets to any negative time means no limit (KafkaConfig.logRetentionTimeMillis).
+_UNLIMITED_WHEN_NEGATIVE: Final = "retention.ms"
+
+
+class _Parsed(dict[str, Any]):
+    """Parsed values; a missing one is parsed from the text in force when it is first read."""
+
+    __slots__ = ("_config",)
+
+    def __init__(self, config: TopicConfig) -> None:
+        super().__init__()
+        self._config = config
+
+    def __missing__(self, name: str) -> ConfigValue:
+        value = self[name] = TOPIC.require(name).parse(self._config.text(name))
+        return value
+
+
+class TopicConfig:
+    """The configs of one topic. `overrides` are its own, already validated by `validate`."""
+
+    __slots__ = ("_broker", "_values", "overrides")
+
+    def __init__(self, overrides: Mapping[_Str, _Str], broker: BrokerConfig) -> None:
+        self.overrides = overrides
+        self._broker = broker
+        self._values = _Parsed(self)
+
+    def int(self, name: _Str) -> _Int:
+        """An INT or LONG."""
+        value: _Int = self._values[name]
+        return value
+
+    def bool(self, name: _Str) -> _Bool:
+        """A BOOLEAN."""
+        value: _Bool = self._values[name]
+        return value
+
+    def float(self, name: _Str) -> _Float:
+        """A DOUBLE."""
+        value: _Float = self._values[name]
+        return value
+
+    def str(self, name: _Str) -> _Str:
+        """A STRING."""
+        value: _Str = self._values[name]
+        return value
+
+    def list(self, name: _Str) -> _Strs:
+        """A LIST."""
+        value: _Strs = self._values[name]
+        return value
+
+    def value(self, name: _Str) -> ConfigValue:
+        """Any config; null is None."""
+        value: ConfigValue = self._values[name]
+        return value
+
+    def text(self, name: _Str) -> _Str | None:
+        """The text in force."""
+        text = self.overrides.get(name)
+        if text is None:
+            text, _ = self._inherited(name)
+        return text
+
+    def validate(self) -> None:
+        """Check the overrides, alone and together (Kafka: LogConfig.validate); ConfigError."""
+        for name in self.overrides:
+            TOPIC.require(name)
+        for name in self.overrides:
+            self.value(name)
+        low, high = self.int("min.compaction.lag.ms"), self.int("max.compaction.lag.ms")
+        if low > high:
+            raise ConfigError(
+                f"conflict topic config setting min.compaction.lag.ms ({low}) > "
+                f"max.compaction.lag.ms ({high})"
+            )
+        if self.bool("remote.storage.enable") and not self._broker.bool(
+            "remote.log.storage.system.enable"
+        ):
+            raise ConfigError(
+                "Tiered Storage functionality is disabled in the broker. "
+                "Topic cannot be configured with remote log storage."
+            )
+
+    def describe(self) -> Iterator[ConfigRow]:
+        """The rows of DescribeConfigs (Kafka: ConfigHelper.createTopicConfigEntry)."""
+        for name in self._listed():
+            synonyms = self._synonyms(name)
+            source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
+            yield self._row(name, format_value(self._values[name]), source, synonyms)
+
+    def created(self) -> Iterator[ConfigRow]:
+        """The rows of a CreateTopics answer, which look further than those of DescribeConfigs.
+
+        A value that log.retention.hours gives counts as the broker's here, in the topic config's
+        unit (Kafka: KafkaConfigSchema.resolveEffectiveTopicConfigs).
+        """
+        for name in sorted(self._listed()):
+            text = self.overrides.get(name)
+            source = ConfigSource.TOPIC_CONFIG
+            if text is None:
+                text, source = self._inherited(name)
+            yield self._row(name, text, source, ())
+
+    def _row(
+        self,
+        name: _Str,
+        text: _Str | None,
+        source: ConfigSource,
+        synonyms: tuple[ConfigSynonym, ...],
+    ) -> ConfigRow:
+        definition = TOPIC.require(name)
+        return ConfigRow(name, text, source, definition.type, definition.sensitive, False, synonyms)
+
+    def _listed(self) -> Iterator[_Str]:
+        for definition in TOPIC:
+            if not definition.internal or definition.name in self.overrides:
+                yield definition.name
+
+    def _synonyms(self, name: _Str) -> tuple[ConfigSynonym, ...]:
+        broker_synonyms = BROKER_SYNONYMS.get(name)
+        found = self._broker.synonyms(broker_synonyms[0][0]) if broker_synonyms else ()
+        if name in self.overrides:
+            own = ConfigSynonym(name, format_value(self._values[name]), ConfigSource.TOPIC_CONFIG)
+            return (own, *found)
+        return found
+
+    def _inherited(self, name: _Str) -> tuple[_Str | None, ConfigSource]:
+        for synonym, factor in BROKER_SYNONYMS.get(name, ()):
+            text = self._broker.configured(synonym)
+            if text is not None:
+                if TOPIC.require(name).type is ConfigType.LONG:
+                    number = int(text) * factor
+                    unlimited = number < 0 and name == _UNLIMITED_WHEN_NEGATIVE
+                    text = "-1" if unlimited else f"{number}"
+                return text, self._broker.source(synonym)
+        return TOPIC.require(name).default, ConfigSource.DEFAULT_CONFIG
