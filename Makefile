@@ -1,0 +1,60 @@
+# The task runner. Every target runs what scripts/test installed into .venv.
+.DEFAULT_GOAL := help
+bin := .venv/bin
+
+.PHONY: help setup format lint types imports tidy unit sim clients kafka test bench fuzz lock clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
+
+setup: $(bin)/python ## what the targets below need
+$(bin)/python:
+	scripts/test lint
+
+format: ## rewrite to the house format
+	$(bin)/ruff check --fix . && $(bin)/ruff format .
+
+lint: ## ruff: rules and format
+	$(bin)/ruff check . && $(bin)/ruff format --check .
+
+types: ## mypy --strict
+	$(bin)/mypy
+
+imports: ## the import contract
+	$(bin)/lint-imports --no-logo
+
+tidy: ## the house rules that no linter knows
+	$(bin)/pytest -q tests/tidy_test.py
+
+unit: ## all tests that need nothing but Python
+	$(bin)/pytest -q --without-tier=clients --without-tier=kafka
+
+sim: ## the tests on virtual time
+	$(bin)/pytest -q -m sim
+
+clients: ## unmodified clients against a server process
+	scripts/test clients
+
+kafka: ## the differential tests, beside an Apache Kafka
+	scripts/test kafka
+
+test: ## everything, as continuous integration does
+	scripts/test
+
+bench: ## start, codec and throughput, beside others
+	for bench in start codec throughput; do scripts/bench/$$bench || exit; done
+
+fuzz: ## hostile bytes for a bounded time
+	scripts/fuzz
+
+# Universal: one lock for all supported Pythons and systems. The versions of a lock that is
+# there are kept; UPGRADE=--upgrade moves them.
+compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate $(UPGRADE)
+lock: ## write requirements/*.txt anew
+	$(compile) pyproject.toml -o requirements/runtime.txt
+	$(compile) pyproject.toml --extra dev -c requirements/runtime.txt -o requirements/dev.txt
+	$(compile) requirements/kafka-python-2.0.2.in -o requirements/kafka-python-2.0.2.txt
+
+clean: ## remove what was made here, apart from .venv and .tools
+	rm -rf build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,75 @@
+"""What all tests share: the tiers, how to leave one out, and their results for scripts/test.
+
+A test belongs to the tier of its marker, `clients` or `kafka`, and to `unit` without one.
+`--tier-report=PATH` writes one line a tier: its name, passed, failed or skipped, the counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+TIERS = ("unit", "clients", "kafka")
+
+# Two cores that several test processes share make single examples slow, never wrong.
+hypothesis.settings.register_profile("mockbroker", deadline=None)
+hypothesis.settings.load_profile("mockbroker")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("tiers")
+    group.addoption("--without-tier", action="append", default=[], choices=TIERS)
+    group.addoption("--tier-report", type=Path, default=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    report = config.getoption("--tier-report")
+    if report is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(TierReport(report), "tier-report")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    without = config.getoption("--without-tier")
+    kept, dropped = [], []
+    for item in items:
+        tier = tier_of(item)
+        # The one note on an item that its reports carry, also from another process.
+        item.user_properties.append(("tier", tier))
+        left_out = tier in without or item.get_closest_marker("bench")
+        (dropped if left_out else kept).append(item)
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept
+
+
+def tier_of(item: pytest.Item) -> str:
+    return next((tier for tier in TIERS if item.get_closest_marker(tier)), "unit")
+
+
+class TierReport:
+    """Counts the outcomes of each tier and writes them when the session ends."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.outcomes: dict[str, Counter[str]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        tier = dict(report.user_properties).get("tier", "unit")
+        counts = self.outcomes.setdefault(str(tier), Counter())
+        # Setup and teardown count only where they fail or skip.
+        if report.when == "call" or report.outcome != "passed":
+            counts[report.outcome] += 1
+
+    def pytest_sessionfinish(self) -> None:
+        lines = [f"{tier} {summary(counts)}\n" for tier, counts in self.outcomes.items()]
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text("".join(lines))
+
+
+def summary(counts: Counter[str]) -> str:
+    verdict = next((name for name in ("failed", "passed") if counts[name]), "skipped")
+    figures = ", ".join(f"{counts[name]} {name}" for name in sorted(counts) if counts[name])
+    return f"{verdict} ({figures})"
