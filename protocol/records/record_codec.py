@@ -14,6 +14,7 @@ DefaultRecord.readFrom.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct
 
 from protocol.errors import ProtocolError
 
@@ -25,6 +26,10 @@ MIN_RECORD_BYTES = 7
 
 _INT32_MASK = 0xFFFFFFFF
 _INT64_MASK = 0xFFFFFFFFFFFFFFFF
+# An offset delta of one or two bytes, then the first bytes of key length and value length.
+_ONE_BYTE_OFFSET = Struct("<BBB").unpack_from
+_TWO_BYTE_OFFSET = Struct("<HBB").unpack_from
+_BEFORE_ALL = -1 << 64  # less than any timestamp delta
 _ONE_BYTE = tuple(bytes((n,)) for n in range(128))
 
 
@@ -134,59 +139,68 @@ def scan_records(
 
     `earliest_ms` and `latest_ms` are the timestamps still allowed; NO_TIMESTAMP always is, as in
     LogValidator.validateTimestamp.
+
+    This is Produce's hot loop. The offset delta that is due is known beforehand, so that one
+    `Struct` reads it together with the next two fields; calls are made only for what is rare.
     """
     scan = RecordScan()
     keyless = scan.keyless
-    low = None if earliest_ms is None else earliest_ms - base_timestamp
-    high = None if latest_ms is None else latest_ms - base_timestamp
-    checks_time = low is not None or high is not None
-    max_delta = -1 << 64
+    low = _BEFORE_ALL if earliest_ms is None else earliest_ms - base_timestamp
+    high = -_BEFORE_ALL if latest_ms is None else latest_ms - base_timestamp
     index = 0
+    max_delta = _BEFORE_ALL
     try:
         while pos < end:
             size = buf[pos]
             pos += 1
             if size >= 0x80:
-                size, pos = _varint_tail(buf, pos, size)
+                more = buf[pos]
+                if more < 0x80:
+                    size = size & 0x7F | more << 7
+                    pos += 1
+                else:
+                    size, pos = _varint_tail(buf, pos, size)
             stop = pos + (size >> 1)
-            if size & 1 or stop > end:
-                raise ProtocolError("a record is longer than its batch")
             delta = buf[pos + 1]
             pos += 2
             if delta >= 0x80:
                 delta, pos = _varlong_tail(buf, pos, delta)
-            if delta & 1:
-                delta = ~delta
-            delta >>= 1
+            if size & 1 or stop > end or stop < pos + 4:
+                raise ProtocolError("a record of a length that it cannot have")
+            delta = ~delta >> 1 if delta & 1 else delta >> 1
             if delta > max_delta:
                 max_delta = delta
                 scan.max_timestamp_index = index
-            if checks_time and _is_untimely(delta, low, high, base_timestamp):
+            if not low <= delta <= high and base_timestamp + delta != NO_TIMESTAMP:
                 scan.untimely.append(index)
-            size = buf[pos]
-            pos += 1
-            if size >= 0x80:
-                size, pos = _varint_tail(buf, pos, size)
-            if size != index << 1:
-                scan.sequential = False
-            size = buf[pos]
-            pos += 1
-            if size >= 0x80:
-                size, pos = _varint_tail(buf, pos, size)
-            if size & 1:
-                keyless.append(index)
+            if index < 64:
+                offset, key, size = _ONE_BYTE_OFFSET(buf, pos)
+                is_due = offset == index << 1
+                pos += 3
             else:
-                pos += size >> 1
-            size = buf[pos]
-            pos += 1
+                offset, key, size = _TWO_BYTE_OFFSET(buf, pos)
+                is_due = index < 8192 and offset == index << 1 & 0x7F | 0x80 | index >> 6 << 8
+                pos += 4
+            if is_due and key < 0x80:
+                if key & 1:
+                    keyless.append(index)
+                elif key:
+                    pos += key >> 1
+                    size = buf[pos - 1]
+            else:
+                size, pos = _walk_to_value(buf, pos - (3 if index < 64 else 4), index, scan)
             if size >= 0x80:
-                size, pos = _varint_tail(buf, pos, size)
+                more = buf[pos]
+                if more < 0x80:
+                    size = size & 0x7F | more << 7
+                    pos += 1
+                else:
+                    size, pos = _varint_tail(buf, pos, size)
             if not size & 1:
                 pos += size >> 1
-            size = buf[pos]
+            if buf[pos]:
+                pos = _skip_headers(buf, pos, stop)
             pos += 1
-            if size:
-                pos = _skip_headers(buf, pos, size, stop)
             if pos != stop:
                 raise ProtocolError("a record's fields do not fill it")
             index += 1
@@ -338,10 +352,23 @@ def _nullable_bytes(data: bytes, pos: int) -> tuple[bytes | None, int]:
     return data[pos:stop], stop
 
 
-def _is_untimely(delta: int, low: int | None, high: int | None, base_timestamp: int) -> bool:
-    if base_timestamp + delta == NO_TIMESTAMP:
-        return False
-    return (low is not None and delta < low) or (high is not None and delta > high)
+def _walk_to_value(buf: Buffer, pos: int, index: int, scan: RecordScan) -> tuple[int, int]:
+    """Read offset delta and key however long they are; first byte of value length, position."""
+    offset = buf[pos]
+    pos += 1
+    if offset >= 0x80:
+        offset, pos = _varint_tail(buf, pos, offset)
+    if offset != index << 1:
+        scan.sequential = False
+    size = buf[pos]
+    pos += 1
+    if size >= 0x80:
+        size, pos = _varint_tail(buf, pos, size)
+    if size & 1:
+        scan.keyless.append(index)
+    else:
+        pos += size >> 1
+    return buf[pos], pos + 1
 
 
 def _header_count(buf: Buffer, pos: int, first: int, stop: int) -> tuple[int, int]:
@@ -353,8 +380,9 @@ def _header_count(buf: Buffer, pos: int, first: int, stop: int) -> tuple[int, in
     return first >> 1, pos
 
 
-def _skip_headers(buf: Buffer, pos: int, first: int, stop: int) -> int:
-    count, pos = _header_count(buf, pos, first, stop)
+def _skip_headers(buf: Buffer, pos: int, stop: int) -> int:
+    """Walk the headers whose count is at `pos`; the position of the last byte that is theirs."""
+    count, pos = _header_count(buf, pos + 1, buf[pos], stop)
     for _ in range(count):
         for nullable in (False, True):
             size = buf[pos]
@@ -365,7 +393,7 @@ def _skip_headers(buf: Buffer, pos: int, first: int, stop: int) -> int:
                 pos += size >> 1
             elif not nullable:
                 raise ProtocolError("header without a key")
-    return pos
+    return pos - 1
 
 
 def _decode_headers(
