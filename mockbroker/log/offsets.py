@@ -1,0 +1,125 @@
+"""Offsets together with where they lie, as the purgatory and the fetch path compare them.
+
+Made by `UnifiedLog`, read by `Partition` and `DelayedFetch`. Values: nothing changes one after
+it was made, so they may be shared and kept.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+UNKNOWN_OFFSET = -1
+
+
+class FetchIsolation(IntEnum):
+    """Up to where a reader may read (Kafka: FetchIsolation)."""
+
+    LOG_END = 0
+    """Followers and future replicas."""
+    HIGH_WATERMARK = 1
+    """Consumers with isolation level read_uncommitted."""
+    TXN_COMMITTED = 2
+    """Consumers with isolation level read_committed: up to the last stable offset."""
+
+
+class LogOffsetMetadata:
+    """An offset, the base offset of its segment and the position of its batch there.
+
+    The position is that of the first byte of the batch that holds the offset; the end of the
+    segment's bytes for the log end offset (Kafka: LogOffsetMetadata).
+    """
+
+    __slots__ = ("message_offset", "relative_position", "segment_base_offset")
+
+    def __init__(
+        self, message_offset: int, segment_base_offset: int, relative_position: int
+    ) -> None:
+        self.message_offset = message_offset
+        self.segment_base_offset = segment_base_offset
+        self.relative_position = relative_position
+
+    @property
+    def message_offset_only(self) -> bool:
+        """Whether segment and position are unknown."""
+        return self.relative_position < 0
+
+    def on_older_segment(self, that: LogOffsetMetadata) -> bool:
+        """Whether this lies on an older segment than `that`."""
+        return self.segment_base_offset < that.segment_base_offset
+
+    def position_diff(self, that: LogOffsetMetadata) -> int:
+        """Bytes from `that` to this, both on one segment."""
+        assert self.segment_base_offset == that.segment_base_offset
+        return self.relative_position - that.relative_position
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LogOffsetMetadata):
+            return NotImplemented
+        return (
+            self.message_offset == other.message_offset
+            and self.segment_base_offset == other.segment_base_offset
+            and self.relative_position == other.relative_position
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"LogOffsetMetadata({self.message_offset}, {self.segment_base_offset}, "
+            f"{self.relative_position})"
+        )
+
+
+UNKNOWN_OFFSET_METADATA = LogOffsetMetadata(UNKNOWN_OFFSET, UNKNOWN_OFFSET, -1)
+"""Stands for a read that did not reach the log (Kafka: UNKNOWN_OFFSET_METADATA)."""
+
+
+class LogOffsetSnapshot:
+    """The four offsets of a log at one moment (Kafka: LogOffsetSnapshot)."""
+
+    __slots__ = ("high_watermark", "last_stable_offset", "log_end_offset", "log_start_offset")
+
+    def __init__(
+        self,
+        log_start_offset: int,
+        log_end_offset: LogOffsetMetadata,
+        high_watermark: LogOffsetMetadata,
+        last_stable_offset: LogOffsetMetadata,
+    ) -> None:
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        self.high_watermark = high_watermark
+        self.last_stable_offset = last_stable_offset
+
+    def end_of(self, isolation: FetchIsolation) -> LogOffsetMetadata:
+        """The bound of a reader of that isolation."""
+        if isolation is FetchIsolation.HIGH_WATERMARK:
+            return self.high_watermark
+        if isolation is FetchIsolation.TXN_COMMITTED:
+            return self.last_stable_offset
+        return self.log_end_offset
+
+
+class TimestampAndOffset:
+    """An answer to a look-up by timestamp; -1 where there is none (Kafka: TimestampAndOffset)."""
+
+    __slots__ = ("leader_epoch", "offset", "timestamp")
+
+    def __init__(self, timestamp: int, offset: int, leader_epoch: int) -> None:
+        self.timestamp = timestamp
+        self.offset = offset
+        self.leader_epoch = leader_epoch
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TimestampAndOffset):
+            return NotImplemented
+        return (
+            self.timestamp == other.timestamp
+            and self.offset == other.offset
+            and self.leader_epoch == other.leader_epoch
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"TimestampAndOffset({self.timestamp}, {self.offset}, {self.leader_epoch})"

@@ -1,0 +1,269 @@
+"""The bytes of a stretch of a partition's log, and how to find a batch among them.
+
+`UnifiedLog` owns the segments; nobody else sees one. This is the port behind which the bytes lie:
+here they are in memory, in blocks. Small batches are copied together into blocks that double in
+size, so that a read over a thousand of them is one slice and a partition with one record costs
+half a KiB. A large batch is a block of its own, in the buffer that it arrived in.
+
+Bytes once written never change and a block never moves: views of them may be handed out and kept.
+
+Invariants: batch i lies at positions[i] up to positions[i + 1] (or `size_bytes`); `last_offsets`
+grows; `block_starts` begins with 0 and each block ends where the next begins.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from protocol.records.batch import RECORD_BATCH_OVERHEAD, BatchHeader, unpack_header
+
+if TYPE_CHECKING:
+    from mockbroker.log.results import Buffer
+
+_FIRST_BLOCK_BYTES = 512
+_BLOCK_BYTES = 128 * 1024
+_COPIED_BATCH_BYTES = 16 * 1024
+"""A larger batch stays in its buffer, if that can be written to."""
+_COPIED_READ_ONLY_BYTES = 64 * 1024
+"""A larger one stays even in a buffer that cannot, and then its header is a block of its own."""
+
+_BEFORE_MAGIC = Struct(">qii")
+
+
+class Segment:
+    """One segment; `base_offset` names it, positions count from its first byte."""
+
+    __slots__ = (
+        "_bytes_since_index_entry",
+        "_index_interval_bytes",
+        "_index_offsets",
+        "_index_positions",
+        "_tail",
+        "_tail_start",
+        "base_offset",
+        "block_starts",
+        "blocks",
+        "created_wall_ms",
+        "first_timestamp",
+        "highest_timestamps",
+        "last_offsets",
+        "max_timestamp",
+        "positions",
+        "size_bytes",
+    )
+
+    def __init__(
+        self, base_offset: int, created_wall_ms: int, index_interval_bytes: int = 4096
+    ) -> None:
+        self.base_offset = base_offset
+        self.created_wall_ms = created_wall_ms
+        self.size_bytes = 0
+        self.first_timestamp = -1
+        self.max_timestamp = -1
+        self.last_offsets = array("q")
+        self.positions = array("q")
+        self.highest_timestamps = array("q")
+        """The max timestamp of batch i and all before it: sorted, so that bisect finds one."""
+        self.block_starts: list[int] = []
+        self.blocks: list[memoryview] = []
+        self._tail: bytearray | None = None
+        self._tail_start = 0
+        self._index_interval_bytes = index_interval_bytes
+        self._bytes_since_index_entry = 0
+        self._index_offsets: list[int] = []
+        self._index_positions: list[int] = []
+
+    def __len__(self) -> int:
+        """Number of batches."""
+        return len(self.last_offsets)
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def append(
+        self,
+        batch: memoryview,
+        base_offset: int,
+        last_offset: int,
+        leader_epoch: int,
+        max_timestamp: int,
+        header: bytes | None = None,
+    ) -> None:
+        """Store `batch` under its offset and epoch; `header`, if given, replaces its 61 bytes.
+
+        A buffer that can be written to is taken over: its first bytes are changed.
+        """
+        position = self.size_bytes
+        size = len(batch)
+        if size > _COPIED_READ_ONLY_BYTES or (size > _COPIED_BATCH_BYTES and not batch.readonly):
+            self._keep(batch, position, base_offset, leader_epoch, header)
+        else:
+            self._copy(batch, position, base_offset, leader_epoch, header)
+        if not position:
+            self.first_timestamp = max_timestamp
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+        if self._bytes_since_index_entry > self._index_interval_bytes:
+            self._index_offsets.append(last_offset)
+            self._index_positions.append(position)
+            self._bytes_since_index_entry = 0
+        self._bytes_since_index_entry += size
+        self.last_offsets.append(last_offset)
+        self.positions.append(position)
+        self.highest_timestamps.append(self.max_timestamp)
+        self.size_bytes = position + size
+
+    def _copy(
+        self,
+        batch: memoryview,
+        position: int,
+        base_offset: int,
+        leader_epoch: int,
+        header: bytes | None,
+    ) -> None:
+        size = len(batch)
+        tail = self._tail
+        at = position - self._tail_start
+        if tail is None or at + size > len(tail):
+            tail = self._new_tail(size, position)
+            at = 0
+        tail[at : at + size] = batch
+        if header is not None:
+            tail[at : at + RECORD_BATCH_OVERHEAD] = header
+        _BEFORE_MAGIC.pack_into(tail, at, base_offset, size - 12, leader_epoch)
+
+    def _new_tail(self, size: int, position: int) -> bytearray:
+        previous = 0 if self._tail is None else len(self._tail)
+        self._tail = tail = bytearray(
+            max(size, min(_BLOCK_BYTES, max(2 * previous, 2 * size, _FIRST_BLOCK_BYTES)))
+        )
+        self._tail_start = position
+        self.block_starts.append(position)
+        self.blocks.append(memoryview(tail))
+        return tail
+
+    def _keep(
+        self,
+        batch: memoryview,
+        position: int,
+        base_offset: int,
+        leader_epoch: int,
+        header: bytes | None,
+    ) -> None:
+        starts, blocks = self.block_starts, self.blocks
+        starts.append(position)
+        if batch.readonly:
+            own = bytearray(batch[:RECORD_BATCH_OVERHEAD] if header is None else header)
+            _BEFORE_MAGIC.pack_into(own, 0, base_offset, len(batch) - 12, leader_epoch)
+            blocks.append(memoryview(own))
+            starts.append(position + RECORD_BATCH_OVERHEAD)
+            blocks.append(batch[RECORD_BATCH_OVERHEAD:])
+        else:
+            if header is not None:
+                batch[:RECORD_BATCH_OVERHEAD] = header
+            _BEFORE_MAGIC.pack_into(batch, 0, base_offset, len(batch) - 12, leader_epoch)
+            blocks.append(batch)
+        self._tail = None
+
+    def truncate(self, keep: int) -> None:
+        """Drop all but the first `keep` batches. What readers hold stays as it is."""
+        if keep >= len(self.last_offsets):
+            return
+        size = self.positions[keep]
+        del self.last_offsets[keep:]
+        del self.positions[keep:]
+        del self.highest_timestamps[keep:]
+        self.max_timestamp = self.highest_timestamps[-1] if keep else -1
+        self.first_timestamp = self.first_timestamp if keep else -1
+        blocks = bisect_left(self.block_starts, size)
+        del self.block_starts[blocks:]
+        del self.blocks[blocks:]
+        entries = bisect_left(self._index_positions, size)
+        del self._index_offsets[entries:]
+        del self._index_positions[entries:]
+        self._bytes_since_index_entry = 0
+        self._tail = None  # its free end may be in readers' hands
+        self.size_bytes = size
+
+    # --- finding -------------------------------------------------------------------------------
+
+    def find(self, offset: int) -> int:
+        """Index of the first batch whose last offset is not below `offset`; len() without one."""
+        last_offsets = self.last_offsets
+        count = len(last_offsets)
+        if count < 2 or last_offsets[-2] < offset:
+            return count - 1 if count and last_offsets[-1] >= offset else count
+        return bisect_left(last_offsets, offset)
+
+    def size_of(self, index: int) -> int:
+        """Bytes of batch `index`."""
+        positions = self.positions
+        end = positions[index + 1] if index + 1 < len(positions) else self.size_bytes
+        return end - positions[index]
+
+    def header(self, index: int) -> BatchHeader:
+        """The header of batch `index`, as stored."""
+        position = self.positions[index]
+        block = bisect_right(self.block_starts, position) - 1
+        return unpack_header(self.blocks[block], position - self.block_starts[block])
+
+    def base_offset_of(self, index: int) -> int:
+        """The offset that batch `index` begins with."""
+        return self.header(index).base_offset
+
+    def batch(self, index: int) -> Buffer:
+        """The bytes of batch `index` in one piece; copied only if they lie in two."""
+        chunks = self.chunks(self.positions[index], self.size_of(index))
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def chunks(self, position: int, size: int) -> list[Buffer]:
+        """The bytes from `position`, in place."""
+        starts, blocks = self.block_starts, self.blocks
+        end = position + size
+        at = len(starts) - 1
+        if starts[at] > position:
+            at = bisect_right(starts, position) - 1
+        start = starts[at]
+        chunks: list[Buffer] = []
+        for at in range(at, len(starts) - 1):
+            stop = starts[at + 1]
+            if end <= stop:
+                chunks.append(blocks[at][position - start : end - start])
+                return chunks
+            chunks.append(blocks[at][position - start : stop - start])
+            position = start = stop
+        chunks.append(blocks[-1][position - start : end - start])
+        return chunks
+
+    def upper_bound_offset(self, position: int) -> int | None:
+        """The offset in the first index entry not before `position` (OffsetIndex).
+
+        The index is sparse: one entry per `index_interval_bytes`, so often there is none.
+        """
+        entry = bisect_left(self._index_positions, position)
+        return self._index_offsets[entry] if entry < len(self._index_offsets) else None
+
+    def find_timestamp(self, timestamp: int, start: int) -> int:
+        """Index of the first batch from `start` on that may hold a record not older."""
+        highest = self.highest_timestamps
+        count = len(highest)
+        at = bisect_left(highest, timestamp)
+        if at >= start:
+            return at
+        while start < count and self.header(start).max_timestamp < timestamp:
+            start += 1
+        return start
+
+    def should_roll(
+        self, size: int, max_timestamp: int, now_wall_ms: int, segment_bytes: int, segment_ms: int
+    ) -> bool:
+        """Whether a batch of that size and time belongs into a new one (LogSegment.shouldRoll)."""
+        if not self.size_bytes:
+            return False
+        if self.size_bytes > segment_bytes - size:
+            return True
+        if self.first_timestamp >= 0:
+            return max_timestamp - self.first_timestamp > segment_ms
+        return now_wall_ms - self.created_wall_ms > segment_ms
