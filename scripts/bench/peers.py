@@ -1,0 +1,155 @@
+"""The brokers that a benchmark runs: ours, kfake (Go) and Apache Kafka, each as a process.
+
+Called by the benchmarks beside it. A peer that this machine cannot run (no Go, no JVM) is left
+out by name. Only processes that were started here are ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+BUILD: Final = ROOT / ".tools" / "bench"
+PEERS: Final = ("mockbroker", "kfake", "kafka")
+API_VERSIONS: Final = struct.pack(">ihhih5s", 15, 18, 0, 1, 5, b"bench")
+
+
+class Peer:
+    """A running broker: its name, `HOST:PORT` and process id."""
+
+    def __init__(self, name: str, address: str, pid: int) -> None:
+        self.name = name
+        self.address = address
+        self.pid = pid
+
+    def cpu_seconds(self) -> float:
+        """User and system time that the process has used."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident_mb(self) -> float:
+        """Resident memory in MB."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def note(line: str) -> None:
+    """Progress, for the person who waits."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def free_port() -> int:
+    """A loopback port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def available() -> list[str]:
+    """The peers that this machine can run."""
+    names = ["mockbroker"]
+    if shutil.which("go"):
+        names.append("kfake")
+    else:
+        note("left out: kfake (needs Go)")
+    if shutil.which("java") and (shutil.which("mvn") or list(ROOT.glob(".tools/kafka-*/complete"))):
+        names.append("kafka")
+    else:
+        note("left out: Apache Kafka (needs a JRE and Maven)")
+    return names
+
+
+def build_go() -> Path:
+    """Build the load generator and kfake; returns the directory of both."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    command = ["go", "build", "-o", f"{BUILD}/", "./..."]
+    subprocess.run(command, cwd=ROOT / "scripts/bench/go", check=True)
+    return BUILD
+
+
+def answers(address: str) -> bool:
+    """Whether an ApiVersions request is answered."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=5) as connection:
+            connection.sendall(API_VERSIONS)
+            return len(connection.recv(64)) > 8
+    except OSError:
+        return False
+
+
+def command_for(name: str, port: int) -> list[str]:
+    """The command line that starts one of the peers which are plain processes."""
+    if name == "mockbroker":
+        return [
+            sys.executable,
+            "-m",
+            "mockbroker",
+            "serve",
+            "--port",
+            str(port),
+            "--log-level",
+            "error",
+        ]
+    return [str(BUILD / "kfake"), "-port", str(port)]
+
+
+@contextlib.contextmanager
+def run_peer(name: str, config: Mapping[str, str] | None = None) -> Iterator[Peer]:
+    """One broker on a free loopback port, ready; ended afterwards."""
+    port = free_port()
+    address = f"127.0.0.1:{port}"
+    if name == "kafka":
+        settings = [f"{key}={value}" for key, value in (config or {}).items()]
+        script = str(ROOT / "scripts" / "kafka")
+        subprocess.run([script, "start", str(port), *settings], check=True, stdout=sys.stderr)
+        try:
+            pid = int((ROOT / ".tools/run" / f"kafka-{port}" / "pid").read_text())
+            yield Peer(name, address, pid)
+        finally:
+            subprocess.run([script, "stop", str(port)], check=True, stdout=sys.stderr)
+        return
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command_for(name, port), cwd=ROOT, stdout=log, stderr=log)
+        try:
+            _await(process, address)
+            yield Peer(name, address, process.pid)
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def _await(process: subprocess.Popen[bytes], address: str) -> None:
+    deadline = time.monotonic() + 10
+    while not answers(address):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{process.args!r} did not answer on {address}")
+        time.sleep(0.005)
+
+
+def load(peer: Peer, scenario: str, **options: object) -> dict[str, float]:
+    """Run one scenario of the load generator; its figures, and the CPU it cost the broker."""
+    command = [str(BUILD / "loadgen"), "-addr", peer.address, "-scenario", scenario]
+    for option, value in options.items():
+        command += [f"-{option}", str(value)]
+    before = peer.cpu_seconds()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{peer.name}: {done.stderr.strip()}")
+    figures: dict[str, float] = json.loads(done.stdout)
+    figures["cpu_s"] = peer.cpu_seconds() - before
+    return figures

@@ -1,0 +1,107 @@
+"""Throughput and latency: ours beside kfake and Apache Kafka, from one load generator, in one run.
+
+    scripts/bench/throughput [--rounds N] [--batches N] [--peers mockbroker,kfake,kafka]
+
+Each round runs every scenario against every peer in turn, so that the machine's noise falls on
+all alike; the table shows medians over the rounds, and ours as a ratio to each peer (above 1 is
+better for us). The load generator is a Go program on raw sockets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import statistics
+
+from scripts.bench import peers
+
+ROWS = (
+    ("produce MB/s", "higher"),
+    ("consume MB/s", "higher"),
+    ("ping-pong p50 ms", "lower"),
+    ("ping-pong p99 ms", "lower"),
+    ("fetches/s, 1 in flight", "higher"),
+    ("fetches/s, 64 in flight", "higher"),
+    ("fetches/s, 8 connections", "higher"),
+    ("CPU us a fetch, 64 in flight", "lower"),
+    ("CPU us a fetch, 8 connections", "lower"),
+    ("idle memory MB", "lower"),
+)
+
+
+def measure(peer: peers.Peer, tag: str, batches: int, count: int) -> dict[str, float]:
+    """Every scenario once."""
+    produced = peers.load(peer, "produce", topic=f"bulk-{tag}", batches=batches)
+    consumed = peers.load(peer, "consume", topic=f"bulk-{tag}", batches=batches)
+    ping = peers.load(peer, "pingpong", topic=f"ping-{tag}", count=count // 20)
+    single = peers.load(peer, "fetches", topic=f"one-{tag}", count=count)
+    deep = peers.load(peer, "fetches", topic=f"deep-{tag}", count=count * 4, depth=64)
+    wide = peers.load(peer, "fetches", topic=f"wide-{tag}", count=count * 2, conns=8)
+    return {
+        "produce MB/s": produced["mb_per_s"],
+        "consume MB/s": consumed["mb_per_s"],
+        "ping-pong p50 ms": ping["p50_ms"],
+        "ping-pong p99 ms": ping["p99_ms"],
+        "fetches/s, 1 in flight": single["per_s"],
+        "fetches/s, 64 in flight": deep["per_s"],
+        "fetches/s, 8 connections": wide["per_s"],
+        "CPU us a fetch, 64 in flight": deep["cpu_s"] / deep["requests"] * 1e6,
+        "CPU us a fetch, 8 connections": wide["cpu_s"] / wide["requests"] * 1e6,
+    }
+
+
+def run(names: list[str], rounds: int, batches: int, count: int) -> dict[str, dict[str, float]]:
+    """Medians by peer and row."""
+    samples: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    idle: dict[str, float] = {}
+    with contextlib.ExitStack() as stack:
+        running = []
+        for name in names:
+            peer = stack.enter_context(peers.run_peer(name))
+            running.append(peer)
+            idle[name] = peer.resident_mb()
+        for peer in running:
+            peers.note(f"warming {peer.name}")
+            measure(peer, "warm", max(20, batches // 10), count // 4)
+        for number in range(rounds):
+            for peer in running:
+                peers.note(f"round {number + 1} of {rounds}: {peer.name}")
+                samples[peer.name].append(measure(peer, str(number), batches, count))
+    medians = {}
+    for name in names:
+        medians[name] = {
+            row: statistics.median(sample[row] for sample in samples[name])
+            for row in samples[name][0]
+        }
+        medians[name]["idle memory MB"] = idle[name]
+    return medians
+
+
+def show(names: list[str], medians: dict[str, dict[str, float]]) -> None:
+    """The table."""
+    others = [name for name in names if name != "mockbroker"]
+    header = f"{'':32}" + "".join(f"{name:>13}" for name in names)
+    print(header + "".join(f"{'vs ' + name:>11}" for name in others))
+    for row, better in ROWS:
+        line = f"{row:32}" + "".join(f"{medians[name][row]:13,.2f}" for name in names)
+        for name in others if "mockbroker" in names else []:
+            ratio = medians["mockbroker"][row] / medians[name][row]
+            line += f"{ratio if better == 'higher' else 1 / ratio:10.2f}x"
+        print(line)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rounds", type=int, default=3, help="rounds (default 3)")
+    parser.add_argument("--batches", type=int, default=500, help="1 MB batches (default 500)")
+    parser.add_argument("--count", type=int, default=20000, help="small requests (default 20000)")
+    parser.add_argument("--peers", default=",".join(peers.PEERS), help="which, with commas")
+    options = parser.parse_args()
+    peers.build_go()
+    wanted = options.peers.split(",")
+    names = [name for name in peers.available() if name in wanted]
+    show(names, run(names, options.rounds, options.batches, options.count))
+
+
+if __name__ == "__main__":
+    main()
