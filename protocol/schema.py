@@ -286,7 +286,7 @@ def fresh_default(default: object) -> Callable[[], object] | None:
     return None
 
 
-def _equal(self: object, other: object) -> bool:
+def _equal(self: object, other: object) -> object:
     if type(other) is not type(self):
         return NotImplemented
     for name in schema_of(type(self)).field_names:
