@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mockbroker.config.definition import ConfigType, format_value
 from mockbroker.config.errors import ConfigError
+from mockbroker.config.log_config import LogConfig
 from mockbroker.config.registry import TOPIC
 from mockbroker.config.rows import ConfigRow, ConfigSource, ConfigSynonym
 from mockbroker.config.topic_definitions import BROKER_SYNONYMS
@@ -27,6 +28,8 @@ _Bool: TypeAlias = bool
 _Float: TypeAlias = float
 _Str: TypeAlias = str
 _Strs: TypeAlias = tuple[str, ...]
+
+_CODECS_WITH_LEVEL: Final = frozenset({"gzip", "lz4", "zstd"})
 
 # Retention that a broker sets to any negative time means no limit (KafkaConfig.logRetentionTimeMillis).
 _UNLIMITED_WHEN_NEGATIVE: Final = "retention.ms"
@@ -49,11 +52,12 @@ class _Parsed(dict[str, Any]):
 class TopicConfig:
     """The configs of one topic. `overrides` are its own, already validated by `validate`."""
 
-    __slots__ = ("_broker", "_values", "overrides")
+    __slots__ = ("_broker", "_log_config", "_values", "overrides")
 
     def __init__(self, overrides: Mapping[_Str, _Str], broker: BrokerConfig) -> None:
         self.overrides = overrides
         self._broker = broker
+        self._log_config: LogConfig | None = None
         self._values = _Parsed(self)
 
     def int(self, name: _Str) -> _Int:
@@ -85,6 +89,14 @@ class TopicConfig:
         """Any config; null is None."""
         value: ConfigValue = self._values[name]
         return value
+
+    @property
+    def log_config(self) -> LogConfig:
+        """What the logs of this topic's partitions go by: one object for all of them."""
+        config = self._log_config
+        if config is None:
+            config = self._log_config = self._build_log_config()
+        return config
 
     def text(self, name: _Str) -> _Str | None:
         """The text in force."""
@@ -132,6 +144,28 @@ class TopicConfig:
             if text is None:
                 text, source = self._inherited(name)
             yield self._row(name, text, source, ())
+
+    def _build_log_config(self) -> LogConfig:
+        compression_type = self.str("compression.type")
+        segment_bytes = self.value("internal.segment.bytes") or self.value("segment.bytes")
+        level = None
+        if compression_type in _CODECS_WITH_LEVEL:
+            level = self.int(f"compression.{compression_type}.level")
+        assert isinstance(segment_bytes, int)
+        return LogConfig(
+            segment_bytes=segment_bytes,
+            segment_ms=self.int("segment.ms"),
+            max_message_bytes=self.int("max.message.bytes"),
+            timestamp_type=self.str("message.timestamp.type"),
+            timestamp_before_max_ms=self.int("message.timestamp.before.max.ms"),
+            timestamp_after_max_ms=self.int("message.timestamp.after.max.ms"),
+            compression_type=compression_type,
+            compression_level=level,
+            cleanup_policy=",".join(self.list("cleanup.policy")),
+            retention_ms=self.int("retention.ms"),
+            retention_bytes=self.int("retention.bytes"),
+            index_interval_bytes=self.int("index.interval.bytes"),
+        )
 
     def _row(
         self,

@@ -1,0 +1,1 @@
+"""What the cluster consists of: brokers, topics, ids, leaders, epochs and configs."""

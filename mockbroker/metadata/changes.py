@@ -1,0 +1,119 @@
+"""What can happen to the cluster's metadata, as values (Kafka: the records of the metadata log).
+
+The controller decides them, `MetadataStore.apply` alone carries them out, and whoever subscribed
+to the store is then told. Topic ids are 16 raw bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mockbroker.metadata.brokers import BrokerInfo
+
+
+class PartitionState:
+    """Leadership and replicas of one partition (Kafka: PartitionRegistration). Never mutated.
+
+    `leader` is -1 when no replica may lead.
+    """
+
+    __slots__ = ("isr", "leader", "leader_epoch", "partition_epoch", "replicas")
+
+    def __init__(
+        self,
+        leader: int,
+        replicas: Sequence[int],
+        isr: Sequence[int],
+        leader_epoch: int = 0,
+        partition_epoch: int = 0,
+    ) -> None:
+        self.leader = leader
+        self.replicas = replicas
+        self.isr = isr
+        self.leader_epoch = leader_epoch
+        self.partition_epoch = partition_epoch
+
+
+class BrokerChanged:
+    """A broker joined, moved, or was fenced or unfenced."""
+
+    __slots__ = ("broker",)
+
+    def __init__(self, broker: BrokerInfo) -> None:
+        self.broker = broker
+
+
+class TopicCreated:
+    """A topic with its partitions and configs came to be."""
+
+    __slots__ = ("configs", "name", "partitions", "topic_id")
+
+    def __init__(
+        self,
+        name: str,
+        topic_id: bytes,
+        partitions: Sequence[PartitionState],
+        configs: Mapping[str, str],
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions = partitions
+        self.configs = configs
+
+
+class TopicDeleted:
+    """A topic is gone; its id will never come back."""
+
+    __slots__ = ("name", "topic_id")
+
+    def __init__(self, name: str, topic_id: bytes) -> None:
+        self.name = name
+        self.topic_id = topic_id
+
+
+class PartitionsAdded:
+    """A topic grew: `partitions` follow `first_index`."""
+
+    __slots__ = ("first_index", "name", "partitions", "topic_id")
+
+    def __init__(
+        self, name: str, topic_id: bytes, first_index: int, partitions: Sequence[PartitionState]
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.first_index = first_index
+        self.partitions = partitions
+
+
+class LeaderChanged:
+    """A partition has another leader, in-sync set or replicas."""
+
+    __slots__ = ("index", "name", "state", "topic_id")
+
+    def __init__(self, name: str, topic_id: bytes, index: int, state: PartitionState) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.index = index
+        self.state = state
+
+
+class ConfigsChanged:
+    """The configs set on a topic, a broker or (empty name) all brokers are now `configs`.
+
+    `resource_type` is Kafka's ConfigResource.Type: 2 topic, 4 broker.
+    """
+
+    __slots__ = ("configs", "name", "resource_type")
+
+    def __init__(self, resource_type: int, name: str, configs: Mapping[str, str]) -> None:
+        self.resource_type = resource_type
+        self.name = name
+        self.configs = configs
+
+
+Change: TypeAlias = (
+    BrokerChanged | TopicCreated | TopicDeleted | PartitionsAdded | LeaderChanged | ConfigsChanged
+)

@@ -1,0 +1,409 @@
+"""The controller: decides what happens to topics (Kafka: ControllerApis and its managers).
+
+Handlers, coordinators and the Python API ask it; what it accepts becomes changes that it hands to
+`MetadataStore.apply`, so a request is in force when its answer is made. Checks stand in Kafka's
+order, because the first that fails is the one that a client is told.
+
+Invariant: a request that is refused, or only validated, applies nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.config.errors import ConfigError
+from mockbroker.config.topic import TopicConfig
+from mockbroker.metadata.changes import (
+    PartitionsAdded,
+    PartitionState,
+    TopicCreated,
+    TopicDeleted,
+)
+from mockbroker.metadata.internal_topics import internal_topic
+from mockbroker.metadata.names import (
+    CLUSTER_METADATA_TOPIC,
+    NO_TOPIC_ID,
+    invalid_topic_name,
+    is_internal,
+    random_uuid,
+)
+from mockbroker.metadata.placement import invalid_assignment, place_replicas
+from mockbroker.metadata.topic_requests import (
+    ACCEPTED,
+    CreatedTopic,
+    DeletedTopic,
+    NewTopic,
+    Refusal,
+    TopicReference,
+)
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from random import Random
+
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.store import MetadataStore, Topic
+    from mockbroker.metadata.topic_requests import NewPartitions
+
+# Kafka: QuorumController.MAX_RECORDS_PER_USER_OP, also the limit on partitions of one request.
+MAX_RECORDS_PER_REQUEST: Final = 10_000
+
+_DUPLICATE_NAME: Final = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+_UNKNOWN_TOPIC: Final = Refusal(
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+)
+_UNKNOWN_TOPIC_ID: Final = Refusal(
+    ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
+)
+
+
+class Controller:
+    """The one controller of the cluster. Topic ids and placements come from `rng`."""
+
+    __slots__ = ("_config", "_rng", "_store")
+
+    def __init__(self, store: MetadataStore, config: BrokerConfig, rng: Random) -> None:
+        self._store = store
+        self._config = config
+        self._rng = rng
+
+    # -- creation --------------------------------------------------------------------------
+
+    def create_topics(
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> list[CreatedTopic]:
+        """Create topics: one answer for each distinct name, those of duplicates last."""
+        occurrences = Counter(topic.name for topic in topics)
+        wanted = [
+            topic
+            for topic in topics
+            if occurrences[topic.name] == 1 and topic.name != CLUSTER_METADATA_TOPIC
+        ]
+        if sum(self._partitions_asked(topic) for topic in wanted) > MAX_RECORDS_PER_REQUEST:
+            return _refuse_all(topics, "Excessively large number of partitions per request.")
+        changes: list[TopicCreated] = []
+        answers = [self._create(topic, changes) for topic in wanted]
+        records = sum(1 + len(each.configs) + len(each.partitions) for each in changes)
+        if records > MAX_RECORDS_PER_REQUEST:
+            return _refuse_all(topics, "Unable to perform excessively large batch operation.")
+        if not validate_only:
+            self._apply_all(changes)
+        answers.extend(
+            CreatedTopic(name, *_DUPLICATE_NAME) for name, times in occurrences.items() if times > 1
+        )
+        if occurrences[CLUSTER_METADATA_TOPIC] == 1:
+            message = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
+            answers.append(CreatedTopic(CLUSTER_METADATA_TOPIC, ErrorCode.INVALID_REQUEST, message))
+        return answers
+
+    def auto_create(self, names: Iterable[str]) -> list[tuple[str, ErrorCode]]:
+        """Create what a Metadata request named and nobody had; the codes it is answered with.
+
+        Kafka answers before the topic exists, so a good name gets UNKNOWN_TOPIC_OR_PARTITION and
+        the client asks again (Kafka: DefaultAutoTopicCreationManager). Bad names come first.
+        """
+        invalid: list[tuple[str, ErrorCode]] = []
+        created: list[tuple[str, ErrorCode]] = []
+        for name in names:
+            if invalid_topic_name(name) is not None:
+                invalid.append((name, ErrorCode.INVALID_TOPIC_EXCEPTION))
+                continue
+            created.append((name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        self.create_topics([self._auto_topic(name) for name, _ in created])
+        return [*invalid, *created]
+
+    def ensure_internal_topic(self, name: str) -> Refusal:
+        """Create a coordinator's topic unless it exists; the refusal if it cannot be."""
+        assert is_internal(name)
+        if name in self._store.topics:
+            return ACCEPTED
+        (answer,) = self.create_topics([internal_topic(name, self._config)])
+        return Refusal(answer.error, answer.message)
+
+    def _auto_topic(self, name: str) -> NewTopic:
+        return internal_topic(name, self._config) if is_internal(name) else NewTopic(name)
+
+    def _partitions_asked(self, topic: NewTopic) -> int:
+        if topic.assignments:
+            return len(topic.assignments)
+        if topic.num_partitions == -1:
+            return self._config.int("num.partitions")
+        return max(topic.num_partitions, 0)
+
+    def _create(self, topic: NewTopic, changes: list[TopicCreated]) -> CreatedTopic:
+        """Check one topic in Kafka's order; what passes becomes a change."""
+        refusal = self._refuse_name(topic.name)
+        if refusal is not None:
+            return CreatedTopic(topic.name, *refusal)
+        configs: dict[str, str] = {}
+        nulls = [key for key, value in topic.configs if value is None]
+        if nulls:
+            message = f"Null value not supported for topic configs: {','.join(nulls)}"
+            return CreatedTopic(topic.name, ErrorCode.INVALID_CONFIG, message)
+        configs.update((key, value) for key, value in topic.configs if value is not None)
+        config = TopicConfig(configs, self._config)
+        try:
+            config.validate()
+        except ConfigError as error:
+            return CreatedTopic(topic.name, ErrorCode.INVALID_CONFIG, str(error))
+        partitions = (
+            self._assigned_partitions(topic)
+            if topic.assignments
+            else self._placed_partitions(topic)
+        )
+        if isinstance(partitions, Refusal):
+            return CreatedTopic(topic.name, *partitions)
+        topic_id = random_uuid(self._rng)
+        changes.append(TopicCreated(topic.name, topic_id, partitions, configs))
+        return CreatedTopic(
+            topic.name,
+            topic_id=topic_id,
+            num_partitions=len(partitions),
+            replication_factor=len(partitions[0].replicas),
+            config=config,
+        )
+
+    def _refuse_name(self, name: str) -> Refusal | None:
+        if name in self._store.topics:
+            return Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        other = self._store.colliding_topic(name)
+        if other is not None:
+            return Refusal(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"Topic '{name}' collides with existing topic: {other}",
+            )
+        invalid = invalid_topic_name(name)
+        if invalid is not None:
+            return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
+        return None
+
+    def _assigned_partitions(self, topic: NewTopic) -> list[PartitionState] | Refusal:
+        for count, what in (
+            (topic.replication_factor, "replication factor"),
+            (topic.num_partitions, "numPartitions"),
+        ):
+            if count != -1:
+                return Refusal(
+                    ErrorCode.INVALID_REQUEST,
+                    f"A manual partition assignment was specified, but {what} was not set to -1.",
+                )
+        states: dict[int, PartitionState] = {}
+        replication_factor = None
+        for index, replicas in topic.assignments:
+            if index in states:
+                return Refusal(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"Found multiple manual partition assignments for partition {index}",
+                )
+            state = self._assigned(index, replicas, replication_factor)
+            if isinstance(state, Refusal):
+                return state
+            states[index] = state
+            replication_factor = len(replicas)
+        if set(states) != set(range(len(states))):
+            return Refusal(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                "partitions should be a consecutive 0-based integer sequence",
+            )
+        return [states[index] for index in range(len(states))]
+
+    def _placed_partitions(self, topic: NewTopic) -> list[PartitionState] | Refusal:
+        if topic.replication_factor < -1 or topic.replication_factor == 0:
+            return Refusal(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                "Replication factor must be larger than 0, or -1 to use the default value.",
+            )
+        if topic.num_partitions < -1 or topic.num_partitions == 0:
+            return Refusal(
+                ErrorCode.INVALID_PARTITIONS,
+                "Number of partitions was set to an invalid non-positive value.",
+            )
+        replication_factor = topic.replication_factor
+        if replication_factor == -1:
+            replication_factor = self._config.int("default.replication.factor")
+        placed = place_replicas(
+            self._store.brokers, self._partitions_asked(topic), replication_factor, self._rng
+        )
+        if isinstance(placed, str):
+            return Refusal(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"Unable to replicate the partition {replication_factor} time(s): {placed}",
+            )
+        return [self._new_partition(replicas) for replicas in placed]
+
+    def _assigned(
+        self, index: int, replicas: Sequence[int], replication_factor: int | None
+    ) -> PartitionState | Refusal:
+        invalid = invalid_assignment(self._store.brokers, replicas, replication_factor)
+        if invalid is None and all(self._store.brokers[node].fenced for node in replicas):
+            invalid = (
+                "All brokers specified in the manual partition assignment for partition "
+                f"{index} are fenced or in controlled shutdown."
+            )
+        if invalid is not None:
+            return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, invalid)
+        return self._new_partition(replicas)
+
+    def _new_partition(self, replicas: Sequence[int]) -> PartitionState:
+        brokers = self._store.brokers
+        isr = [node for node in replicas if not brokers[node].fenced]
+        assert isr
+        return PartitionState(isr[0], list(replicas), isr)
+
+    # -- growth ----------------------------------------------------------------------------
+
+    def create_partitions(
+        self, requests: Sequence[NewPartitions], *, validate_only: bool = False
+    ) -> list[tuple[str, Refusal]]:
+        """Let topics grow: one answer for each distinct name, those of duplicates first."""
+        occurrences = Counter(request.name for request in requests)
+        wanted = [request for request in requests if occurrences[request.name] == 1]
+        if sum(map(self._additional, wanted)) > MAX_RECORDS_PER_REQUEST:
+            refusal = Refusal(
+                ErrorCode.POLICY_VIOLATION,
+                "Excessively large number of additional partitions per request.",
+            )
+            return [(request.name, refusal) for request in requests]
+        changes: list[PartitionsAdded] = []
+        answers = [(name, _DUPLICATE_NAME) for name, times in occurrences.items() if times > 1]
+        answers.extend((request.name, self._grow(request, changes)) for request in wanted)
+        if not validate_only:
+            self._apply_all(changes)
+        return answers
+
+    def _additional(self, request: NewPartitions) -> int:
+        topic = self._store.topics.get(request.name)
+        return 0 if topic is None else max(request.total_count - len(topic.partitions), 0)
+
+    def _grow(self, request: NewPartitions, changes: list[PartitionsAdded]) -> Refusal:
+        topic = self._store.topics.get(request.name)
+        if topic is None:
+            # Kafka throws here without a message.
+            return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        current = len(topic.partitions)
+        if request.total_count == current:
+            return Refusal(
+                ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partition(s)."
+            )
+        if request.total_count < current:
+            return Refusal(
+                ErrorCode.INVALID_PARTITIONS,
+                f"The topic {topic.name} currently has {current} partition(s); "
+                f"{request.total_count} would not be an increase.",
+            )
+        states = self._additional_partitions(topic, request)
+        if isinstance(states, Refusal):
+            return states
+        changes.append(PartitionsAdded(topic.name, topic.id, current, states))
+        return ACCEPTED
+
+    def _additional_partitions(
+        self, topic: Topic, request: NewPartitions
+    ) -> list[PartitionState] | Refusal:
+        additional = request.total_count - len(topic.partitions)
+        replication_factor = len(topic.partitions[0].replicas)
+        if request.assignments is None:
+            placed = place_replicas(self._store.brokers, additional, replication_factor, self._rng)
+            if isinstance(placed, str):
+                return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, placed)
+            return [self._new_partition(replicas) for replicas in placed]
+        if len(request.assignments) != additional:
+            return Refusal(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {additional} additional partition(s), but only "
+                f"{len(request.assignments)} assignment(s) were specified.",
+            )
+        states: list[PartitionState] = []
+        for index, replicas in enumerate(request.assignments, len(topic.partitions)):
+            state = self._assigned(index, replicas, replication_factor)
+            if isinstance(state, Refusal):
+                return state
+            states.append(state)
+        return states
+
+    # -- deletion --------------------------------------------------------------------------
+
+    def delete_topics(self, references: Sequence[TopicReference]) -> list[DeletedTopic]:
+        """Delete topics by name or id. Refusals come first, then what was deleted.
+
+        Whether `delete.topic.enable` allows it is the handler's question: the answer depends on
+        the version (Kafka: ControllerApis.deleteTopics, which shuffles the answers).
+        """
+        answers: list[DeletedTopic] = []
+        names: Counter[str] = Counter()
+        ids: Counter[bytes] = Counter()
+        for name, topic_id in references:
+            if name is None and topic_id == NO_TOPIC_ID:
+                answers.append(
+                    _malformed(name, topic_id, "Neither topic name nor id were specified.")
+                )
+            elif name is None:
+                ids[topic_id] += 1
+            elif topic_id == NO_TOPIC_ID:
+                names[name] += 1
+            else:
+                message = "You may not specify both topic name and topic id."
+                answers.append(_malformed(name, topic_id, message))
+        answers += [
+            _malformed(name, NO_TOPIC_ID, "Duplicate topic name.")
+            for name, times in names.items()
+            if times > 1
+        ]
+        answers += [
+            _malformed(None, topic_id, "Duplicate topic id.")
+            for topic_id, times in ids.items()
+            if times > 1
+        ]
+        doomed = self._named_by_id(ids, answers)
+        self._add_named(names, ids, doomed, answers)
+        self._apply_all([TopicDeleted(name, topic_id) for topic_id, name in doomed.items()])
+        answers += [DeletedTopic(name, topic_id) for topic_id, name in doomed.items()]
+        return answers
+
+    def _named_by_id(self, ids: Counter[bytes], answers: list[DeletedTopic]) -> dict[bytes, str]:
+        doomed: dict[bytes, str] = {}
+        for topic_id, times in ids.items():
+            if times > 1:
+                continue
+            topic = self._store.topics_by_id.get(topic_id)
+            if topic is None:
+                answers.append(DeletedTopic(None, topic_id, *_UNKNOWN_TOPIC_ID))
+            else:
+                doomed[topic_id] = topic.name
+        return doomed
+
+    def _add_named(
+        self,
+        names: Counter[str],
+        ids: Counter[bytes],
+        doomed: dict[bytes, str],
+        answers: list[DeletedTopic],
+    ) -> None:
+        for name, times in names.items():
+            if times > 1:
+                continue
+            topic = self._store.topics.get(name)
+            if topic is None:
+                answers.append(DeletedTopic(name, NO_TOPIC_ID, *_UNKNOWN_TOPIC))
+            elif topic.id in ids:
+                # Named twice, once by each way: neither is carried out.
+                doomed.pop(topic.id, None)
+                message = "The provided topic name maps to an ID that was already supplied."
+                answers.append(_malformed(name, topic.id, message))
+            else:
+                doomed[topic.id] = name
+
+    def _apply_all(self, changes: Iterable[Change]) -> None:
+        for change in changes:
+            self._store.apply(change)
+
+
+def _refuse_all(topics: Sequence[NewTopic], message: str) -> list[CreatedTopic]:
+    return [CreatedTopic(topic.name, ErrorCode.POLICY_VIOLATION, message) for topic in topics]
+
+
+def _malformed(name: str | None, topic_id: bytes, message: str) -> DeletedTopic:
+    return DeletedTopic(name, topic_id, ErrorCode.INVALID_REQUEST, message)

@@ -1,0 +1,154 @@
+"""The cluster's metadata as one node sees it (Kafka: MetadataCache over a MetadataImage).
+
+Topics, ids, leaders, epochs, brokers and configs live here and change only in `apply`, with a
+change value that the controller decided. Handlers read the dicts directly. Rooms that follow the
+metadata (replicas, groups) `subscribe` and are told of each change after it was applied.
+
+Invariants: `topics` and `topics_by_id` hold the same topics; a topic has at least one partition;
+a topic id is never used twice; `version` counts the changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.config.topic import TopicConfig
+from mockbroker.metadata.changes import (
+    BrokerChanged,
+    ConfigsChanged,
+    LeaderChanged,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeleted,
+)
+from mockbroker.metadata.names import is_internal, unified_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.metadata.brokers import BrokerInfo
+    from mockbroker.metadata.changes import Change, PartitionState
+
+RESOURCE_TOPIC: Final = 2
+RESOURCE_BROKER: Final = 4
+
+
+class Topic:
+    """One topic. Only the store mutates it; `config` is its effective configs."""
+
+    __slots__ = ("config", "configs", "id", "internal", "name", "partitions")
+
+    def __init__(
+        self,
+        name: str,
+        topic_id: bytes,
+        partitions: Sequence[PartitionState],
+        configs: dict[str, str],
+        config: TopicConfig,
+    ) -> None:
+        self.name = name
+        self.id = topic_id
+        self.partitions = list(partitions)
+        self.configs = configs
+        self.config = config
+        self.internal = is_internal(name)
+
+
+class MetadataStore:
+    """Brokers by id, topics by name and by id. `config` is this node's broker configs."""
+
+    __slots__ = (
+        "_colliding",
+        "_listeners",
+        "brokers",
+        "cluster_id",
+        "config",
+        "topics",
+        "topics_by_id",
+        "version",
+    )
+
+    def __init__(self, cluster_id: str, config: BrokerConfig) -> None:
+        self.cluster_id = cluster_id
+        self.config = config
+        self.brokers: dict[int, BrokerInfo] = {}
+        self.topics: dict[str, Topic] = {}
+        self.topics_by_id: dict[bytes, Topic] = {}
+        self.version = 0
+        self._colliding: dict[str, list[str]] = {}
+        self._listeners: list[Callable[[Change], None]] = []
+
+    def subscribe(self, listener: Callable[[Change], None]) -> None:
+        """Call `listener` after each change from now on, in the order of subscription."""
+        self._listeners.append(listener)
+
+    def apply(self, change: Change) -> None:
+        """Carry out a change that was decided, then tell the listeners."""
+        if isinstance(change, TopicCreated):
+            self._create(change)
+        elif isinstance(change, TopicDeleted):
+            self._delete(change)
+        elif isinstance(change, PartitionsAdded):
+            topic = self.topics_by_id[change.topic_id]
+            assert change.first_index == len(topic.partitions)
+            topic.partitions.extend(change.partitions)
+        elif isinstance(change, LeaderChanged):
+            self.topics_by_id[change.topic_id].partitions[change.index] = change.state
+        elif isinstance(change, ConfigsChanged):
+            self._configure(change)
+        elif isinstance(change, BrokerChanged):
+            self.brokers[change.broker.node_id] = change.broker
+        self.version += 1
+        assert len(self.topics) == len(self.topics_by_id)
+        for listener in self._listeners:
+            listener(change)
+
+    def alive_brokers(self) -> list[BrokerInfo]:
+        """The brokers that a client may use, by ascending id."""
+        return [broker for _, broker in sorted(self.brokers.items()) if not broker.fenced]
+
+    def colliding_topic(self, name: str) -> str | None:
+        """A topic whose name differs from this one in '.' and '_' only, itself included."""
+        if "." not in name and "_" not in name:
+            return None
+        names = self._colliding.get(unified_name(name))
+        return names[0] if names else None
+
+    def _create(self, change: TopicCreated) -> None:
+        assert change.name not in self.topics
+        assert change.topic_id not in self.topics_by_id
+        assert change.partitions
+        configs = dict(change.configs)
+        topic = Topic(
+            change.name,
+            change.topic_id,
+            change.partitions,
+            configs,
+            TopicConfig(configs, self.config),
+        )
+        self.topics[topic.name] = topic
+        self.topics_by_id[topic.id] = topic
+        if "." in topic.name or "_" in topic.name:
+            self._colliding.setdefault(unified_name(topic.name), []).append(topic.name)
+
+    def _delete(self, change: TopicDeleted) -> None:
+        topic = self.topics_by_id.pop(change.topic_id)
+        del self.topics[topic.name]
+        key = unified_name(topic.name)
+        names = self._colliding.get(key)
+        if names is not None:
+            names.remove(topic.name)
+            if not names:
+                del self._colliding[key]
+
+    def _configure(self, change: ConfigsChanged) -> None:
+        if change.resource_type == RESOURCE_TOPIC:
+            topic = self.topics[change.name]
+            topic.configs = dict(change.configs)
+            topic.config = TopicConfig(topic.configs, self.config)
+        elif change.name in ("", str(self.config.node_id)):
+            self.config.replace_dynamic(change.configs, cluster_default=not change.name)
+            # What topics inherit has changed with it.
+            for topic in self.topics.values():
+                topic.config = TopicConfig(topic.configs, self.config)
