@@ -2,14 +2,18 @@
 
 These classes are what `protocol.fetch_codec` builds and writes in production; the compiled plan
 handles the same classes and serves as its check. Topics go by name up to version 12 and by id
-from 13 on (KIP-516). A tagged struct that is absent is None.
+from 13 on (KIP-516). A tagged struct that is absent is None. `unknown_tags` is a slot of every
+declared class; it is spelled out here for the type checker, as the hand-written code sets it.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from protocol.schema import ZERO_UUID, Records, V, int8, int16, int32, int64, message, struct, uuid
+
+if TYPE_CHECKING:
+    Tags = dict[int, bytes] | None
 
 
 @message(api_key=1, versions=(3, 18), flexible=12)
@@ -28,6 +32,8 @@ class FetchRequest:
     rack_id: Annotated[str, V(since=11, ignorable=True)] = ""
     cluster_id: Annotated[str | None, V(nullable=12, tag=0, tagged=12, ignorable=True)] = None
     replica_state: Annotated[ReplicaState | None, V(tag=1, tagged=15)] = None
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -36,6 +42,8 @@ class ReplicaState:
 
     replica_id: int32 = -1
     replica_epoch: int64 = -1
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -45,6 +53,8 @@ class FetchRequestTopic:
     topic: Annotated[str, V(until=12, ignorable=True)] = ""
     topic_id: Annotated[uuid, V(since=13, ignorable=True)] = ZERO_UUID
     partitions: list[FetchRequestPartition] = []
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -59,6 +69,8 @@ class FetchRequestPartition:
     partition_max_bytes: int32 = 0
     replica_directory_id: Annotated[uuid, V(tag=0, tagged=17, ignorable=True)] = ZERO_UUID
     high_watermark: Annotated[int64, V(tag=1, tagged=18, ignorable=True)] = 2**63 - 1
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -68,6 +80,8 @@ class FetchRequestForgottenTopic:
     topic: Annotated[str, V(until=12, ignorable=True)] = ""
     topic_id: Annotated[uuid, V(since=13, ignorable=True)] = ZERO_UUID
     partitions: list[int32] = []
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @message(api_key=1, versions=(3, 18), flexible=12)
@@ -79,6 +93,8 @@ class FetchResponse:
     session_id: Annotated[int32, V(since=7)] = 0
     responses: list[FetchResponseTopic] = []
     node_endpoints: Annotated[list[NodeEndpoint], V(tag=0, tagged=16)] = []
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -88,6 +104,8 @@ class FetchResponseTopic:
     topic: Annotated[str, V(until=12, ignorable=True)] = ""
     topic_id: Annotated[uuid, V(since=13, ignorable=True)] = ZERO_UUID
     partitions: list[FetchResponsePartition] = []
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -107,6 +125,8 @@ class FetchResponsePartition:
     diverging_epoch: Annotated[EpochEndOffset | None, V(tag=0, tagged=12)] = None
     current_leader: Annotated[LeaderIdAndEpoch | None, V(tag=1, tagged=12)] = None
     snapshot_id: Annotated[SnapshotId | None, V(tag=2, tagged=12)] = None
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -115,6 +135,8 @@ class EpochEndOffset:
 
     epoch: int32 = -1
     end_offset: int64 = -1
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -123,6 +145,8 @@ class LeaderIdAndEpoch:
 
     leader_id: int32 = -1
     leader_epoch: int32 = -1
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -131,6 +155,8 @@ class SnapshotId:
 
     end_offset: int64 = -1
     epoch: int32 = -1
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -139,6 +165,8 @@ class AbortedTransaction:
 
     producer_id: int64 = 0
     first_offset: int64 = 0
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
 
 
 @struct
@@ -149,3 +177,5 @@ class NodeEndpoint:
     host: str = ""
     port: int32 = 0
     rack: Annotated[str | None, V(nullable=16)] = None
+    if TYPE_CHECKING:
+        unknown_tags: Tags = None
