@@ -1,0 +1,122 @@
+"""confluent-kafka, which is librdkafka, brings the workload through."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import confluent_kafka
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from tests.clients.workload import (
+    MAX_POLL_RECORDS,
+    PARTITIONS,
+    POLL_S,
+    Read,
+    Sent,
+    check,
+    make_records,
+    run_group,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
+
+REBALANCED = (
+    confluent_kafka.KafkaError.REBALANCE_IN_PROGRESS,
+    confluent_kafka.KafkaError.ILLEGAL_GENERATION,
+    confluent_kafka.KafkaError.UNKNOWN_MEMBER_ID,
+)
+
+
+class GroupMember:
+    def __init__(self, bootstrap: str, topic: str, group: str) -> None:
+        self.topic = topic
+        self.consumer = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
+        )
+        self.consumer.subscribe([topic])
+        self.batch: list[Read] = []
+
+    def poll(self) -> list[Read]:
+        messages = self.consumer.consume(MAX_POLL_RECORDS, timeout=POLL_S)
+        self.batch = [as_read(message) for message in messages]
+        return self.batch
+
+    def commit(self) -> bool:
+        ends = {read.partition: read.offset + 1 for read in self.batch}
+        offsets = [confluent_kafka.TopicPartition(self.topic, *end) for end in ends.items()]
+        try:
+            self.consumer.commit(offsets=offsets, asynchronous=False)
+        except confluent_kafka.KafkaException as failure:
+            if failure.args[0].code() in REBALANCED:
+                return False
+            raise
+        return True
+
+    def assignment(self) -> set[int]:
+        return {partition.partition for partition in self.consumer.assignment()}
+
+    def close(self) -> None:
+        self.consumer.close()
+
+
+def as_read(message: Any) -> Read:
+    assert message.error() is None, message.error()
+    kind, timestamp_ms = message.timestamp()
+    assert kind == confluent_kafka.TIMESTAMP_CREATE_TIME
+    return Read(
+        message.partition(),
+        message.offset(),
+        timestamp_ms,
+        message.key(),
+        message.value(),
+        tuple(message.headers() or ()),
+    )
+
+
+def produce(bootstrap: str, topic: str, compression: str, records: Sequence[Sent]) -> None:
+    failures: list[Any] = []
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": bootstrap, "compression.type": compression, "linger.ms": 5}
+    )
+    for record in records:
+        producer.produce(
+            topic,
+            value=record.value,
+            key=record.key,
+            headers=list(record.headers),
+            timestamp=record.timestamp_ms,
+            on_delivery=lambda error, _: failures.append(error) if error else None,
+        )
+        producer.poll(0)
+    assert producer.flush(30) == 0
+    assert failures == []
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_a_group_reads_back_what_was_produced(
+    server_process: str, topic: str, compression: str
+) -> None:
+    admin = AdminClient({"bootstrap.servers": server_process})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(10)
+    group = f"{topic}-readers"
+    tally = run_group(
+        make_records(int(time.time() * 1000)),
+        lambda: GroupMember(server_process, topic, group),
+        lambda records: produce(server_process, topic, compression, records),
+    )
+    reader = confluent_kafka.Consumer({"bootstrap.servers": server_process, "group.id": group})
+    partitions = [confluent_kafka.TopicPartition(topic, index) for index in range(PARTITIONS)]
+    ends = {p.partition: reader.get_watermark_offsets(p, timeout=10)[1] for p in partitions}
+    committed = {p.partition: p.offset for p in reader.committed(partitions, timeout=10)}
+    check(tally, ends, committed)
+    reader.close()
