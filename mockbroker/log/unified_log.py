@@ -1,0 +1,673 @@
+"""The log of one partition: its batches, its offsets, and who may read how far.
+
+The replica room owns one per hosted partition: `Partition` appends, reads and moves the high
+watermark; nothing else changes a log. All is in memory and a log without batches is a few hundred
+bytes: its parts are made when they are first needed. Follows Kafka's UnifiedLog and LocalLog.
+
+Invariant, asserted where one of them changes:
+`log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset`.
+Errors that a client must see come back in `AppendResult` and `ReadResult`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from mockbroker.config.log_config import DEFAULT_LOG_CONFIG
+from mockbroker.log import timestamp_lookup
+from mockbroker.log.aborted import AbortedIndex, AbortedTransaction
+from mockbroker.log.epoch_cache import LeaderEpochCache
+from mockbroker.log.offsets import (
+    UNKNOWN_OFFSET_METADATA,
+    FetchIsolation,
+    LogOffsetMetadata,
+    LogOffsetSnapshot,
+    TimestampAndOffset,
+)
+from mockbroker.log.producer_state import CompletedTransaction, ProducerStateManager
+from mockbroker.log.results import AppendOrigin, AppendResult, ReadResult
+from mockbroker.log.segment import Segment
+from mockbroker.log.validator import ValidatedBatch, validate
+from protocol.errors import ErrorCode, ProtocolError
+from protocol.records.batch import (
+    control_batch,
+    iterate_batches,
+    iterate_records,
+    parse_control_record,
+    read_batch_header,
+    verify_crc,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mockbroker.config.log_config import LogConfig
+    from mockbroker.log.results import Buffer
+    from protocol.records.batch import BatchHeader
+
+_NONE = ErrorCode.NONE
+_LOG_END = FetchIsolation.LOG_END
+_HIGH_WATERMARK = FetchIsolation.HIGH_WATERMARK
+_TXN_COMMITTED = FetchIsolation.TXN_COMMITTED
+_CONTROL_COMMIT = 1
+_TRANSACTIONS_V2 = 2
+
+_OUT_OF_RANGE = ReadResult(
+    UNKNOWN_OFFSET_METADATA, [], 0, None, error=ErrorCode.OFFSET_OUT_OF_RANGE
+)
+_NEGATIVE_LIMIT = ReadResult(
+    UNKNOWN_OFFSET_METADATA, [], 0, None, error=ErrorCode.UNKNOWN_SERVER_ERROR
+)
+_segment_base_offset = attrgetter("base_offset")
+
+
+class UnifiedLog:
+    """One partition's log."""
+
+    __slots__ = (
+        "_aborted",
+        "_end_metadata",
+        "_epochs",
+        "_first_unstable_offset",
+        "_idle_read",
+        "_producers",
+        "_segments",
+        "config",
+        "high_watermark",
+        "log_end_offset",
+        "log_start_offset",
+        "partition",
+        "topic",
+    )
+
+    def __init__(
+        self, topic: str = "", partition: int = 0, config: LogConfig = DEFAULT_LOG_CONFIG
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.config = config
+        self.log_start_offset = 0
+        self.high_watermark = 0
+        self.log_end_offset = 0
+        self._first_unstable_offset = -1
+        self._segments: Sequence[Segment] = ()
+        self._producers: ProducerStateManager | None = None
+        self._epochs: LeaderEpochCache | None = None
+        self._aborted: AbortedIndex | None = None
+        # Both are made when they are asked for and dropped when the log moves.
+        self._end_metadata: LogOffsetMetadata | None = None
+        self._idle_read: ReadResult | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"<UnifiedLog {self.topic}-{self.partition} {self.log_start_offset} <= "
+            f"{self.last_stable_offset} <= {self.high_watermark} <= {self.log_end_offset}>"
+        )
+
+    # --- appending ---------------------------------------------------------------------------
+
+    def append_as_leader(
+        self,
+        records: Buffer,
+        leader_epoch: int,
+        now_wall_ms: int,
+        *,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        transaction_version: int = 0,
+    ) -> AppendResult:
+        """Check the first batch in `records`, give it the next offsets and store it.
+
+        What follows that batch is trimmed. A large writable buffer is taken over and changed. A
+        duplicate of one of its producer's last five batches is answered, not stored again.
+        """
+        validated = validate(records, self.config, origin, now_wall_ms)
+        if validated.error is not _NONE:
+            return self._refusal(validated)
+        header = validated.header
+        if len(validated.batch) > self.config.segment_bytes:
+            return AppendResult(ErrorCode.RECORD_LIST_TOO_LARGE)
+        base_offset = header.base_offset = self.log_end_offset
+        if header.producer_id >= 0:
+            refused = self._check_producer(header, origin, transaction_version)
+            if refused is not None:
+                return refused
+        self._store(validated.batch, header, leader_epoch, validated.new_header, now_wall_ms)
+        if header.producer_id >= 0:
+            self._producer_state().append_data_batch(header)
+            self._update_first_unstable_offset()
+        return AppendResult(
+            _NONE,
+            base_offset,
+            self.log_end_offset - 1,
+            now_wall_ms if self.config.log_append_time else -1,
+            self.log_start_offset,
+        )
+
+    def append_end_of_transaction(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        leader_epoch: int,
+        now_wall_ms: int,
+        *,
+        commit: bool,
+        transaction_version: int = 0,
+    ) -> AppendResult:
+        """Write the marker that commits or aborts what the producer wrote here."""
+        refused = self._producer_state().check_marker(
+            producer_id,
+            producer_epoch,
+            coordinator_epoch,
+            epoch_grows=transaction_version >= _TRANSACTIONS_V2,
+        )
+        if refused is not _NONE:
+            return AppendResult(refused, log_start_offset=self.log_start_offset)
+        marker = control_batch(producer_id, producer_epoch, commit, coordinator_epoch, now_wall_ms)
+        header = read_batch_header(marker)
+        offset = header.base_offset = self.log_end_offset
+        self._store(memoryview(marker), header, leader_epoch, None, now_wall_ms)
+        self._end_transaction(header, coordinator_epoch, commit)
+        self._update_first_unstable_offset()
+        return AppendResult(_NONE, offset, offset, -1, self.log_start_offset)
+
+    def append_as_follower(self, records: Buffer, now_wall_ms: int) -> AppendResult:
+        """Store the whole batches of `records` as a leader stamped them; gaps are allowed.
+
+        CORRUPT_MESSAGE for a bad checksum or bad bytes, OFFSET_OUT_OF_RANGE for offsets that do
+        not grow: nothing is stored then.
+        """
+        view = memoryview(records)
+        next_offset = self.log_end_offset
+        batches: list[tuple[int, BatchHeader]] = []
+        try:
+            for pos, header in iterate_batches(view):
+                if not verify_crc(view, pos, header):
+                    return AppendResult(ErrorCode.CORRUPT_MESSAGE)
+                if header.base_offset < next_offset:
+                    return AppendResult(ErrorCode.OFFSET_OUT_OF_RANGE)
+                next_offset = header.last_offset + 1
+                batches.append((pos, header))
+        except ProtocolError:
+            return AppendResult(ErrorCode.CORRUPT_MESSAGE)
+        if not batches:
+            return AppendResult(_NONE, log_start_offset=self.log_start_offset)
+        for pos, header in batches:
+            batch = view[pos : pos + header.size_in_bytes]
+            self._store(batch, header, header.partition_leader_epoch, None, now_wall_ms)
+            self._remember_producer(header, batch)
+        self._update_first_unstable_offset()
+        first_offset = batches[0][1].base_offset
+        return AppendResult(_NONE, first_offset, next_offset - 1, -1, self.log_start_offset)
+
+    def _refusal(self, validated: ValidatedBatch) -> AppendResult:
+        return AppendResult(
+            validated.error,
+            log_start_offset=self.log_start_offset if validated.tells_start else -1,
+            record_errors=validated.record_errors,
+            error_message=validated.message,
+        )
+
+    def _check_producer(
+        self, header: BatchHeader, origin: AppendOrigin, transaction_version: int
+    ) -> AppendResult | None:
+        """None when the batch may be stored (UnifiedLog.analyzeAndValidateProducerState)."""
+        producers = self._producer_state()
+        if origin is AppendOrigin.CLIENT:
+            duplicate = producers.find_duplicate(header)
+            if duplicate is not None:
+                return AppendResult(
+                    _NONE,
+                    duplicate.base_offset,
+                    duplicate.last_offset,
+                    duplicate.timestamp,
+                    self.log_start_offset,
+                    duplicate=True,
+                )
+        error = producers.check_data_batch(
+            header,
+            origin,
+            new_producer_starts_at_zero=header.is_transactional
+            and transaction_version >= _TRANSACTIONS_V2,
+        )
+        if error is _NONE:
+            return None
+        return AppendResult(error, log_start_offset=self.log_start_offset)
+
+    def _store(
+        self,
+        batch: memoryview,
+        header: BatchHeader,
+        leader_epoch: int,
+        new_header: bytes | None,
+        now_wall_ms: int,
+    ) -> None:
+        base_offset = header.base_offset
+        max_timestamp = header.max_timestamp
+        if leader_epoch >= 0:
+            self.assign_epoch(leader_epoch, base_offset)
+        config = self.config
+        segments = self._segments
+        if segments:
+            segment = segments[-1]
+            if segment.should_roll(
+                len(batch), max_timestamp, now_wall_ms, config.segment_bytes, config.segment_ms
+            ):
+                segment = self._roll(base_offset, now_wall_ms)
+        else:
+            segment = self._roll(self.log_end_offset, now_wall_ms)
+        last_offset = base_offset + header.last_offset_delta
+        assert base_offset >= self.log_end_offset, "offsets grow"
+        segment.append(batch, base_offset, last_offset, leader_epoch, max_timestamp, new_header)
+        self.log_end_offset = last_offset + 1
+        self._end_metadata = self._idle_read = None
+
+    def _roll(self, base_offset: int, now_wall_ms: int) -> Segment:
+        segment = Segment(base_offset, now_wall_ms, self.config.index_interval_bytes)
+        self._segments = [*self._segments, segment]
+        return segment
+
+    # --- producers and transactions ----------------------------------------------------------
+
+    @property
+    def producers(self) -> ProducerStateManager | None:
+        """State of the idempotent producers; None when there never was one."""
+        return self._producers
+
+    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer's transaction is open here, so that it needs no verification."""
+        producers = self._producers
+        return producers is not None and producers.has_ongoing_transaction(
+            producer_id, producer_epoch
+        )
+
+    def _producer_state(self) -> ProducerStateManager:
+        if self._producers is None:
+            self._producers = ProducerStateManager()
+        return self._producers
+
+    def _remember_producer(self, header: BatchHeader, batch: Buffer) -> None:
+        if header.producer_id < 0:
+            return
+        if not header.is_control:
+            self._producer_state().append_data_batch(header)
+            return
+        for record in iterate_records(batch, 0, header):
+            kind, coordinator_epoch = parse_control_record(record)
+            self._end_transaction(header, coordinator_epoch, kind == _CONTROL_COMMIT)
+            return
+
+    def _end_transaction(self, header: BatchHeader, coordinator_epoch: int, commit: bool) -> None:
+        completed = self._producer_state().append_marker(
+            header.producer_id,
+            header.producer_epoch,
+            coordinator_epoch,
+            header.base_offset,
+            header.max_timestamp,
+        )
+        if completed is not None and not commit:
+            self._note_aborted(completed)
+
+    def _note_aborted(self, completed: CompletedTransaction) -> None:
+        if self._aborted is None:
+            self._aborted = AbortedIndex()
+        self._aborted.append(
+            AbortedTransaction(
+                completed.producer_id,
+                completed.first_offset,
+                completed.last_offset,
+                completed.last_stable_offset,
+            )
+        )
+
+    def _update_first_unstable_offset(self) -> None:
+        if self._producers is not None:
+            first = self._producers.first_unstable_offset()
+            self._first_unstable_offset = max(first, self.log_start_offset) if first >= 0 else -1
+            self._check_offsets()
+
+    # --- offsets -------------------------------------------------------------------------------
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to where no transaction is open; the high watermark when none is."""
+        first_unstable = self._first_unstable_offset
+        if first_unstable < 0 or first_unstable > self.high_watermark:
+            return self.high_watermark
+        return first_unstable
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all segments."""
+        return sum(segment.size_bytes for segment in self._segments)
+
+    @property
+    def segment_count(self) -> int:
+        """Number of segments that hold bytes."""
+        return len(self._segments)
+
+    def advance_high_watermark(self, offset: int) -> bool:
+        """Raise the high watermark; False when it is there or above already."""
+        if offset <= self.high_watermark:
+            return False
+        self._move_high_watermark(offset)
+        return True
+
+    def set_high_watermark(self, offset: int) -> bool:
+        """Take over another's high watermark, also a lower one, as far as this log reaches."""
+        offset = min(max(offset, self.log_start_offset), self.log_end_offset)
+        if offset == self.high_watermark:
+            return False
+        self._move_high_watermark(offset)
+        return True
+
+    def _move_high_watermark(self, offset: int) -> None:
+        self.high_watermark = offset
+        if self._producers is not None:
+            self._producers.on_high_watermark_updated(offset)
+            self._update_first_unstable_offset()
+        self._check_offsets()
+
+    def _check_offsets(self) -> None:
+        assert (
+            self.log_start_offset
+            <= self.last_stable_offset
+            <= self.high_watermark
+            <= self.log_end_offset
+        ), self
+
+    def log_end_offset_metadata(self) -> LogOffsetMetadata:
+        """The log end offset with its segment and position."""
+        metadata = self._end_metadata
+        if metadata is None:
+            offset = self.log_end_offset
+            if self._segments:
+                active = self._segments[-1]
+                metadata = LogOffsetMetadata(offset, active.base_offset, active.size_bytes)
+            else:
+                metadata = LogOffsetMetadata(offset, offset, 0)
+            self._end_metadata = metadata
+        return metadata
+
+    def offset_metadata(self, offset: int) -> LogOffsetMetadata:
+        """Where `offset`, from the log start to the log end, lies."""
+        if offset != self.log_end_offset:
+            found = self._locate(offset)
+            if found is not None:
+                segment, index = found
+                return LogOffsetMetadata(offset, segment.base_offset, segment.positions[index])
+        return self.log_end_offset_metadata()
+
+    def fetch_offset_snapshot(self) -> LogOffsetSnapshot:
+        """Log start, log end, high watermark and last stable offset at this moment."""
+        high_watermark = self.high_watermark
+        last_stable_offset = self.last_stable_offset
+        high_watermark_metadata = self.offset_metadata(high_watermark)
+        return LogOffsetSnapshot(
+            self.log_start_offset,
+            self.log_end_offset_metadata(),
+            high_watermark_metadata,
+            high_watermark_metadata
+            if last_stable_offset == high_watermark
+            else self.offset_metadata(last_stable_offset),
+        )
+
+    def _locate(self, offset: int) -> tuple[Segment, int] | None:
+        """The batch with `offset`, or the first one behind it; None when there is none."""
+        segments = self._segments
+        at = len(segments) - 1
+        if at > 0 and segments[at].base_offset > offset:
+            at = max(0, bisect_right(segments, offset, key=_segment_base_offset) - 1)
+        while 0 <= at < len(segments):
+            segment = segments[at]
+            index = segment.find(offset)
+            if index < len(segment):
+                return segment, index
+            at += 1
+        return None
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def read(
+        self, offset: int, max_bytes: int, isolation: FetchIsolation, min_one: bool
+    ) -> ReadResult:
+        """Bytes from the batch that holds `offset`, at most `max_bytes` and of one segment.
+
+        Raw bytes: the last batch may be cut. `min_one`: the first batch is given whole even if it
+        is larger than that; otherwise a first batch that does not fit leaves the result empty.
+        """
+        if isolation is _HIGH_WATERMARK:
+            idle = self._idle_read
+            bound = self.high_watermark
+            if idle is not None and idle.offset_metadata.message_offset == offset == bound:
+                return idle
+        else:
+            bound = self.log_end_offset if isolation is _LOG_END else self.last_stable_offset
+        if offset < self.log_start_offset or offset > self.log_end_offset:
+            return _OUT_OF_RANGE
+        if offset < bound:
+            return self._read_segment(offset, max_bytes, bound, isolation, min_one)
+        metadata = self.offset_metadata(offset)
+        if isolation is _TXN_COMMITTED:
+            return ReadResult(metadata, [], 0, [])
+        idle = ReadResult(metadata, [], 0, None)
+        if isolation is _HIGH_WATERMARK and offset == bound:
+            self._idle_read = idle
+        return idle
+
+    def _read_segment(
+        self, offset: int, max_bytes: int, bound: int, isolation: FetchIsolation, min_one: bool
+    ) -> ReadResult:
+        if max_bytes < 0:
+            return _NEGATIVE_LIMIT
+        found = self._locate(offset)
+        if found is None:  # nothing but a gap is left before the log end
+            return ReadResult(self.log_end_offset_metadata(), [], 0, None)
+        segment, index = found
+        position = segment.positions[index]
+        metadata = LogOffsetMetadata(offset, segment.base_offset, position)
+        first_batch_bytes = segment.size_of(index)
+        size = max_bytes
+        if size < first_batch_bytes:
+            if min_one:
+                size = first_batch_bytes
+            elif size:
+                return ReadResult(metadata, [], 0, None, first_entry_incomplete=True)
+        size = min(self._bound_position(segment, bound) - position, size)
+        chunks = segment.chunks(position, size) if size > 0 else []
+        aborted = None
+        if isolation is _TXN_COMMITTED:
+            aborted = self._collect_aborted(offset, segment, position + size)
+        return ReadResult(metadata, chunks, max(size, 0), aborted)
+
+    def _bound_position(self, segment: Segment, bound: int) -> int:
+        """Up to where `segment` may be read by one who may read up to offset `bound`."""
+        if bound == self.log_end_offset:
+            return segment.size_bytes
+        metadata = self.offset_metadata(bound)
+        if metadata.segment_base_offset == segment.base_offset:
+            return metadata.relative_position
+        return segment.size_bytes if metadata.segment_base_offset > segment.base_offset else 0
+
+    def _collect_aborted(
+        self, offset: int, segment: Segment, end_position: int
+    ) -> list[AbortedTransaction]:
+        """LocalLog.addAbortedTransactions; the bound is coarse because the index is sparse."""
+        if self._aborted is None:
+            return []
+        upper_bound = segment.upper_bound_offset(end_position)
+        if upper_bound is None:
+            later = bisect_right(self._segments, segment.base_offset, key=_segment_base_offset)
+            upper_bound = self.log_end_offset
+            if later < len(self._segments):
+                upper_bound = self._segments[later].base_offset
+        return self._aborted.collect(offset, upper_bound)
+
+    def iterate_batches(
+        self, start_offset: int, isolation: FetchIsolation = _LOG_END
+    ) -> Iterator[tuple[BatchHeader, Buffer]]:
+        """Header and bytes of each stored batch from that with `start_offset` up to the bound."""
+        bound = self._bound(isolation)
+        found = self._locate(start_offset)
+        if found is None:
+            return
+        first, index = found
+        for segment in list(self._segments):
+            if segment.base_offset < first.base_offset:
+                continue
+            for at in range(index, len(segment)):
+                header = segment.header(at)
+                if header.base_offset >= bound:
+                    return
+                yield header, segment.batch(at)
+            index = 0
+
+    def next_deliverable_offset(self, offset: int, isolation: FetchIsolation) -> int | None:
+        """The first offset from `offset` on that a reader could be given; None when none yet."""
+        offset = max(offset, self.log_start_offset)
+        bound = self._bound(isolation)
+        if offset >= bound:
+            return None
+        found = self._locate(offset)
+        if found is None:
+            return None
+        segment, index = found
+        offset = max(offset, segment.base_offset_of(index))
+        return offset if offset < bound else None
+
+    def _bound(self, isolation: FetchIsolation) -> int:
+        if isolation is _LOG_END:
+            return self.log_end_offset
+        return self.high_watermark if isolation is _HIGH_WATERMARK else self.last_stable_offset
+
+    # --- look-ups --------------------------------------------------------------------------------
+
+    def offset_for_timestamp(
+        self, timestamp: int, isolation: FetchIsolation = _HIGH_WATERMARK
+    ) -> TimestampAndOffset | None:
+        """The answer of ListOffsets, also for its special timestamps -1 to -6; None without one.
+
+        Partition.fetchOffsetForTimestamp: what is found at or behind the reader's bound does not
+        count. An unknown negative timestamp is the caller's to refuse.
+        """
+        if timestamp == timestamp_lookup.LATEST_TIMESTAMP:
+            return TimestampAndOffset(-1, self._bound(isolation), self.latest_epoch)
+        if timestamp in (
+            timestamp_lookup.EARLIEST_TIMESTAMP,
+            timestamp_lookup.EARLIEST_LOCAL_TIMESTAMP,
+        ):
+            epochs = self._epochs
+            start = self.log_start_offset
+            epoch = epochs.epoch_for_offset(start) if epochs is not None else -1
+            return TimestampAndOffset(-1, start, epoch)
+        if timestamp == timestamp_lookup.MAX_TIMESTAMP:
+            found = timestamp_lookup.newest(self._segments)
+        elif timestamp >= 0:
+            found = timestamp_lookup.first_at_or_after(
+                self._segments, timestamp, self.log_start_offset
+            )
+        else:
+            return None  # nothing is tiered
+        if found is None or found.offset >= self._bound(isolation):
+            return None
+        return found
+
+    @property
+    def latest_epoch(self) -> int:
+        """The newest leader epoch that this log knows of; -1 without any."""
+        return self._epochs.latest_epoch() if self._epochs is not None else -1
+
+    def assign_epoch(self, leader_epoch: int, start_offset: int | None = None) -> None:
+        """An epoch begins, at the log end unless said otherwise: a new leader says so at once."""
+        if self._epochs is None:
+            self._epochs = LeaderEpochCache()
+        self._epochs.assign(
+            leader_epoch, self.log_end_offset if start_offset is None else start_offset
+        )
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
+        """(epoch, end offset) of the largest epoch known up to that one; None when undefined."""
+        if self._epochs is None:
+            return None
+        return self._epochs.end_offset_for(leader_epoch, self.log_end_offset)
+
+    # --- cutting ---------------------------------------------------------------------------------
+
+    def delete_records_before(self, offset: int) -> ErrorCode:
+        """DeleteRecords: move the log start up to `offset`; -1 stands for the high watermark."""
+        if not self.config.delete:
+            return ErrorCode.POLICY_VIOLATION
+        if offset == -1:
+            offset = self.high_watermark
+        if offset < 0 or offset > self.high_watermark:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        self.advance_log_start(offset)
+        return _NONE
+
+    def advance_log_start(self, offset: int) -> bool:
+        """Raise the log start, at most to the high watermark; drops segments that lie below it."""
+        if offset <= self.log_start_offset:
+            return False
+        assert offset <= self.high_watermark, self
+        self.log_start_offset = offset
+        segments = self._segments
+        at = bisect_right(segments, offset, key=_segment_base_offset) - 1
+        if at > 0:
+            self._segments = segments[at:]
+        if self._epochs is not None:
+            self._epochs.truncate_from_start(offset)
+        if self._aborted is not None:
+            self._aborted.delete_before(offset)
+        if self._producers is not None:
+            self._producers.on_high_watermark_updated(offset)
+        self._end_metadata = self._idle_read = None
+        self._update_first_unstable_offset()
+        self._check_offsets()
+        return True
+
+    def truncate_to(self, offset: int) -> bool:
+        """Drop every batch that reaches `offset`, which becomes the log end; False if it is past.
+
+        A batch that begins before it goes too: the leader sends it again.
+        """
+        assert offset >= 0, "an offset is never negative"
+        if offset >= self.log_end_offset:
+            if self._epochs is not None:
+                self._epochs.truncate_from_end(self.log_end_offset)
+            return False
+        if not self._segments or self._segments[0].base_offset > offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        segments = [segment for segment in self._segments if segment.base_offset <= offset]
+        segments[-1].truncate(segments[-1].find(offset))
+        self._segments = segments
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.high_watermark = min(self.high_watermark, offset)
+        self._forget_from(offset)
+        return True
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything and go on at `offset`."""
+        self._segments = ()
+        self.log_start_offset = self.high_watermark = self.log_end_offset = offset
+        if self._epochs is not None:
+            self._epochs.clear()
+        self._forget_from(0)
+
+    def _forget_from(self, offset: int) -> None:
+        """Bring what is derived from the batches in line with those that are left."""
+        self._end_metadata = self._idle_read = None
+        if self._epochs is not None:
+            self._epochs.truncate_from_end(offset)
+        self._first_unstable_offset = -1
+        if self._producers is not None:
+            self._aborted = None
+            self._producers.clear()
+            for header, batch in self.iterate_batches(self.log_start_offset):
+                self._remember_producer(header, batch)
+            self._producers.on_high_watermark_updated(self.high_watermark)
+            self._update_first_unstable_offset()
+        self._check_offsets()

@@ -1,0 +1,325 @@
+"""Checks of a produced batch, in Kafka's order, and what the broker changes in it.
+
+`UnifiedLog.append_as_leader` calls `validate`; the Produce API calls `check_produced_records`
+first, because what it finds comes before acks and leadership are looked at. Mirrors
+ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords and LogValidator.
+
+The cost matters here, for every byte produced passes: the checksum runs over the bytes in place,
+and the records of an uncompressed batch are walked by their lengths alone as long as the max
+timestamp in the header says that no record can break a rule of the topic.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordError
+from protocol.errors import ErrorCode, ProtocolError
+from protocol.records import record_codec
+from protocol.records.batch import (
+    CREATE_TIME,
+    LOG_APPEND_TIME,
+    NONE,
+    ZSTD,
+    BatchHeader,
+    build_batch,
+    iterate_records,
+    patched_header,
+    peek_magic,
+    read_batch_header,
+    records_data,
+    verify_crc,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.config.log_config import LogConfig
+    from mockbroker.log.results import Buffer
+    from protocol.records.record_codec import RecordScan
+
+NO_TIMESTAMP = -1
+_LAST_CODEC = ZSTD
+_FIRST_ZSTD_PRODUCE_VERSION = 7
+
+
+class ValidatedBatch:
+    """The outcome: a batch to store, or the reason why not.
+
+    `batch` is what to store from its first byte; `new_header`, if not None, replaces its 61 bytes.
+    `header` has the batch's fields as they are to be stored, offsets and epoch aside.
+    """
+
+    __slots__ = (
+        "batch",
+        "error",
+        "header",
+        "message",
+        "new_header",
+        "record_errors",
+        "tells_start",
+    )
+
+    def __init__(
+        self,
+        batch: memoryview,
+        header: BatchHeader,
+        new_header: bytes | None = None,
+        error: ErrorCode = ErrorCode.NONE,
+        message: str | None = None,
+        record_errors: tuple[RecordError, ...] = NO_RECORD_ERRORS,
+        tells_start: bool = True,
+    ) -> None:
+        self.batch = batch
+        self.header = header
+        self.new_header = new_header
+        self.error = error
+        self.message = message
+        self.record_errors = record_errors
+        self.tells_start = tells_start
+        """Whether the answer names the log start offset in spite of the error."""
+
+
+_EMPTY = memoryview(b"")
+_NO_HEADER = BatchHeader.__new__(BatchHeader)
+
+
+def check_produced_records(records: Buffer | None, produce_version: int) -> ErrorCode:
+    """The checks on a partition's records that need no log (ProduceRequest.validateRecords).
+
+    One whole batch of magic 2 and no other; what follows it and is no batch is trimmed later.
+    """
+    if records is None or peek_magic(records) != 2:
+        return ErrorCode.INVALID_RECORD
+    try:
+        header = read_batch_header(records)
+    except ProtocolError:
+        return ErrorCode.INVALID_RECORD
+    if header.compression == ZSTD and produce_version < _FIRST_ZSTD_PRODUCE_VERSION:
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    if _has_whole_batch(records, header.size_in_bytes):
+        return ErrorCode.INVALID_RECORD
+    return ErrorCode.NONE
+
+
+def validate(
+    records: Buffer, config: LogConfig, origin: AppendOrigin, now_wall_ms: int
+) -> ValidatedBatch:
+    """Check the first batch in `records` and decide how it is to be stored."""
+    try:
+        header = read_batch_header(records)
+    except ProtocolError:
+        return _refused(ErrorCode.INVALID_RECORD, tells_start=False)
+    size = header.batch_length + 12
+    is_client = origin is AppendOrigin.CLIENT
+    if is_client and header.base_offset != 0:
+        return _refused(ErrorCode.INVALID_RECORD)
+    if size > config.max_message_bytes:
+        return _refused(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
+    if not verify_crc(records, 0, header):
+        return _refused(ErrorCode.CORRUPT_MESSAGE, tells_start=False)
+    if is_client and not _is_sound_client_header(header):
+        return _refused(ErrorCode.INVALID_RECORD)
+    batch = memoryview(records)
+    if len(batch) != size:
+        batch = batch[:size]
+    attributes = header.attributes
+    target = config.target_compression
+    if (attributes & 7 == NONE and target <= NONE) or header.is_control:
+        return _validate_uncompressed(batch, header, config, now_wall_ms)
+    return _validate_compressed(batch, header, config, now_wall_ms)
+
+
+def _is_sound_client_header(header: BatchHeader) -> bool:
+    """LogValidator.validateBatch for magic 2 and a client."""
+    delta = header.last_offset_delta
+    return (
+        delta >= 0
+        and header.record_count == delta + 1
+        and not header.is_control
+        and (header.producer_id < 0 or header.base_sequence >= 0)
+    )
+
+
+def _validate_uncompressed(
+    batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int
+) -> ValidatedBatch:
+    """LogValidator.assignOffsetsNonCompressed: the records stay as they are."""
+    max_timestamp = header.max_timestamp
+    try:
+        if _no_record_can_fail(header, config, now_wall_ms):
+            count = record_codec.count_records(batch, 61, len(batch))
+        else:
+            scan = _scan(batch, 61, len(batch), header, config, now_wall_ms)
+            refused = _record_errors(scan, header, config, now_wall_ms)
+            if refused is not None:
+                return refused
+            count = scan.count
+            max_timestamp = _effective_max_timestamp(header, scan)
+    except ProtocolError:
+        return _refused(ErrorCode.INVALID_RECORD)
+    if count != header.record_count:
+        return _refused(ErrorCode.INVALID_RECORD)
+    return _stored_in_place(batch, header, max_timestamp, config, now_wall_ms)
+
+
+def _validate_compressed(
+    batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int
+) -> ValidatedBatch:
+    """LogValidator.validateMessagesAndAssignOffsetsCompressed."""
+    try:
+        if header.compression > _LAST_CODEC:
+            raise ProtocolError(f"unknown compression codec {header.compression}")
+        data, start, end = records_data(batch, 0, header)
+    except ProtocolError:
+        return _refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    try:
+        scan = _scan(data, start, end, header, config, now_wall_ms)
+    except ProtocolError:
+        return _refused(ErrorCode.INVALID_RECORD)
+    if scan.count != header.record_count:
+        return _refused(ErrorCode.INVALID_RECORD)
+    refused = _record_errors(scan, header, config, now_wall_ms)
+    if refused is not None:
+        return refused
+    target = config.target_compression
+    if scan.sequential and target in (-1, header.compression):
+        max_timestamp = _effective_max_timestamp(header, scan)
+        return _stored_in_place(batch, header, max_timestamp, config, now_wall_ms)
+    rebuilt = _rebuild(batch, header, config, now_wall_ms)
+    if len(rebuilt) > config.max_message_bytes:
+        return _refused(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
+    return ValidatedBatch(memoryview(rebuilt), read_batch_header(rebuilt))
+
+
+def _no_record_can_fail(header: BatchHeader, config: LogConfig, now_wall_ms: int) -> bool:
+    """Whether the header alone shows that key and timestamp rules hold for each record.
+
+    It is taken at its word about the max timestamp, which every producer computes.
+    """
+    if config.compact:
+        return False
+    if config.log_append_time:
+        return not header.timestamp_type
+    newest = header.max_timestamp
+    if newest == NO_TIMESTAMP:
+        return not header.timestamp_type
+    return (
+        newest - now_wall_ms <= config.timestamp_after_max_ms
+        and config.timestamp_before_max_ms > now_wall_ms
+    )
+
+
+def _scan(
+    data: Buffer, start: int, end: int, header: BatchHeader, config: LogConfig, now_wall_ms: int
+) -> RecordScan:
+    if config.log_append_time or header.timestamp_type:
+        return record_codec.scan_records(data, start, end, header.base_timestamp)
+    return record_codec.scan_records(
+        data,
+        start,
+        end,
+        header.base_timestamp,
+        earliest_ms=now_wall_ms - config.timestamp_before_max_ms,
+        latest_ms=now_wall_ms + config.timestamp_after_max_ms,
+    )
+
+
+def _effective_max_timestamp(header: BatchHeader, scan: RecordScan) -> int:
+    return header.max_timestamp if header.timestamp_type else scan.max_timestamp
+
+
+def _record_errors(
+    scan: RecordScan, header: BatchHeader, config: LogConfig, now_wall_ms: int
+) -> ValidatedBatch | None:
+    """Every record that breaks a rule; the batch fails as a whole (LogValidator.validateRecord)."""
+    if header.timestamp_type and not _client_may_stamp(header, config, now_wall_ms):
+        untimely = list(range(scan.count))
+        reason = "the producer must not set the timestamp type LogAppendTime, nor its limits break"
+    else:
+        untimely = scan.untimely
+        earliest = now_wall_ms - config.timestamp_before_max_ms
+        latest = now_wall_ms + config.timestamp_after_max_ms
+        reason = f"the timestamp lies outside [{earliest}, {latest}]"
+    keyless = scan.keyless if config.compact else []
+    if not keyless and not untimely:
+        return None
+    messages = dict.fromkeys(untimely, reason)
+    messages.update(dict.fromkeys(keyless, "a compacted topic takes no record without a key"))
+    errors = tuple(RecordError(index, messages[index]) for index in sorted(messages))
+    is_timestamp = any(messages[index] is reason for index in untimely)
+    code = ErrorCode.INVALID_TIMESTAMP if is_timestamp else ErrorCode.INVALID_RECORD
+    noun = "timestamp" if is_timestamp else "record"
+    text = f"the batch was rejected because of {len(errors)} invalid records ({noun} errors)"
+    return _refused(code, text, errors)
+
+
+def _client_may_stamp(header: BatchHeader, config: LogConfig, now_wall_ms: int) -> bool:
+    """A batch that says LogAppendTime passes on a CreateTime topic if its one time is in range.
+
+    Its bit is cleared then (LogValidator.validateTimestamp looks at the topic's type first).
+    """
+    newest = header.max_timestamp
+    if config.log_append_time or newest == NO_TIMESTAMP:
+        return False
+    age_ms = now_wall_ms - newest
+    return age_ms <= config.timestamp_before_max_ms and -age_ms <= config.timestamp_after_max_ms
+
+
+def _stored_in_place(
+    batch: memoryview,
+    header: BatchHeader,
+    max_timestamp: int,
+    config: LogConfig,
+    now_wall_ms: int,
+) -> ValidatedBatch:
+    timestamp_type = CREATE_TIME
+    if config.log_append_time:
+        timestamp_type, max_timestamp = LOG_APPEND_TIME, now_wall_ms
+    if header.timestamp_type == timestamp_type and header.max_timestamp == max_timestamp:
+        return ValidatedBatch(batch, header)
+    new_header = patched_header(
+        batch,
+        0,
+        header,
+        base_offset=0,
+        leader_epoch=-1,
+        timestamp_type=timestamp_type,
+        max_timestamp=max_timestamp,
+    )
+    return ValidatedBatch(batch, header, new_header)
+
+
+def _rebuild(batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int) -> bytes:
+    """The records in the topic's codec, with offsets 0, 1, 2, …"""
+    records = list(iterate_records(batch, 0, header))
+    for index, record in enumerate(records):
+        record.offset = index
+    target = config.target_compression
+    return build_batch(
+        records,
+        compression=header.compression if target < 0 else target,
+        compression_level=config.compression_level,
+        timestamp_type=LOG_APPEND_TIME if config.log_append_time else CREATE_TIME,
+        log_append_time_ms=now_wall_ms if config.log_append_time else NO_TIMESTAMP,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
+    )
+
+
+def _has_whole_batch(records: Buffer, pos: int) -> bool:
+    """Whether another batch that is all there begins at `pos`."""
+    if len(records) - pos < 17:
+        return False
+    length = int.from_bytes(records[pos + 8 : pos + 12], "big", signed=True)
+    return 14 <= length <= len(records) - pos - 12
+
+
+def _refused(
+    error: ErrorCode,
+    message: str | None = None,
+    record_errors: tuple[RecordError, ...] = NO_RECORD_ERRORS,
+    *,
+    tells_start: bool = True,
+) -> ValidatedBatch:
+    return ValidatedBatch(_EMPTY, _NO_HEADER, None, error, message, record_errors, tells_start)
