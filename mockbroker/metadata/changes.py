@@ -25,8 +25,8 @@ class PartitionState:
     def __init__(
         self,
         leader: int,
-        replicas: Sequence[int],
-        isr: Sequence[int],
+        replicas: list[int],
+        isr: list[int],
         leader_epoch: int = 0,
         partition_epoch: int = 0,
     ) -> None:

@@ -73,21 +73,28 @@ class Controller:
     # -- creation --------------------------------------------------------------------------
 
     def create_topics(
-        self, topics: Sequence[NewTopic], *, validate_only: bool = False
+        self,
+        topics: Sequence[NewTopic],
+        *,
+        validate_only: bool = False,
+        max_records: int = MAX_RECORDS_PER_REQUEST,
     ) -> list[CreatedTopic]:
-        """Create topics: one answer for each distinct name, those of duplicates last."""
+        """Create topics: one answer for each distinct name, those of duplicates last.
+
+        `max_records` bounds what one request may bring: its topics, configs and partitions.
+        """
         occurrences = Counter(topic.name for topic in topics)
         wanted = [
             topic
             for topic in topics
             if occurrences[topic.name] == 1 and topic.name != CLUSTER_METADATA_TOPIC
         ]
-        if sum(self._partitions_asked(topic) for topic in wanted) > MAX_RECORDS_PER_REQUEST:
+        if sum(self._partitions_asked(topic) for topic in wanted) > max_records:
             return _refuse_all(topics, "Excessively large number of partitions per request.")
         changes: list[TopicCreated] = []
         answers = [self._create(topic, changes) for topic in wanted]
         records = sum(1 + len(each.configs) + len(each.partitions) for each in changes)
-        if records > MAX_RECORDS_PER_REQUEST:
+        if records > max_records:
             return _refuse_all(topics, "Unable to perform excessively large batch operation.")
         if not validate_only:
             self._apply_all(changes)

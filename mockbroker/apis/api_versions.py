@@ -1,0 +1,122 @@
+"""ApiVersions: which APIs, versions and features this broker offers.
+
+The registry says what is advertised; features appear with the APIs they are made of.
+
+Versions: v1 throttle time; v3 client software and features (KIP-511, KIP-584); v4 shows features
+that start at 0; v5 checks that the client means this cluster and node (KIP-1242).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.apis.registry import Registry
+
+KEY: Final = ApiKey.API_VERSIONS
+
+
+class Feature(NamedTuple):
+    """A feature of Kafka 4.4; it exists here once `needs` is served."""
+
+    name: str
+    min_version: int
+    max_version: int
+    finalized: int | None
+    needs: ApiKey | None = None
+
+
+# A client draws conclusions from finalized features: transaction.version 2 makes a producer leave
+# out AddPartitionsToTxn (KIP-890). So none is named before the APIs behind it are there.
+# eligible.leader.replicas.version is left out: no replica is tracked as eligible here (KIP-966).
+FEATURES: Final = (
+    Feature("group.version", 0, 1, 1, ApiKey.CONSUMER_GROUP_HEARTBEAT),
+    Feature("kraft.version", 0, 1, None),
+    Feature("metadata.version", 7, 33, 33),
+    Feature("share.version", 0, 2, 2, ApiKey.SHARE_FETCH),
+    Feature("streams.version", 0, 1, 1, ApiKey.STREAMS_GROUP_HEARTBEAT),
+    Feature("transaction.version", 0, 2, 2, ApiKey.END_TXN),
+)
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: ApiVersionsRequest
+) -> ApiVersionsResponse:
+    error = _refusal(services, ctx.api_version, request)
+    if error is not ErrorCode.NONE:
+        return ApiVersionsResponse(error_code=error, throttle_time_ms=ctx.throttle_time_ms)
+    registry = services.registry
+    features = [
+        feature
+        for feature in FEATURES
+        if feature.needs is None or registry.get(feature.needs) is not None
+    ]
+    return ApiVersionsResponse(
+        api_keys=_api_keys(registry),
+        throttle_time_ms=ctx.throttle_time_ms,
+        supported_features=[
+            SupportedFeatureKey(feature.name, feature.min_version, feature.max_version)
+            for feature in features
+            if feature.min_version > 0 or ctx.api_version >= 4
+        ],
+        finalized_features_epoch=services.metadata.version,
+        finalized_features=[
+            FinalizedFeatureKey(feature.name, feature.finalized, feature.finalized)
+            for feature in features
+            if feature.finalized is not None
+        ],
+    )
+
+
+def unsupported_version_response(registry: Registry) -> ApiVersionsResponse:
+    """The answer, in version 0, to a version that is not known: error 35 and this API's range.
+
+    KIP-511: the client then asks again in a version that both know.
+    """
+    api = registry.get(KEY)
+    assert api is not None
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION,
+        api_keys=[ApiVersion(KEY, api.min_version, api.max_version)],
+    )
+
+
+def _api_keys(registry: Registry) -> list[ApiVersion]:
+    return [
+        ApiVersion(key, served.min_version, served.max_version)
+        for key, served in registry.advertised().items()
+    ]
+
+
+def _refusal(services: Services, version: int, request: ApiVersionsRequest) -> ErrorCode:
+    if version >= 3 and not (
+        _is_software(request.client_software_name) and _is_software(request.client_software_version)
+    ):
+        return ErrorCode.INVALID_REQUEST
+    if version >= 5:
+        named_cluster, named_node = request.cluster_id is not None, request.node_id != -1
+        if named_cluster != named_node:
+            return ErrorCode.INVALID_REQUEST
+        if named_cluster and (request.cluster_id, request.node_id) != (
+            services.metadata.cluster_id,
+            services.broker_id,
+        ):
+            return ErrorCode.REBOOTSTRAP_REQUIRED
+    return ErrorCode.NONE
+
+
+def _is_software(text: str) -> bool:
+    # Kafka: ApiVersionsRequest.isValid; letters and digits, with '.' and '-' in between.
+    letters = text.replace(".", "").replace("-", "")
+    return text.isascii() and letters.isalnum() and text[0].isalnum() and text[-1].isalnum()

@@ -1,0 +1,70 @@
+"""CreateTopics: new topics, by counts or by assignments.
+
+Versions: v5 tells counts and configs of what was made (KIP-525); v7 its id (KIP-516). Counts of -1
+take the broker's defaults in every version served, though KIP-464 has them from v4 on.
+The topic exists with its leaders when the answer is made, so the time-out does not matter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.topic_requests import NewTopic
+from protocol.api_keys import ApiKey
+from protocol.messages.topics import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.metadata.topic_requests import CreatedTopic
+    from protocol.messages.topics import CreatableTopic
+
+KEY: Final = ApiKey.CREATE_TOPICS
+
+_FIRST_VERSION_WITH_CONFIGS: Final = 5
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    created = services.controller.create_topics(
+        [_asked(topic) for topic in request.topics], validate_only=request.validate_only
+    )
+    with_configs = ctx.api_version >= _FIRST_VERSION_WITH_CONFIGS
+    return CreateTopicsResponse(
+        throttle_time_ms=ctx.throttle_time_ms,
+        topics=[_result(topic, with_configs) for topic in created],
+    )
+
+
+def _asked(topic: CreatableTopic) -> NewTopic:
+    # A config named twice has its last value, as in Kafka's map.
+    configs = {config.name: config.value for config in topic.configs}
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        [(each.partition_index, each.broker_ids) for each in topic.assignments],
+        tuple(configs.items()),
+    )
+
+
+def _result(topic: CreatedTopic, with_configs: bool) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        error_code=topic.error,
+        error_message=topic.message,
+        num_partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        configs=[
+            CreatableTopicConfigs(row.name, row.value, row.read_only, row.source, row.sensitive)
+            for row in topic.config.created()
+        ]
+        if with_configs and topic.config is not None
+        else [],
+    )

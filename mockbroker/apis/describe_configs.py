@@ -1,0 +1,155 @@
+"""DescribeConfigs: the configs of topics, brokers and other resources, and where each comes from.
+
+Versions: v1 sources and synonyms (KIP-226); v3 types and documentation (KIP-569).
+Kafka: ConfigHelper. An unknown resource type fails the whole request. Divergence: one logger,
+`root`, stands for the broker's loggers, and the documentation is in our own words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.config.definition import ConfigType
+from mockbroker.config.group import describe_group
+from mockbroker.config.rows import ConfigRow, ConfigSource, documentation_of
+from mockbroker.metadata.names import invalid_topic_name
+from mockbroker.metadata.topic_requests import Refusal
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.configs import DescribeConfigsResource
+
+KEY: Final = ApiKey.DESCRIBE_CONFIGS
+
+_MALFORMED: Final = (
+    "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details."
+)
+
+_CLIENT_METRICS_DEFAULTS: Final = (
+    ("interval.ms", "300000", ConfigType.INT),
+    ("match", "", ConfigType.LIST),
+    ("metrics", "", ConfigType.LIST),
+)
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
+    if all(resource.resource_type in _DESCRIBERS for resource in request.resources):
+        results = [_result(services, resource, request) for resource in request.resources]
+    else:
+        refusal = Refusal(ErrorCode.INVALID_REQUEST, _MALFORMED)
+        results = [_refused(resource, refusal) for resource in request.resources]
+    return DescribeConfigsResponse(throttle_time_ms=ctx.throttle_time_ms, results=results)
+
+
+def _result(
+    services: Services, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> DescribeConfigsResult:
+    rows = _DESCRIBERS[resource.resource_type](services, resource.resource_name)
+    if isinstance(rows, Refusal):
+        return _refused(resource, rows)
+    # No keys at all mean every key, as null does.
+    keys = frozenset(resource.configuration_keys or ())
+    return DescribeConfigsResult(
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[_config(row, request) for row in rows if not keys or row.name in keys],
+    )
+
+
+def _refused(resource: DescribeConfigsResource, refusal: Refusal) -> DescribeConfigsResult:
+    # Without a text of its own, an error has the empty one here, not null.
+    return DescribeConfigsResult(
+        refusal.error, refusal.message or "", resource.resource_type, resource.resource_name
+    )
+
+
+def _config(row: ConfigRow, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    synonyms = row.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        row.name,
+        row.value,
+        row.read_only,
+        row.source,
+        row.sensitive,
+        [DescribeConfigsSynonym(each.name, each.value, each.source) for each in synonyms],
+        row.type,
+        documentation_of(row.name) if request.include_documentation else None,
+    )
+
+
+def _topic(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
+    invalid = invalid_topic_name(name)
+    if invalid is not None:
+        return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
+    topic = services.metadata.topics.get(name)
+    if topic is None:
+        return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return topic.config.describe()
+
+
+def _broker(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
+    if not name:
+        return services.config.describe_cluster_default()
+    refusal = _refuse_broker(services, name, f"{services.broker_id} or empty string,")
+    return services.config.describe() if refusal is None else refusal
+
+
+def _broker_logger(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
+    if not name:
+        return Refusal(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+    refusal = _refuse_broker(services, name, f"{services.broker_id}")
+    if refusal is not None:
+        return refusal
+    source = ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG
+    return [ConfigRow("root", "INFO", source, ConfigType.UNKNOWN, False, False, ())]
+
+
+def _refuse_broker(services: Services, name: str, expected: str) -> Refusal | None:
+    if not (name.removeprefix("-").isascii() and name.removeprefix("-").isdigit()):
+        message = f"Broker id must be an integer, but it is: {name}"
+    elif int(name) != services.broker_id:
+        message = f"Unexpected broker id, expected {expected} but received {name}"
+    else:
+        return None
+    return Refusal(ErrorCode.INVALID_REQUEST, message)
+
+
+def _client_metrics(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
+    if not name:
+        message = "Client metrics subscription name must not be empty"
+        return Refusal(ErrorCode.INVALID_REQUEST, message)
+    source = ConfigSource.DEFAULT_CONFIG
+    return [
+        ConfigRow(key, value, source, type, False, False, ())
+        for key, value, type in _CLIENT_METRICS_DEFAULTS
+    ]
+
+
+def _group(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
+    if not name:
+        return Refusal(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+    return describe_group(services.config)
+
+
+# By Kafka's ConfigResource.Type.
+_DESCRIBERS: Final[dict[int, Callable[[Services, str], Iterable[ConfigRow] | Refusal]]] = {
+    2: _topic,
+    4: _broker,
+    8: _broker_logger,
+    16: _client_metrics,
+    32: _group,
+}

@@ -1,0 +1,167 @@
+"""Metadata: the brokers, and where each partition of the topics asked for has its leader.
+
+Versions: v0 an empty list asks for all topics, from v1 null does and an empty list for none; v4
+lets the client forbid auto-creation; v8 authorized operations (KIP-430); v10 topic ids in answers,
+v12 in requests (KIP-516); v11 drops the cluster's operations (KIP-700); v13 a top-level error.
+A topic that is created on the fly is answered with error 3 first, as Apache Kafka does: the client
+asks again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.authorized_operations import (
+    CLUSTER_OPERATIONS,
+    NOT_ASKED,
+    TOPIC_OPERATIONS,
+)
+from mockbroker.metadata.brokers import broker_endpoint
+from mockbroker.metadata.names import NO_TOPIC_ID, invalid_topic_name, is_internal
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.metadata.store import MetadataStore, Topic
+
+KEY: Final = ApiKey.METADATA
+
+_FIRST_VERSION_WITH_IDS: Final = 12
+
+
+def handle(services: Services, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
+    store = services.metadata
+    version = ctx.api_version
+    refusal = _refusal(version, request)
+    if refusal is not None:
+        return _refused(ctx, request, refusal)
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    alive = store.alive_brokers()
+    return MetadataResponse(
+        throttle_time_ms=ctx.throttle_time_ms,
+        brokers=[
+            MetadataResponseBroker(broker.node_id, *broker_endpoint(ctx, broker), broker.rack)
+            for broker in alive
+        ],
+        cluster_id=store.cluster_id,
+        # Any living broker: no controller answers clients in KRaft.
+        controller_id=alive[0].node_id if alive else -1,
+        topics=_topics(services, version, request, operations),
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
+    )
+
+
+def _refusal(version: int, request: MetadataRequest) -> ErrorCode | None:
+    for topic in request.topics or ():
+        if version < _FIRST_VERSION_WITH_IDS:
+            if topic.name is None or topic.topic_id != NO_TOPIC_ID:
+                return ErrorCode.INVALID_REQUEST
+        elif topic.name is None and topic.topic_id == NO_TOPIC_ID:
+            # Apache Kafka stumbles over the null name, and says so.
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+    return None
+
+
+def _refused(ctx: RequestContext, request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
+    """Kafka: MetadataRequest.getErrorResponse; each topic bears the error, nothing else is told."""
+    return MetadataResponse(
+        throttle_time_ms=ctx.throttle_time_ms,
+        topics=[
+            MetadataResponseTopic(error, topic.name or "", topic.topic_id)
+            for topic in request.topics or ()
+        ],
+        error_code=error,
+    )
+
+
+def _topics(
+    services: Services, version: int, request: MetadataRequest, operations: int
+) -> list[MetadataResponseTopic]:
+    store = services.metadata
+    wanted = request.topics
+    if wanted is None or (not wanted and version == 0):
+        return _described(store, store.topics.values(), operations)
+    ids = {topic.topic_id: None for topic in wanted if topic.topic_id != NO_TOPIC_ID}
+    if ids:
+        return _by_id(store, ids, operations)
+    names = {topic.name: None for topic in wanted if topic.name is not None}
+    found = [store.topics[name] for name in names if name in store.topics]
+    missing = [name for name in names if name not in store.topics]
+    answers = _described(store, found, operations)
+    if missing:
+        answers += [
+            MetadataResponseTopic(error, name, NO_TOPIC_ID, is_internal(name), [], operations)
+            for name, error in _missing(services, request, missing)
+        ]
+    return answers
+
+
+def _by_id(
+    store: MetadataStore, ids: Iterable[bytes], operations: int
+) -> list[MetadataResponseTopic]:
+    # One id is enough for the whole request to go by ids: names beside it are not looked at.
+    unknown = [
+        MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id)
+        for topic_id in ids
+        if topic_id not in store.topics_by_id
+    ]
+    found = [store.topics_by_id[topic_id] for topic_id in ids if topic_id in store.topics_by_id]
+    return unknown + _described(store, found, operations)
+
+
+def _missing(
+    services: Services, request: MetadataRequest, names: list[str]
+) -> Iterable[tuple[str, ErrorCode]]:
+    if request.allow_auto_topic_creation and services.config.bool("auto.create.topics.enable"):
+        return services.controller.auto_create(names)
+    return [
+        (
+            name,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if invalid_topic_name(name) is None
+            else ErrorCode.INVALID_TOPIC_EXCEPTION,
+        )
+        for name in names
+    ]
+
+
+def _described(
+    store: MetadataStore, topics: Iterable[Topic], operations: int
+) -> list[MetadataResponseTopic]:
+    alive = {broker.node_id for broker in store.alive_brokers()}
+    return [
+        MetadataResponseTopic(
+            0, topic.name, topic.id, topic.internal, _partitions(topic, alive), operations
+        )
+        for topic in topics
+    ]
+
+
+def _partitions(topic: Topic, alive: set[int]) -> list[MetadataResponsePartition]:
+    answers = []
+    for index, state in enumerate(topic.partitions):
+        leads = state.leader in alive
+        answers.append(
+            MetadataResponsePartition(
+                0 if leads else ErrorCode.LEADER_NOT_AVAILABLE,
+                index,
+                state.leader if leads else -1,
+                state.leader_epoch,
+                state.replicas,
+                state.isr,
+                [node for node in state.replicas if node not in alive],
+            )
+        )
+    return answers
