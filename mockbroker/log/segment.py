@@ -103,8 +103,7 @@ class Segment:
             self._copy(batch, position, base_offset, leader_epoch, header)
         if not position:
             self.first_timestamp = max_timestamp
-        if max_timestamp > self.max_timestamp:
-            self.max_timestamp = max_timestamp
+        self.max_timestamp = max(self.max_timestamp, max_timestamp)
         if self._bytes_since_index_entry > self._index_interval_bytes:
             self._index_offsets.append(last_offset)
             self._index_positions.append(position)
@@ -227,14 +226,11 @@ class Segment:
             at = bisect_right(starts, position) - 1
         start = starts[at]
         chunks: list[Buffer] = []
-        for at in range(at, len(starts) - 1):
-            stop = starts[at + 1]
-            if end <= stop:
-                chunks.append(blocks[at][position - start : end - start])
-                return chunks
-            chunks.append(blocks[at][position - start : stop - start])
-            position = start = stop
-        chunks.append(blocks[-1][position - start : end - start])
+        while at + 1 < len(starts) and starts[at + 1] < end:
+            chunks.append(blocks[at][position - start : starts[at + 1] - start])
+            at += 1
+            position = start = starts[at]
+        chunks.append(blocks[at][position - start : end - start])
         return chunks
 
     def upper_bound_offset(self, position: int) -> int | None:

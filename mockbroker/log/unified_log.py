@@ -2,7 +2,8 @@
 
 The replica room owns one per hosted partition: `Partition` appends, reads and moves the high
 watermark; nothing else changes a log. All is in memory and a log without batches is a few hundred
-bytes: its parts are made when they are first needed. Follows Kafka's UnifiedLog and LocalLog.
+bytes: its parts are made when they are first needed. Follows Kafka's UnifiedLog; the
+segments are `LocalLog`'s.
 
 Invariant, asserted where one of them changes:
 `log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset`.
@@ -11,14 +12,13 @@ Errors that a client must see come back in `AppendResult` and `ReadResult`.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from mockbroker.config.log_config import DEFAULT_LOG_CONFIG
 from mockbroker.log import timestamp_lookup
 from mockbroker.log.aborted import AbortedIndex, AbortedTransaction
 from mockbroker.log.epoch_cache import LeaderEpochCache
+from mockbroker.log.local_log import LocalLog
 from mockbroker.log.offsets import (
     UNKNOWN_OFFSET_METADATA,
     FetchIsolation,
@@ -28,7 +28,6 @@ from mockbroker.log.offsets import (
 )
 from mockbroker.log.producer_state import CompletedTransaction, ProducerStateManager
 from mockbroker.log.results import AppendOrigin, AppendResult, ReadResult
-from mockbroker.log.segment import Segment
 from mockbroker.log.validator import ValidatedBatch, validate
 from protocol.errors import ErrorCode, ProtocolError
 from protocol.records.batch import (
@@ -41,7 +40,7 @@ from protocol.records.batch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from mockbroker.config.log_config import LogConfig
     from mockbroker.log.results import Buffer
@@ -57,47 +56,32 @@ _TRANSACTIONS_V2 = 2
 _OUT_OF_RANGE = ReadResult(
     UNKNOWN_OFFSET_METADATA, [], 0, None, error=ErrorCode.OFFSET_OUT_OF_RANGE
 )
-_NEGATIVE_LIMIT = ReadResult(
-    UNKNOWN_OFFSET_METADATA, [], 0, None, error=ErrorCode.UNKNOWN_SERVER_ERROR
-)
-_segment_base_offset = attrgetter("base_offset")
 
 
-class UnifiedLog:
+class UnifiedLog(LocalLog):
     """One partition's log."""
 
     __slots__ = (
         "_aborted",
-        "_end_metadata",
         "_epochs",
         "_first_unstable_offset",
         "_idle_read",
         "_producers",
-        "_segments",
-        "config",
         "high_watermark",
-        "log_end_offset",
         "log_start_offset",
-        "partition",
-        "topic",
     )
 
     def __init__(
         self, topic: str = "", partition: int = 0, config: LogConfig = DEFAULT_LOG_CONFIG
     ) -> None:
-        self.topic = topic
-        self.partition = partition
-        self.config = config
+        super().__init__(topic, partition, config)
         self.log_start_offset = 0
         self.high_watermark = 0
-        self.log_end_offset = 0
         self._first_unstable_offset = -1
-        self._segments: Sequence[Segment] = ()
         self._producers: ProducerStateManager | None = None
         self._epochs: LeaderEpochCache | None = None
         self._aborted: AbortedIndex | None = None
-        # Both are made when they are asked for and dropped when the log moves.
-        self._end_metadata: LogOffsetMetadata | None = None
+        # The last empty answer at the high watermark: idle polls get the same one again.
         self._idle_read: ReadResult | None = None
 
     def __repr__(self) -> str:
@@ -133,7 +117,7 @@ class UnifiedLog:
             refused = self._check_producer(header, origin, transaction_version)
             if refused is not None:
                 return refused
-        self._store(validated.batch, header, leader_epoch, validated.new_header, now_wall_ms)
+        self._append(validated.batch, header, leader_epoch, validated.new_header, now_wall_ms)
         if header.producer_id >= 0:
             self._producer_state().append_data_batch(header)
             self._update_first_unstable_offset()
@@ -168,7 +152,7 @@ class UnifiedLog:
         marker = control_batch(producer_id, producer_epoch, commit, coordinator_epoch, now_wall_ms)
         header = read_batch_header(marker)
         offset = header.base_offset = self.log_end_offset
-        self._store(memoryview(marker), header, leader_epoch, None, now_wall_ms)
+        self._append(memoryview(marker), header, leader_epoch, None, now_wall_ms)
         self._end_transaction(header, coordinator_epoch, commit)
         self._update_first_unstable_offset()
         return AppendResult(_NONE, offset, offset, -1, self.log_start_offset)
@@ -196,7 +180,7 @@ class UnifiedLog:
             return AppendResult(_NONE, log_start_offset=self.log_start_offset)
         for pos, header in batches:
             batch = view[pos : pos + header.size_in_bytes]
-            self._store(batch, header, header.partition_leader_epoch, None, now_wall_ms)
+            self._append(batch, header, header.partition_leader_epoch, None, now_wall_ms)
             self._remember_producer(header, batch)
         self._update_first_unstable_offset()
         first_offset = batches[0][1].base_offset
@@ -209,6 +193,19 @@ class UnifiedLog:
             record_errors=validated.record_errors,
             error_message=validated.message,
         )
+
+    def _append(
+        self,
+        batch: memoryview,
+        header: BatchHeader,
+        leader_epoch: int,
+        new_header: bytes | None,
+        now_wall_ms: int,
+    ) -> None:
+        if leader_epoch >= 0 and leader_epoch != self.latest_epoch:
+            self.assign_epoch(leader_epoch, header.base_offset)
+        self._store(batch, header, leader_epoch, new_header, now_wall_ms)
+        self._idle_read = None
 
     def _check_producer(
         self, header: BatchHeader, origin: AppendOrigin, transaction_version: int
@@ -235,39 +232,6 @@ class UnifiedLog:
         if error is _NONE:
             return None
         return AppendResult(error, log_start_offset=self.log_start_offset)
-
-    def _store(
-        self,
-        batch: memoryview,
-        header: BatchHeader,
-        leader_epoch: int,
-        new_header: bytes | None,
-        now_wall_ms: int,
-    ) -> None:
-        base_offset = header.base_offset
-        max_timestamp = header.max_timestamp
-        if leader_epoch >= 0:
-            self.assign_epoch(leader_epoch, base_offset)
-        config = self.config
-        segments = self._segments
-        if segments:
-            segment = segments[-1]
-            if segment.should_roll(
-                len(batch), max_timestamp, now_wall_ms, config.segment_bytes, config.segment_ms
-            ):
-                segment = self._roll(base_offset, now_wall_ms)
-        else:
-            segment = self._roll(self.log_end_offset, now_wall_ms)
-        last_offset = base_offset + header.last_offset_delta
-        assert base_offset >= self.log_end_offset, "offsets grow"
-        segment.append(batch, base_offset, last_offset, leader_epoch, max_timestamp, new_header)
-        self.log_end_offset = last_offset + 1
-        self._end_metadata = self._idle_read = None
-
-    def _roll(self, base_offset: int, now_wall_ms: int) -> Segment:
-        segment = Segment(base_offset, now_wall_ms, self.config.index_interval_bytes)
-        self._segments = [*self._segments, segment]
-        return segment
 
     # --- producers and transactions ----------------------------------------------------------
 
@@ -338,16 +302,6 @@ class UnifiedLog:
             return self.high_watermark
         return first_unstable
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of all segments."""
-        return sum(segment.size_bytes for segment in self._segments)
-
-    @property
-    def segment_count(self) -> int:
-        """Number of segments that hold bytes."""
-        return len(self._segments)
-
     def advance_high_watermark(self, offset: int) -> bool:
         """Raise the high watermark; False when it is there or above already."""
         if offset <= self.high_watermark:
@@ -378,28 +332,6 @@ class UnifiedLog:
             <= self.log_end_offset
         ), self
 
-    def log_end_offset_metadata(self) -> LogOffsetMetadata:
-        """The log end offset with its segment and position."""
-        metadata = self._end_metadata
-        if metadata is None:
-            offset = self.log_end_offset
-            if self._segments:
-                active = self._segments[-1]
-                metadata = LogOffsetMetadata(offset, active.base_offset, active.size_bytes)
-            else:
-                metadata = LogOffsetMetadata(offset, offset, 0)
-            self._end_metadata = metadata
-        return metadata
-
-    def offset_metadata(self, offset: int) -> LogOffsetMetadata:
-        """Where `offset`, from the log start to the log end, lies."""
-        if offset != self.log_end_offset:
-            found = self._locate(offset)
-            if found is not None:
-                segment, index = found
-                return LogOffsetMetadata(offset, segment.base_offset, segment.positions[index])
-        return self.log_end_offset_metadata()
-
     def fetch_offset_snapshot(self) -> LogOffsetSnapshot:
         """Log start, log end, high watermark and last stable offset at this moment."""
         high_watermark = self.high_watermark
@@ -413,20 +345,6 @@ class UnifiedLog:
             if last_stable_offset == high_watermark
             else self.offset_metadata(last_stable_offset),
         )
-
-    def _locate(self, offset: int) -> tuple[Segment, int] | None:
-        """The batch with `offset`, or the first one behind it; None when there is none."""
-        segments = self._segments
-        at = len(segments) - 1
-        if at > 0 and segments[at].base_offset > offset:
-            at = max(0, bisect_right(segments, offset, key=_segment_base_offset) - 1)
-        while 0 <= at < len(segments):
-            segment = segments[at]
-            index = segment.find(offset)
-            if index < len(segment):
-                return segment, index
-            at += 1
-        return None
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -448,7 +366,10 @@ class UnifiedLog:
         if offset < self.log_start_offset or offset > self.log_end_offset:
             return _OUT_OF_RANGE
         if offset < bound:
-            return self._read_segment(offset, max_bytes, bound, isolation, min_one)
+            result = self._read_segment(offset, max_bytes, bound, min_one)
+            if isolation is _TXN_COMMITTED:
+                self._add_aborted(offset, result)
+            return result
         metadata = self.offset_metadata(offset)
         if isolation is _TXN_COMMITTED:
             return ReadResult(metadata, [], 0, [])
@@ -457,72 +378,25 @@ class UnifiedLog:
             self._idle_read = idle
         return idle
 
-    def _read_segment(
-        self, offset: int, max_bytes: int, bound: int, isolation: FetchIsolation, min_one: bool
-    ) -> ReadResult:
-        if max_bytes < 0:
-            return _NEGATIVE_LIMIT
-        found = self._locate(offset)
-        if found is None:  # nothing but a gap is left before the log end
-            return ReadResult(self.log_end_offset_metadata(), [], 0, None)
-        segment, index = found
-        position = segment.positions[index]
-        metadata = LogOffsetMetadata(offset, segment.base_offset, position)
-        first_batch_bytes = segment.size_of(index)
-        size = max_bytes
-        if size < first_batch_bytes:
-            if min_one:
-                size = first_batch_bytes
-            elif size:
-                return ReadResult(metadata, [], 0, None, first_entry_incomplete=True)
-        size = min(self._bound_position(segment, bound) - position, size)
-        chunks = segment.chunks(position, size) if size > 0 else []
-        aborted = None
-        if isolation is _TXN_COMMITTED:
-            aborted = self._collect_aborted(offset, segment, position + size)
-        return ReadResult(metadata, chunks, max(size, 0), aborted)
-
-    def _bound_position(self, segment: Segment, bound: int) -> int:
-        """Up to where `segment` may be read by one who may read up to offset `bound`."""
-        if bound == self.log_end_offset:
-            return segment.size_bytes
-        metadata = self.offset_metadata(bound)
-        if metadata.segment_base_offset == segment.base_offset:
-            return metadata.relative_position
-        return segment.size_bytes if metadata.segment_base_offset > segment.base_offset else 0
-
-    def _collect_aborted(
-        self, offset: int, segment: Segment, end_position: int
-    ) -> list[AbortedTransaction]:
-        """LocalLog.addAbortedTransactions; the bound is coarse because the index is sparse."""
-        if self._aborted is None:
-            return []
-        upper_bound = segment.upper_bound_offset(end_position)
-        if upper_bound is None:
-            later = bisect_right(self._segments, segment.base_offset, key=_segment_base_offset)
-            upper_bound = self.log_end_offset
-            if later < len(self._segments):
-                upper_bound = self._segments[later].base_offset
-        return self._aborted.collect(offset, upper_bound)
+    def _add_aborted(self, offset: int, result: ReadResult) -> None:
+        """LocalLog.addAbortedTransactions; not for a first batch that did not fit."""
+        if result.first_entry_incomplete or result.error is not _NONE:
+            return
+        result.aborted = []
+        if self._aborted is not None:
+            start = result.offset_metadata
+            end = LogOffsetMetadata(
+                start.message_offset,
+                start.segment_base_offset,
+                start.relative_position + result.size_bytes,
+            )
+            result.aborted = self._aborted.collect(offset, self._upper_bound_offset(end))
 
     def iterate_batches(
         self, start_offset: int, isolation: FetchIsolation = _LOG_END
     ) -> Iterator[tuple[BatchHeader, Buffer]]:
         """Header and bytes of each stored batch from that with `start_offset` up to the bound."""
-        bound = self._bound(isolation)
-        found = self._locate(start_offset)
-        if found is None:
-            return
-        first, index = found
-        for segment in list(self._segments):
-            if segment.base_offset < first.base_offset:
-                continue
-            for at in range(index, len(segment)):
-                header = segment.header(at)
-                if header.base_offset >= bound:
-                    return
-                yield header, segment.batch(at)
-            index = 0
+        return self._iterate_batches(start_offset, self._bound(isolation))
 
     def next_deliverable_offset(self, offset: int, isolation: FetchIsolation) -> int | None:
         """The first offset from `offset` on that a reader could be given; None when none yet."""
@@ -612,17 +486,14 @@ class UnifiedLog:
             return False
         assert offset <= self.high_watermark, self
         self.log_start_offset = offset
-        segments = self._segments
-        at = bisect_right(segments, offset, key=_segment_base_offset) - 1
-        if at > 0:
-            self._segments = segments[at:]
+        self._drop_segments_before(offset)
         if self._epochs is not None:
             self._epochs.truncate_from_start(offset)
         if self._aborted is not None:
             self._aborted.delete_before(offset)
         if self._producers is not None:
             self._producers.on_high_watermark_updated(offset)
-        self._end_metadata = self._idle_read = None
+        self._idle_read = None
         self._update_first_unstable_offset()
         self._check_offsets()
         return True
@@ -640,10 +511,7 @@ class UnifiedLog:
         if not self._segments or self._segments[0].base_offset > offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        segments = [segment for segment in self._segments if segment.base_offset <= offset]
-        segments[-1].truncate(segments[-1].find(offset))
-        self._segments = segments
-        self.log_end_offset = offset
+        self._drop_batches_from(offset)
         self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
         self._forget_from(offset)
@@ -652,6 +520,7 @@ class UnifiedLog:
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything and go on at `offset`."""
         self._segments = ()
+        self._end_metadata = None
         self.log_start_offset = self.high_watermark = self.log_end_offset = offset
         if self._epochs is not None:
             self._epochs.clear()
@@ -659,7 +528,7 @@ class UnifiedLog:
 
     def _forget_from(self, offset: int) -> None:
         """Bring what is derived from the batches in line with those that are left."""
-        self._end_metadata = self._idle_read = None
+        self._idle_read = None
         if self._epochs is not None:
             self._epochs.truncate_from_end(offset)
         self._first_unstable_offset = -1
