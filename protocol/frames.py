@@ -147,7 +147,7 @@ class FrameBuffer:
         filled = self._filled + take
         while len(partial) < filled:
             self._filled = len(partial)
-            self._grow(partial)
+            partial = self._grow(partial)
         partial[filled - take : filled] = data if take == len(data) else data[:take]
         if filled < self._size:
             self._filled = filled
@@ -158,9 +158,14 @@ class FrameBuffer:
         return take
 
     def _grow(self, partial: bytearray) -> bytearray:
-        """Twice the room when it is full; never while a view of it is out."""
-        if self._filled == len(partial):
-            partial += bytes(min(len(partial), self._size - len(partial)))
+        """Twice the room when it is full."""
+        if self._filled < len(partial):
+            return partial
+        room = bytes(min(len(partial), self._size - len(partial)))
+        try:
+            partial += room
+        except BufferError:  # the shell still holds the view that it filled last
+            partial = self._partial = partial + room
         return partial
 
 

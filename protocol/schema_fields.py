@@ -115,8 +115,6 @@ def _parse(hint: object, where: str) -> tuple[V | None, WireType]:
                 return versions, WireType("fixed", code=extra.code)
     if get_origin(hint) in (Union, types.UnionType):
         members = [member for member in get_args(hint) if member is not type(None)]
-        if any(isinstance(extra, Wire) for m in members for extra in get_args(m)[1:]):
-            members = [m for m in members if get_origin(m) is Annotated]
         if len(members) != 1:
             raise TypeError(f"{where}: one type or None, not {hint}")
         return versions, _parse(members[0], where)[1]

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import primitives as p
+from protocol.errors import ProtocolError
+from protocol.primitives import Buffer
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_unsigned_varints_round_trip(value: int) -> None:
+    raw = p.write_uvarint(value)
+    assert p.read_uvarint(b"?" + raw, 1) == (value, 1 + len(raw))
+    assert p.read_uvarlong(raw, 0) == (value, len(raw))
+
+
+@given(st.integers(-(2**31), 2**31 - 1))
+def test_zigzag_varints_round_trip(value: int) -> None:
+    raw = p.write_varint(value)
+    assert p.read_varint(raw, 0) == (value, len(raw))
+    assert len(raw) <= 5
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_zigzag_varlongs_round_trip(value: int) -> None:
+    raw = p.write_varlong(value)
+    assert p.read_varlong(raw, 0) == (value, len(raw))
+    assert len(raw) <= 10
+
+
+@pytest.mark.parametrize(("value", "raw"), [(0, "00"), (-1, "01"), (1, "02"), (300, "d804")])
+def test_zigzag_is_kafkas(value: int, raw: str) -> None:
+    assert p.write_varint(value).hex() == raw
+
+
+def test_varints_that_do_not_end_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="longer than five"):
+        p.read_uvarint(b"\xff" * 6, 0)
+    with pytest.raises(ProtocolError, match="longer than ten"):
+        p.read_uvarlong(b"\xff" * 11, 0)
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=200))
+def test_strings_round_trip(value: str) -> None:
+    for write, read in (
+        (p.write_string, p.read_string),
+        (p.write_nullable_string, p.read_nullable_string),
+        (p.write_compact_string, p.read_compact_string),
+    ):
+        raw = write(value)
+        for buf in (raw, bytearray(raw), memoryview(raw)):
+            assert read(buf, 0) == (value, len(raw))
+
+
+def test_null_strings() -> None:
+    assert p.read_nullable_string(p.write_nullable_string(None), 0) == (None, 2)
+    assert p.read_compact_nullable_string(p.write_compact_string(None), 0) == (None, 1)
+    with pytest.raises(ProtocolError, match="null"):
+        p.read_string(b"\xff\xff", 0)
+    with pytest.raises(ProtocolError, match="null"):
+        p.read_compact_string(b"\0", 0)
+
+
+def test_strings_longer_than_an_int16_are_refused() -> None:
+    long = "x" * 32768
+    with pytest.raises(ValueError, match="32768"):
+        p.write_string(long)
+    with pytest.raises(ValueError, match="32768"):
+        p.write_compact_string(long)
+    with pytest.raises(ProtocolError, match="32768"):
+        p.read_compact_string(p.write_uvarint(32769) + b"x" * 32768, 0)
+
+
+def test_strings_that_are_not_utf8_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="UTF-8"):
+        p.read_string(b"\0\x01\xff", 0)
+
+
+@given(st.none() | st.binary(max_size=300))
+def test_bytes_round_trip(value: bytes | None) -> None:
+    size = -1 if value is None else len(value)
+    raw = size.to_bytes(4, "big", signed=True) + (value or b"")
+    assert p.read_bytes(raw, 0) == (value, len(raw))
+    raw = p.write_uvarint(size + 1) + (value or b"")
+    assert p.read_compact_bytes(raw, 0) == (value, len(raw))
+
+
+def test_tags_are_kept_whatever_their_order_and_the_last_of_a_pair_wins() -> None:
+    raw = b"\3" + b"\5\1a" + b"\2\1b" + b"\5\1c"
+    tags, end = p.read_tags(raw, 0)
+    assert (tags, end) == ({5: b"c", 2: b"b"}, len(raw))
+    assert p.write_tags(tags) == b"\2" + b"\2\1b" + b"\5\1c"
+
+
+def test_no_tags_are_one_zero_byte() -> None:
+    assert p.write_tags(None) == p.write_tags({}) == b"\0"
+    assert p.read_tags(b"\0", 0) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("read", "whole"),
+    [
+        (p.read_uvarint, b"\x81\x01"),
+        (p.read_uvarlong, b"\x81\x81\x01"),
+        (p.read_string, b"\0\2ab"),
+        (p.read_compact_string, b"\3ab"),
+        (p.read_bytes, b"\0\0\0\2ab"),
+        (p.read_compact_bytes, b"\3ab"),
+        (p.read_int16, b"\0\1"),
+        (p.read_tags, b"\1\1\2ab"),
+    ],
+)
+def test_truncation_at_each_byte_is_a_protocol_error(
+    read: Callable[[Buffer, int], tuple[object, int]], whole: bytes
+) -> None:
+    assert read(whole, 0)[1] == len(whole)
+    for end in range(len(whole)):
+        with pytest.raises(ProtocolError):
+            read(whole[:end], 0)
