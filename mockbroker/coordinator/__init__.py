@@ -1,0 +1,1 @@
+"""Coordinators: state machines whose state is the replay of an internal topic's records."""

@@ -1,0 +1,75 @@
+"""The group coordinator of one node: nothing until a client needs a group.
+
+A broker that starts has imported none of the group protocol; `service` does so at the first
+request that is about groups. Handlers call `services.groups.service`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from mockbroker.clock import Clock, Timer
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.group.service import GroupCoordinatorService
+    from mockbroker.coordinator.runtime import AppendPort
+    from mockbroker.metadata.controller import Controller
+    from mockbroker.metadata.store import MetadataStore
+
+
+class GroupCoordinator:
+    """Holds what the service is made of. `append` writes to a partition of its topic."""
+
+    __slots__ = (
+        "_append",
+        "_clock",
+        "_config",
+        "_controller",
+        "_metadata",
+        "_rng",
+        "_service",
+        "_timer",
+    )
+
+    def __init__(
+        self,
+        clock: Clock,
+        timer: Timer,
+        config: BrokerConfig,
+        metadata: MetadataStore,
+        controller: Controller,
+        append: AppendPort,
+        rng: Random,
+    ) -> None:
+        self._clock = clock
+        self._timer = timer
+        self._config = config
+        self._metadata = metadata
+        self._controller = controller
+        self._append = append
+        self._rng = rng
+        self._service: GroupCoordinatorService | None = None
+
+    @property
+    def service(self) -> GroupCoordinatorService:
+        """The coordinator itself, made on first use."""
+        if self._service is None:
+            from mockbroker.coordinator.group.service import GroupCoordinatorService
+
+            self._service = GroupCoordinatorService(
+                self._clock,
+                self._timer,
+                self._config,
+                self._metadata,
+                self._controller,
+                self._append,
+                self._rng,
+            )
+        return self._service
+
+    def release_parked(self) -> None:
+        """The node shuts down: answer every join and sync that waits."""
+        if self._service is not None:
+            self._service.release_parked()

@@ -1,0 +1,134 @@
+"""The groups and offsets of one partition of `__consumer_offsets` (GroupCoordinatorShard).
+
+The decisions (`join`, `sync`, `sessions`, `offsets`, `deletion`, `expiry`) read a shard, and change
+what is durable by `write` alone: the records are appended, and `replay` changes the state. The
+same `replay` rebuilds a shard from its log.
+
+Invariants: a group with a stored offset is in `groups`; a group in `groups` is not Dead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.coordinator.group.classic_group import ClassicGroup, group_metadata_record
+from mockbroker.coordinator.group.offset_store import OffsetStore
+from mockbroker.coordinator.group.states import GroupState
+from mockbroker.coordinator.runtime import NO_PRODUCER_ID
+from protocol.messages.coordinator_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.coordinator.records import CoordinatorRecord
+    from protocol.errors import ErrorCode
+
+
+class ShardListener:
+    """What the coordinator does when shards change; every method is called by `GroupShard`."""
+
+    def on_loaded(self, shard: GroupShard) -> None:
+        """Arm the sessions of the members that were loaded."""
+
+    def on_unloaded(self, shard: GroupShard, error: ErrorCode) -> None:
+        """Answer what is parked with `error`."""
+
+    def on_first_group(self, shard: GroupShard) -> None:
+        """There is something now that may expire."""
+
+    def on_group_removed(self, group: ClassicGroup) -> None:
+        """A tombstone took the group away."""
+
+    def on_offset_removed(self, group_id: str, topic: str, partition_index: int) -> None:
+        """A tombstone took a stored offset away."""
+
+
+class GroupShard:
+    """One partition's groups by id, and their offsets."""
+
+    __slots__ = ("_listener", "_write", "groups", "offsets", "partition_index")
+
+    def __init__(
+        self,
+        partition_index: int,
+        write: Callable[[int, list[CoordinatorRecord], Callable[[ErrorCode], None]], None],
+        listener: ShardListener,
+    ) -> None:
+        self.partition_index = partition_index
+        self._write = write
+        self._listener = listener
+        self.groups: dict[str, ClassicGroup] = {}
+        self.offsets = OffsetStore()
+
+    def write(self, records: list[CoordinatorRecord], done: Callable[[ErrorCode], None]) -> None:
+        """Append and replay `records`, then `done(error)`; see `CoordinatorRuntime.write`."""
+        self._write(self.partition_index, records, done)
+
+    def replay(self, offset: int, producer_id: int, record: CoordinatorRecord) -> None:
+        """Change the state as the record says; the only place where durable state changes."""
+        key, value = record.key, record.value
+        if isinstance(key, OffsetCommitKey):
+            assert value is None or isinstance(value, OffsetCommitValue)
+            self._replay_offset(offset, producer_id, key, value)
+        else:
+            assert isinstance(key, GroupMetadataKey)
+            assert value is None or isinstance(value, GroupMetadataValue)
+            self._replay_group(key.group, value)
+
+    def _replay_offset(
+        self, offset: int, producer_id: int, key: OffsetCommitKey, value: OffsetCommitValue | None
+    ) -> None:
+        if value is not None:
+            self._group_or_new(key.group)
+            self.offsets.put(offset, producer_id, key, value)
+        elif self.offsets.remove(key.group, key.topic, key.partition):
+            self._listener.on_offset_removed(key.group, key.topic, key.partition)
+
+    def _replay_group(self, group_id: str, value: GroupMetadataValue | None) -> None:
+        if value is not None:
+            self._group_or_new(group_id).apply(value)
+            return
+        group = self.groups.pop(group_id, None)
+        if group is not None:
+            group.state = GroupState.DEAD
+            self._listener.on_group_removed(group)
+
+    def _group_or_new(self, group_id: str) -> ClassicGroup:
+        group = self.groups.get(group_id)
+        if group is None:
+            if not self.groups:
+                self._listener.on_first_group(self)
+            group = self.groups[group_id] = ClassicGroup(group_id)
+        return group
+
+    def on_loaded(self) -> None:
+        """Every record of the partition was replayed."""
+        self._listener.on_loaded(self)
+
+    def on_unloaded(self, error: ErrorCode) -> None:
+        """Another node owns the partition from now on."""
+        self._listener.on_unloaded(self, error)
+
+    def create_group(self, group_id: str, now_wall_ms: int) -> CoordinatorRecord:
+        """The record that makes an empty group (newEmptyGroupMetadataRecord)."""
+        return group_metadata_record(
+            group_id,
+            GroupMetadataValue(
+                protocol_type="",
+                generation=0,
+                protocol=None,
+                leader=None,
+                current_state_timestamp=now_wall_ms,
+                members=[],
+            ),
+        )
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """A transaction marker stands in the log: its pending offsets are committed, or gone."""
+        assert producer_id != NO_PRODUCER_ID
+        self.offsets.end_transaction(producer_id, commit=commit)

@@ -1,0 +1,97 @@
+"""ListGroups, DescribeGroups and DeleteGroups: groups seen from outside.
+
+Source: GroupMetadataManager.listGroups and describeGroups, GroupCoordinatorShard.deleteGroups.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.coordinator.group.classic_group import group_metadata_record
+from mockbroker.coordinator.group.offset_store import offset_tombstone
+from mockbroker.coordinator.group.states import GroupState
+from protocol.errors import ErrorCode
+from protocol.messages.group_admin import DescribedGroup, DescribedGroupMember, ListedGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mockbroker.coordinator.group.classic_group import ClassicGroup
+    from mockbroker.coordinator.group.shard import GroupShard
+
+_FIRST_VERSION_WITH_GROUP_NOT_FOUND = 6
+
+
+def list_groups(
+    shards: Iterable[GroupShard], states_filter: list[str], types_filter: list[str]
+) -> list[ListedGroup]:
+    """The groups that pass both filters; an empty filter lets all pass, case does not matter."""
+    states = {state.strip().lower() for state in states_filter}
+    types = {group_type.lower() for group_type in types_filter}
+    return [
+        ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            group_state=group.state.value,
+            group_type=group.group_type,
+        )
+        for shard in shards
+        for group in shard.groups.values()
+        if (not states or group.state.value.lower() in states)
+        and (not types or group.group_type in types)
+    ]
+
+
+def describe_group(shard: GroupShard, group_id: str, api_version: int) -> DescribedGroup:
+    """A group with its members; one that is not there is Dead, and from v6 on an error too."""
+    group = shard.groups.get(group_id)
+    if group is None:
+        if api_version < _FIRST_VERSION_WITH_GROUP_NOT_FOUND:
+            return DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
+        return DescribedGroup(
+            error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+            error_message=f"Group {group_id} not found.",
+            group_id=group_id,
+            group_state=GroupState.DEAD.value,
+        )
+    is_stable = group.state is GroupState.STABLE
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol_name or "") if is_stable else "",
+        members=_describe_members(group, is_stable),
+    )
+
+
+def _describe_members(group: ClassicGroup, is_stable: bool) -> list[DescribedGroupMember]:
+    # Which metadata counts is known in Stable only.
+    return [
+        DescribedGroupMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            member_metadata=member.metadata(group.protocol_name or "") if is_stable else b"",
+            member_assignment=member.assignment,
+        )
+        for member in group.members.values()
+    ]
+
+
+def delete_group(
+    shard: GroupShard, group_id: str, on_complete: Callable[[ErrorCode], None]
+) -> None:
+    """Delete an empty group and its offsets: 69 when there is none, 68 when it has members."""
+    group = shard.groups.get(group_id)
+    if group is None:
+        on_complete(ErrorCode.GROUP_ID_NOT_FOUND)
+    elif group.state is not GroupState.EMPTY:
+        on_complete(ErrorCode.NON_EMPTY_GROUP)
+    else:
+        records = [
+            offset_tombstone(group_id, topic, index)
+            for topic, index in shard.offsets.partitions_of_group(group_id)
+        ]
+        records.append(group_metadata_record(group_id, None))
+        shard.write(records, on_complete)

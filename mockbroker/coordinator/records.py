@@ -1,0 +1,106 @@
+"""Coordinator records: what a record of `__consumer_offsets` means, and its bytes.
+
+A key begins with an int16 that names its type, a value with an int16 that names its version
+(GroupCoordinatorRecordSerde); the rest is the message as the codec writes it. A record without a
+value is a tombstone. `runtime` converts in both directions; shards see `CoordinatorRecord`s only,
+so that tests compare values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.errors import ProtocolError
+from protocol.messages.coordinator_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from protocol.plan import decode, encode
+from protocol.schema import schema_of
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from protocol.schema import Buffer
+
+    CoordinatorKey: TypeAlias = OffsetCommitKey | GroupMetadataKey
+    CoordinatorValue: TypeAlias = OffsetCommitValue | GroupMetadataValue
+
+_PREFIX_BYTES = 2
+
+# What the number at the head of a key says. Type 0 is an old way of writing type 1.
+_RECORD_TYPES: dict[int, tuple[type[CoordinatorKey], type[CoordinatorValue]]] = {
+    0: (OffsetCommitKey, OffsetCommitValue),
+    1: (OffsetCommitKey, OffsetCommitValue),
+    2: (GroupMetadataKey, GroupMetadataValue),
+}
+_TYPE_NUMBERS = {key: number for number, (key, _) in _RECORD_TYPES.items()}
+_KEY_BODY_VERSION = 0
+
+
+class CoordinatorRecord:
+    """One key and its value, or None for a tombstone; `value_version` is how it is written."""
+
+    __slots__ = ("key", "value", "value_version")
+
+    def __init__(
+        self, key: CoordinatorKey, value: CoordinatorValue | None, value_version: int = 0
+    ) -> None:
+        self.key = key
+        self.value = value
+        self.value_version = value_version
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, CoordinatorRecord)
+            and self.key == other.key
+            and self.value == other.value
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # what it holds is mutable
+
+    def __repr__(self) -> str:
+        return f"CoordinatorRecord({self.key!r}, {self.value!r})"
+
+
+def encode_record(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
+    """Key and value as bytes for the log."""
+    key = _join(_TYPE_NUMBERS[type(record.key)], encode(record.key, _KEY_BODY_VERSION))
+    if record.value is None:
+        return key, None
+    return key, _join(record.value_version, encode(record.value, record.value_version))
+
+
+def decode_record(key: bytes | None, value: bytes | None) -> CoordinatorRecord | None:
+    """The record that the bytes mean; None for a type or version that this broker does not know.
+
+    Kafka too passes over unknown types when it loads a partition, so that a log written by a
+    newer broker can be read by an older one.
+    """
+    if key is None or len(key) < _PREFIX_BYTES:
+        return None
+    types = _RECORD_TYPES.get(_prefix(key))
+    if types is None:
+        return None
+    key_class, value_class = types
+    try:
+        decoded_key, _ = decode(key_class, _KEY_BODY_VERSION, key, _PREFIX_BYTES)
+        if value is None:
+            return CoordinatorRecord(decoded_key, None)
+        version = _prefix(value)
+        if not 0 <= version <= schema_of(value_class).max_version:
+            return None
+        decoded, _ = decode(value_class, version, value, _PREFIX_BYTES)
+    except ProtocolError:
+        return None
+    return CoordinatorRecord(decoded_key, decoded, version)
+
+
+def _join(prefix: int, body: list[Buffer]) -> bytes:
+    return prefix.to_bytes(_PREFIX_BYTES, "big") + b"".join(body)
+
+
+def _prefix(data: bytes) -> int:
+    return int.from_bytes(data[:_PREFIX_BYTES], "big", signed=True)

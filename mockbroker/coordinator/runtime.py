@@ -1,0 +1,178 @@
+"""Which shard owns a key, and the one way in which a shard's state changes: its log.
+
+A coordinator's state is split over the partitions of an internal topic, one shard a partition
+(Kafka: CoordinatorRuntime). A shard decides, hands its records to `CoordinatorRuntime.write`,
+and is given them back through `replay` once they are appended; the same `replay` rebuilds it
+from the log when the partition is loaded. `group`, and what else keeps state in an internal
+topic, call this.
+
+Invariants: a shard exists exactly while its partition is owned and was used; records are replayed
+in the order in which they were appended; `done` of a write is called exactly once.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from mockbroker.coordinator.records import CoordinatorRecord, decode_record, encode_record
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+NO_PRODUCER_ID = -1
+
+# What a client of the coordinator is told when its log could not be written
+# (GroupMetadataManager.appendGroupMetadataErrorToResponseError).
+_RESPONSE_ERRORS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+class AppendPort(Protocol):
+    """Appends records to one partition of the internal topic; (error, first record's offset)."""
+
+    def __call__(
+        self, partition_index: int, records: list[tuple[bytes, bytes | None]], /
+    ) -> tuple[ErrorCode, int]: ...
+
+
+class Shard(Protocol):
+    """The state of one partition of the internal topic."""
+
+    def replay(self, offset: int, producer_id: int, record: CoordinatorRecord) -> None:
+        """Change the state as the record says."""
+
+    def on_loaded(self) -> None:
+        """Every record of the partition was replayed: arm what runs on time."""
+
+    def on_unloaded(self, error: ErrorCode) -> None:
+        """The partition is owned elsewhere from now on: answer what is parked with `error`."""
+
+
+ShardT = TypeVar("ShardT", bound=Shard)
+
+
+@lru_cache(maxsize=8192)
+def java_hash(text: str) -> int:
+    """`String.hashCode` of Java: over UTF-16 units, as a signed 32-bit number."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value & 0x80000000 else value
+
+
+def partition_for(key: str, partition_count: int) -> int:
+    """The internal topic's partition that owns `key` (Kafka: Utils.abs(hash) % count)."""
+    value = java_hash(key)
+    # Utils.abs: the smallest int has no positive counterpart and counts as 0.
+    return (0 if value == -(1 << 31) else abs(value)) % partition_count
+
+
+def response_error(append_error: ErrorCode) -> ErrorCode:
+    """What a client is told when appending to the coordinator's log failed."""
+    return _RESPONSE_ERRORS.get(append_error, append_error)
+
+
+class CoordinatorRuntime(Generic[ShardT]):
+    """The shards of one coordinator on this node.
+
+    `make_shard(partition_index)` makes an empty shard; `partition_count()` says over how many
+    partitions keys are spread. A partition is owned unless `unload` gave it away.
+    """
+
+    __slots__ = ("_append", "_make_shard", "_partition_count", "_shards", "_unloaded")
+
+    def __init__(
+        self,
+        append: AppendPort,
+        partition_count: Callable[[], int],
+        make_shard: Callable[[int], ShardT],
+    ) -> None:
+        self._append = append
+        self._partition_count = partition_count
+        self._make_shard = make_shard
+        self._shards: dict[int, ShardT] = {}
+        self._unloaded: set[int] = set()
+
+    def partition_for(self, key: str) -> int:
+        """The partition whose shard owns `key`."""
+        return partition_for(key, self._partition_count())
+
+    def shard_for(self, key: str) -> ShardT | None:
+        """The shard that owns `key`; None when its partition is owned by another node."""
+        index = self.partition_for(key)
+        shard = self._shards.get(index)
+        if shard is None and index not in self._unloaded:
+            shard = self._shards[index] = self._make_shard(index)
+        return shard
+
+    def shards(self) -> list[ShardT]:
+        """The shards in use, by partition."""
+        return [self._shards[index] for index in sorted(self._shards)]
+
+    def write(
+        self,
+        partition_index: int,
+        records: list[CoordinatorRecord],
+        done: Callable[[ErrorCode], None],
+    ) -> None:
+        """Append the records, replay them, and say so; on an error nothing is replayed.
+
+        `done` gets NONE, or what the client is to be told. Answers that promise a write are given
+        from `done` only, so that an append which must first be replicated can hold them back.
+        """
+        shard = self._shards.get(partition_index)
+        if shard is None:
+            done(ErrorCode.NOT_COORDINATOR)
+            return
+        if records:
+            encoded = [encode_record(record) for record in records]
+            error, base_offset = self._append(partition_index, encoded)
+            if error is not ErrorCode.NONE:
+                done(response_error(error))
+                return
+            for delta, record in enumerate(records):
+                shard.replay(base_offset + delta, NO_PRODUCER_ID, record)
+        done(ErrorCode.NONE)
+
+    def load(
+        self,
+        partition_index: int,
+        records: Iterable[tuple[int, int, bytes | None, bytes | None]],
+    ) -> ShardT:
+        """Own the partition from now on, with the state that its records give.
+
+        `records` are (offset, producer id or -1, key, value) in the order of the log.
+        """
+        self.unload(partition_index)
+        self._unloaded.discard(partition_index)
+        shard = self._shards[partition_index] = self._make_shard(partition_index)
+        for offset, producer_id, key, value in records:
+            record = decode_record(key, value)
+            if record is not None:
+                shard.replay(offset, producer_id, record)
+        shard.on_loaded()
+        return shard
+
+    def unload(self, partition_index: int, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
+        """Give the partition away: what is parked is answered with `error`, the state forgotten."""
+        self._unloaded.add(partition_index)
+        shard = self._shards.pop(partition_index, None)
+        if shard is not None:
+            shard.on_unloaded(error)
+
+    def reset(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
+        """The internal topic is gone: forget every shard, and own all partitions of the next."""
+        for index in list(self._shards):
+            self.unload(index, error)
+        self._unloaded.clear()
