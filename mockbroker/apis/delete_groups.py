@@ -1,0 +1,49 @@
+"""DeleteGroups (42), v0–v3: delete empty groups with their offsets.
+
+v2 flexible · v3 ErrorMessage. 68 for a group with members, 69 for one that is not there; a name
+that comes twice is answered once.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import PARKED, Verdict
+from protocol.api_keys import ApiKey
+from protocol.messages.group_admin import DeletableGroupResult, DeleteGroupsResponse
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.errors import ErrorCode
+    from protocol.messages.group_admin import DeleteGroupsRequest
+
+KEY = ApiKey.DELETE_GROUPS
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse | Verdict:
+    """Answer when the last group's tombstones are written."""
+    group_ids = list(dict.fromkeys(request.groups_names))
+    if not group_ids:
+        return DeleteGroupsResponse(throttle_time_ms=ctx.throttle_time_ms)
+    errors: dict[str, ErrorCode] = {}
+    for group_id in group_ids:
+        services.groups.service.delete_group(
+            group_id, partial(_collect, ctx, group_ids, errors, group_id)
+        )
+    return PARKED
+
+
+def _collect(
+    ctx: RequestContext,
+    group_ids: list[str],
+    errors: dict[str, ErrorCode],
+    group_id: str,
+    error: ErrorCode,
+) -> None:
+    errors[group_id] = error
+    if len(errors) == len(group_ids):
+        results = [DeletableGroupResult(group_id=one, error_code=errors[one]) for one in group_ids]
+        ctx.respond(DeleteGroupsResponse(throttle_time_ms=ctx.throttle_time_ms, results=results))

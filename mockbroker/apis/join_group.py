@@ -1,0 +1,39 @@
+"""JoinGroup (11), v0–v9: come into a group, or come again for the next generation.
+
+v1 RebalanceTimeoutMs (before: the session time-out) · v2 throttle time · v4 MEMBER_ID_REQUIRED for
+a stranger (KIP-394) · v5 GroupInstanceId (KIP-345) · v6 flexible · v7 ProtocolType in the answer
+(KIP-559) · v8 Reason (KIP-800) · v9 SkipAssignment (KIP-814).
+
+Parked until the rebalance completes. The connection may go meanwhile: as in Kafka the member then
+stays until its session or the rebalance is over. Rules: `coordinator.group.join`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import PARKED, Verdict
+from mockbroker.coordinator.group.members import ClientIdentity
+from protocol.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.group_membership import JoinGroupRequest, JoinGroupResponse
+
+KEY = ApiKey.JOIN_GROUP
+_FIRST_VERSION_WITH_NULL_PROTOCOL = 7
+
+
+def handle(services: Services, ctx: RequestContext, request: JoinGroupRequest) -> Verdict:
+    """Answer through `ctx.respond`, at once or later."""
+    client = ClientIdentity(ctx.api_version, ctx.client_id, ctx.peer)
+
+    def respond(response: JoinGroupResponse) -> None:
+        response.throttle_time_ms = ctx.throttle_time_ms
+        # JoinGroupResponse's constructor: the empty name and null are one.
+        has_null = ctx.api_version >= _FIRST_VERSION_WITH_NULL_PROTOCOL
+        response.protocol_name = response.protocol_name or (None if has_null else "")
+        ctx.respond(response)
+
+    services.groups.service.join(request, client, respond)
+    return PARKED

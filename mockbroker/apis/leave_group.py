@@ -1,0 +1,29 @@
+"""LeaveGroup (13), v0–v5: members go, and the others rebalance.
+
+v1 throttle time · v3 many members with an error each, static ones by instance id (KIP-345) ·
+v4 flexible · v5 Reason (KIP-800). Rules: `coordinator.group.sessions`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import PARKED, Verdict
+from protocol.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
+
+KEY = ApiKey.LEAVE_GROUP
+
+
+def handle(services: Services, ctx: RequestContext, request: LeaveGroupRequest) -> Verdict:
+    """Answer through `ctx.respond`, at once or when it is written."""
+
+    def respond(response: LeaveGroupResponse) -> None:
+        response.throttle_time_ms = ctx.throttle_time_ms
+        ctx.respond(response)
+
+    services.groups.service.leave(request, ctx.api_version, respond)
+    return PARKED

@@ -1,0 +1,42 @@
+"""SyncGroup (14), v0–v5: the leader brings assignments, each member takes its own.
+
+v1 throttle time · v3 GroupInstanceId · v4 flexible · v5 ProtocolType and ProtocolName, which the
+request must have (KIP-559).
+
+Parked until the leader has synced. Rules: `coordinator.group.sync`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import PARKED, Verdict
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.group_membership import SyncGroupResponse
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.group_membership import SyncGroupRequest
+
+KEY = ApiKey.SYNC_GROUP
+_FIRST_VERSION_WITH_PROTOCOL = 5
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse | Verdict:
+    """Answer through `ctx.respond`, at once or later."""
+    names_protocol = request.protocol_type is not None and request.protocol_name is not None
+    if ctx.api_version >= _FIRST_VERSION_WITH_PROTOCOL and not names_protocol:
+        # SyncGroupRequest.areMandatoryProtocolTypeAndNamePresent
+        return SyncGroupResponse(
+            throttle_time_ms=ctx.throttle_time_ms, error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        )
+
+    def respond(response: SyncGroupResponse) -> None:
+        response.throttle_time_ms = ctx.throttle_time_ms
+        ctx.respond(response)
+
+    services.groups.service.sync(request, respond)
+    return PARKED
