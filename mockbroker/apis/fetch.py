@@ -1,0 +1,182 @@
+"""Fetch (key 1), v3–v18: read partitions, now or when there is enough to read.
+
+v3   served though Apache Kafka 4 begins at v4: batches go out down-converted to magic 1
+v4   isolation level, last stable offset, aborted transactions
+v5   log start offset                          v7   fetch sessions (KIP-227)
+v9   the reader's leader epoch (KIP-320)       v11  rack id, followers may serve (KIP-392)
+v12  flexible; divergence (KIP-595)            v13  topic ids (KIP-516)
+v15  replica state (KIP-903)                   v16  current leader, endpoints (KIP-951)
+v18  the reader's high watermark (KIP-1166)
+
+Order of decisions as in KafkaApis.handleFetchRequest: the session picks the context, the metadata
+refuse what they do not know, the rest is read; then the answer goes out, or the fetch is parked.
+
+Where this differs from Apache Kafka: v3 is served; HighWatermark of v18 counts for every partition
+and whoever sends it, where Kafka confines it to its metadata log.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import PARKED
+from mockbroker.fetch.contexts import rejection
+from mockbroker.fetch.manager import FIRST_VERSION_WITH_IDS
+from mockbroker.metadata.brokers import broker_endpoint
+from mockbroker.replica.delayed_fetch import DelayedFetch
+from mockbroker.replica.fetch_params import FetchParams
+from mockbroker.replica.log_reader import LogReader
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.fetch import (
+    FetchResponse,
+    FetchResponseTopic,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services, Verdict
+    from mockbroker.fetch.contexts import FetchContext
+    from protocol.messages.fetch import FetchRequest, FetchResponsePartition
+
+KEY = ApiKey.FETCH
+
+FIRST_VERSION_WITH_BATCHES = 4
+FIRST_VERSION_WITH_LEADERS = 16
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: FetchRequest
+) -> FetchResponse | Verdict:
+    """Answer now, or park until there is enough, something broke or max_wait_ms is over."""
+    context = services.fetch.new_context(request, ctx.api_version)
+    ctx.fetch_class = context.fetch_class
+    params = FetchParams(request, ctx.api_version, services.config.int("fetch.max.bytes"))
+    readable = context.resolve(params)
+    if readable and not params.isolation_known:
+        return whole_request_error(request, ctx.api_version, ErrorCode.UNKNOWN_SERVER_ERROR)
+    reader = LogReader(params)
+    context.read(reader)
+    if (
+        params.max_wait_ms <= 0
+        or not readable
+        or reader.bytes_read >= params.min_bytes
+        or reader.respond_now
+    ):
+        return _answer(services, ctx, context, reader)
+    return _park(services, ctx, context, params)
+
+
+def whole_request_error(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
+    """A request that failed as a whole (Kafka: FetchRequest.getErrorResponse)."""
+    topics: list[FetchResponseTopic] = []
+    if version < FIRST_VERSION_WITH_IDS:
+        for topic in request.topics:
+            partitions = [rejection(asked.partition, error) for asked in topic.partitions]
+            topics.append(FetchResponseTopic(topic.topic, topic.topic_id, partitions))
+    return FetchResponse(0, error, request.session_id, topics)
+
+
+class _ParkedFetch:
+    """A fetch between its first read and its answer."""
+
+    __slots__ = ("context", "ctx", "params", "parked", "response", "services")
+
+    def __init__(
+        self, services: Services, ctx: RequestContext, context: FetchContext, params: FetchParams
+    ) -> None:
+        self.services = services
+        self.ctx = ctx
+        self.context = context
+        self.params = params
+        self.parked = False
+        self.response: FetchResponse | None = None
+
+    def answer(self) -> None:
+        """Read afresh, whatever ended the wait: what came meanwhile goes out with it."""
+        reader = LogReader(self.params)
+        self.context.read(reader)
+        self.response = _answer(self.services, self.ctx, self.context, reader)
+        if self.parked:
+            self.ctx.respond(self.response)
+
+
+def _park(
+    services: Services, ctx: RequestContext, context: FetchContext, params: FetchParams
+) -> FetchResponse | Verdict:
+    parked = _ParkedFetch(services, ctx, context, params)
+    wait = context.wait(params)
+    deadline_ms = services.clock.now_ms + params.max_wait_ms
+    delayed = DelayedFetch(deadline_ms, wait, parked.answer)
+    if services.replicas.fetch_purgatory.try_complete_else_watch(delayed, wait.keys()):
+        assert parked.response is not None
+        return parked.response
+    parked.parked = True
+    ctx.on_disconnect = delayed.give_up
+    return PARKED
+
+
+def _answer(
+    services: Services, ctx: RequestContext, context: FetchContext, reader: LogReader
+) -> FetchResponse:
+    version = ctx.api_version
+    if version < FIRST_VERSION_WITH_BATCHES:
+        _down_convert(services, context)
+    response = context.respond()
+    response.throttle_time_ms = ctx.throttle_time_ms
+    if reader.leader_errors and version >= FIRST_VERSION_WITH_LEADERS:
+        _tell_leaders(services, ctx, response, to_consumer=not reader.params.is_from_follower)
+    return response
+
+
+def _tell_leaders(
+    services: Services, ctx: RequestContext, response: FetchResponse, *, to_consumer: bool
+) -> None:
+    """Name the leaders of partitions that answered 6 or 74; endpoints are for consumers only."""
+    brokers = services.metadata.brokers
+    told: dict[int, NodeEndpoint] = {}
+    for topic in response.responses:
+        known = services.metadata.topics_by_id.get(topic.topic_id)
+        if known is None:
+            continue
+        for data in topic.partitions:
+            if data.error_code not in LEADER_ERRORS:
+                continue
+            state = known.partitions[data.partition_index]
+            data.current_leader = LeaderIdAndEpoch(state.leader, state.leader_epoch)
+            leader = brokers.get(state.leader)
+            if to_consumer and leader is not None and state.leader not in told:
+                host, port = broker_endpoint(ctx, leader)
+                told[state.leader] = NodeEndpoint(state.leader, host, port, leader.rack)
+    response.node_endpoints = list(told.values())
+
+
+LEADER_ERRORS = frozenset((ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH))
+
+
+def _down_convert(services: Services, context: FetchContext) -> None:
+    """Replace batches by messages of magic 1, as 3.9 does (KafkaApis.maybeConvertFetchedData).
+
+    There is no zstd in that format, neither for a topic that is configured for it nor in a batch:
+    76 for the partition.
+    """
+    from protocol.records.conversion import down_convert
+
+    for entry, data in context.results():
+        if data.error_code:
+            continue
+        topic = services.metadata.topics.get(entry.topic.name or "")
+        if topic is not None and topic.config.str("compression.type") == "zstd":
+            _refuse_compression(data)
+        elif data.records:
+            chunks = data.records if isinstance(data.records, list) else [data.records]
+            data.records = down_convert(chunks, 1, entry.fetch_offset)
+            if data.records is None:
+                _refuse_compression(data)
+
+
+def _refuse_compression(data: FetchResponsePartition) -> None:
+    data.error_code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
+    data.records = b""

@@ -1,0 +1,257 @@
+"""Produce (key 0), v0–v13: append batches, and answer when they are as safe as asked.
+
+v0–v2 message sets of magic 0 and 1, converted to one batch; v3 batches, transactional id;
+v5 log start offset in the answer; v7 zstd; v8 errors per record (KIP-467); v9 flexible;
+v10 current leader and endpoints (KIP-951); v11 error 120; v13 topic ids.
+
+acks 0 gets no answer, and an error closes the connection; 1 answers after the append; -1 when the
+in-sync replicas have it. The checks of a partition come in the order of KafkaApis and
+ReplicaManager: topic, shape of the batch, transaction, acks, internal topic, then the log's own.
+
+Where this differs from Apache Kafka: v0–v2 are served; null records answer 87, where 4.4 never
+answers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED
+from mockbroker.metadata.brokers import broker_endpoint
+from mockbroker.replica.append_entry import AppendEntry
+from mockbroker.replica.manager import VALID_ACKS
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode, ProtocolError
+from protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    ProduceResponse,
+    ProduceResponsePartition,
+    ProduceResponseTopic,
+)
+from protocol.records.batch import BatchHeader, iterate_batches
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services, Verdict
+    from mockbroker.log.results import Buffer
+    from mockbroker.metadata.store import Topic
+    from protocol.messages.produce import (
+        ProduceRequest,
+        ProduceRequestPartition,
+        ProduceRequestTopic,
+    )
+
+KEY = ApiKey.PRODUCE
+
+FIRST_VERSION_WITH_BATCHES: Final = 3
+FIRST_VERSION_WITH_ZSTD: Final = 7
+FIRST_VERSION_WITH_LEADERS: Final = 10
+FIRST_VERSION_WITH_ABORTABLE: Final = 11
+FIRST_VERSION_WITH_IDS: Final = 13
+
+ADMIN_CLIENT_ID: Final = "__admin_client"
+_MAGIC: Final = 2
+_ZSTD: Final = 4
+_NO_RECORDS: Final = b""
+
+
+class _Append:
+    """A produce between its appends and its answer."""
+
+    __slots__ = ("ctx", "entries", "parked", "request", "response", "services")
+
+    def __init__(self, services: Services, ctx: RequestContext, request: ProduceRequest) -> None:
+        self.services = services
+        self.ctx = ctx
+        self.request = request
+        self.entries: list[AppendEntry] = []
+        self.parked = False
+        self.response: ProduceResponse | Verdict = NO_RESPONSE
+
+    def complete(self) -> None:
+        """Every entry has its outcome."""
+        if self.request.acks:
+            self.response = _response(self.services, self.ctx, self.request, self.entries)
+        elif any(entry.error for entry in self.entries):
+            self.response = CLOSE
+        if self.parked:
+            self.ctx.respond(self.response)
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: ProduceRequest
+) -> ProduceResponse | Verdict:
+    """Append, then answer by acks; acks=-1 may be parked until other replicas have it."""
+    append = _Append(services, ctx, request)
+    check = _Checks(services, ctx, request)
+    for topic in request.topic_data:
+        append.entries += check.topic(topic)
+    if check.has_transactional and request.transactional_id is None:
+        for entry in append.entries:
+            entry.error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    delayed = services.replicas.append_records(
+        request.timeout_ms, request.acks, append.entries, append.complete
+    )
+    if delayed is None:
+        return append.response
+    append.parked = True
+    ctx.on_disconnect = delayed.give_up
+    return PARKED
+
+
+class _Checks:
+    """What is looked at before a batch reaches the log."""
+
+    __slots__ = (
+        "_acks_known",
+        "_client_id",
+        "_metadata",
+        "_replicas",
+        "_version",
+        "has_transactional",
+    )
+
+    def __init__(self, services: Services, ctx: RequestContext, request: ProduceRequest) -> None:
+        self._metadata = services.metadata
+        self._replicas = services.replicas
+        self._version = ctx.api_version
+        self._client_id = ctx.client_id
+        self._acks_known = request.acks in VALID_ACKS
+        self.has_transactional = False
+
+    def topic(self, requested: ProduceRequestTopic) -> list[AppendEntry]:
+        """An entry for each partition of the request, refused or ready to append."""
+        if self._version >= FIRST_VERSION_WITH_IDS:
+            topic = self._metadata.topics_by_id.get(requested.topic_id)
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID
+        else:
+            topic = self._metadata.topics.get(requested.name)
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if topic is None:
+            return [self._unknown(asked, unknown) for asked in requested.partition_data]
+        return [self._partition(topic, asked) for asked in requested.partition_data]
+
+    def _unknown(self, asked: ProduceRequestPartition, error: ErrorCode) -> AppendEntry:
+        if self._version >= FIRST_VERSION_WITH_BATCHES:
+            self._shape(_contiguous(asked))
+        return AppendEntry(asked.index, None, _NO_RECORDS, error)
+
+    def _partition(self, topic: Topic, asked: ProduceRequestPartition) -> AppendEntry:
+        if not 0 <= asked.index < len(topic.partitions):
+            return self._unknown(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        records: Buffer = _contiguous(asked)
+        error = ErrorCode.NONE
+        message: str | None = None
+        if self._version >= FIRST_VERSION_WITH_BATCHES:
+            error = self._shape(records)
+        else:
+            records, error, message = _up_converted(records)
+        if error is ErrorCode.NONE and topic.internal and self._acks_known:
+            error = (
+                ErrorCode.NONE
+                if self._client_id == ADMIN_CLIENT_ID
+                else ErrorCode.INVALID_TOPIC_EXCEPTION
+            )
+        partition = self._replicas.partition(topic.name, asked.index)
+        entry = AppendEntry(asked.index, partition, records, error)
+        entry.error_message = message
+        return entry
+
+    def _shape(self, records: Buffer) -> ErrorCode:
+        """ProduceRequest.validateRecords: exactly one whole batch of magic 2.
+
+        Bytes behind it that are no whole batch are tolerated, and trimmed by the log. A
+        transactional batch needs an open transaction, and there is none.
+        """
+        headers: list[BatchHeader] = []
+        try:
+            for _, header in iterate_batches(records):
+                headers.append(header)
+                self.has_transactional = self.has_transactional or header.is_transactional
+        except ProtocolError:
+            pass
+        if not headers or headers[0].magic != _MAGIC:
+            return ErrorCode.INVALID_RECORD
+        if headers[0].compression == _ZSTD and self._version < FIRST_VERSION_WITH_ZSTD:
+            return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        if len(headers) > 1:
+            return ErrorCode.INVALID_RECORD
+        if headers[0].is_transactional:
+            if self._version >= FIRST_VERSION_WITH_ABORTABLE:
+                return ErrorCode.TRANSACTION_ABORTABLE
+            return ErrorCode.INVALID_TXN_STATE
+        return ErrorCode.NONE
+
+
+def _contiguous(asked: ProduceRequestPartition) -> Buffer:
+    records = asked.records
+    if records is None:
+        return _NO_RECORDS
+    return b"".join(records) if isinstance(records, list) else records
+
+
+def _up_converted(records: Buffer) -> tuple[Buffer, ErrorCode, str | None]:
+    from protocol.records.conversion import up_convert
+
+    converted = up_convert(records)
+    if converted.error is ErrorCode.NONE and not converted.records:
+        return _NO_RECORDS, ErrorCode.INVALID_RECORD, None
+    return converted.records, converted.error, converted.message
+
+
+def _response(
+    services: Services, ctx: RequestContext, request: ProduceRequest, entries: list[AppendEntry]
+) -> ProduceResponse:
+    topics: list[ProduceResponseTopic] = []
+    position = 0
+    wrong_leader = False
+    for topic in request.topic_data:
+        partitions: list[ProduceResponsePartition] = []
+        for entry in entries[position : position + len(topic.partition_data)]:
+            partitions.append(_answer(entry))
+            wrong_leader = wrong_leader or entry.error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        position += len(partitions)
+        topics.append(ProduceResponseTopic(topic.name, topic.topic_id, partitions))
+    response = ProduceResponse(topics, ctx.throttle_time_ms)
+    if wrong_leader and ctx.api_version >= FIRST_VERSION_WITH_LEADERS:
+        _tell_leaders(services, ctx, response)
+    return response
+
+
+def _answer(entry: AppendEntry) -> ProduceResponsePartition:
+    error = entry.error
+    if error is ErrorCode.NONE:
+        return ProduceResponsePartition(
+            entry.index, 0, entry.base_offset, entry.log_append_time_ms, entry.log_start_offset
+        )
+    errors = [BatchIndexAndErrorMessage(e.batch_index, e.message) for e in entry.record_errors]
+    return ProduceResponsePartition(
+        entry.index,
+        error,
+        entry.base_offset,
+        entry.log_append_time_ms,
+        entry.log_start_offset,
+        errors,
+        entry.error_message,
+    )
+
+
+def _tell_leaders(services: Services, ctx: RequestContext, response: ProduceResponse) -> None:
+    """Name the leaders of the partitions that answered 6."""
+    metadata = services.metadata
+    told: dict[int, NodeEndpoint] = {}
+    for topic in response.responses:
+        known = metadata.topics_by_id.get(topic.topic_id) or metadata.topics.get(topic.name)
+        if known is None:
+            continue
+        for data in topic.partition_responses:
+            if data.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                continue
+            state = known.partitions[data.index]
+            data.current_leader = LeaderIdAndEpoch(state.leader, state.leader_epoch)
+            leader = metadata.brokers.get(state.leader)
+            if leader is not None and state.leader not in told:
+                host, port = broker_endpoint(ctx, leader)
+                told[state.leader] = NodeEndpoint(state.leader, host, port, leader.rack)
+    response.node_endpoints = list(told.values())

@@ -1,0 +1,179 @@
+"""The context of an incremental fetch: it meets what changed, and nothing else.
+
+Made by `FetchManager` when a request continued a session in the right epoch. Its walk over the
+session's CHANGED and READY partitions gives what a walk over all of them would give, in the same
+order; the others could add nothing (`session` says why).
+"""
+
+from __future__ import annotations
+
+from heapq import heappop
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.fetch.contexts import INCREMENTAL, ResponseTopics, is_sticky, rejection
+from mockbroker.fetch.session import QUIET, READY
+from mockbroker.fetch.waiting import SessionWait
+from protocol.errors import ErrorCode
+from protocol.messages.fetch import FetchResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mockbroker.fetch.manager import FetchManager
+    from mockbroker.fetch.session import CachedPartition, FetchSession
+    from mockbroker.replica.delayed_fetch import FetchWait
+    from mockbroker.replica.fetch_entry import FetchEntry
+    from mockbroker.replica.fetch_params import FetchParams
+    from mockbroker.replica.log_reader import LogReader
+    from protocol.messages.fetch import FetchResponsePartition
+
+SMALLEST_BATCH_BYTES: Final = 61
+"""A batch of magic 2 without records: a smaller budget gives nobody anything."""
+
+_by_stamp = attrgetter("stamp")
+
+
+class IncrementalFetchContext:
+    """One poll of a session (Kafka: IncrementalFetchContext).
+
+    `_rejected` holds what the request's own look at the metadata refused; it stays refused in the
+    answer even if the topic comes to be while the fetch is parked.
+    """
+
+    __slots__ = (
+        "_data",
+        "_epoch",
+        "_looked_at",
+        "_manager",
+        "_rejected",
+        "_session",
+        "_sizes",
+        "fetch_class",
+    )
+
+    def __init__(self, manager: FetchManager, session: FetchSession) -> None:
+        self.fetch_class = INCREMENTAL
+        self._manager = manager
+        self._session = session
+        self._epoch = session.epoch
+        self._rejected: dict[CachedPartition, int] = {}
+        self._looked_at: list[CachedPartition] = []
+        self._data: list[FetchResponsePartition] = []
+        self._sizes: list[int] = []
+
+    def resolve(self, params: FetchParams) -> int:
+        session = self._session
+        session.adopt_reader(params)
+        for cached in session.changed:
+            partition = cached.partition
+            if partition is None or partition.deleted:
+                error = self._manager.resolve_again(cached)
+                if error:
+                    self._rejected[cached] = error
+        return session.size - len(self._rejected)
+
+    def read(self, reader: LogReader) -> None:
+        session = self._session
+        changed = list(session.changed)
+        if len(changed) > 1:
+            changed.sort(key=_by_stamp)
+        if self._rejected:
+            changed = [cached for cached in changed if cached not in self._rejected]
+        if reader.budget < 0 and not self._is_first_in_line(changed):
+            reader.budget = 0  # a quiet partition comes first, and it would have used it up
+        self._looked_at = []
+        self._data = []
+        self._sizes = []
+        if session.ready:
+            self._read_merged(changed, reader)
+        else:
+            for cached in changed:
+                self._read_one(cached, reader)
+        self._manager.partitions_looked_at += len(self._data)
+
+    def wait(self, params: FetchParams) -> FetchWait:
+        return SessionWait(self._session, params, self._rejected)
+
+    def results(self) -> Iterable[tuple[FetchEntry, FetchResponsePartition]]:
+        return zip(self._looked_at, self._data, strict=True)
+
+    def respond(self) -> FetchResponse:
+        session = self._session
+        if session.epoch != self._epoch:
+            # A later request of the session was accepted while this one was parked.
+            return FetchResponse(0, ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])
+        collected = ResponseTopics()
+        for cached, data, size_bytes in zip(self._looked_at, self._data, self._sizes, strict=True):
+            if cached.has_news(data, size_bytes):
+                collected.add(cached.topic, data)
+                if size_bytes:
+                    session.move_to_back(cached)
+            session.settle(cached, is_sticky(data))
+        for cached, error in sorted(self._rejected.items(), key=lambda item: item[0].stamp):
+            data = rejection(cached.index, error)
+            cached.has_news(data, 0)
+            collected.add(cached.topic, data)
+        return FetchResponse(0, 0, session.id, collected.topics)
+
+    def throttled(self, throttle_time_ms: int) -> FetchResponse:
+        session = self._session
+        error = 0 if session.epoch == self._epoch else ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        return FetchResponse(throttle_time_ms, error, session.id, [])
+
+    # -- the walk --------------------------------------------------------------------------
+
+    def _read_one(self, cached: CachedPartition, reader: LogReader) -> None:
+        self._data.append(reader.read(cached))
+        self._sizes.append(reader.last_size_bytes)
+        self._looked_at.append(cached)
+
+    def _read_merged(self, changed: list[CachedPartition], reader: LogReader) -> None:
+        """Read `changed` and what is READY in the order of stamps.
+
+        READY ones are read for as long as the budget may still give them something.
+        """
+        met: list[CachedPartition] = []
+        position = 0
+        while True:
+            ready = self._next_ready(reader)
+            if position < len(changed) and (ready is None or changed[position].stamp < ready.stamp):
+                self._read_one(changed[position], reader)
+                position += 1
+            elif ready is not None:
+                heappop(self._session.ready)
+                ready.in_heap = False
+                met.append(ready)
+                self._read_one(ready, reader)
+            else:
+                break
+        for cached in met:
+            # Still READY under its stamp until the answer says otherwise.
+            self._session.push_ready(cached)
+
+    def _next_ready(self, reader: LogReader) -> CachedPartition | None:
+        """The READY partition that comes first, left in the heap; None: no more are wanted."""
+        if 0 <= reader.budget < SMALLEST_BATCH_BYTES and not reader.min_one:
+            return None
+        ready = self._session.ready
+        while ready:
+            stamp, cached = ready[0]
+            if cached.stamp == stamp:
+                if cached.state == READY:
+                    return cached
+                cached.in_heap = False
+            heappop(ready)
+        return None
+
+    def _is_first_in_line(self, changed: list[CachedPartition]) -> bool:
+        """Whether the walk begins with a partition that it would look at.
+
+        Only a request with a negative limit asks this, which Kafka's walk applies to whatever
+        partition comes first; the question is worth a pass over the session then.
+        """
+        first = min(
+            (cached for cached in self._session.partitions() if cached not in self._rejected),
+            key=_by_stamp,
+            default=None,
+        )
+        return first is not None and (first.state != QUIET or first in changed)

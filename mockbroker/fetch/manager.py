@@ -1,0 +1,142 @@
+"""Which context a fetch gets: the decision table of KIP-227, and the sessions behind it.
+
+`apis.fetch` calls `new_context` once a request; the contexts call back to find partitions and to
+open sessions. The rows of the table, in the order in which they are tried:
+
+  session epoch 0 or -1   the session named, if any, is closed, whoever opened it; then
+     -1                   sessionless: the request's partitions
+      0                   full: the same, and a session is opened when the answer is made
+  any other epoch         70 no such session; 71 not the epoch expected; 106 names and ids mixed;
+                          else the request changes the session: now empty, it is closed and the
+                          fetch is sessionless; otherwise the epoch is consumed: incremental
+
+The epoch is consumed when the request is accepted, whatever becomes of its answer. Ids that no
+shard owns answer 70 like other unknown ones; Kafka fails the request with -1 there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.fetch.cache import FetchSessionCache
+from mockbroker.fetch.contexts import (
+    FullFetchContext,
+    SessionErrorContext,
+    SessionlessFetchContext,
+)
+from mockbroker.fetch.incremental import IncrementalFetchContext
+from mockbroker.fetch.session import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    INVALID_SESSION_ID,
+    FetchSession,
+    next_epoch,
+)
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from mockbroker.clock import Clock
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.fetch.contexts import FetchContext
+    from mockbroker.fetch.session import CachedPartition
+    from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.fetch_entry import FetchEntry
+    from mockbroker.replica.manager import ReplicaManager
+    from protocol.messages.fetch import FetchRequest
+
+FIRST_VERSION_WITH_IDS: Final = 13
+
+
+class FetchManager:
+    """The fetch sessions of one node (Kafka: FetchManager).
+
+    `partitions_looked_at` counts what fetches read, for those who check what a poll costs.
+    """
+
+    __slots__ = ("_clock", "_metadata", "_replicas", "cache", "partitions_looked_at")
+
+    def __init__(
+        self,
+        clock: Clock,
+        config: BrokerConfig,
+        metadata: MetadataStore,
+        replicas: ReplicaManager,
+        rng: Random,
+    ) -> None:
+        self._clock = clock
+        self._metadata = metadata
+        self._replicas = replicas
+        self.cache = FetchSessionCache(rng, config.int("max.incremental.fetch.session.cache.slots"))
+        self.partitions_looked_at = 0
+
+    def new_context(self, request: FetchRequest, version: int) -> FetchContext:
+        """Accept a fetch: close, open or continue a session as it asks."""
+        session_id = request.session_id
+        epoch = request.session_epoch
+        by_id = version >= FIRST_VERSION_WITH_IDS
+        if epoch in (FINAL_EPOCH, INITIAL_EPOCH):
+            if session_id != INVALID_SESSION_ID:
+                self.cache.remove(session_id)
+            if epoch == FINAL_EPOCH:
+                return SessionlessFetchContext(self, request.topics, by_id)
+            state = request.replica_state
+            replica_id = request.replica_id if state is None else state.replica_id
+            session = FetchSession(privileged=replica_id >= 0, uses_topic_ids=by_id)
+            return FullFetchContext(self, session, request.topics)
+        found = self.cache.get(session_id)
+        if found is None:
+            return SessionErrorContext(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if found.epoch != epoch:
+            return SessionErrorContext(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if found.uses_topic_ids != by_id:
+            return SessionErrorContext(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        return self._continue(found, request, by_id)
+
+    def _continue(self, session: FetchSession, request: FetchRequest, by_id: bool) -> FetchContext:
+        session.update(request.topics, request.forgotten_topics_data)
+        if not session.size:
+            self.cache.remove(session.id)
+            return SessionlessFetchContext(self, request.topics, by_id)
+        self.cache.touch(session, int(self._clock.now_ms))
+        session.epoch = next_epoch(session.epoch)
+        return IncrementalFetchContext(self, session)
+
+    def try_create_session(self, session: FetchSession) -> bool:
+        """Open the session of a full fetch, unless the cache has no slot for it."""
+        return self.cache.try_create(session, int(self._clock.now_ms))
+
+    # -- finding partitions ----------------------------------------------------------------
+
+    def resolve(self, entry: FetchEntry) -> int:
+        """Find the entry's partition; returns the error of one that cannot be read at all.
+
+        A name found for an id is kept for good. What is in the metadata but not on this node is no
+        error yet: the read answers it.
+        """
+        topic = entry.topic
+        metadata = self._metadata
+        if topic.name is None:
+            found = metadata.topics_by_id.get(topic.topic_id)
+            if found is None:
+                entry.partition = None
+                return ErrorCode.UNKNOWN_TOPIC_ID
+            topic.name = found.name
+        else:
+            found = metadata.topics.get(topic.name)
+        if found is None or not 0 <= entry.index < len(found.partitions):
+            entry.partition = None
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        entry.partition = self._replicas.partition(found.name, entry.index)
+        return ErrorCode.NONE
+
+    def resolve_again(self, cached: CachedPartition) -> int:
+        """Find a session's partition anew, and listen to the one found."""
+        before = cached.partition
+        if before is not None:
+            before.unwatch(cached)
+        error = self.resolve(cached)
+        if cached.partition is not None:
+            cached.partition.watch(cached)
+        return error

@@ -1,0 +1,353 @@
+"""A fetch session: the partitions that a client reads, in order, and which of them need a look.
+
+`FetchManager` makes and updates sessions, the contexts walk them, `Partition` marks their entries.
+The cost of a poll follows what changed (KIP-227, kept in CPU too): each cached partition is in
+one of three states, and a poll never meets the quiet ones.
+
+QUIET    at its bound, and everything that an answer could tell was told
+READY    has records to give; worth a look only while the byte budget can hold a batch
+CHANGED  must be looked at by the next poll whatever the budget: new, named in the request, marked
+         by its partition, in error, diverging, or positioned beyond its bound
+
+Order is kept by a stamp per partition: `changed` is sorted by it at each poll, `ready` is a heap on
+it, and both merged give exactly the order of a walk over the whole session. A partition that was
+served gets a new stamp, which moves it to the back.
+
+Invariants: a partition is in `changed` exactly while its state is CHANGED; one that is READY has
+exactly one entry with its current stamp in `ready` (others there are stale and skipped); every
+partition of an open session that is hosted here is linked into its `Partition`.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappush
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.log.offsets import FetchIsolation
+from mockbroker.replica.fetch_entry import FetchTopic, WatchingEntry
+from protocol.schema import ZERO_UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from mockbroker.fetch.waiting import SessionWait
+    from mockbroker.replica.fetch_params import FetchParams
+    from mockbroker.replica.partition import Partition
+    from protocol.messages.fetch import (
+        FetchRequestForgottenTopic,
+        FetchRequestPartition,
+        FetchRequestTopic,
+        FetchResponsePartition,
+    )
+
+INVALID_SESSION_ID: Final = 0
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+_MAX_EPOCH: Final = 2**31 - 1
+
+QUIET: Final = 0
+READY: Final = 1
+CHANGED: Final = 2
+FORGOTTEN: Final = 3
+
+_STALE_ENTRIES_ALLOWED: Final = 64
+
+ReaderProfile = tuple[int, bool, int, str]
+
+
+def next_epoch(epoch: int) -> int:
+    """The epoch after `epoch`: wraps to 1, never to 0 (Kafka: FetchMetadata.nextEpoch)."""
+    if epoch < 0:
+        return FINAL_EPOCH
+    return 1 if epoch == _MAX_EPOCH else epoch + 1
+
+
+class SessionTopic(FetchTopic):
+    """The partitions of one topic in a session, by index."""
+
+    __slots__ = ("partitions", "session")
+
+    def __init__(self, session: FetchSession, name: str | None, topic_id: bytes) -> None:
+        super().__init__(name, topic_id)
+        self.session = session
+        self.partitions: dict[int, CachedPartition] = {}
+
+
+class CachedPartition(WatchingEntry):
+    """A partition of a session: the reader's last request and what it was last told.
+
+    `topic` is its `SessionTopic`. `reader` is a spare slot for a reader with rules of its own.
+    """
+
+    __slots__ = (
+        "cached_high_watermark",
+        "cached_log_start_offset",
+        "in_heap",
+        "reader",
+        "stamp",
+        "state",
+    )
+
+    topic: SessionTopic
+
+    def __init__(self, topic: SessionTopic, request: FetchRequestPartition, stamp: int) -> None:
+        super().__init__(topic, request)
+        self.cached_high_watermark = -1
+        self.cached_log_start_offset = -1
+        self.stamp = stamp
+        self.state = CHANGED
+        self.in_heap = False
+        self.reader: object | None = None
+
+    def mark(self) -> None:
+        """Its partition changed: the next poll looks at it, and parked fetches weigh it anew."""
+        session = self.topic.session
+        if self.state != CHANGED:
+            self.state = CHANGED
+            session.changed[self] = None
+        for wait in session.waits:
+            wait.note(self)
+
+    def mark_rolled(self, left_segment: int) -> None:
+        for wait in self.topic.session.waits:
+            wait.note_rolled(self, left_segment)
+
+    def wait_key(self) -> Hashable | None:
+        session = self.topic.session
+        return session if session.waits else None
+
+    def link(self, partition: Partition | None) -> None:
+        """It was found to be `partition`; None: it is unknown or not hosted here."""
+        current = self.partition
+        if current is not None:
+            current.unwatch(self)
+        self.partition = partition
+        if partition is not None:
+            partition.watch(self)
+
+    def has_news(self, data: FetchResponsePartition, size_bytes: int) -> bool:
+        """Whether an incremental answer includes it; remembers what is told thereby.
+
+        Kafka: CachedPartition.maybeUpdateResponseData. The comparisons are "differs", so a high
+        watermark that went down is told too. KIP-1166 adds the last rule: a reader that knows less
+        than we do is told, and is taken to know it from then on.
+        """
+        told = size_bytes > 0
+        high_watermark = data.high_watermark
+        if high_watermark != self.cached_high_watermark:
+            self.cached_high_watermark = high_watermark
+            told = True
+        if data.log_start_offset != self.cached_log_start_offset:
+            self.cached_log_start_offset = data.log_start_offset
+            told = True
+        if data.error_code:
+            # Forces one more inclusion after the error has gone.
+            self.cached_high_watermark = -1
+            return True
+        if data.preferred_read_replica != -1 or data.diverging_epoch is not None:
+            return True
+        if self.high_watermark < high_watermark:
+            self.high_watermark = high_watermark
+            told = True
+        return told
+
+
+class FetchSession:
+    """One session (Kafka: FetchSession). `epoch` is the one expected of the next request."""
+
+    __slots__ = (
+        "cached_size",
+        "changed",
+        "closed",
+        "created_ms",
+        "epoch",
+        "evictable_by_all",
+        "evictable_by_privileged",
+        "id",
+        "isolation",
+        "last_used_ms",
+        "next_stamp",
+        "privileged",
+        "profile",
+        "ready",
+        "size",
+        "topics",
+        "uses_topic_ids",
+        "waits",
+    )
+
+    def __init__(self, *, privileged: bool, uses_topic_ids: bool) -> None:
+        self.id = INVALID_SESSION_ID
+        self.privileged = privileged
+        self.uses_topic_ids = uses_topic_ids
+        self.created_ms = 0
+        self.last_used_ms = 0
+        self.cached_size = 0
+        self.evictable_by_all = False
+        self.evictable_by_privileged = False
+        self.epoch = next_epoch(INITIAL_EPOCH)
+        self.topics: dict[str | bytes, SessionTopic] = {}
+        self.size = 0
+        self.next_stamp = 0
+        self.changed: dict[CachedPartition, None] = {}
+        self.ready: list[tuple[int, CachedPartition]] = []
+        self.waits: list[SessionWait] = []
+        self.closed = False
+        self.isolation = FetchIsolation.HIGH_WATERMARK
+        self.profile: ReaderProfile | None = None
+
+    # -- contents --------------------------------------------------------------------------
+
+    def update(
+        self,
+        topics: list[FetchRequestTopic],
+        forgotten: list[FetchRequestForgottenTopic],
+    ) -> None:
+        """Apply additions and new values, then removals (Kafka: FetchSession.update)."""
+        by_id = self.uses_topic_ids
+        for requested in topics:
+            key: str | bytes = requested.topic_id if by_id else requested.topic
+            topic = self.topics.get(key)
+            if topic is None:
+                topic = self._add_topic(key)
+            partitions = topic.partitions
+            for request in requested.partitions:
+                cached = partitions.get(request.partition)
+                if cached is None:
+                    self._add(topic, request)
+                else:
+                    cached.update(request)
+                    cached.mark()
+        for gone in forgotten:
+            topic = self.topics.get(gone.topic_id if by_id else gone.topic)
+            if topic is not None:
+                self._forget(topic, gone.partitions)
+
+    def partitions(self) -> Iterable[CachedPartition]:
+        """All partitions, topic by topic: not in the order of service."""
+        for topic in self.topics.values():
+            yield from topic.partitions.values()
+
+    def _add_topic(self, key: str | bytes) -> SessionTopic:
+        if isinstance(key, str):
+            topic = SessionTopic(self, key, ZERO_UUID)
+        else:
+            topic = SessionTopic(self, None, key)
+        self.topics[key] = topic
+        return topic
+
+    def _add(self, topic: SessionTopic, request: FetchRequestPartition) -> None:
+        cached = CachedPartition(topic, request, self.next_stamp)
+        self.next_stamp += 1
+        self.size += 1
+        topic.partitions[cached.index] = cached
+        self.changed[cached] = None
+
+    def _forget(self, topic: SessionTopic, indexes: list[int]) -> None:
+        for index in indexes:
+            cached = topic.partitions.pop(index, None)
+            if cached is None:
+                continue
+            cached.link(None)
+            self.changed.pop(cached, None)
+            cached.state = FORGOTTEN
+            self.size -= 1
+        if not topic.partitions:
+            del self.topics[topic.topic_id if self.uses_topic_ids else topic.name or ""]
+
+    # -- order and readiness ---------------------------------------------------------------
+
+    def adopt_reader(self, params: FetchParams) -> None:
+        """Who reads decides what is quiet: when that differs from the last poll, look at all."""
+        profile = (params.isolation, params.only_leader, params.replica_id, params.rack_id)
+        if profile != self.profile:
+            if self.profile is not None:
+                for cached in self.partitions():
+                    cached.mark()
+            self.profile = profile
+            self.isolation = params.isolation
+
+    def reorder(self, order: Sequence[CachedPartition]) -> None:
+        """Serve the partitions of a new session in this order."""
+        for stamp, cached in enumerate(order):
+            cached.stamp = stamp
+        self.next_stamp = len(order)
+
+    def move_to_back(self, cached: CachedPartition) -> None:
+        """It was served: the others come first from now on (Kafka: PartitionIterator)."""
+        cached.stamp = self.next_stamp
+        cached.in_heap = False
+        self.next_stamp += 1
+
+    def settle(self, cached: CachedPartition, sticky: bool) -> None:
+        """After an answer: decide what the next poll must do with it.
+
+        `sticky`: the answer told an error, a divergence or a preferred replica, which it repeats.
+        """
+        state = CHANGED if sticky else self._state_of(cached)
+        if state == CHANGED:
+            if cached.state != CHANGED:
+                cached.state = CHANGED
+                self.changed[cached] = None
+            return
+        if cached.state == CHANGED:
+            self.changed.pop(cached, None)
+        cached.state = state
+        if state == READY and not cached.in_heap:
+            self.push_ready(cached)
+
+    def _state_of(self, cached: CachedPartition) -> int:
+        partition = cached.partition
+        if partition is None or partition.deleted:
+            return CHANGED
+        log = partition.log
+        if log is None:
+            high_watermark = log_start = bound = 0
+        else:
+            high_watermark = log.high_watermark
+            log_start = log.log_start_offset
+            bound = high_watermark
+            if self.isolation is FetchIsolation.TXN_COMMITTED:
+                bound = log.last_stable_offset
+            elif self.isolation is FetchIsolation.LOG_END:
+                bound = log.log_end_offset
+        offset = cached.fetch_offset
+        if (
+            offset > bound
+            or high_watermark != cached.cached_high_watermark
+            or log_start != cached.cached_log_start_offset
+        ):
+            return CHANGED
+        return QUIET if offset == bound else READY
+
+    def push_ready(self, cached: CachedPartition) -> None:
+        """Enter a READY partition into the heap under its stamp."""
+        ready = self.ready
+        if len(ready) > _STALE_ENTRIES_ALLOWED + 2 * self.size:
+            ready[:] = [
+                entry
+                for entry in ready
+                if entry[1].stamp == entry[0] and entry[1].state != FORGOTTEN
+            ]
+            heapify(ready)
+        heappush(ready, (cached.stamp, cached))
+        cached.in_heap = True
+
+    # -- the end ---------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """It has left the cache; fetches that are parked on it still answer."""
+        self.closed = True
+        if not self.waits:
+            self._unlink()
+
+    def end_wait(self, wait: SessionWait) -> None:
+        """A parked fetch of this session was answered or given up."""
+        self.waits.remove(wait)
+        if self.closed and not self.waits:
+            self._unlink()
+
+    def _unlink(self) -> None:
+        for cached in self.partitions():
+            if cached.partition is not None:
+                cached.partition.unwatch(cached)

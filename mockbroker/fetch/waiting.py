@@ -1,0 +1,103 @@
+"""What a parked session fetch waits for: its session, as one thing.
+
+Parking costs the same whatever the session holds: quiet partitions add nothing and are not met,
+the others were looked at by the read that led here. Afterwards each mark of a partition is noted,
+and the next poke weighs the noted ones only; what the others add stays as it was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.fetch.session import FORGOTTEN, READY
+from mockbroker.replica.delayed_fetch import COMPLETE, bytes_available
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from mockbroker.fetch.session import CachedPartition, FetchSession
+    from mockbroker.replica.fetch_params import FetchParams
+
+
+class SessionWait:
+    """The wait of one incremental fetch (a `FetchWait`).
+
+    `rejected`: partitions that the request itself answered with an error; they end no wait.
+    Invariant: `_total` is the sum of `_available`.
+    """
+
+    __slots__ = (
+        "_available",
+        "_left_segments",
+        "_noted",
+        "_params",
+        "_rejected",
+        "_session",
+        "_total",
+        "weighed",
+    )
+
+    def __init__(
+        self,
+        session: FetchSession,
+        params: FetchParams,
+        rejected: dict[CachedPartition, int],
+    ) -> None:
+        self._session = session
+        self._params = params
+        self._rejected = rejected
+        self._available: dict[CachedPartition, int] = {}
+        self._noted: dict[CachedPartition, None] | None = None
+        self._left_segments: dict[CachedPartition, int] = {}
+        self._total = 0
+        self.weighed = 0
+        """How often a partition was weighed, for those who check what a wait costs."""
+        session.waits.append(self)
+
+    def note(self, cached: CachedPartition) -> None:
+        """A partition of the session changed; weigh it at the next poke."""
+        if self._noted is not None:
+            self._noted[cached] = None
+
+    def note_rolled(self, cached: CachedPartition, left_segment: int) -> None:
+        """A partition's log began another segment: its reader stands on an older one now."""
+        self._left_segments.setdefault(cached, left_segment)
+
+    def satisfied(self) -> bool:
+        noted: Iterable[CachedPartition]
+        if self._noted is None:
+            noted = self._unsettled()
+        else:
+            noted = self._noted
+        self._noted = {}
+        for cached in noted:
+            if self._weigh(cached):
+                return True
+        return self._total >= self._params.min_bytes
+
+    def keys(self) -> Sequence[Hashable]:
+        return (self._session,)
+
+    def end(self) -> None:
+        self._session.end_wait(self)
+
+    def _unsettled(self) -> Iterable[CachedPartition]:
+        yield from self._session.changed
+        for stamp, cached in self._session.ready:
+            if cached.stamp == stamp and cached.state == READY:
+                yield cached
+
+    def _weigh(self, cached: CachedPartition) -> bool:
+        """Weigh one partition; True when the wait is over."""
+        if cached.state == FORGOTTEN or cached in self._rejected:
+            return False
+        self.weighed += 1
+        available = bytes_available(cached, self._params, self._left_segments.get(cached))
+        if available == COMPLETE:
+            return True
+        self._total += available - self._available.get(cached, 0)
+        if available:
+            self._available[cached] = available
+        else:
+            self._available.pop(cached, None)
+        return False

@@ -1,0 +1,201 @@
+"""The partitions of one node, and the requests that wait on them.
+
+Partitions come and go with the metadata, to which this room subscribes. Handlers and coordinators
+append through `append_records` or `Partition.append`; what an append makes ready is only noted, and
+`drain` completes it at the end of the step, after the answers of the step itself.
+
+Invariants: `partition()` gives exactly the partitions of the metadata that have a replica here; a
+partition is on the ready list at most once; each parked operation completes at most once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.metadata.changes import (
+    ConfigsChanged,
+    LeaderChanged,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeleted,
+)
+from mockbroker.purgatory.purgatory import Purgatory
+from mockbroker.replica.delayed_produce import DelayedProduce
+from mockbroker.replica.partition import ACKS_ALL, Partition
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mockbroker.clock import Clock, Timer
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.metadata.changes import Change, PartitionState
+    from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.append_entry import AppendEntry
+
+VALID_ACKS = (-1, 0, 1)
+
+
+class ReplicaManager:
+    """Kafka: ReplicaManager. `fetch_purgatory` and `produce_purgatory` hold what is parked."""
+
+    __slots__ = (
+        "_partitions",
+        "_ready",
+        "broker_id",
+        "clock",
+        "config",
+        "fetch_purgatory",
+        "metadata",
+        "produce_purgatory",
+    )
+
+    def __init__(
+        self,
+        broker_id: int,
+        clock: Clock,
+        timer: Timer,
+        config: BrokerConfig,
+        metadata: MetadataStore,
+    ) -> None:
+        self.broker_id = broker_id
+        self.clock = clock
+        self.config = config
+        self.metadata = metadata
+        self.fetch_purgatory = Purgatory(
+            timer, config.int("fetch.purgatory.purge.interval.requests")
+        )
+        self.produce_purgatory = Purgatory(
+            timer, config.int("producer.purgatory.purge.interval.requests")
+        )
+        self._partitions: dict[str, dict[int, Partition]] = {}
+        self._ready: list[Partition] = []
+        for topic in metadata.topics.values():
+            self._host(topic.name, topic.id, 0, topic.partitions)
+        metadata.subscribe(self._on_change)
+
+    # -- partitions ------------------------------------------------------------------------
+
+    def partition(self, topic: str, index: int) -> Partition | None:
+        """The partition as hosted here; None when this node has no replica of it."""
+        partitions = self._partitions.get(topic)
+        return None if partitions is None else partitions.get(index)
+
+    def partitions_of(self, topic: str) -> Sequence[Partition]:
+        """The partitions of a topic that are hosted here."""
+        return list(self._partitions.get(topic, {}).values())
+
+    def _on_change(self, change: Change) -> None:
+        if isinstance(change, TopicCreated):
+            self._host(change.name, change.topic_id, 0, change.partitions)
+        elif isinstance(change, PartitionsAdded):
+            self._host(change.name, change.topic_id, change.first_index, change.partitions)
+        elif isinstance(change, TopicDeleted):
+            for partition in self._partitions.pop(change.name, {}).values():
+                partition.delete()
+        elif isinstance(change, LeaderChanged):
+            self._change_leader(change)
+        elif isinstance(change, ConfigsChanged):
+            self._reconfigure()
+
+    def _host(
+        self, name: str, topic_id: bytes, first_index: int, states: Sequence[PartitionState]
+    ) -> None:
+        hosted = self._partitions.setdefault(name, {})
+        for index, state in enumerate(states, first_index):
+            if self.broker_id in state.replicas:
+                hosted[index] = Partition(self, name, topic_id, index, state)
+
+    def _change_leader(self, change: LeaderChanged) -> None:
+        hosted = self._partitions.setdefault(change.name, {})
+        partition = hosted.get(change.index)
+        if self.broker_id in change.state.replicas:
+            if partition is None:
+                hosted[change.index] = Partition(
+                    self, change.name, change.topic_id, change.index, change.state
+                )
+            else:
+                partition.change_state(change.state)
+        elif partition is not None:
+            del hosted[change.index]
+            partition.delete()
+
+    def _reconfigure(self) -> None:
+        for topic in self.metadata.topics.values():
+            for partition in self._partitions.get(topic.name, {}).values():
+                partition.reconfigure()
+
+    # -- appends ---------------------------------------------------------------------------
+
+    def append_records(
+        self,
+        timeout_ms: float,
+        required_acks: int,
+        entries: Sequence[AppendEntry],
+        on_complete: Callable[[], None],
+    ) -> DelayedProduce | None:
+        """Append each entry and fill in what became of it; `on_complete` is called once.
+
+        That is now, unless acks are -1 and other replicas must follow: then the operation is
+        returned, to be cancelled if its client goes.
+        """
+        acks_known = required_acks in VALID_ACKS
+        pending: list[AppendEntry] = []
+        for entry in entries:
+            if entry.error:
+                continue
+            partition = entry.partition
+            if not acks_known:
+                entry.error = ErrorCode.INVALID_REQUIRED_ACKS
+            elif partition is None:
+                entry.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            else:
+                partition.append(entry, required_acks)
+                if (
+                    required_acks == ACKS_ALL
+                    and not entry.error
+                    and partition.high_watermark <= entry.last_offset
+                ):
+                    pending.append(entry)
+        if not pending:
+            on_complete()
+            return None
+        delayed = DelayedProduce(self.clock.now_ms + timeout_ms, pending, on_complete)
+        keys = [entry.partition for entry in pending]
+        if self.produce_purgatory.try_complete_else_watch(delayed, keys):
+            return None
+        return delayed
+
+    # -- what appends release --------------------------------------------------------------
+
+    def mark_ready(self, partition: Partition) -> None:
+        """Something happened to the partition that parked operations may wait for."""
+        if not partition.ready:
+            partition.ready = True
+            self._ready.append(partition)
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether `drain` has something to do."""
+        return bool(self._ready)
+
+    def drain(self) -> None:
+        """Complete what the ready partitions release, in the order in which they became ready."""
+        fetches = self.fetch_purgatory
+        while self._ready:
+            ready, self._ready = self._ready, []
+            for partition in ready:
+                partition.ready = False
+                self.produce_purgatory.check_and_complete(partition)
+                fetches.check_and_complete(partition)
+                for key in partition.wait_keys():
+                    fetches.check_and_complete(key)
+
+    def release_parked(self) -> None:
+        """Answer every parked operation with what there is (a clean shutdown)."""
+        for partitions in self._partitions.values():
+            for partition in partitions.values():
+                for purgatory in (self.produce_purgatory, self.fetch_purgatory):
+                    for key in (partition, *partition.wait_keys()):
+                        for operation in purgatory.cancel_for_key(key):
+                            operation.force_complete()

@@ -1,0 +1,254 @@
+"""One node's rooms wired up for tests of fetch and produce, on a clock that the test moves."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, cast
+
+from mockbroker.apis import fetch as fetch_api
+from mockbroker.apis import produce as produce_api
+from mockbroker.apis.context import RequestContext, Services
+from mockbroker.clock import Clock, Timer
+from mockbroker.config.broker import BrokerConfig
+from mockbroker.fetch.manager import FetchManager
+from mockbroker.metadata.brokers import BrokerInfo, Endpoint
+from mockbroker.metadata.changes import (
+    BrokerChanged,
+    ConfigsChanged,
+    LeaderChanged,
+    PartitionState,
+    TopicCreated,
+    TopicDeleted,
+)
+from mockbroker.metadata.store import RESOURCE_TOPIC, MetadataStore
+from mockbroker.replica.manager import ReplicaManager
+from protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestForgottenTopic,
+    FetchRequestPartition,
+    FetchRequestTopic,
+    FetchResponse,
+    FetchResponsePartition,
+)
+from protocol.records.batch import Record, build_batch
+
+if TYPE_CHECKING:
+    from mockbroker.apis.registry import Registry
+    from mockbroker.coordinator.group.coordinator import GroupCoordinator
+    from mockbroker.metadata.controller import Controller
+    from mockbroker.replica.partition import Partition
+    from protocol.messages.produce import ProduceRequest
+
+ZERO = bytes(16)
+
+
+def topic_id(name: str) -> bytes:
+    """The id that `World.create_topic` gives a topic first."""
+    return name.encode().ljust(15, b"\1")[:15] + b"\1"
+
+
+def batch(value_bytes: int, count: int = 1, timestamp: int = 1_000) -> bytes:
+    """One uncompressed batch; with one record of 1, 20, 50, 100, 1000 bytes: 69, 88, 118, 170,
+    1070 bytes."""
+    return build_batch([Record(i, timestamp, None, b"v" * value_bytes, []) for i in range(count)])
+
+
+class Pending:
+    """An answer that may come later."""
+
+    def __init__(self) -> None:
+        self.response: FetchResponse | None = None
+        self.ctx: RequestContext | None = None
+
+    def complete(self, ctx: RequestContext, response: object) -> None:
+        assert not ctx.done
+        ctx.done = True
+        self.response = cast("FetchResponse", response)
+
+    def disconnect(self) -> None:
+        assert self.ctx is not None
+        self.ctx.done = True
+        assert self.ctx.on_disconnect is not None
+        self.ctx.on_disconnect()
+
+
+class World:
+    """Brokers 1 (this one) and 2 (which only the metadata know)."""
+
+    def __init__(self, seed: int = 0, **config: str) -> None:
+        self.clock = Clock(1_700_000_000_000, 0.0)
+        self.timer = Timer()
+        self.config = BrokerConfig({"node.id": "1", **config})
+        self.metadata = MetadataStore("cluster", self.config)
+        for node in (1, 2):
+            self.metadata.apply(
+                BrokerChanged(BrokerInfo(node, {"PLAINTEXT": Endpoint("h", 9000 + node)}))
+            )
+        self.replicas = ReplicaManager(1, self.clock, self.timer, self.config, self.metadata)
+        self.fetch = FetchManager(
+            self.clock, self.config, self.metadata, self.replicas, Random(seed)
+        )
+        self.services = Services(
+            broker_id=1,
+            clock=self.clock,
+            timer=self.timer,
+            config=self.config,
+            metadata=self.metadata,
+            controller=cast("Controller", None),
+            replicas=self.replicas,
+            fetch=self.fetch,
+            groups=cast("GroupCoordinator", None),
+            registry=cast("Registry", None),
+            rng=Random(seed),
+        )
+        self._generations: dict[str, int] = {}
+
+    # -- metadata --------------------------------------------------------------------------
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        leader: int = 1,
+        replicas: tuple[int, ...] = (1,),
+        isr: tuple[int, ...] | None = None,
+        configs: dict[str, str] | None = None,
+    ) -> bytes:
+        generation = self._generations[name] = self._generations.get(name, 0) + 1
+        identity = topic_id(name)[:15] + bytes([generation])
+        state = PartitionState(leader, replicas, replicas if isr is None else isr)
+        self.metadata.apply(TopicCreated(name, identity, [state] * partitions, configs or {}))
+        return identity
+
+    def delete_topic(self, name: str) -> None:
+        self.metadata.apply(TopicDeleted(name, self.metadata.topics[name].id))
+        self.replicas.drain()
+
+    def change_leader(
+        self, name: str, index: int, leader: int, epoch: int, replicas: tuple[int, ...] = (1,)
+    ) -> None:
+        state = PartitionState(leader, replicas, replicas, epoch)
+        self.metadata.apply(LeaderChanged(name, self.metadata.topics[name].id, index, state))
+        self.replicas.drain()
+
+    def configure_topic(self, name: str, **configs: str) -> None:
+        values = {key.replace("_", "."): value for key, value in configs.items()}
+        self.metadata.apply(ConfigsChanged(RESOURCE_TOPIC, name, values))
+
+    def partition(self, name: str, index: int = 0) -> Partition:
+        partition = self.replicas.partition(name, index)
+        assert partition is not None
+        return partition
+
+    # -- time and data ---------------------------------------------------------------------
+
+    def advance(self, ms: float) -> None:
+        self.clock.now_ms += ms
+        self.timer.advance(self.clock.now_ms)
+        self.replicas.drain()
+
+    def append(self, name: str, index: int, *sizes: int) -> None:
+        """Append batches of one record with values of these sizes, then end the step."""
+        from mockbroker.log.results import AppendOrigin
+
+        for size in sizes:
+            result = self.partition(name, index).append_batch(
+                batch(size, timestamp=self.clock.wall_ms()), AppendOrigin.CLIENT
+            )
+            assert not result.error
+        self.replicas.drain()
+
+    # -- requests --------------------------------------------------------------------------
+
+    def context(
+        self, version: int, responder: Pending, key: int = 1, client_id: str = "test"
+    ) -> RequestContext:
+        return RequestContext(
+            responder, key, version, 1, client_id, 1, "/127.0.0.1", "User:ANONYMOUS", "PLAINTEXT",
+            ("127.0.0.1", 9092), self.clock.now_ms, 0,
+        )  # fmt: skip
+
+    def send(self, request: FetchRequest, version: int = 12) -> Pending:
+        """Send a fetch; its answer is there at once unless it is parked."""
+        pending = Pending()
+        ctx = self.context(version, pending)
+        pending.ctx = ctx
+        response = fetch_api.handle(self.services, ctx, request)
+        if isinstance(response, FetchResponse):
+            ctx.done = True
+            pending.response = response
+        self.replicas.drain()
+        return pending
+
+    def fetch_now(self, request: FetchRequest, version: int = 12) -> FetchResponse:
+        """Send a fetch that is answered at once."""
+        response = self.send(request, version).response
+        assert response is not None, "the fetch was parked"
+        return response
+
+    def produce(self, request: ProduceRequest, version: int, client_id: str = "test") -> object:
+        pending = Pending()
+        ctx = self.context(version, pending, 0, client_id)
+        pending.ctx = ctx
+        response = produce_api.handle(self.services, ctx, request)
+        self.replicas.drain()
+        return response
+
+
+Part = tuple[str, int, int] | tuple[str, int, int, int]
+
+
+def ask(
+    *parts: Part,
+    version: int = 12,
+    session: tuple[int, int] = (0, -1),
+    forget: tuple[tuple[str, int], ...] = (),
+    ids: dict[str, bytes] | None = None,
+    wait: int = 0,
+    min_bytes: int = 0,
+    max_bytes: int = 2**31 - 1,
+    isolation: int = 0,
+    replica_id: int = -1,
+    **values: int,
+) -> FetchRequest:
+    """A fetch of parts (topic, partition, offset[, partition_max_bytes]); `values` go to each."""
+    ids = ids or {}
+    topics: list[FetchRequestTopic] = []
+    for name, index, offset, *limit in parts:
+        request = FetchRequestPartition(
+            partition=index,
+            fetch_offset=offset,
+            partition_max_bytes=limit[0] if limit else 1 << 20,
+            **values,
+        )
+        if topics and topics[-1].topic == name:
+            topics[-1].partitions.append(request)
+        else:
+            identity = ids.get(name, topic_id(name)) if version >= 13 else ZERO
+            topics.append(FetchRequestTopic(name, identity, [request]))
+    gone = [
+        FetchRequestForgottenTopic(
+            name, ids.get(name, topic_id(name)) if version >= 13 else ZERO, [index]
+        )
+        for name, index in forget
+    ]
+    return FetchRequest(
+        replica_id, wait, min_bytes, max_bytes, isolation, session[0], session[1], topics, gone
+    )
+
+
+def told(response: FetchResponse) -> list[tuple[str, int, int, int]]:
+    """(topic, partition, error, bytes of records) of each partition in its order."""
+    names = {topic_id(n): n for n in ("t0", "t1", "t2", "t3")}
+    return [
+        (topic.topic or names.get(topic.topic_id, "?"), p.partition_index, p.error_code, size_of(p))
+        for topic in response.responses
+        for p in topic.partitions
+    ]
+
+
+def size_of(data: FetchResponsePartition) -> int:
+    records = data.records
+    assert records is not None
+    return sum(map(len, records)) if isinstance(records, list) else len(records)
