@@ -1,8 +1,8 @@
 """Between batches of magic 2, which the log holds, and the message sets of older clients.
 
-Produce v0–v2 is converted up before it is appended (LogValidator), Fetch v0–v3 down after it was
-read (RecordsUtil.downConvert, LazyDownConversionRecords; both as of Kafka 3.9, the last that had
-them). What is wrong with a producer's bytes comes back as an error code; what is wrong with the
+Produce v0–v2 is converted up before it is appended (LogValidator), Fetch v0–v3 down after it
+was read (RecordsUtil.downConvert, LazyDownConversionRecords; both as of Kafka 3.9, the last that
+had them). What is wrong with a producer's bytes comes back as an error code; what is wrong with the
 log's own raises `ProtocolError`.
 """
 
