@@ -5,6 +5,8 @@ that version (GroupCoordinatorRecordSerde, TransactionLog). `RECORD_TYPES` tells
 with which value; transactions count their types by themselves. Keys are never flexible.
 """
 
+# ruff: noqa: RUF012
+# A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 
 from typing import Annotated

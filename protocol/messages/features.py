@@ -1,5 +1,7 @@
 """UpdateFeatures: finalize feature levels of the cluster (KIP-584)."""
 
+# ruff: noqa: RUF012
+# A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 
 from typing import Annotated

@@ -1,5 +1,7 @@
 """DescribeClientQuotas and AlterClientQuotas (KIP-546)."""
 
+# ruff: noqa: RUF012
+# A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 
 from typing import Annotated

@@ -1,5 +1,7 @@
 """Streams groups: heartbeats, descriptions and topologies (KIP-1071)."""
 
+# ruff: noqa: RUF012
+# A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 
 from typing import Annotated

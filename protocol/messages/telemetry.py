@@ -1,5 +1,7 @@
 """GetTelemetrySubscriptions and PushTelemetry: metrics that clients send (KIP-714)."""
 
+# ruff: noqa: RUF012
+# A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 
 from protocol.schema import ZERO_UUID, boolean, int8, int16, int32, message, uuid
