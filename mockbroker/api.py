@@ -25,7 +25,7 @@ class MockBroker:
 
     `topics` maps a name to its partitions, or lists names; `config` holds broker configs under
     Kafka's names; `port` 0 takes any free port; `seed` makes random ids repeatable. Raises
-    SettingsError for a bad value, OSError when the address cannot be bound.
+    SettingsError or ConfigError for a bad value, OSError when the address cannot be bound.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class ServeError(Exception):
 
 
 def serve(settings: Settings, *, log_level: str, log_format: str, ready_file: str | None) -> None:
-    """Serve until SIGTERM or SIGINT. Raises ServeError or SettingsError before it is ready."""
+    """Serve until SIGTERM or SIGINT. Raises ServeError or ConfigError before it is ready."""
     loop = new_event_loop()
     try:
         loop.run_until_complete(_serve(settings, EventLog(log_level, log_format), ready_file))

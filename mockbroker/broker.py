@@ -193,6 +193,10 @@ class Broker:
 
     # -- what a shell asks -----------------------------------------------------------------
 
+    def connections(self) -> list[Connection]:
+        """The connections as they are now, for those who look and change nothing."""
+        return list(self._connections.values())
+
     def wants_reading(self, connection_id: int) -> bool:
         """Whether the shell should go on reading this connection (back-pressure)."""
         conn = self._connections.get(connection_id)

@@ -83,6 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         return _fail(str(error))
     from mockbroker.app import ServeError, serve
+    from mockbroker.config.errors import ConfigError
 
     try:
         serve(
@@ -91,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             log_format=options.log_format,
             ready_file=options.ready_file,
         )
-    except (ServeError, SettingsError) as error:
+    except (ServeError, SettingsError, ConfigError) as error:
         return _fail(str(error))
     return 0
 

@@ -70,14 +70,15 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def launch(settings: Settings) -> RunningBroker:
-    """Start a broker in the running loop. Raises OSError (address) or SettingsError."""
+    """Start a broker in the running loop. Raises OSError (address) or ConfigError."""
     seed = secrets.randbits(64) if settings.seed is None else settings.seed
     cluster = Cluster(
-        settings,
+        settings.config,
+        settings.topics,
         substream=lambda purpose: Random(f"{seed}/{purpose}"),
         epoch_ms=time.time_ns() // 1_000_000,
     )
     server = BrokerServer(cluster.brokers[0])
     host, port = await server.start(settings.host, settings.port)
-    cluster.listening(0, settings.advertised_host, port)
+    cluster.advertise(0, settings.advertised_host)
     return RunningBroker(cluster, server, host, port)

@@ -8,12 +8,12 @@ first request of their API: a broker that starts has imported none of them.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from protocol.api_keys import API_SPECS, ApiKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from mockbroker.apis.context import RequestContext, Services
     from protocol.messages.fetch import FetchResponse
@@ -29,7 +29,14 @@ class Handle(Protocol):
     def __call__(self, services: Services, ctx: RequestContext, request: object) -> object: ...
 
 
-SERVED: dict[ApiKey, str] = {
+class VersionRange(NamedTuple):
+    """Versions of one API, both ends included."""
+
+    min_version: int
+    max_version: int
+
+
+SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.PRODUCE: "produce",
     ApiKey.FETCH: "fetch",
     ApiKey.LIST_OFFSETS: "list_offsets",
@@ -56,15 +63,15 @@ SERVED: dict[ApiKey, str] = {
 }
 
 
-class VersionRange:
-    """The versions of one API that are served, both ends included."""
+PROFILES: Final[dict[str, dict[ApiKey, VersionRange]]] = {
+    "widest": {},
+    "4.4": {ApiKey.FETCH: VersionRange(4, 18), ApiKey.PRODUCE: VersionRange(3, 13)},
+}
+"""What each value of `mockbroker.version.profile` narrows; all else is the codec's range."""
 
-    __slots__ = ("api_key", "max_version", "min_version")
-
-    def __init__(self, api_key: int, min_version: int, max_version: int) -> None:
-        self.api_key = api_key
-        self.min_version = min_version
-        self.max_version = max_version
+PRODUCE_ADVERTISED_MIN: Final = 0
+"""Apache Kafka 4 advertises Produce from 0 and serves it from 3, because older librdkafka derives
+the compression types from it (KAFKA-18659)."""
 
 
 class Api:
@@ -113,29 +120,29 @@ class Api:
 
 
 class Registry:
-    """The APIs of one node under a version profile (`overrides` narrows a range)."""
+    """The APIs of one node under a version profile."""
 
-    def __init__(self, overrides: Iterable[VersionRange] = ()) -> None:
-        ranges = {
-            int(key): VersionRange(key, API_SPECS[key].min_version, API_SPECS[key].max_version)
-            for key in SERVED
-        }
-        for override in overrides:
-            ranges[override.api_key] = override
-        self._apis = {
-            int(key): Api(key, ranges[key].min_version, ranges[key].max_version) for key in SERVED
-        }
+    def __init__(self, profile: str = "widest") -> None:
+        narrowed = PROFILES[profile]
+        self._apis: dict[int, Api] = {}
+        for key in SERVED:
+            spec = API_SPECS[key]
+            served = narrowed.get(key, VersionRange(spec.min_version, spec.max_version))
+            self._apis[int(key)] = Api(key, served.min_version, served.max_version)
 
     def get(self, api_key: int) -> Api | None:
         """The API, whether or not the version is served."""
         return self._apis.get(api_key)
 
-    def ranges(self) -> list[VersionRange]:
-        """What ApiVersions advertises, by ascending key."""
-        return [
-            VersionRange(key, api.min_version, api.max_version)
+    def advertised(self) -> dict[int, VersionRange]:
+        """What ApiVersions tells clients, by ascending key."""
+        ranges = {
+            key: VersionRange(api.min_version, api.max_version)
             for key, api in sorted(self._apis.items())
-        ]
+        }
+        produce = ranges[ApiKey.PRODUCE]
+        ranges[ApiKey.PRODUCE] = produce._replace(min_version=PRODUCE_ADVERTISED_MIN)
+        return ranges
 
 
 def _request_decoder(key: ApiKey, version: int) -> Decode:
@@ -143,9 +150,8 @@ def _request_decoder(key: ApiKey, version: int) -> Decode:
         from protocol.fetch_codec import decode_fetch_request
 
         return lambda buf, pos: decode_fetch_request(buf, pos, version)
-    from protocol.plan import decoder
-
     from protocol.messages.catalog import request_class
+    from protocol.plan import decoder
 
     decode = decoder(request_class(key), version)
     return lambda buf, pos: decode(buf, pos)[0]
@@ -156,8 +162,7 @@ def _response_encoder(key: ApiKey, version: int) -> Encode:
         from protocol.fetch_codec import encode_fetch_response
 
         return lambda response: encode_fetch_response(cast("FetchResponse", response), version)
-    from protocol.plan import encoder
-
     from protocol.messages.catalog import response_class
+    from protocol.plan import encoder
 
     return encoder(response_class(key), version)

@@ -71,6 +71,11 @@ class BrokerServer:
             self._alarm = None
         self._listener = None
 
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._transports)
+
     def now_ms(self) -> float:
         """Milliseconds since this server was made: the core's clock."""
         return (time.monotonic() - self._origin) * 1000.0

@@ -1,0 +1,112 @@
+"""The cluster: its nodes, and what they share: metadata, controller, clock, timer, randomness.
+
+`launch` and the simulator build one and then drive the brokers in `brokers` by their verbs. One
+node for now; every room below takes what it needs from here, so more nodes are a matter of this
+room alone.
+
+Invariant: all randomness comes from `substream`, one named stream a purpose, so two clusters made
+with the same seed and driven alike answer alike.
+"""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import Services
+from mockbroker.apis.registry import Registry
+from mockbroker.broker import Broker
+from mockbroker.clock import Clock, Timer
+from mockbroker.config.broker import BrokerConfig
+from mockbroker.config.errors import ConfigError
+from mockbroker.coordinator.group.coordinator import GroupCoordinator
+from mockbroker.coordinator.log_port import InternalLog
+from mockbroker.fetch.manager import FetchManager
+from mockbroker.journal import Journal
+from mockbroker.metadata.brokers import BrokerInfo, Endpoint
+from mockbroker.metadata.changes import BrokerChanged
+from mockbroker.metadata.controller import Controller
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC, random_uuid
+from mockbroker.metadata.store import MetadataStore
+from mockbroker.metadata.topic_requests import NewTopic
+from mockbroker.replica.manager import ReplicaManager
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from random import Random
+
+LISTENER = "PLAINTEXT"
+
+
+class Cluster:
+    """One node and its surroundings.
+
+    `config` holds broker configs as text under Kafka's names, `topics` a partition count by name
+    (None: num.partitions). Raises ConfigError for a bad config or a topic that cannot be made.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, str],
+        topics: Mapping[str, int | None],
+        *,
+        substream: Callable[[str], Random],
+        epoch_ms: int,
+    ) -> None:
+        broker_config = BrokerConfig(config)
+        self.clock = Clock(epoch_ms)
+        self.timer = Timer()
+        self.journal = Journal()
+        cluster_id = b2a_base64(random_uuid(substream("cluster")), newline=False)
+        self.metadata = MetadataStore(
+            cluster_id.rstrip(b"=").translate(_URL_SAFE).decode(), broker_config
+        )
+        self.controller = Controller(self.metadata, broker_config, substream("topics"))
+        self.brokers = [self._make_broker(broker_config, substream)]
+        self._create_topics(topics)
+
+    def advertise(self, node: int, host: str | None) -> None:
+        """Say under which host clients reach a node; None: the address that each connected to."""
+        node_id = self.brokers[node].services.broker_id
+        endpoints = {LISTENER: Endpoint(host)}
+        self.metadata.apply(BrokerChanged(BrokerInfo(node_id, endpoints)))
+
+    def _make_broker(self, config: BrokerConfig, substream: Callable[[str], Random]) -> Broker:
+        node_id = config.int("node.id")
+        self.metadata.apply(BrokerChanged(BrokerInfo(node_id, {LISTENER: Endpoint()})))
+        replicas = ReplicaManager(node_id, self.clock, self.timer, config, self.metadata)
+        offsets_log = InternalLog(GROUP_METADATA_TOPIC, replicas, self.clock)
+        registry = Registry(config.str("mockbroker.version.profile"))
+        services = Services(
+            broker_id=node_id,
+            clock=self.clock,
+            timer=self.timer,
+            config=config,
+            metadata=self.metadata,
+            controller=self.controller,
+            replicas=replicas,
+            fetch=FetchManager(self.clock, config, self.metadata, replicas, substream("sessions")),
+            groups=GroupCoordinator(
+                self.clock,
+                self.timer,
+                config,
+                self.metadata,
+                self.controller,
+                offsets_log.append,
+                substream("members"),
+            ),
+            registry=registry,
+            rng=substream("broker"),
+        )
+        return Broker(services, registry, self.journal)
+
+    def _create_topics(self, topics: Mapping[str, int | None]) -> None:
+        for name, count in topics.items():
+            wanted = NewTopic(name, -1 if count is None else count)
+            (created,) = self.controller.create_topics([wanted])
+            if created.error is not ErrorCode.NONE:
+                raise ConfigError(f"topic {name}: {created.message}")
+
+
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")

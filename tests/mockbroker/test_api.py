@@ -1,0 +1,96 @@
+"""The Python API: a broker in a thread of its own, or in the caller's loop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+
+import pytest
+
+from mockbroker import MockBroker
+from mockbroker.config.errors import ConfigError
+from mockbroker.settings import SettingsError
+from protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.support.sockets import RawConnection
+
+
+async def topics_of(address: str) -> dict[str | None, int]:
+    async with await RawConnection.open(address) as client:
+        answer = await client.call(MetadataRequest(topics=None), 8, MetadataResponse)
+    return {topic.name: len(topic.partitions) for topic in answer.topics}
+
+
+def test_with_runs_it_in_a_thread_beside_blocking_code() -> None:
+    with MockBroker(topics={"orders": 6}) as broker:
+        assert broker.bootstrap_servers == f"127.0.0.1:{broker.port}"
+        assert asyncio.run(topics_of(broker.bootstrap_servers)) == {"orders": 6}
+        assert "mockbroker" in {thread.name for thread in threading.enumerate()}
+        port = broker.port
+    assert "mockbroker" not in {thread.name for thread in threading.enumerate()}
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=1)
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = broker.port
+
+
+async def test_async_with_runs_it_in_the_callers_loop() -> None:
+    async with MockBroker(topics=["a", "b"], default_partitions=3) as broker:
+        assert await topics_of(broker.bootstrap_servers) == {"a": 3, "b": 3}
+        assert "mockbroker" not in {thread.name for thread in threading.enumerate()}
+        assert len(broker.cluster_id) == 22
+
+
+def test_several_run_side_by_side() -> None:
+    with MockBroker() as one, MockBroker() as two:
+        assert one.port != two.port
+        assert one.cluster_id != two.cluster_id
+
+
+def test_a_seed_repeats_what_is_random() -> None:
+    ids = []
+    for _ in range(2):
+        with MockBroker(seed=7) as broker:
+            ids.append(broker.cluster_id)
+    assert ids[0] == ids[1]
+
+
+def test_it_can_be_started_again() -> None:
+    broker = MockBroker()
+    for _ in range(2):
+        with broker:
+            assert broker.port
+    broker.stop()
+
+
+def test_starting_twice_is_an_error() -> None:
+    with MockBroker() as broker, pytest.raises(RuntimeError, match="running already"):
+        broker.start()
+
+
+def test_before_the_start_there_is_no_address() -> None:
+    with pytest.raises(RuntimeError, match="use it in `with` or `async with`"):
+        _ = MockBroker().bootstrap_servers
+
+
+def test_bad_values_are_named() -> None:
+    with pytest.raises(SettingsError, match=r"topics\['orders'\]: 0 is out of range"):
+        MockBroker(topics={"orders": 0})
+    with pytest.raises(SettingsError, match="topics: 'a b' is not a topic name"):
+        MockBroker(topics=["a b"])
+    with pytest.raises(SettingsError, match="port: 70000 is not a port"):
+        MockBroker(port=70000)
+    with (
+        pytest.raises(ConfigError, match=r"no\.such\.key"),
+        MockBroker(config={"no.such.key": 1}),
+    ):
+        pass
+
+
+def test_a_busy_port_is_raised_in_the_callers_thread() -> None:
+    with (
+        MockBroker() as first,
+        pytest.raises(OSError, match=r"[Aa]ddress already in use"),
+        MockBroker(port=first.port),
+    ):
+        pass

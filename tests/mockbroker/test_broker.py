@@ -1,0 +1,283 @@
+"""The core of one node: its verbs, the order of answers, and what closes a connection."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from mockbroker.apis.context import RequestContext, Services
+from mockbroker.connection import QUEUED_FRAMES_LIMIT
+from mockbroker.journal import (
+    ConnectionClosed,
+    ConnectionOpened,
+    HandlerFailed,
+    RequestRefused,
+    RequestServed,
+)
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.headers import encode_request_header
+from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+    FetchResponse,
+)
+from protocol.messages.metadata import MetadataRequest, MetadataResponse
+from protocol.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartition,
+    ProduceRequestTopic,
+    ProduceResponse,
+)
+from protocol.plan import decode
+from protocol.records.batch import build_batch
+from protocol.records.record_codec import Record
+from tests.support.core import Core
+
+
+def framed(frame: bytes) -> bytes:
+    return struct.pack(">i", len(frame)) + frame
+
+
+def fetch(topic: str, offset: int = 0, *, max_wait_ms: int = 500) -> FetchRequest:
+    part = FetchRequestPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+    return FetchRequest(
+        replica_id=-1,
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        topics=[FetchRequestTopic(topic=topic, partitions=[part])],
+    )
+
+
+def produce(topic: str, *, acks: int = 1, index: int = 0) -> ProduceRequest:
+    batch = build_batch([Record(0, 1_700_000_000_000, b"k", b"v")])
+    part = ProduceRequestPartition(index=index, records=batch)
+    return ProduceRequest(
+        acks=acks,
+        timeout_ms=1000,
+        topic_data=[ProduceRequestTopic(name=topic, partition_data=[part])],
+    )
+
+
+def test_a_request_is_answered_in_its_own_step() -> None:
+    client = Core().client()
+    answer = client.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+    assert answer.error_code == 0
+    assert int(ApiKey.FETCH) in {api.api_key for api in answer.api_keys}
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 64])
+def test_bytes_may_come_in_any_pieces(size: int) -> None:
+    client = Core().client()
+    header = encode_request_header(18, 0, 9, "pieces")
+    data = framed(header) * 2
+    for start in range(0, len(data), size):
+        client.send_bytes(data[start : start + size])
+    assert client.answered == 2
+    assert client.receive_bytes()[:4] == struct.pack(">i", 9)
+
+
+def test_the_buffer_that_the_core_lends_is_read_like_bytes_that_are_handed_in() -> None:
+    core = Core()
+    client = core.client()
+    data = framed(encode_request_header(18, 0, 1, "lent"))
+    core.broker.receive_buffer(1, 4096)[: len(data)] = data
+    core.broker.received(1, len(data), 0.0)
+    core.deliver()
+    assert client.answered == 1
+
+
+def test_a_parked_fetch_holds_up_its_own_connection_only() -> None:
+    core = Core(topics={"orders": 1})
+    reader, other = core.client(), core.client()
+    reader.send(fetch("orders"), 12)
+    reader.send(ApiVersionsRequest(), 0)
+    assert reader.answered == 0
+    assert other.call(MetadataRequest(topics=None), 1, MetadataResponse).topics[0].name == "orders"
+    core.advance(499)
+    assert reader.answered == 0
+    core.advance(1)
+    assert reader.receive(FetchResponse).error_code == 0
+    assert reader.receive(ApiVersionsResponse).error_code == 0
+
+
+def test_an_append_completes_a_parked_fetch_after_its_own_answer_is_queued() -> None:
+    core = Core(topics={"orders": 1})
+    reader, writer = core.client(), core.client()
+    reader.send(fetch("orders"), 12)
+    core.broker.receive(writer.connection_id, b"", core.now_ms)
+    writer.send(produce("orders"), 9)
+    assert writer.receive(ProduceResponse).responses[0].partition_responses[0].base_offset == 0
+    assert reader.receive(FetchResponse).responses[0].partitions[0].high_watermark == 1
+    served = [event for event in core.events if isinstance(event, RequestServed)]
+    assert [event.api_name for event in served] == ["Produce", "Fetch"]
+
+
+def test_a_disconnect_cancels_what_was_parked() -> None:
+    core = Core(topics={"orders": 1})
+    reader = core.client()
+    reader.send(fetch("orders"), 12)
+    reader.disconnect()
+    assert core.broker.services.replicas.fetch_purgatory.num_delayed_operations == 0
+    assert core.broker.next_deadline() is None
+    core.advance(1000)
+    assert reader.answered == 0
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version", "name", "reason"),
+    [
+        (9999, 0, "unknown", "this API is not served"),
+        (1, 99, "Fetch", "served versions are 3 to 18"),
+        (1, 2, "Fetch", "served versions are 3 to 18"),
+        (52, 0, "Vote", "this API is not served"),
+    ],
+)
+def test_an_unserved_request_closes_the_connection_and_is_told(
+    api_key: int, version: int, name: str, reason: str
+) -> None:
+    core = Core()
+    client, neighbour = core.client("app"), core.client()
+    client.send_bytes(framed(struct.pack(">hhih3s", api_key, version, 1, 3, b"app") + bytes(8)))
+    assert client.closed
+    assert client.answered == 0
+    (refused,) = [event for event in core.events if isinstance(event, RequestRefused)]
+    assert (refused.api_key, refused.api_version, refused.api_name) == (api_key, version, name)
+    assert refused.client_id == "app"
+    assert refused.reason == reason
+    assert neighbour.call(ApiVersionsRequest(), 0, ApiVersionsResponse).error_code == 0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        struct.pack(">i", -5),
+        struct.pack(">i", 0),
+        struct.pack(">i", 104857601),
+        b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n",
+        bytes.fromhex("160301020001000001fc0303") + bytes(600),
+        framed(b"\x00"),
+        framed(struct.pack(">hhih", 3, 1, 1, 100)),
+        framed(struct.pack(">hhih", 3, 1, 1, -1) + struct.pack(">i", 2**31 - 1)),
+    ],
+)
+def test_hostile_bytes_close_their_connection_with_one_event(data: bytes) -> None:
+    core = Core()
+    client, neighbour = core.client(), core.client()
+    client.send_bytes(data)
+    assert client.closed
+    assert sum(isinstance(event, RequestRefused) for event in core.events) == 1
+    client.disconnect()
+    assert neighbour.call(ApiVersionsRequest(), 0, ApiVersionsResponse).error_code == 0
+
+
+def test_requests_before_a_bad_frame_are_answered_first() -> None:
+    core = Core()
+    client = core.client()
+    client.send_bytes(framed(encode_request_header(18, 0, 1, "a")) + struct.pack(">i", -1))
+    assert client.answered == 1
+    assert client.closed
+
+
+def test_a_version_of_api_versions_from_the_future_gets_a_version_0_body() -> None:
+    client = Core().client()
+    client.send_bytes(framed(encode_request_header(18, 0, 7, "new")[:2] + b"\x00\x63" + bytes(20)))
+    frame = client.receive_bytes()
+    answer, end = decode(ApiVersionsResponse, 0, frame, 4)
+    assert end == len(frame)
+    assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert [api.api_key for api in answer.api_keys] == [ApiKey.API_VERSIONS]
+    assert not client.closed
+
+
+def test_produce_with_acks_0_has_no_answer_and_an_error_closes() -> None:
+    core = Core(topics={"orders": 1})
+    client = core.client()
+    client.send(produce("orders", acks=0), 9)
+    assert client.answered == 0
+    assert not client.closed
+    client.send(produce("orders", acks=0, index=7), 9)
+    assert client.answered == 0
+    assert client.closed
+
+
+def test_nothing_more_is_worked_on_while_a_client_does_not_read() -> None:
+    core = Core()
+    client = core.client()
+    core.broker.block(client.connection_id, blocked=True, now_ms=0.0)
+    client.send(ApiVersionsRequest(), 0)
+    assert client.answered == 0
+    core.broker.block(client.connection_id, blocked=False, now_ms=0.0)
+    core.deliver()
+    assert client.answered == 1
+
+
+def test_a_client_that_runs_ahead_is_not_read() -> None:
+    core = Core(topics={"orders": 1})
+    client = core.client()
+    client.send(fetch("orders"), 12)
+    one = framed(encode_request_header(18, 0, 1, "a"))
+    client.send_bytes(one * QUEUED_FRAMES_LIMIT)
+    assert core.broker.wants_reading(client.connection_id)
+    client.send_bytes(one)
+    assert not core.broker.wants_reading(client.connection_id)
+    core.advance(500)
+    assert core.broker.wants_reading(client.connection_id)
+    assert client.answered == QUEUED_FRAMES_LIMIT + 2
+
+
+def test_a_defect_in_a_handler_closes_one_connection_and_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    core = Core()
+    client, neighbour = core.client("app"), core.client()
+    api = core.broker.registry.get(ApiKey.METADATA)
+    assert api is not None
+
+    def broken(services: Services, ctx: RequestContext, request: object) -> object:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(api, "handle", broken)
+    client.send(MetadataRequest(topics=None), 1)
+    assert client.closed
+    (failed,) = [event for event in core.events if isinstance(event, HandlerFailed)]
+    assert (failed.api_name, failed.client_id) == ("Metadata", "app")
+    assert isinstance(failed.error, ZeroDivisionError)
+    assert neighbour.call(ApiVersionsRequest(), 0, ApiVersionsResponse).error_code == 0
+
+
+def test_connections_are_told_with_what_they_did() -> None:
+    core = Core()
+    client = core.client("app")
+    client.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+    core.now_ms = 250.0
+    client.disconnect()
+    opened, _, closed = core.events
+    assert isinstance(opened, ConnectionOpened)
+    assert isinstance(closed, ConnectionClosed)
+    assert (closed.client_id, closed.requests, closed.lifetime_ms) == ("app", 1, 250.0)
+    assert closed.reason is None
+
+
+def test_a_shutdown_answers_what_is_parked() -> None:
+    core = Core(topics={"orders": 1})
+    reader = core.client()
+    reader.send(fetch("orders", max_wait_ms=60_000), 12)
+    core.broker.release_parked(core.now_ms)
+    core.deliver()
+    assert reader.receive(FetchResponse).error_code == 0
+
+
+def test_the_same_seed_gives_the_same_answers() -> None:
+    answers = [
+        Core(seed=7, topics={"a": 2})
+        .client()
+        .call(MetadataRequest(topics=None), 12, MetadataResponse)
+        for _ in range(2)
+    ]
+    assert answers[0] == answers[1]
+    other = Core(seed=8, topics={"a": 2}).client()
+    assert other.call(MetadataRequest(topics=None), 12, MetadataResponse) != answers[0]

@@ -1,0 +1,150 @@
+"""A client of the core without a socket: messages in, messages out, on virtual time.
+
+`Core` owns a one-node cluster and its clock; `Core.client()` connects. A request goes through the
+same bytes and verbs as over TCP, so a test sees what a client would see, and time only passes when
+the test says so.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from mockbroker.cluster import Cluster
+from protocol.frames import FrameBuffer
+from protocol.headers import decode_response_header, encode_request_header
+from protocol.messages.catalog import response_class
+from protocol.plan import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mockbroker.journal import Event
+    from protocol.primitives import Buffer
+
+EPOCH_MS = 1_700_000_000_000
+T = TypeVar("T")
+
+
+class Core:
+    """A one-node cluster that is driven by hand."""
+
+    def __init__(
+        self,
+        *,
+        topics: Mapping[str, int | None] | None = None,
+        config: Mapping[str, str] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.cluster = Cluster(
+            config or {},
+            topics or {},
+            substream=lambda purpose: Random(f"{seed}/{purpose}"),
+            epoch_ms=EPOCH_MS,
+        )
+        self.broker = self.cluster.brokers[0]
+        self.now_ms = 0.0
+        self.events: list[Event] = []
+        self.cluster.journal.listen(self.events.append, requests=True)
+        self._clients: dict[int, CoreClient] = {}
+
+    def client(self, client_id: str | None = "test") -> CoreClient:
+        """Connect one more client."""
+        client = CoreClient(self, len(self._clients) + 1, client_id)
+        self._clients[client.connection_id] = client
+        self.broker.connect(
+            client.connection_id,
+            "/127.0.0.1",
+            self.now_ms,
+            local_address=("127.0.0.1", 9092),
+        )
+        return client
+
+    def advance(self, milliseconds: float) -> None:
+        """Let time pass, stopping at each deadline on the way as the shell would."""
+        end_ms = self.now_ms + milliseconds
+        while True:
+            deadline = self.broker.next_deadline()
+            if deadline is None or deadline > end_ms:
+                break
+            self.now_ms = max(self.now_ms, deadline)
+            self.broker.tick(self.now_ms)
+        self.now_ms = end_ms
+        self.broker.tick(end_ms)
+        self.deliver()
+
+    def deliver(self) -> None:
+        """Hand the outbox to the clients, as the shell writes it."""
+        while True:
+            outbox = self.broker.take_outbox()
+            if not outbox:
+                return
+            for outgoing in outbox:
+                client = self._clients[outgoing.connection_id]
+                client.take(b"".join(outgoing.chunks), closed=outgoing.close)
+                if self.broker.has_work(client.connection_id):
+                    self.broker.resume(client.connection_id, self.now_ms)
+
+
+class CoreClient:
+    """One connection. `call` for what answers at once, `send` and `receive` for what may park."""
+
+    def __init__(self, core: Core, connection_id: int, client_id: str | None) -> None:
+        self.core = core
+        self.connection_id = connection_id
+        self.client_id = client_id
+        self.closed = False
+        self._frames = FrameBuffer()
+        self._answers: list[bytes | bytearray] = []
+        self._expected: list[tuple[int, int, int]] = []
+        self._correlation_id = 0
+
+    def send(self, request: object, version: int) -> None:
+        """Send a request message."""
+        api_key = cast("int", request.API_KEY)  # type: ignore[attr-defined]
+        self._correlation_id += 1
+        header = encode_request_header(api_key, version, self._correlation_id, self.client_id)
+        frame = header + b"".join(encode(request, version))
+        self._expected.append((api_key, version, self._correlation_id))
+        self.send_bytes(len(frame).to_bytes(4, "big") + frame)
+
+    def send_bytes(self, data: Buffer) -> None:
+        """Send raw bytes."""
+        self.core.broker.receive(self.connection_id, data, self.core.now_ms)
+        self.core.deliver()
+
+    def disconnect(self) -> None:
+        """Drop the connection."""
+        self.core.broker.disconnect(self.connection_id, self.core.now_ms)
+        self.core.deliver()
+
+    def take(self, data: bytes, *, closed: bool) -> None:
+        """The core's bytes for this client."""
+        self._answers += self._frames.feed(data)
+        self.closed = self.closed or closed
+
+    @property
+    def answered(self) -> int:
+        """Answers that arrived and were not received yet."""
+        return len(self._answers)
+
+    def receive_bytes(self) -> bytes | bytearray:
+        """The next answer's frame."""
+        assert self._answers, "no answer has arrived"
+        return self._answers.pop(0)
+
+    def receive(self, kind: type[T]) -> T:
+        """The next answer, which must be of `kind` and in the order of the requests."""
+        frame = self.receive_bytes()
+        api_key, version, correlation_id = self._expected.pop(0)
+        answered, pos = decode_response_header(frame, api_key, version)
+        assert answered == correlation_id
+        message, end = decode(response_class(api_key), version, frame, pos)
+        assert end == len(frame)
+        assert isinstance(message, kind)
+        return message
+
+    def call(self, request: object, version: int, kind: type[T]) -> T:
+        """Send a request and receive its answer, which must come in the same step."""
+        self.send(request, version)
+        return self.receive(kind)
