@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.append_entry import AppendEntry
 
 VALID_ACKS = (-1, 0, 1)
+NO_LEADER_EPOCH = -1
 
 
 class ReplicaManager:
@@ -80,6 +81,28 @@ class ReplicaManager:
         """The partition as hosted here; None when this node has no replica of it."""
         partitions = self._partitions.get(topic)
         return None if partitions is None else partitions.get(index)
+
+    def readable_partition(
+        self, topic: str, index: int, current_leader_epoch: int, *, only_leader: bool
+    ) -> Partition | ErrorCode:
+        """The partition for a look-up by a client that knows this leader epoch (-1: none).
+
+        3 unknown, 6 not here or not led here, 74 and 75 an epoch that is not ours (Kafka:
+        getPartitionOrException, Partition.localLogWithEpochOrThrow).
+        """
+        partition = self.partition(topic, index)
+        if partition is None:
+            known = self.metadata.topics.get(topic)
+            if known is None or not 0 <= index < len(known.partitions):
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if current_leader_epoch not in (NO_LEADER_EPOCH, partition.leader_epoch):
+            if current_leader_epoch < partition.leader_epoch:
+                return ErrorCode.FENCED_LEADER_EPOCH
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        if only_leader and not partition.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return partition
 
     def partitions_of(self, topic: str) -> Sequence[Partition]:
         """The partitions of a topic that are hosted here."""

@@ -42,6 +42,7 @@ class Partition:
         "_last_watcher",
         "_manager",
         "deleted",
+        "epoch_start_offset",
         "index",
         "is_leader",
         "leader_epoch",
@@ -75,6 +76,8 @@ class Partition:
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch
         self.is_leader = state.leader == manager.broker_id
+        self.epoch_start_offset = 0
+        """The log end when this node began to lead."""
 
     def __repr__(self) -> str:
         return f"Partition({self.topic}-{self.index})"
@@ -206,6 +209,7 @@ class Partition:
         if self.is_leader and log is not None:
             if new_epoch:
                 log.assign_epoch(state.leader_epoch)
+                self.epoch_start_offset = log.log_end_offset
             before = log.high_watermark
             self._advance_high_watermark(log)
             moved = log.high_watermark != before

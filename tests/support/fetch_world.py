@@ -30,7 +30,8 @@ from protocol.messages.fetch import (
     FetchResponse,
     FetchResponsePartition,
 )
-from protocol.records.batch import Record, build_batch
+from protocol.records.batch import build_batch
+from protocol.records.record_codec import Record
 
 if TYPE_CHECKING:
     from mockbroker.apis.registry import Registry
@@ -117,7 +118,7 @@ class World:
     ) -> bytes:
         generation = self._generations[name] = self._generations.get(name, 0) + 1
         identity = topic_id(name)[:15] + bytes([generation])
-        state = PartitionState(leader, replicas, replicas if isr is None else isr)
+        state = PartitionState(leader, list(replicas), list(replicas if isr is None else isr))
         self.metadata.apply(TopicCreated(name, identity, [state] * partitions, configs or {}))
         return identity
 
@@ -128,7 +129,7 @@ class World:
     def change_leader(
         self, name: str, index: int, leader: int, epoch: int, replicas: tuple[int, ...] = (1,)
     ) -> None:
-        state = PartitionState(leader, replicas, replicas, epoch)
+        state = PartitionState(leader, list(replicas), list(replicas), epoch)
         self.metadata.apply(LeaderChanged(name, self.metadata.topics[name].id, index, state))
         self.replicas.drain()
 
@@ -220,8 +221,9 @@ def ask(
             partition=index,
             fetch_offset=offset,
             partition_max_bytes=limit[0] if limit else 1 << 20,
-            **values,
         )
+        for key, value in values.items():
+            setattr(request, key, value)
         if topics and topics[-1].topic == name:
             topics[-1].partitions.append(request)
         else:

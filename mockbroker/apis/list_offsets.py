@@ -1,0 +1,133 @@
+"""ListOffsets (key 2), v1–v11: from a timestamp to an offset.
+
+v2 isolation level; v4 leader epochs; v7 the newest timestamp (-3, KIP-734); v8 earliest local (-4);
+v9 latest tiered (-5); v11 earliest pending upload (-6). Nothing is tiered here: -4 is -2, and -5 and
+-6 find nothing.
+
+A consumer (replica id -1) sees as far as its isolation level lets it read; others see the log end.
+Errors per partition: 42 asked for twice, 35 a special timestamp newer than the version, 3, 6, 74, 75,
+and 78 (5 before v5) as long as a new leader cannot say where the log ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.log.offsets import FetchIsolation
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.replica.partition import Partition
+    from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
+
+KEY = ApiKey.LIST_OFFSETS
+
+LATEST_TIMESTAMP: Final = -1
+EARLIEST_TIMESTAMP: Final = -2
+EARLIEST_LOCAL_TIMESTAMP: Final = -4
+
+FIRST_VERSION_OF: Final = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
+"""In which version a special timestamp came to be; other negative ones never did."""
+FIRST_VERSION_WITH_EPOCHS: Final = 4
+FIRST_VERSION_WITH_NOT_AVAILABLE: Final = 5
+
+_CONSUMER: Final = -1
+_DEBUGGING_CONSUMER: Final = -2
+_READ_COMMITTED: Final = 1
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse:
+    """Look up each partition; one asked for twice is answered once, with an error."""
+    lookup = _Lookup(services, ctx.api_version, request)
+    asked: dict[str, dict[int, list[ListOffsetsPartition]]] = {}
+    for topic in request.topics:
+        partitions = asked.setdefault(topic.name, {})
+        for partition in topic.partitions:
+            partitions.setdefault(partition.partition_index, []).append(partition)
+    topics = [
+        ListOffsetsTopicResponse(
+            name, [lookup.answer(name, of_index) for of_index in partitions.values()]
+        )
+        for name, partitions in asked.items()
+    ]
+    return ListOffsetsResponse(ctx.throttle_time_ms, topics)
+
+
+class _Lookup:
+    """The look-ups of one request."""
+
+    __slots__ = ("_isolation", "_only_leader", "_services", "_version")
+
+    def __init__(self, services: Services, version: int, request: ListOffsetsRequest) -> None:
+        self._services = services
+        self._version = version
+        self._only_leader = request.replica_id != _DEBUGGING_CONSUMER
+        if request.replica_id != _CONSUMER:
+            self._isolation = FetchIsolation.LOG_END
+        elif request.isolation_level == _READ_COMMITTED:
+            self._isolation = FetchIsolation.TXN_COMMITTED
+        else:
+            self._isolation = FetchIsolation.HIGH_WATERMARK
+
+    def answer(self, topic: str, asked: list[ListOffsetsPartition]) -> ListOffsetsPartitionResponse:
+        wanted = asked[0]
+        if len(asked) > 1:
+            return _refusal(wanted, ErrorCode.INVALID_REQUEST)
+        timestamp = wanted.timestamp
+        if timestamp < 0 and FIRST_VERSION_OF.get(timestamp, self._version + 1) > self._version:
+            return _refusal(wanted, ErrorCode.UNSUPPORTED_VERSION)
+        partition = self._services.replicas.readable_partition(
+            topic,
+            wanted.partition_index,
+            wanted.current_leader_epoch,
+            only_leader=self._only_leader,
+        )
+        if isinstance(partition, ErrorCode):
+            return _refusal(wanted, partition)
+        return self._find(wanted, partition)
+
+    def _find(
+        self, wanted: ListOffsetsPartition, partition: Partition
+    ) -> ListOffsetsPartitionResponse:
+        log = partition.log or partition.open_log()
+        found = log.offset_for_timestamp(wanted.timestamp, self._isolation)
+        lagging = (
+            self._isolation is not FetchIsolation.LOG_END
+            and partition.epoch_start_offset > log.high_watermark
+        )
+        if lagging and (
+            wanted.timestamp == LATEST_TIMESTAMP
+            or (
+                found is None
+                and wanted.timestamp not in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP)
+            )
+        ):
+            if self._version >= FIRST_VERSION_WITH_NOT_AVAILABLE:
+                return _refusal(wanted, ErrorCode.OFFSET_NOT_AVAILABLE)
+            return _refusal(wanted, ErrorCode.LEADER_NOT_AVAILABLE)
+        if found is None:
+            return _refusal(wanted, ErrorCode.NONE)
+        epoch = found.leader_epoch
+        if wanted.timestamp == LATEST_TIMESTAMP:
+            epoch = partition.leader_epoch
+        return ListOffsetsPartitionResponse(
+            wanted.partition_index,
+            0,
+            found.timestamp,
+            found.offset,
+            epoch if self._version >= FIRST_VERSION_WITH_EPOCHS else -1,
+        )
+
+
+def _refusal(wanted: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:
+    """An error, or (with none) an answer that found nothing."""
+    return ListOffsetsPartitionResponse(wanted.partition_index, error, -1, -1, -1)
