@@ -79,6 +79,9 @@ def _refused(resource: DescribeConfigsResource, refusal: Refusal) -> DescribeCon
 
 def _config(row: ConfigRow, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     synonyms = row.synonyms if request.include_synonyms else ()
+    documentation = documentation_of(row.name) if request.include_documentation else None
+    if row.source is ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG:
+        documentation = ""  # Kafka leaves the field at its default for loggers.
     return DescribeConfigsResourceResult(
         row.name,
         row.value,
@@ -87,7 +90,7 @@ def _config(row: ConfigRow, request: DescribeConfigsRequest) -> DescribeConfigsR
         row.sensitive,
         [DescribeConfigsSynonym(each.name, each.value, each.source) for each in synonyms],
         row.type,
-        documentation_of(row.name) if request.include_documentation else None,
+        documentation,
     )
 
 

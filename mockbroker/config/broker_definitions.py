@@ -39,7 +39,7 @@ controller.performance.always.log.threshold.ms LONG 2000 0.. Mi
 controller.performance.sample.period.ms LONG 60000 100.. Mi
 controller.quorum.append.linger.ms INT 25 0.. M
 controller.quorum.auto.join.enable BOOLEAN false - L
-controller.quorum.bootstrap.servers LIST '' nonempty H
+controller.quorum.bootstrap.servers LIST '' - H
 controller.quorum.election.backoff.max.ms INT 1000 0.. H
 controller.quorum.election.timeout.ms INT 1000 0.. H
 controller.quorum.fetch.max.bytes INT 1048576 1.. L
@@ -47,7 +47,7 @@ controller.quorum.fetch.snapshot.max.bytes INT 1048576 1.. L
 controller.quorum.fetch.timeout.ms INT 2000 0.. H
 controller.quorum.request.timeout.ms INT 2000 0.. M
 controller.quorum.retry.backoff.ms INT 20 0.. L
-controller.quorum.voters LIST '' nonempty H
+controller.quorum.voters LIST '' - H
 controller.quota.window.num INT 11 1.. L
 controller.quota.window.size.seconds INT 1 1.. L
 controller.socket.timeout.ms INT 30000 - M
