@@ -5,14 +5,15 @@ first, because what it finds comes before acks and leadership are looked at. Mir
 ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords and LogValidator.
 
 The cost matters here, for every byte produced passes: the checksum runs over the bytes in place,
-and the records of an uncompressed batch are walked by their lengths alone as long as the max
-timestamp in the header says that no record can break a rule of the topic.
+and an uncompressed batch is only counted (`record_walk`) as long as the max timestamp in its header
+says that no record can break a rule of the topic.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.log.record_walk import count_records
 from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordError
 from protocol.errors import ErrorCode, ProtocolError
 from protocol.records import record_codec
@@ -146,7 +147,7 @@ def _validate_uncompressed(
     max_timestamp = header.max_timestamp
     try:
         if _no_record_can_fail(header, config, now_wall_ms):
-            count = record_codec.count_records(batch, 61, len(batch))
+            count = count_records(batch, 61, len(batch))
         else:
             scan = _scan(batch, 61, len(batch), header, config, now_wall_ms)
             refused = _record_errors(scan, header, config, now_wall_ms)

@@ -1,0 +1,20 @@
+"""Results say what they are when a test or a log line prints them."""
+
+from __future__ import annotations
+
+from mockbroker.log.offsets import LogOffsetMetadata
+from mockbroker.log.results import AppendResult, ReadResult, RecordError
+from protocol.errors import ErrorCode
+
+
+def test_an_append_result_without_more_says_that_nothing_was_stored() -> None:
+    result = AppendResult(ErrorCode.CORRUPT_MESSAGE)
+    assert (result.base_offset, result.last_offset, result.log_start_offset) == (-1, -1, -1)
+    assert (result.log_append_time_ms, result.record_errors, result.error_message) == (-1, (), None)
+    assert "CORRUPT_MESSAGE" in repr(result)
+
+
+def test_results_print_what_matters() -> None:
+    assert repr(RecordError(3, "why")) == "RecordError(3, 'why')"
+    result = ReadResult(LogOffsetMetadata(1, 0, 2), [b"abc"], 3, None)
+    assert "3 bytes in 1 chunks" in repr(result)

@@ -1,0 +1,270 @@
+"""What is refused, in which order, and what is changed (Produce checks 3, 8 and 9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.config.log_config import LogConfig
+from mockbroker.log.results import AppendOrigin
+from mockbroker.log.validator import ValidatedBatch, check_produced_records, validate
+from protocol.errors import ErrorCode
+from protocol.records.batch import (
+    build_batch,
+    control_batch,
+    iterate_records,
+    pack_header,
+    patched_header,
+    read_batch_header,
+    verify_crc,
+)
+from protocol.records.record_codec import Record
+from tests.mockbroker.log.batches import NOW, plain
+
+HOUR_MS = 3_600_000
+DEFAULTS = LogConfig()
+COMPACTED = LogConfig(cleanup_policy="compact")
+APPEND_TIME = LogConfig(timestamp_type="LogAppendTime")
+OK, INVALID = ErrorCode.NONE, ErrorCode.INVALID_RECORD
+GZIP, ZSTD = 1, 4
+
+
+def _validate(
+    records: bytes | bytearray,
+    config: LogConfig = DEFAULTS,
+    origin: AppendOrigin = AppendOrigin.CLIENT,
+) -> ValidatedBatch:
+    return validate(records, config, origin, NOW)
+
+
+def _with(batch: bytes, **fields: int) -> bytes:
+    """The batch with header fields set and a checksum that fits them."""
+    header = read_batch_header(batch)
+    for name, value in fields.items():
+        setattr(header, name, value)
+    # A timestamp that changes and changes back makes the checksum be computed.
+    newest = header.max_timestamp
+    header.max_timestamp = newest ^ 1
+    return (
+        patched_header(
+            pack_header(header) + batch[61:],
+            0,
+            header,
+            base_offset=header.base_offset,
+            leader_epoch=-1,
+            max_timestamp=newest,
+        )
+        + batch[61:]
+    )
+
+
+def _stored(validated: ValidatedBatch) -> bytes:
+    """The bytes as the log would store them."""
+    assert validated.error is OK
+    batch = bytes(validated.batch)
+    stored = batch if validated.new_header is None else validated.new_header + batch[61:]
+    assert verify_crc(stored, 0, read_batch_header(stored))
+    return stored
+
+
+@pytest.mark.parametrize(
+    ("records", "version", "expected"),
+    [
+        (None, 9, INVALID),
+        (b"", 9, INVALID),
+        (b"garbage" * 20, 9, INVALID),
+        (plain()[:-1], 9, INVALID),
+        (plain(), 9, OK),
+        (plain() + b"junk", 9, OK),
+        (plain() + plain()[:60], 9, OK),
+        (plain() + plain(), 9, INVALID),
+        (plain()[:16] + b"\1" + plain()[17:], 9, INVALID),
+        (plain(compression=ZSTD), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        (plain(compression=ZSTD), 7, OK),
+        (plain(compression=GZIP), 3, OK),
+    ],
+)
+def test_what_must_hold_before_the_log_is_asked(
+    records: bytes | None, version: int, expected: ErrorCode
+) -> None:
+    assert check_produced_records(records, version) is expected
+
+
+CORRUPT = bytearray(plain())
+CORRUPT[-1] ^= 1
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        (b"", INVALID),
+        (plain(base_offset=1), INVALID),
+        (bytes(CORRUPT), ErrorCode.CORRUPT_MESSAGE),
+        (plain(2000), ErrorCode.MESSAGE_TOO_LARGE),
+        (_with(plain(), record_count=0, last_offset_delta=-1), INVALID),
+        (_with(plain(), record_count=2), INVALID),
+        (_with(plain(), record_count=2, last_offset_delta=1), INVALID),
+        (_with(plain(count=3), record_count=2, last_offset_delta=1), INVALID),
+        (control_batch(1, 0, True, 0, NOW), INVALID),
+        (_with(plain(), producer_id=1, producer_epoch=0, base_sequence=-1), INVALID),
+        (_with(plain(), producer_id=1, producer_epoch=0, base_sequence=0), OK),
+        (_with(plain(), attributes=5), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (_with(plain(), attributes=GZIP), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (_with(plain(count=2, compression=GZIP), record_count=3, last_offset_delta=2), INVALID),
+    ],
+)
+def test_a_batch_that_is_wrong_as_a_whole(records: bytes, expected: ErrorCode) -> None:
+    validated = _validate(records, LogConfig(max_message_bytes=1000))
+    assert validated.error is expected
+    assert (validated.record_errors, validated.message) == ((), None)
+
+
+def test_the_order_of_the_checks() -> None:
+    """Base offset, then size, then checksum, then what the header says."""
+    tiny = LogConfig(max_message_bytes=50)
+    bad = bytearray(_with(plain(), record_count=5))
+    bad[-1] ^= 1
+    moved = bytearray(bad)
+    moved[7] = 1
+    assert _validate(moved, tiny).error is INVALID
+    assert _validate(bad, tiny).error is ErrorCode.MESSAGE_TOO_LARGE
+    assert _validate(bad).error is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_errors_after_which_the_log_start_is_not_told() -> None:
+    assert not _validate(plain(), LogConfig(max_message_bytes=50)).tells_start
+    assert not _validate(bytes(CORRUPT)).tells_start
+    assert _validate(_with(plain(), record_count=5)).tells_start
+
+
+@pytest.mark.parametrize("compression", [0, GZIP])
+def test_a_compacted_topic_names_every_record_without_a_key(compression: int) -> None:
+    keys = [b"k", None, b"k", None]
+    batch = build_batch(
+        [Record(n, NOW, key, b"v") for n, key in enumerate(keys)], compression=compression
+    )
+    validated = _validate(batch, COMPACTED)
+    assert validated.error is INVALID
+    assert [error.batch_index for error in validated.record_errors] == [1, 3]
+    assert validated.message is not None
+    assert _validate(plain(key=b"k", compression=compression), COMPACTED).error is OK
+
+
+@pytest.mark.parametrize("compression", [0, GZIP])
+@pytest.mark.parametrize(
+    ("timestamp", "bad"),
+    [
+        (NOW, []),
+        (NOW + HOUR_MS - 2, []),
+        (NOW + HOUR_MS - 1, [2]),
+        (NOW + HOUR_MS + 1, [0, 1, 2]),
+        (0, []),
+    ],
+)
+def test_timestamps_may_be_an_hour_ahead(timestamp: int, bad: list[int], compression: int) -> None:
+    batch = plain(count=3, timestamp=timestamp, step_ms=1, compression=compression)
+    validated = _validate(batch)
+    assert validated.error is (ErrorCode.INVALID_TIMESTAMP if bad else OK)
+    assert [error.batch_index for error in validated.record_errors] == bad
+
+
+def test_timestamps_too_old_when_the_topic_says_so() -> None:
+    config = LogConfig(timestamp_before_max_ms=1000)
+    assert _validate(plain(timestamp=NOW - 1000), config).error is OK
+    refused = _validate(plain(count=3, timestamp=NOW - 1001, step_ms=1), config)
+    assert refused.error is ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in refused.record_errors] == [0]
+
+
+def test_no_timestamp_is_always_allowed() -> None:
+    assert _validate(plain(timestamp=-1), LogConfig(timestamp_before_max_ms=1)).error is OK
+
+
+def test_a_key_error_hides_a_timestamp_error_of_the_same_record_only() -> None:
+    late = NOW + HOUR_MS + 1
+    batch = build_batch([Record(0, late, None, b""), Record(1, late, b"k", b"")])
+    validated = _validate(batch, COMPACTED)
+    assert validated.error is ErrorCode.INVALID_TIMESTAMP
+    assert "key" in validated.record_errors[0].message
+    assert "timestamp" in validated.record_errors[1].message
+    only_key = _validate(build_batch([Record(0, late, None, b"")]), COMPACTED)
+    assert only_key.error is INVALID
+
+
+@pytest.mark.parametrize("batch", [plain(), bytearray(plain()), plain(compression=GZIP)])
+def test_a_sound_batch_is_stored_as_it_came(batch: bytes) -> None:
+    validated = _validate(batch)
+    assert validated.error is OK
+    assert validated.new_header is None
+    assert bytes(validated.batch) == batch
+
+
+def test_what_follows_the_batch_is_trimmed() -> None:
+    assert bytes(_validate(plain() + b"junk").batch) == plain()
+
+
+@pytest.mark.parametrize("compression", [0, GZIP])
+def test_log_append_time_replaces_the_max_timestamp_only(compression: int) -> None:
+    batch = plain(count=2, timestamp=NOW - 500, compression=compression)
+    stored = _stored(_validate(batch, APPEND_TIME))
+    header = read_batch_header(stored)
+    assert (header.timestamp_type, header.max_timestamp) == (1, NOW)
+    assert header.base_timestamp == NOW - 500
+    assert stored[61:] == batch[61:]
+    assert [record.timestamp for record in iterate_records(stored, 0, header)] == [NOW, NOW]
+
+
+def test_a_clients_append_time_bit_is_cleared_under_create_time() -> None:
+    stored = _stored(_validate(plain(timestamp_type=1)))
+    assert read_batch_header(stored).timestamp_type == 0
+    assert read_batch_header(stored).max_timestamp == NOW
+
+
+@pytest.mark.parametrize(
+    ("config", "timestamp"),
+    [(APPEND_TIME, NOW), (DEFAULTS, -1), (DEFAULTS, NOW + HOUR_MS + 1)],
+)
+def test_a_clients_append_time_bit_is_refused_elsewhere(config: LogConfig, timestamp: int) -> None:
+    refused = _validate(plain(count=2, timestamp_type=1, timestamp=timestamp), config)
+    assert refused.error is ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in refused.record_errors] == [0, 1]
+
+
+def test_a_wrong_max_timestamp_is_corrected_where_the_records_are_walked() -> None:
+    batch = _with(plain(count=2, compression=GZIP), max_timestamp=NOW - 7)
+    assert read_batch_header(_stored(_validate(batch))).max_timestamp == NOW
+
+
+@pytest.mark.parametrize("source", [0, GZIP])
+@pytest.mark.parametrize(("name", "codec"), [("gzip", GZIP), ("zstd", ZSTD), ("uncompressed", 0)])
+def test_the_topics_codec_wins(source: int, name: str, codec: int) -> None:
+    batch = build_batch(
+        [Record(n, NOW + n, b"k", b"v" * 40, [("h", b"x")]) for n in range(3)],
+        compression=source,
+        producer_id=5,
+        producer_epoch=1,
+        base_sequence=9,
+    )
+    stored = _stored(_validate(batch, LogConfig(compression_type=name)))
+    header = read_batch_header(stored)
+    assert header.compression == codec
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (5, 1, 9)
+    before = list(iterate_records(batch, 0, read_batch_header(batch)))
+    assert list(iterate_records(stored, 0, header)) == before
+
+
+def test_a_batch_that_grows_too_large_by_the_topics_codec_is_refused() -> None:
+    batch = plain(5000, compression=GZIP)
+    config = LogConfig(compression_type="uncompressed", max_message_bytes=1000)
+    assert _validate(batch, config).error is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_coordinators_may_write_what_clients_may_not() -> None:
+    marker = control_batch(1, 0, True, 0, NOW)
+    assert _validate(marker, origin=AppendOrigin.COORDINATOR).error is OK
+
+
+def test_records_that_do_not_parse_are_invalid() -> None:
+    for position, byte in ((61, 0x7E), (61, 0x01), (61, 0xFF), (66, 0x7E)):
+        broken = bytearray(plain(5))
+        broken[position] = byte
+        assert _validate(_with(bytes(broken))).error is INVALID
