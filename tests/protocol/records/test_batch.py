@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from protocol.errors import ProtocolError
 from protocol.records import batch as b
 from protocol.records.record_codec import Record
+from tests.protocol.records import golden
 from tests.protocol.records.libraries import BATCH_BUILDERS, BATCH_READERS
 
 BASE = 1_700_000_000_000
@@ -336,3 +337,33 @@ def test_clients_know_our_markers() -> None:
     assert kafka_python.is_control_batch
     (marker,) = kafka_python
     assert marker.commit
+
+
+@pytest.mark.parametrize(("magic", "codec", "timestamp_type", "theirs"), golden.golden_sets(2))
+def test_kafkas_own_batches(magic: int, codec: int, timestamp_type: int, theirs: bytes) -> None:
+    header = b.read_batch_header(theirs)
+    producer = header.producer_id >= 0
+    ours = b.build_batch(
+        golden.golden_records(),
+        compression=codec,
+        timestamp_type=timestamp_type,
+        log_append_time_ms=golden.APPEND_TIME,
+        partition_leader_epoch=5,
+        producer_id=77 if producer else -1,
+        producer_epoch=3 if producer else -1,
+        base_sequence=9 if producer else -1,
+        transactional=producer,
+    )
+    assert header.magic == magic
+    assert (header.compression, header.timestamp_type) == (codec, timestamp_type)
+    assert read_back(theirs) == read_back(ours)
+    # Other releases of zlib and zstd pack the same bytes differently.
+    assert ours == theirs or codec in (b.GZIP, b.ZSTD)
+
+
+@pytest.mark.parametrize(("kind", "theirs"), golden.lines("marker"))
+def test_kafkas_own_markers(kind: str, theirs: str) -> None:
+    ours = b.control_batch(
+        77, 3, kind == "commit", 12, golden.BASE, base_offset=3, partition_leader_epoch=5
+    )
+    assert ours.hex() == theirs

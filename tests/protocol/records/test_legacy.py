@@ -11,6 +11,7 @@ from protocol.errors import ProtocolError
 from protocol.records import compression as c
 from protocol.records import legacy
 from protocol.records.record_codec import Record
+from tests.protocol.records import golden
 from tests.protocol.records.libraries import LEGACY_BUILDERS, LEGACY_READERS
 
 BASE = 1_700_000_000_000
@@ -211,3 +212,17 @@ def test_we_read_sets_of_clients(library: Any, magic: int, codec: int) -> None:
     assert list(legacy.iterate_records(data)) == as_read(records, magic)
     if codec == c.NONE:
         assert data == legacy.build_message_set(records, magic)
+
+
+@pytest.mark.parametrize(("magic", "codec", "timestamp_type", "theirs"), golden.golden_sets(0, 1))
+def test_kafkas_own_sets(magic: int, codec: int, timestamp_type: int, theirs: bytes) -> None:
+    ours = legacy.build_message_set(
+        golden.golden_records(),
+        magic,
+        compression_codec=codec,
+        timestamp_type=timestamp_type,
+        log_append_time_ms=golden.APPEND_TIME,
+    )
+    assert list(legacy.iterate_records(theirs)) == list(legacy.iterate_records(ours))
+    # Other releases of zlib and snappy pack the same bytes differently.
+    assert ours == theirs or codec in (c.GZIP, c.SNAPPY)
