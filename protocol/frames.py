@@ -175,5 +175,6 @@ def frame_response(header: bytes, body: Sequence[Buffer]) -> list[Buffer]:
     for chunk in body:
         size += len(chunk)
     if body and len(body[0]) < JOIN_BELOW_BYTES:
-        return [b"".join((_LENGTH.pack(size), header, body[0])), *body[1:]]
+        first = _LENGTH.pack(size) + header + body[0]
+        return [first, *body[1:]] if len(body) > 1 else [first]
     return [_LENGTH.pack(size) + header, *body]

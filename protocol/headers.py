@@ -21,6 +21,9 @@ _REQUEST_V0: Final = Struct(">hhi")
 _RESPONSE: Final = Struct(">i")
 _RESPONSE_V1: Final = Struct(">ix")
 _FLEXIBLE: Final = {spec.key.value: spec.flexible for spec in API_SPECS.values()}
+_unpack_request: Final = _REQUEST.unpack_from
+_first_flexible: Final = _FLEXIBLE.get
+_new: Final = object.__new__
 _FLEXIBLE_RESPONSE: Final = {**_FLEXIBLE, ApiKey.API_VERSIONS.value: NEVER}
 _API_VERSIONS: Final = API_SPECS[ApiKey.API_VERSIONS]
 
@@ -66,26 +69,32 @@ def decode_request_header(buf: Buffer) -> RequestHeader:
     The header of an unknown API is read as v1, and that of an ApiVersions version from the future
     as far as it makes sense: both are for the caller to answer or to refuse.
     """
+    header = _new(RequestHeader)  # its __init__ would take as long as the rest
     try:
-        api_key, version, correlation_id, length = _REQUEST.unpack_from(buf)
+        api_key, version, header.correlation_id, length = _unpack_request(buf)
+        header.api_key = api_key
+        header.api_version = version
         pos = 10
-        client_id = None
-        if length >= 0:
+        if length < 0:
+            header.client_id = None
+        else:
             pos += length
             if pos > len(buf):
                 raise ProtocolError(f"client id of {length} bytes is longer than the frame")
-            client_id = str(buf[10:pos], "utf-8")
-        unknown_tags = None
-        if version >= _FLEXIBLE.get(api_key, NEVER):
+            raw = buf[10:pos]
+            header.client_id = str(raw, "utf-8") if type(raw) is memoryview else raw.decode()
+        header.unknown_tags = None
+        if version >= _first_flexible(api_key, NEVER):
             if pos < len(buf) and buf[pos] == 0:
                 pos += 1
             else:
-                unknown_tags, pos = _read_header_tags(buf, pos, api_key, version)
+                header.unknown_tags, pos = _read_header_tags(buf, pos, api_key, version)
+        header.body_pos = pos
     except error:
         raise ProtocolError(f"request header is cut after {len(buf)} bytes") from None
     except UnicodeDecodeError:
         raise ProtocolError("client id is not UTF-8") from None
-    return RequestHeader(api_key, version, correlation_id, client_id, pos, unknown_tags)
+    return header
 
 
 def _read_header_tags(

@@ -231,7 +231,8 @@ def _annotations(namespace: dict[str, object]) -> dict[str, object]:
 
 def _declare(cls: type[T], namespace: dict[str, object], schema: Schema) -> type[T]:
     """A slotted class in place of `cls`: slots cannot be added to a class that exists."""
-    del namespace["__dict__"], namespace["__weakref__"]
+    namespace.pop("__dict__", None)
+    namespace.pop("__weakref__", None)
     namespace["__qualname__"] = cls.__qualname__
     namespace["__slots__"] = (*schema.field_names, "unknown_tags")
     namespace["__schema__"] = schema
