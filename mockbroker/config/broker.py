@@ -206,7 +206,12 @@ class BrokerConfig:
         What comes before the key's own first entry is dropped, even where it is in force.
         """
         names = _synonym_names(name)
-        defaults = {each: self.definition(each).default for each in names}
+        # A key for one listener has no default: it falls back to the key for all.
+        defaults = {
+            each: definition.default
+            for each in names
+            if (definition := BROKER.get(each)) is not None
+        }
         found = [
             ConfigSynonym(each, None if self.definition(each).sensitive else text, source)
             for level, source in (*self._levels(), (defaults, ConfigSource.DEFAULT_CONFIG))

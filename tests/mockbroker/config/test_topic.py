@@ -1,0 +1,147 @@
+"""A topic's configs: its own, its broker's, the defaults; and what they mean to its log."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.config.broker import BrokerConfig
+from mockbroker.config.errors import ConfigError
+from mockbroker.config.rows import ConfigRow, ConfigSource
+from mockbroker.config.topic import TopicConfig
+
+
+def described(config: TopicConfig) -> dict[str, ConfigRow]:
+    return {row.name: row for row in config.describe()}
+
+
+def created(config: TopicConfig) -> dict[str, ConfigRow]:
+    return {row.name: row for row in config.created()}
+
+
+@pytest.mark.parametrize(
+    ("broker", "name", "value"),
+    [
+        ({}, "retention.ms", 604_800_000),
+        ({"log.retention.hours": "2"}, "retention.ms", 7_200_000),
+        ({"log.retention.hours": "2", "log.retention.minutes": "3"}, "retention.ms", 180_000),
+        ({"log.retention.minutes": "3", "log.retention.ms": "4"}, "retention.ms", 4),
+        ({"log.retention.hours": "-1"}, "retention.ms", -1),
+        ({"log.retention.minutes": "-1"}, "retention.ms", -1),
+        ({"log.roll.hours": "1"}, "segment.ms", 3_600_000),
+        ({"log.roll.jitter.hours": "1"}, "segment.jitter.ms", 3_600_000),
+        ({"log.flush.scheduler.interval.ms": "9"}, "flush.ms", 9),
+        ({"message.max.bytes": "99"}, "max.message.bytes", 99),
+        (
+            {"log.message.timestamp.type": "LogAppendTime"},
+            "message.timestamp.type",
+            "LogAppendTime",
+        ),
+        ({"log.cleanup.policy": "compact"}, "cleanup.policy", ("compact",)),
+        ({"log.preallocate": "true"}, "preallocate", True),
+    ],
+)
+def test_what_a_topic_leaves_open_its_broker_decides(
+    broker: dict[str, str], name: str, value: object
+) -> None:
+    assert TopicConfig({}, BrokerConfig(broker)).value(name) == value
+
+
+def test_look_ups_by_type() -> None:
+    config = TopicConfig({"retention.ms": "5"}, BrokerConfig())
+    assert config.int("retention.ms") == 5
+    assert config.bool("preallocate") is False
+    assert config.float("min.cleanable.dirty.ratio") == 0.5
+    assert config.str("compression.type") == "producer"
+    assert config.list("cleanup.policy") == ("delete",)
+    assert config.value("internal.segment.bytes") is None
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"foo": "1"}, "Unknown topic config name: foo"),
+        (
+            {"retention.ms": "-2"},
+            "Invalid value -2 for configuration retention.ms: Value must be at least -1",
+        ),
+        (
+            {"min.compaction.lag.ms": "500", "max.compaction.lag.ms": "100"},
+            (
+                "conflict topic config setting min.compaction.lag.ms (500) > max.compaction.lag.ms "
+                "(100)"
+            ),
+        ),
+        (
+            {"remote.storage.enable": "true"},
+            (
+                "Tiered Storage functionality is disabled in the broker. Topic cannot be configured "
+                "with remote log storage."
+            ),
+        ),
+    ],
+)
+def test_bad_overrides_are_refused_in_kafkas_words(overrides: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        TopicConfig(overrides, BrokerConfig()).validate()
+    assert str(caught.value) == message
+
+
+def test_good_overrides_pass() -> None:
+    TopicConfig({"cleanup.policy": "", "retention.ms": " 5 "}, BrokerConfig()).validate()
+
+
+def test_a_described_row_names_all_that_sets_it() -> None:
+    broker = BrokerConfig({"log.cleanup.policy": "compact"})
+    row = described(TopicConfig({"cleanup.policy": " compact , delete "}, broker))["cleanup.policy"]
+    assert row.value == "compact,delete"
+    assert [(each.name, each.value, int(each.source)) for each in row.synonyms] == [
+        ("cleanup.policy", "compact,delete", 1),
+        ("log.cleanup.policy", "compact", 4),
+        ("log.cleanup.policy", "delete", 5),
+    ]
+
+
+def test_hours_are_the_brokers_when_created_and_a_default_when_described() -> None:
+    # Apache Kafka answers so: only the first synonym counts in DescribeConfigs.
+    config = TopicConfig({}, BrokerConfig({"log.retention.hours": "1"}))
+    row = created(config)["retention.ms"]
+    assert (row.value, row.source) == ("3600000", ConfigSource.STATIC_BROKER_CONFIG)
+    row = described(config)["retention.ms"]
+    assert (row.value, row.source) == ("3600000", ConfigSource.DEFAULT_CONFIG)
+    assert row.synonyms == ()
+
+
+def test_the_in_sync_minimum_comes_from_the_cluster() -> None:
+    row = created(TopicConfig({}, BrokerConfig()))["min.insync.replicas"]
+    assert (row.value, row.source) == ("1", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+
+
+def test_an_internal_config_is_listed_once_it_is_set() -> None:
+    assert len(described(TopicConfig({}, BrokerConfig()))) == 37
+    rows = created(TopicConfig({"internal.segment.bytes": "100"}, BrokerConfig()))
+    assert len(rows) == 38
+    assert rows["internal.segment.bytes"].source is ConfigSource.TOPIC_CONFIG
+
+
+def test_the_log_is_told_once_for_all_partitions() -> None:
+    config = TopicConfig(
+        {
+            "cleanup.policy": "compact,delete",
+            "compression.type": "gzip",
+            "compression.gzip.level": "5",
+            "segment.bytes": "2000000",
+            "message.timestamp.type": "LogAppendTime",
+        },
+        BrokerConfig(),
+    )
+    log = config.log_config
+    assert log is config.log_config
+    assert (log.compact, log.delete, log.log_append_time) == (True, True, True)
+    assert (log.target_compression, log.compression_level) == (1, 5)
+    assert log.segment_bytes == 2_000_000
+
+
+def test_an_internal_segment_size_may_be_small() -> None:
+    config = TopicConfig({"internal.segment.bytes": "100"}, BrokerConfig())
+    assert config.log_config.segment_bytes == 100
+    assert config.log_config.compression_level is None
