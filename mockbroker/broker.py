@@ -210,8 +210,7 @@ class Broker:
     def release_parked(self, now_ms: float) -> None:
         """Answer every parked request that time alone would answer (a clean shutdown)."""
         self._clock.now_ms = now_ms
-        self.services.replicas.release_parked()
-        self.services.groups.release_parked()
+        self.services.release_parked()
         self._drain()
 
     # -- one request -----------------------------------------------------------------------
@@ -354,14 +353,13 @@ class Broker:
 
     def _refuse(self, conn: Connection, header: RequestHeader | None, reason: str) -> None:
         key = None if header is None else header.api_key
-        spec = None if key is None else API_SPECS.get(key)
         self.journal.record(
             RequestRefused(
                 conn.id,
                 conn.peer,
                 conn.client_id,
                 key,
-                "unknown" if spec is None else spec.name,
+                _api_name(key),
                 None if header is None else header.api_version,
                 reason,
             )
@@ -402,3 +400,11 @@ class Broker:
                     self._work(conn)
             elif not replicas.has_ready and not services.has_deferred:
                 return
+
+
+def _api_name(key: int | None) -> str:
+    """Kafka's name of an API key, also of one that only brokers and controllers speak."""
+    if key is None or key not in ApiKey.__members__.values():
+        return "unknown"
+    spec = API_SPECS.get(key)
+    return ApiKey(key).name.title().replace("_", "") if spec is None else spec.name

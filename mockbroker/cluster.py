@@ -21,6 +21,7 @@ from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.errors import ConfigError
 from mockbroker.coordinator.group.coordinator import GroupCoordinator
 from mockbroker.coordinator.log_port import InternalLog
+from mockbroker.coordinator.producer_ids import ProducerIdBlocks, ProducerIdManager
 from mockbroker.fetch.manager import FetchManager
 from mockbroker.journal import Journal
 from mockbroker.metadata.brokers import BrokerInfo, Endpoint
@@ -62,6 +63,7 @@ class Cluster:
         self.metadata = MetadataStore(
             cluster_id.rstrip(b"=").translate(_URL_SAFE).decode(), broker_config
         )
+        self._producer_id_blocks = ProducerIdBlocks()
         self.controller = Controller(self.metadata, broker_config, substream("topics"))
         self.brokers = [self._make_broker(broker_config, substream)]
         self._create_topics(topics)
@@ -76,7 +78,6 @@ class Cluster:
         node_id = config.int("node.id")
         self.metadata.apply(BrokerChanged(BrokerInfo(node_id, {LISTENER: Endpoint()})))
         replicas = ReplicaManager(node_id, self.clock, self.timer, config, self.metadata)
-        offsets_log = InternalLog(GROUP_METADATA_TOPIC, replicas, self.clock)
         registry = Registry(config.str("mockbroker.version.profile"))
         services = Services(
             broker_id=node_id,
@@ -93,9 +94,10 @@ class Cluster:
                 config,
                 self.metadata,
                 self.controller,
-                offsets_log.append,
+                InternalLog(GROUP_METADATA_TOPIC, replicas, self.clock).append,
                 substream("members"),
             ),
+            producer_ids=ProducerIdManager(self._producer_id_blocks),
             registry=registry,
             rng=substream("broker"),
         )

@@ -53,7 +53,7 @@ class EventLog:
             if self._json
             else structlog.dev.ConsoleRenderer(colors=self._stream.isatty())
         )
-        return structlog.wrap_logger(
+        logger: FilteringBoundLogger = structlog.wrap_logger(
             structlog.PrintLogger(self._stream),
             processors=[
                 structlog.processors.add_log_level,
@@ -64,6 +64,7 @@ class EventLog:
             wrapper_class=structlog.make_filtering_bound_logger(self._level),
             cache_logger_on_first_use=True,
         )
+        return logger
 
     def _write(self, event: Event) -> None:
         if isinstance(event, RequestServed):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.coordinator import GroupCoordinator
+    from mockbroker.coordinator.producer_ids import ProducerIdManager
     from mockbroker.fetch.manager import FetchManager
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
@@ -131,6 +132,7 @@ class Services:
         "fetch",
         "groups",
         "metadata",
+        "producer_ids",
         "registry",
         "replicas",
         "rng",
@@ -149,6 +151,7 @@ class Services:
         replicas: ReplicaManager,
         fetch: FetchManager,
         groups: GroupCoordinator,
+        producer_ids: ProducerIdManager,
         registry: Registry,
         rng: Random,
     ) -> None:
@@ -161,9 +164,15 @@ class Services:
         self.replicas = replicas
         self.fetch = fetch
         self.groups = groups
+        self.producer_ids = producer_ids
         self.registry = registry
         self.rng = rng
         self._deferred: list[Callable[[], None]] = []
+
+    def release_parked(self) -> None:
+        """Answer every parked request as far as it can be (a clean shutdown)."""
+        self.replicas.release_parked()
+        self.groups.release_parked()
 
     def defer(self, action: Callable[[], None]) -> None:
         """Run `action` at the end of this step, after the answers made in it are queued."""

@@ -153,7 +153,7 @@ def _request_decoder(key: ApiKey, version: int) -> Decode:
     from protocol.messages.catalog import request_class
     from protocol.plan import decoder
 
-    decode = decoder(request_class(key), version)
+    decode: Callable[[Buffer, int], tuple[object, int]] = decoder(request_class(key), version)
     return lambda buf, pos: decode(buf, pos)[0]
 
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 from mockbroker.replica.append_entry import AppendEntry
 from protocol.errors import ErrorCode
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
 
 if TYPE_CHECKING:
     from mockbroker.clock import Clock
@@ -34,6 +32,9 @@ class InternalLog:
         self, partition_index: int, records: list[tuple[bytes, bytes | None]]
     ) -> tuple[ErrorCode, int]:
         """Append (key, value) pairs as one batch; returns (error, first record's offset)."""
+        from protocol.records.batch import build_batch
+        from protocol.records.record_codec import Record
+
         partition = self._replicas.partition(self._topic, partition_index)
         if partition is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1

@@ -23,6 +23,19 @@ def connection() -> Connection:
     return Connection(1, "/127.0.0.1", ("127.0.0.1", 9092), "PLAINTEXT", FrameBuffer(), 0.0)
 
 
+def works(conn: Connection) -> bool:
+    """Its state as a call, which a type checker does not take for settled."""
+    return conn.can_work
+
+
+def full(conn: Connection) -> bool:
+    return conn.full
+
+
+def idle(conn: Connection) -> bool:
+    return conn.idle
+
+
 def context() -> RequestContext:
     return RequestContext(
         NoAnswer(), 18, 0, 1, "", 1, "/127.0.0.1", "User:ANONYMOUS", "PLAINTEXT", ("", 0), 0.0, 0
@@ -36,41 +49,41 @@ def test_frames_leave_in_the_order_in_which_they_came() -> None:
     assert conn.queued_bytes == 6
     assert [conn.pop(), conn.pop(), conn.pop()] == [b"a", b"bb", b"ccc"]
     assert conn.queued_bytes == 0
-    assert not conn.can_work
+    assert not works(conn)
 
 
 def test_a_frame_waits_while_another_is_in_work() -> None:
     conn = connection()
     conn.push([b"a"])
-    assert conn.can_work
+    assert works(conn)
     conn.in_work = context()
-    assert not conn.can_work
+    assert not works(conn)
     conn.in_work = None
-    assert conn.can_work
+    assert works(conn)
 
 
 def test_nothing_is_worked_on_for_a_client_that_does_not_read() -> None:
     conn = connection()
     conn.push([b"a"])
     conn.blocked = True
-    assert not conn.can_work
+    assert not works(conn)
 
 
 def test_a_long_pipeline_pauses_when_its_answers_pile_up() -> None:
     conn = connection()
     conn.push([b"a"])
     conn.send([b"x"], OUT_BYTES_LIMIT)
-    assert not conn.can_work
+    assert not works(conn)
 
 
 def test_it_is_full_by_bytes_and_by_frames() -> None:
     by_bytes, by_frames = connection(), connection()
     by_bytes.push([bytes(QUEUED_BYTES_LIMIT)])
-    assert not by_bytes.full
+    assert not full(by_bytes)
     by_bytes.push([b"a"])
-    assert by_bytes.full
+    assert full(by_bytes)
     by_frames.push([b"a"] * (QUEUED_FRAMES_LIMIT + 1))
-    assert by_frames.full
+    assert full(by_frames)
 
 
 def test_closing_drops_what_waits_and_keeps_what_is_answered() -> None:
@@ -78,15 +91,15 @@ def test_closing_drops_what_waits_and_keeps_what_is_answered() -> None:
     conn.push([b"a"])
     conn.send([b"answer"], 6)
     conn.close("refused")
-    assert not conn.can_work
+    assert not works(conn)
     assert (conn.out, conn.close_reason, conn.queued_bytes) == ([b"answer"], "refused", 0)
 
 
 def test_it_is_idle_once_every_frame_is_answered() -> None:
     conn = connection()
-    assert conn.idle
+    assert idle(conn)
     conn.push([b"a"])
-    assert not conn.idle
+    assert not idle(conn)
     conn.pop()
     conn.in_work = context()
-    assert not conn.idle
+    assert not idle(conn)

@@ -139,7 +139,8 @@ class CoreClient:
         api_key, version, correlation_id = self._expected.pop(0)
         answered, pos = decode_response_header(frame, api_key, version)
         assert answered == correlation_id
-        message, end = decode(response_class(api_key), version, frame, pos)
+        answer_class: type[object] = response_class(api_key)
+        message, end = decode(answer_class, version, frame, pos)
         assert end == len(frame)
         assert isinstance(message, kind)
         return message

@@ -66,7 +66,8 @@ class RawConnection:
         frame = await self.frame()
         api_key = cast("int", kind.API_KEY)  # type: ignore[attr-defined]
         _, pos = decode_response_header(frame, api_key, version)
-        message, _ = decode(response_class(api_key), version, frame, pos)
+        answer_class: type[object] = response_class(api_key)
+        message, _ = decode(answer_class, version, frame, pos)
         assert isinstance(message, kind)
         return message
 
