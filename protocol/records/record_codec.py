@@ -108,13 +108,20 @@ class RecordScan:
 
 def count_records(buf: Buffer, pos: int, end: int) -> int:
     """How many records lie in buf[pos:end], by their lengths alone."""
+    if end > len(buf):
+        raise ProtocolError("the records end behind their buffer")
     count = 0
     try:
         while pos < end:
             size = buf[pos]
             pos += 1
             if size >= 0x80:
-                size, pos = _varint_tail(buf, pos, size)
+                more = buf[pos]
+                if more < 0x80:
+                    size = size & 0x7F | more << 7
+                    pos += 1
+                else:
+                    size, pos = _varint_tail(buf, pos, size)
             if size & 1:
                 raise ProtocolError("record of negative length")
             pos += size >> 1
@@ -139,77 +146,81 @@ def scan_records(
 
     `earliest_ms` and `latest_ms` are the timestamps still allowed; NO_TIMESTAMP always is, as in
     LogValidator.validateTimestamp.
-
-    This is Produce's hot loop. The offset delta that is due is known beforehand, so that one
-    `Struct` reads it together with the next two fields; calls are made only for what is rare.
     """
+    if end > len(buf):
+        raise ProtocolError("the records end behind their buffer")
     scan = RecordScan()
-    keyless = scan.keyless
     low = _BEFORE_ALL if earliest_ms is None else earliest_ms - base_timestamp
     high = -_BEFORE_ALL if latest_ms is None else latest_ms - base_timestamp
-    index = 0
-    max_delta = _BEFORE_ALL
     try:
-        while pos < end:
-            size = buf[pos]
-            pos += 1
-            if size >= 0x80:
-                more = buf[pos]
-                if more < 0x80:
-                    size = size & 0x7F | more << 7
-                    pos += 1
-                else:
-                    size, pos = _varint_tail(buf, pos, size)
-            stop = pos + (size >> 1)
-            delta = buf[pos + 1]
-            pos += 2
-            if delta >= 0x80:
-                delta, pos = _varlong_tail(buf, pos, delta)
-            if size & 1 or stop > end or stop < pos + 4:
-                raise ProtocolError("a record of a length that it cannot have")
-            delta = ~delta >> 1 if delta & 1 else delta >> 1
-            if delta > max_delta:
-                max_delta = delta
-                scan.max_timestamp_index = index
-            if not low <= delta <= high and base_timestamp + delta != NO_TIMESTAMP:
-                scan.untimely.append(index)
-            if index < 64:
-                offset, key, size = _ONE_BYTE_OFFSET(buf, pos)
-                is_due = offset == index << 1
-                pos += 3
-            else:
-                offset, key, size = _TWO_BYTE_OFFSET(buf, pos)
-                is_due = index < 8192 and offset == index << 1 & 0x7F | 0x80 | index >> 6 << 8
-                pos += 4
-            if is_due and key < 0x80:
-                if key & 1:
-                    keyless.append(index)
-                elif key:
-                    pos += key >> 1
-                    size = buf[pos - 1]
-            else:
-                size, pos = _walk_to_value(buf, pos - (3 if index < 64 else 4), index, scan)
-            if size >= 0x80:
-                more = buf[pos]
-                if more < 0x80:
-                    size = size & 0x7F | more << 7
-                    pos += 1
-                else:
-                    size, pos = _varint_tail(buf, pos, size)
-            if not size & 1:
-                pos += size >> 1
-            if buf[pos]:
-                pos = _skip_headers(buf, pos, stop)
-            pos += 1
-            if pos != stop:
-                raise ProtocolError("a record's fields do not fill it")
-            index += 1
+        _scan(buf, pos, end, scan, base_timestamp, low, high)
     except IndexError:
         raise ProtocolError("a record is cut") from None
-    if index:
-        scan.count = index
-        scan.max_timestamp = base_timestamp + max_delta
     return scan
+
+
+def _scan(
+    buf: Buffer, pos: int, end: int, scan: RecordScan, base_timestamp: int, low: int, high: int
+) -> None:
+    """The hot loop of `scan_records`; `low` and `high` limit the timestamp deltas.
+
+    The offset delta that is due is known beforehand, so that one `Struct` reads it together with
+    the next two fields. Calls are made only for what is rare: one costs as much as three fields.
+    """
+    index = 0
+    max_delta = _BEFORE_ALL
+    while pos < end:
+        size = buf[pos]
+        pos += 1
+        if size >= 0x80:
+            more = buf[pos]
+            if more < 0x80:
+                size = size & 0x7F | more << 7
+                pos += 1
+            else:
+                size, pos = _varint_tail(buf, pos, size)
+        stop = pos + (size >> 1)
+        delta = buf[pos + 1]
+        pos += 2
+        if delta >= 0x80:
+            delta, pos = _varlong_tail(buf, pos, delta)
+        if size & 1 or stop > end or stop < pos + 4:
+            raise ProtocolError("a record of a length that it cannot have")
+        delta = ~delta >> 1 if delta & 1 else delta >> 1
+        if delta > max_delta:
+            max_delta = delta
+            scan.max_timestamp_index = index
+        if not low <= delta <= high and base_timestamp + delta != NO_TIMESTAMP:
+            scan.untimely.append(index)
+        if index < 64:
+            offset, key, size = _ONE_BYTE_OFFSET(buf, pos)
+            is_due = offset == index << 1
+            pos += 3
+        else:
+            offset, key, size = _TWO_BYTE_OFFSET(buf, pos)
+            is_due = index < 8192 and offset == index << 1 & 0x7F | 0x80 | index >> 6 << 8
+            pos += 4
+        if is_due and key < 0x80:
+            if key & 1:
+                scan.keyless.append(index)
+            elif key:
+                pos += key >> 1
+                size = buf[pos - 1]
+        else:
+            size, pos = _walk_to_value(buf, pos - (3 if index < 64 else 4), index, scan)
+        if size >= 0x80:
+            size, pos = _varint_tail(buf, pos, size)
+        if not size & 1:
+            pos += size >> 1
+        if buf[pos]:
+            pos = _skip_headers(buf, pos, stop)
+        pos += 1
+        if pos != stop:
+            raise ProtocolError("a record's fields do not fill it")
+        index += 1
+    scan.count = index
+    if index:
+        scan.max_timestamp = base_timestamp + max_delta
 
 
 def decode_records(

@@ -183,6 +183,13 @@ def test_magic_can_be_looked_at_before_all_else() -> None:
     assert b.peek_magic(data[:16]) is None
 
 
+def test_a_batch_of_another_magic_has_no_header_here() -> None:
+    data = bytearray(b.build_batch(some_records(1)))
+    data[b.MAGIC_OFFSET] = 1
+    with pytest.raises(ProtocolError, match="magic 1"):
+        b.read_batch_header(data)
+
+
 def test_header_needs_the_whole_batch_or_it_is_an_error() -> None:
     data = b.build_batch(some_records(2))
     for cut in range(len(data)):

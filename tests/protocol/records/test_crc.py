@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.machinery import PathFinder
 
 import pytest
 
@@ -34,6 +35,15 @@ def test_falls_back_to_the_whole_package(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_no_extension_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.machinery.PathFinder.find_spec", lambda *_: None)
+    assert crc._load_extension() is None
+
+
+def test_no_extension_where_the_package_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = PathFinder.find_spec
+    monkeypatch.setattr(
+        "importlib.machinery.PathFinder.find_spec",
+        lambda name, path=None: None if "." in name else find(name, path),
+    )
     assert crc._load_extension() is None
 
 

@@ -190,6 +190,14 @@ def test_count_and_bytes_must_agree() -> None:
                 count_records(data, 0, end)
 
 
+def test_records_that_end_behind_the_buffer() -> None:
+    data = encode_records([Record(0, BASE, None, b"v")], 0, BASE)
+    with pytest.raises(ProtocolError):
+        count_records(data[:-4], 0, len(data))
+    with pytest.raises(ProtocolError):
+        scan_records(data[:-4], 0, len(data), BASE)
+
+
 def varied(rng: Random) -> bytes:
     batch = [
         Record(
