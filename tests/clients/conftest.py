@@ -6,19 +6,16 @@ Apache Kafka: what a client test demands must hold there too.
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
-import sys
 import uuid
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.clients.server import serving
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
@@ -28,28 +25,8 @@ def server_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if running:
         yield running
         return
-    folder = tmp_path_factory.mktemp("server")
-    yield from serve(folder / "ready.json", folder / "log")
-
-
-def serve(ready_file: Path, log: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "mockbroker", "serve", "--port", "0"]
-    with (
-        log.open("wb") as log_file,
-        subprocess.Popen(
-            [*command, "--ready-file", str(ready_file)], stdout=subprocess.PIPE, stderr=log_file
-        ) as process,
-    ):
-        assert process.stdout is not None
-        # The one line on standard output says that it accepts connections.
-        line = process.stdout.readline()
-        if not line:
-            pytest.fail(f"the server did not start:\n{log.read_text()}")
-        ready = json.loads(ready_file.read_text())
-        assert ready["pid"] == process.pid
-        yield ready["bootstrap"]
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0, log.read_text()
+    with serving(tmp_path_factory.mktemp("server")) as bootstrap:
+        yield bootstrap
 
 
 @pytest.fixture

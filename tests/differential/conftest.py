@@ -1,0 +1,78 @@
+"""Both brokers' answers to the script, each broker started once and fresh.
+
+The Apache Kafka comes from scripts/kafka. MOCKBROKER_TEST_KAFKA=HOST:PORT names one that runs
+already; it must be fresh and have the configs below.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.clients.server import ROOT, serving
+from tests.differential.normalise import Symbols, normalise
+from tests.differential.run import Runner
+from tests.differential.script import make_script
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.differential.trees import Tree
+
+# The version whose ranges `mockbroker.version.profile=4.4` advertises.
+KAFKA_VERSION = "4.4.0"
+# Old timestamps in the script must not run into retention.
+CONFIGS = ("log.retention.ms=-1",)
+OURS = ("mockbroker.version.profile=4.4", "group.initial.rebalance.delay.ms=0")
+
+Transcript = list[tuple["Tree", "Tree"]]
+
+
+def transcript(bootstrap: str) -> Transcript:
+    """For each step of the script the request, and the answer without what may differ."""
+    script = make_script()
+    symbols = Symbols()
+    return [
+        (outcome.request, normalise(outcome.api, outcome.answer, symbols))
+        for outcome in Runner(bootstrap).run(script)
+    ]
+
+
+@pytest.fixture(scope="session")
+def kafkas() -> Iterator[Transcript]:
+    """What Apache Kafka answers."""
+    with kafka() as bootstrap:
+        yield transcript(bootstrap)
+
+
+@pytest.fixture(scope="session")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transcript]:
+    """What this broker answers."""
+    settings = [f"--set={setting}" for setting in (*CONFIGS, *OURS)]
+    with serving(tmp_path_factory.mktemp("ours"), *settings) as bootstrap:
+        yield transcript(bootstrap)
+
+
+@contextmanager
+def kafka() -> Iterator[str]:
+    running = os.environ.get("MOCKBROKER_TEST_KAFKA")
+    if running:
+        yield running
+        return
+    if not (shutil.which("java") and shutil.which("mvn")):
+        pytest.skip("needs a JRE and Maven")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    command = [str(ROOT / "scripts" / "kafka")]
+    environment = os.environ | {"KAFKA_VERSION": KAFKA_VERSION}
+    subprocess.run([*command, "start", port, *CONFIGS], env=environment, check=True)
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        subprocess.run([*command, "stop", port], check=True)

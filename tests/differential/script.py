@@ -1,0 +1,36 @@
+"""The script: some hundred requests, the same for the same seed, good arguments and bad ones."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from tests.differential.group_steps import group_steps
+from tests.differential.record_steps import record_steps
+from tests.differential.topic_steps import (
+    api_versions_steps,
+    configs_steps,
+    create_partitions_steps,
+    create_steps,
+    delete_steps,
+    metadata_steps,
+)
+
+if TYPE_CHECKING:
+    from tests.differential.steps import Awaited, Step
+
+SEED = 20_240
+
+
+def make_script(seed: int = SEED) -> list[Step | Awaited]:
+    random = Random(seed)
+    return [
+        *api_versions_steps(),
+        *create_steps(),
+        *metadata_steps(),
+        *configs_steps(),
+        *create_partitions_steps(),
+        *record_steps(random),
+        *group_steps(random),
+        *delete_steps(),
+    ]
