@@ -31,7 +31,7 @@ _Strs: TypeAlias = tuple[str, ...]
 
 _CODECS_WITH_LEVEL: Final = frozenset({"gzip", "lz4", "zstd"})
 
-# Retention that a broker sets to any negative time means no limit (KafkaConfig.logRetentionTimeMillis).
+# A negative time of any unit means no limit (Kafka: KafkaConfig.logRetentionTimeMillis).
 _UNLIMITED_WHEN_NEGATIVE: Final = "retention.ms"
 
 

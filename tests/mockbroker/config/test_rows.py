@@ -7,8 +7,8 @@ from mockbroker.config.rows import ConfigSource, documentation_of
 
 def test_sources_have_the_numbers_of_the_wire() -> None:
     assert [int(source) for source in ConfigSource] == list(range(9))
-    assert ConfigSource.TOPIC_CONFIG == 1
-    assert ConfigSource.GROUP_CONFIG == 8
+    assert int(ConfigSource.TOPIC_CONFIG) == 1
+    assert int(ConfigSource.GROUP_CONFIG) == 8
 
 
 def test_documentation_is_found_by_name() -> None:

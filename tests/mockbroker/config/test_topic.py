@@ -74,8 +74,8 @@ def test_look_ups_by_type() -> None:
         (
             {"remote.storage.enable": "true"},
             (
-                "Tiered Storage functionality is disabled in the broker. Topic cannot be configured "
-                "with remote log storage."
+                "Tiered Storage functionality is disabled in the broker. Topic cannot be "
+                "configured with remote log storage."
             ),
         ),
     ],
