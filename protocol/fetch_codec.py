@@ -9,8 +9,9 @@ with what `protocol.plan` compiles from them. Layouts: FetchRequest.json, FetchR
 
 Invariants: malformed bytes raise ProtocolError and nothing else, before anything is allocated
 for a count that the bytes cannot hold; bytes after the body are ignored; unknown tagged fields
-are kept in every struct, both ways; large record chunks are passed on, never copied; a value
-that the version cannot carry is left out.
+are kept in every struct, both ways, and as in Kafka's own readers the size of a known one is not
+compared with what it takes; large record chunks are passed on, never copied; a value that the
+version cannot carry is left out.
 """
 
 from __future__ import annotations

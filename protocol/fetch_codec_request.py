@@ -250,37 +250,40 @@ def _one_partition(partition: FetchRequestPartition, buf: Buffer, pos: int, vers
 
 
 def _partition_tags(partition: FetchRequestPartition, buf: Buffer, pos: int, version: int) -> int:
-    tags, pos = read_tags(buf, pos)
-    assert tags is not None
-    if version >= 17 and 0 in tags:
-        partition.replica_directory_id = _exactly(tags.pop(0), 16)
-    if version >= 18 and 1 in tags:
-        (partition.high_watermark,) = _INT64(_exactly(tags.pop(1), 8))
-    partition.unknown_tags = tags or None
+    unknown: dict[int, bytes] = {}
+    count, pos = read_uvarint(buf, pos)
+    for _ in range(count):
+        tag, pos = read_uvarint(buf, pos)
+        size, pos = read_uvarint(buf, pos)
+        if tag == 0 and version >= 17:
+            partition.replica_directory_id = take(buf, pos, 16)
+            pos += 16
+        elif tag == 1 and version >= 18:
+            (partition.high_watermark,) = _INT64(buf, pos)
+            pos += 8
+        else:
+            unknown[tag] = take(buf, pos, size)
+            pos += size
+    partition.unknown_tags = unknown or None
     return pos
 
 
 def _request_tags(request: FetchRequest, buf: Buffer, pos: int, version: int) -> None:
-    tags, pos = read_tags(buf, pos)
-    assert tags is not None
-    if 0 in tags:
-        payload = tags.pop(0)
-        request.cluster_id, end = read_compact_nullable_string(payload, 0)
-        _exactly(payload, end)
-    if version >= 15 and 1 in tags:
-        payload = tags.pop(1)
-        replica_id, replica_epoch = _REPLICA_STATE(payload)
-        unknown, end = read_tags(payload, 12)
-        _exactly(payload, end)
-        request.replica_state = ReplicaState(replica_id, replica_epoch, unknown)
-    request.unknown_tags = tags or None
-
-
-def _exactly(payload: bytes, size: int) -> bytes:
-    """The payload of a known tag, which says how long it is twice."""
-    if len(payload) != size:
-        raise ProtocolError(f"tagged field of {len(payload)} bytes, not {size}")
-    return payload
+    unknown: dict[int, bytes] = {}
+    count, pos = read_uvarint(buf, pos)
+    for _ in range(count):
+        tag, pos = read_uvarint(buf, pos)
+        size, pos = read_uvarint(buf, pos)
+        if tag == 0:
+            request.cluster_id, pos = read_compact_nullable_string(buf, pos)
+        elif tag == 1 and version >= 15:
+            replica_id, replica_epoch = _REPLICA_STATE(buf, pos)
+            tags, pos = read_tags(buf, pos + 12)
+            request.replica_state = ReplicaState(replica_id, replica_epoch, tags)
+        else:
+            unknown[tag] = take(buf, pos, size)
+            pos += size
+    request.unknown_tags = unknown or None
 
 
 def _forgotten(buf: Buffer, pos: int, version: int) -> tuple[list[FetchRequestForgottenTopic], int]:

@@ -28,6 +28,7 @@ from protocol.primitives import (
     read_string,
     read_tags,
     read_uvarint,
+    take,
     write_compact_string,
     write_string,
     write_tags,
@@ -308,10 +309,7 @@ def _decode_flexible(buf: Buffer, pos: int, version: int) -> FetchResponse:
             partitions.append(partition)
         topic.unknown_tags, pos = read_tags(buf, pos)
         topics.append(topic)
-    response.unknown_tags, pos = read_tags(buf, pos)
-    if response.unknown_tags is not None and version >= 16 and 0 in response.unknown_tags:
-        response.node_endpoints = _endpoints(response.unknown_tags.pop(0))
-        response.unknown_tags = response.unknown_tags or None
+    _response_tags(response, buf, pos, version)
     return response
 
 
@@ -348,32 +346,42 @@ def _decode_partition(view: memoryview, pos: int) -> tuple[FetchResponsePartitio
 
 
 def _partition_tags(partition: FetchResponsePartition, view: memoryview, pos: int) -> int:
-    tags, pos = read_tags(view, pos)
-    assert tags is not None
-    if 0 in tags:
-        (first, second), unknown = _pair(tags.pop(0), _EPOCH_OFFSET)
-        partition.diverging_epoch = EpochEndOffset(first, second, unknown)
-    if 1 in tags:
-        (first, second), unknown = _pair(tags.pop(1), _INT32_PAIR)
-        partition.current_leader = LeaderIdAndEpoch(first, second, unknown)
-    if 2 in tags:
-        (first, second), unknown = _pair(tags.pop(2), _OFFSET_EPOCH)
-        partition.snapshot_id = SnapshotId(first, second, unknown)
-    partition.unknown_tags = tags or None
+    unknown: dict[int, bytes] = {}
+    count, pos = read_uvarint(view, pos)
+    for _ in range(count):
+        tag, pos = read_uvarint(view, pos)
+        size, pos = read_uvarint(view, pos)
+        if tag == 0:
+            epoch, end_offset = _EPOCH_OFFSET.unpack_from(view, pos)
+            tags, pos = read_tags(view, pos + 12)
+            partition.diverging_epoch = EpochEndOffset(epoch, end_offset, tags)
+        elif tag == 1:
+            leader_id, epoch = _INT32_PAIR.unpack_from(view, pos)
+            tags, pos = read_tags(view, pos + 8)
+            partition.current_leader = LeaderIdAndEpoch(leader_id, epoch, tags)
+        elif tag == 2:
+            end_offset, epoch = _OFFSET_EPOCH.unpack_from(view, pos)
+            tags, pos = read_tags(view, pos + 12)
+            partition.snapshot_id = SnapshotId(end_offset, epoch, tags)
+        else:
+            unknown[tag] = take(view, pos, size)
+            pos += size
+    partition.unknown_tags = unknown or None
     return pos
 
 
-def _pair(payload: bytes, layout: Struct) -> tuple[tuple[int, int], dict[int, bytes] | None]:
-    """A tagged struct of two numbers, and its own tags."""
-    first, second = layout.unpack_from(payload)
-    unknown, end = read_tags(payload, layout.size)
-    _ends(payload, end)
-    return (first, second), unknown
-
-
-def _ends(payload: bytes, end: int) -> None:
-    if len(payload) != end:
-        raise ProtocolError(f"tagged field of {len(payload)} bytes, not {end}")
+def _response_tags(response: FetchResponse, buf: Buffer, pos: int, version: int) -> None:
+    unknown: dict[int, bytes] = {}
+    count, pos = read_uvarint(buf, pos)
+    for _ in range(count):
+        tag, pos = read_uvarint(buf, pos)
+        size, pos = read_uvarint(buf, pos)
+        if tag == 0 and version >= 16:
+            response.node_endpoints, pos = _endpoints(buf, pos)
+        else:
+            unknown[tag] = take(buf, pos, size)
+            pos += size
+    response.unknown_tags = unknown or None
 
 
 def _aborted(view: memoryview, pos: int) -> tuple[list[AbortedTransaction], int]:
@@ -386,18 +394,17 @@ def _aborted(view: memoryview, pos: int) -> tuple[list[AbortedTransaction], int]
     return aborted, pos
 
 
-def _endpoints(payload: bytes) -> list[NodeEndpoint]:
-    count, pos = _count(payload, 0, 11)
+def _endpoints(buf: Buffer, pos: int) -> tuple[list[NodeEndpoint], int]:
+    count, pos = _count(buf, pos, 11)
     endpoints = []
     for _ in range(count):
-        (node_id,) = _INT32.unpack_from(payload, pos)
-        host, pos = read_compact_string(payload, pos + 4)
-        (port,) = _INT32.unpack_from(payload, pos)
-        rack, pos = read_compact_nullable_string(payload, pos + 4)
-        unknown, pos = read_tags(payload, pos)
+        (node_id,) = _INT32.unpack_from(buf, pos)
+        host, pos = read_compact_string(buf, pos + 4)
+        (port,) = _INT32.unpack_from(buf, pos)
+        rack, pos = read_compact_nullable_string(buf, pos + 4)
+        unknown, pos = read_tags(buf, pos)
         endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown))
-    _ends(payload, pos)
-    return endpoints
+    return endpoints, pos
 
 
 def _count(buf: Buffer, pos: int, least: int) -> tuple[int, int]:

@@ -123,7 +123,7 @@ class FetchResponsePartition:
         list[AbortedTransaction] | None, V(since=4, nullable=4, ignorable=True)
     ] = []
     preferred_read_replica: Annotated[int32, V(since=11)] = -1
-    records: Records = None
+    records: Annotated[Records, V(nullable=0)] = None
     diverging_epoch: Annotated[EpochEndOffset | None, V(tag=0, tagged=12)] = None
     current_leader: Annotated[LeaderIdAndEpoch | None, V(tag=1, tagged=12)] = None
     snapshot_id: Annotated[SnapshotId | None, V(tag=2, tagged=12)] = None

@@ -37,7 +37,7 @@ class ProduceRequestPartition:
     """The bytes for one partition: one batch from v3 on."""
 
     index: int32 = 0
-    records: Records = None
+    records: Annotated[Records, V(nullable=0)] = None
 
 
 @message(api_key=0, versions=(0, 13), flexible=9)

@@ -113,7 +113,7 @@ class ShareFetchResponsePartition:
     current_leader: ShareFetchResponseLeaderIdAndEpoch = field(
         default_factory=ShareFetchResponseLeaderIdAndEpoch
     )
-    records: Records = None
+    records: Records = b""
     acquired_records: list[AcquiredRecords] = []
 
 
