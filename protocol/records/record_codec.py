@@ -24,6 +24,11 @@ NO_TIMESTAMP = -1
 # The length byte and six fields of one byte each.
 MIN_RECORD_BYTES = 7
 
+_MIN_INT64 = -1 << 63
+_MAX_INT64 = (1 << 63) - 1
+# An offset delta has 32 bits, so that offsets from such a base cannot overflow.
+_MIN_BASE_OFFSET = _MIN_INT64 + (1 << 31)
+_MAX_BASE_OFFSET = _MAX_INT64 - (1 << 31)
 _INT32_MASK = 0xFFFFFFFF
 _INT64_MASK = 0xFFFFFFFFFFFFFFFF
 # An offset delta of one or two bytes, then the first bytes of key length and value length.
@@ -220,7 +225,7 @@ def _scan(
         index += 1
     scan.count = index
     if index:
-        scan.max_timestamp = base_timestamp + max_delta
+        scan.max_timestamp = _wrapped(base_timestamp + max_delta)
 
 
 def decode_records(
@@ -232,12 +237,17 @@ def decode_records(
     base_timestamp: int,
     log_append_time: int | None = None,
 ) -> Iterator[Record]:
-    """The `count` records that fill buf[pos:end]; `log_append_time` overrides their timestamps."""
+    """The `count` records that fill buf[pos:end]; `log_append_time` overrides their timestamps.
+
+    A timestamp beyond 64 bits wraps, as Java's arithmetic does; an offset there is an error.
+    """
     data = bytes(buf[pos:end])
     end -= pos
     pos = 0
     if count < 0 or count * MIN_RECORD_BYTES > end:
         raise ProtocolError(f"{count} records cannot lie in {end} bytes")
+    if not _MIN_BASE_OFFSET <= base_offset <= _MAX_BASE_OFFSET:
+        raise ProtocolError(f"offsets from {base_offset} on leave 64 bits")
     try:
         for _ in range(count):
             size = data[pos]
@@ -251,7 +261,9 @@ def decode_records(
             pos += 2
             if timestamp >= 0x80:
                 timestamp, pos = _varlong_tail(data, pos, timestamp)
-            timestamp = (timestamp >> 1) ^ -(timestamp & 1)
+            timestamp = base_timestamp + ((timestamp >> 1) ^ -(timestamp & 1))
+            if not _MIN_INT64 <= timestamp <= _MAX_INT64:
+                timestamp = _wrapped(timestamp)
             offset = data[pos]
             pos += 1
             if offset >= 0x80:
@@ -268,7 +280,7 @@ def decode_records(
                 raise ProtocolError("a record's fields do not fill it")
             yield Record(
                 base_offset + offset,
-                base_timestamp + timestamp if log_append_time is None else log_append_time,
+                timestamp if log_append_time is None else log_append_time,
                 key,
                 value,
                 headers,
@@ -283,9 +295,10 @@ def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: 
     """The bytes of `records`, as deltas to the batch's base offset and base timestamp."""
     pieces: list[bytes] = []
     for record in records:
+        delta = record.timestamp - base_timestamp
         body = [
             b"\0",
-            varint(record.timestamp - base_timestamp),
+            varint(delta if _MIN_INT64 <= delta <= _MAX_INT64 else _wrapped(delta)),
             varint(record.offset - base_offset),
         ]
         _encode_nullable(body, record.key)
@@ -350,6 +363,11 @@ def _varlong_tail(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
             return value & _INT64_MASK, pos
         shift += 7
     raise ProtocolError("varlong of more than ten bytes")
+
+
+def _wrapped(value: int) -> int:
+    """`value` as Java's 64-bit arithmetic would have it."""
+    return ((value - _MIN_INT64) & _INT64_MASK) + _MIN_INT64
 
 
 def _nullable_bytes(data: bytes, pos: int) -> tuple[bytes | None, int]:

@@ -141,6 +141,17 @@ def test_log_append_time_overrides_the_records_own() -> None:
     assert (record.offset, record.timestamp) == (7, 99)
 
 
+def test_timestamps_wrap_as_in_java_and_offsets_must_not() -> None:
+    largest, least = 2**63 - 1, -(2**63)
+    data = encode_records([Record(0, largest, None, b""), Record(1, least, None, b"")], 0, largest)
+    found = list(decode_records(data, 0, len(data), 2, 0, largest))
+    assert [record.timestamp for record in found] == [largest, least]
+    for base_offset in (largest, least):
+        with pytest.raises(ProtocolError):
+            list(decode_records(data, 0, len(data), 2, base_offset, largest))
+    assert scan_records(data, 0, len(data), largest).max_timestamp == least
+
+
 def test_any_negative_length_is_null() -> None:
     body = bytes((0, 0, 0, 3, 5, 0))  # key length -2, value length -3
     data = varint(len(body)) + body
