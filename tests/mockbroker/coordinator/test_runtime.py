@@ -1,0 +1,132 @@
+"""Which shard owns what, and how its state follows its log."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.coordinator.records import CoordinatorRecord, encode_record
+from mockbroker.coordinator.runtime import (
+    CoordinatorRuntime,
+    java_hash,
+    partition_for,
+    response_error,
+)
+from protocol.errors import ErrorCode
+from protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
+
+RECORD = CoordinatorRecord(OffsetCommitKey("g", "t", 0), OffsetCommitValue(1, 2, "m", 3), 4)
+
+
+class Recorder:
+    """A shard that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def replay(self, offset: int, producer_id: int, record: CoordinatorRecord) -> None:
+        self.told.append((offset, producer_id, record))
+
+    def on_loaded(self) -> None:
+        self.told.append("loaded")
+
+    def on_unloaded(self, error: ErrorCode) -> None:
+        self.told.append(error)
+
+
+class Bench:
+    def __init__(self, error: ErrorCode = ErrorCode.NONE) -> None:
+        self.error = error
+        self.appended: list[tuple[int, list[tuple[bytes, bytes | None]]]] = []
+        self.errors: list[ErrorCode] = []
+        self.runtime: CoordinatorRuntime[Recorder] = CoordinatorRuntime(
+            self.append, lambda: 50, lambda _index: Recorder()
+        )
+
+    def append(
+        self, partition_index: int, records: list[tuple[bytes, bytes | None]]
+    ) -> tuple[ErrorCode, int]:
+        self.appended.append((partition_index, records))
+        return self.error, 7
+
+    def shard(self, key: str = "g") -> Recorder:
+        shard = self.runtime.shard_for(key)
+        assert shard is not None
+        return shard
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", 0),
+        ("a", 97),
+        ("my-group", -1_906_497_762),
+        ("polygenelubricants", -(1 << 31)),
+        ("\N{GRINNING FACE}", 1_772_899),
+    ],
+)
+def test_hashes_are_those_of_java(text: str, value: int) -> None:
+    assert java_hash(text) == value
+
+
+def test_the_smallest_hash_is_in_partition_0() -> None:
+    assert partition_for("polygenelubricants", 50) == 0
+
+
+@pytest.mark.parametrize(("key", "index"), [("g", 3), ("my-group", 12), ("", 0)])
+def test_a_key_has_one_partition(key: str, index: int) -> None:
+    assert partition_for(key, 50) == index
+
+
+def test_a_write_is_appended_then_replayed_then_answered() -> None:
+    bench = Bench()
+    shard = bench.shard()
+    bench.runtime.write(3, [RECORD, RECORD], bench.errors.append)
+    assert bench.appended == [(3, [encode_record(RECORD)] * 2)]
+    assert shard.told == [(7, -1, RECORD), (8, -1, RECORD)]
+    assert bench.errors == [ErrorCode.NONE]
+
+
+def test_nothing_to_write_is_no_write() -> None:
+    bench = Bench()
+    bench.shard()
+    bench.runtime.write(3, [], bench.errors.append)
+    assert (bench.appended, bench.errors) == ([], [ErrorCode.NONE])
+
+
+def test_what_was_not_appended_is_not_replayed() -> None:
+    bench = Bench(ErrorCode.NOT_ENOUGH_REPLICAS)
+    shard = bench.shard()
+    bench.runtime.write(3, [RECORD], bench.errors.append)
+    assert (shard.told, bench.errors) == ([], [ErrorCode.COORDINATOR_NOT_AVAILABLE])
+    assert response_error(ErrorCode.INVALID_TIMESTAMP) is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_partition_that_was_given_away_is_not_ours() -> None:
+    bench = Bench()
+    shard = bench.shard()
+    bench.runtime.unload(3)
+    assert shard.told == [ErrorCode.NOT_COORDINATOR]
+    assert bench.runtime.shard_for("g") is None
+    bench.runtime.write(3, [RECORD], bench.errors.append)
+    assert bench.errors == [ErrorCode.NOT_COORDINATOR]
+    assert bench.runtime.shards() == []
+
+
+def test_loading_replays_the_log() -> None:
+    bench = Bench()
+    bench.runtime.unload(3)
+    key, value = encode_record(RECORD)
+    unknown = b"\x00\x63"
+    shard = bench.runtime.load(3, [(0, -1, key, value), (1, -1, unknown, b""), (2, 9, key, value)])
+    assert shard.told == [(0, -1, RECORD), (2, 9, RECORD), "loaded"]
+    assert bench.runtime.shard_for("g") is shard
+
+
+def test_after_a_reset_every_partition_is_ours_again() -> None:
+    bench = Bench()
+    bench.shard()
+    bench.runtime.unload(4)
+    bench.runtime.reset()
+    assert bench.runtime.shards() == []
+    assert bench.shard().told == []
+    assert bench.runtime.shard_for("h") is not None
