@@ -10,6 +10,7 @@ from protocol.messages.fetch import (
     FetchRequestPartition,
     FetchRequestTopic,
 )
+from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -116,9 +117,6 @@ def produce_steps(random: Random) -> list[Step]:
         *ask("Produce no key to compact", (3, 9), produce(Target("compact"), keyless())),
         *ask("Produce a record too old", 9, produce(Target("strict"), one)),
         *ask("Produce nothing at all", (3, 9, 13), ProduceRequest(None, -1, 5000, [])),
-        *ask("Produce in no transaction", (9, 12), produce(
-            plain, build_batch(records(1, random), producer_id=77, producer_epoch=0,
-                               base_sequence=0, transactional=True), transactional_id="tx")),
     ]  # fmt: skip
 
 
@@ -150,7 +148,11 @@ def idempotent_steps(random: Random) -> list[Step]:
     ) -> InitProducerIdRequest:
         return InitProducerIdRequest(transactional_id, 60_000, producer_id, producer_epoch)
 
-    steps = ask("InitProducerId", range(6), init(None), learn=learn)
+    def is_up(answer: Any) -> bool:
+        """COORDINATOR_LOAD_IN_PROGRESS: the first block of ids is being fetched."""
+        return bool(answer.error_code != 14)
+
+    steps = ask("InitProducerId", range(6), init(None), learn=learn, until=is_up)
     for sequence in (0, 2, 4, 6, 8, 10):
         steps += ask(f"Produce at {sequence}", 9, batch(sequence))
     return [
@@ -310,8 +312,15 @@ def record_steps(random: Random) -> list[Step]:
         "compact": topic("compact", 1, 1, cleanup_policy="compact"),
         "strict": topic("strict", 1, 1, message_timestamp_before_max_ms="1000"),
     }
+    transactions = FindCoordinatorRequest("tx", 1, ["tx"])
     return [
         *ask("CreateTopics for records", 7, create(*topics.values())),
+        *ask(
+            "FindCoordinator of a transaction",
+            3,
+            transactions,
+            until=lambda answer: answer.error_code == 0,
+        ),
         *settled(*topics),
         *offsets_ready("records", 4),
         *(step for name in list(topics)[1:] for step in offsets_ready(name, 1)),
