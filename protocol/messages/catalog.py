@@ -218,7 +218,7 @@ CATALOG: Final[dict[int, tuple[str, str, str]]] = {
         "StreamsGroupHeartbeatResponse",
     ),
     ApiKey.STREAMS_GROUP_DESCRIBE: (
-        "streams_groups",
+        "streams_group_admin",
         "StreamsGroupDescribeRequest",
         "StreamsGroupDescribeResponse",
     ),
@@ -238,7 +238,7 @@ CATALOG: Final[dict[int, tuple[str, str, str]]] = {
         "DeleteShareGroupOffsetsResponse",
     ),
     ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: (
-        "streams_groups",
+        "streams_group_admin",
         "StreamsGroupTopologyDescriptionUpdateRequest",
         "StreamsGroupTopologyDescriptionUpdateResponse",
     ),
