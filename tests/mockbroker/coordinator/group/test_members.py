@@ -28,11 +28,12 @@ def test_its_metadata_is_per_protocol() -> None:
 
 def test_a_new_member_is_not_excused_by_what_is_parked_for_it() -> None:
     one = member()
-    assert not one.is_waiting
+    waiting = [one.is_waiting]
     one.parked_join = lambda _response: None
-    assert one.is_waiting
+    waiting.append(one.is_waiting)
     one.is_new = True
-    assert not one.is_waiting
+    waiting.append(one.is_waiting)
+    assert waiting == [False, True, False]
 
 
 def test_its_successor_has_its_place_and_nothing_parked() -> None:

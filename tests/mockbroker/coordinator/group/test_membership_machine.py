@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
+    MultipleResults,
     RuleBasedStateMachine,
     consumes,
     initialize,
@@ -63,7 +64,7 @@ class Membership(RuleBasedStateMachine):
     # -- what members do -------------------------------------------------------------------
 
     @rule(target=pending, session_ms=SESSIONS)
-    def ask_for_an_id(self, session_ms: int) -> object:
+    def ask_for_an_id(self, session_ms: int) -> MultipleResults[str] | str:
         response = self.groups.join(session_ms=session_ms, protocols=[("range", b"1")]).value
         if response.error_code != ErrorCode.MEMBER_ID_REQUIRED:
             return multiple()
@@ -251,7 +252,8 @@ class Membership(RuleBasedStateMachine):
         """When all have gone silent, everyone is answered and the group empties."""
         self.groups.fail_with = ErrorCode.NONE
         self.groups.advance(1_000_000)
-        assert not any(answer.waits for answer in [*self.joins, *self.syncs])
+        assert not any(answer.waits for answer in self.joins)
+        assert not any(answer.waits for answer in self.syncs)
         assert self.group is None or self.group.state is GroupState.EMPTY
         super().teardown()
 
