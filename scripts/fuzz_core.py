@@ -11,6 +11,12 @@ import atheris
 with atheris.instrument_imports(include=["mockbroker", "protocol"]):
     from tests.support.hostile import HostileRun, frame, seeds
 
+    SEEDS = list(seeds())
+    for _seed in SEEDS:  # handlers are imported at their first request: let that be now
+        _run = HostileRun()
+        _run.send(frame(_seed))
+        _run.check()
+
 
 def one_input(data: bytes) -> None:
     """Each input is one to three frames: split where a marker byte pair stands."""
@@ -23,7 +29,7 @@ def one_input(data: bytes) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as corpus:
-        for number, seed in enumerate(seeds()):
+        for number, seed in enumerate(SEEDS):
             (Path(corpus) / str(number)).write_bytes(seed)
         atheris.Setup([*sys.argv, corpus], one_input)
         atheris.Fuzz()
