@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.config.describe import describe_created_topic
 from mockbroker.metadata.topic_requests import NewTopic
 from protocol.api_keys import ApiKey
 from protocol.messages.topics import (
@@ -63,7 +64,7 @@ def _result(topic: CreatedTopic, with_configs: bool) -> CreatableTopicResult:
         replication_factor=topic.replication_factor,
         configs=[
             CreatableTopicConfigs(row.name, row.value, row.read_only, row.source, row.sensitive)
-            for row in topic.config.created()
+            for row in describe_created_topic(topic.config)
         ]
         if with_configs and topic.config is not None
         else [],

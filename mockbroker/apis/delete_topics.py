@@ -45,5 +45,8 @@ def handle(
             if ctx.api_version >= _FIRST_VERSION_WITH_DISABLED_ERROR
             else ErrorCode.INVALID_REQUEST
         )
-        results = [DeletableTopicResult(*reference, disabled) for reference in references]
+        results = [
+            DeletableTopicResult(reference.name, reference.topic_id, disabled)
+            for reference in references
+        ]
     return DeleteTopicsResponse(throttle_time_ms=ctx.throttle_time_ms, responses=results)

@@ -10,6 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.definition import ConfigType
+from mockbroker.config.describe import (
+    describe_broker,
+    describe_cluster_default,
+    describe_topic,
+)
 from mockbroker.config.group import describe_group
 from mockbroker.config.rows import ConfigRow, ConfigSource, documentation_of
 from mockbroker.metadata.names import invalid_topic_name
@@ -101,14 +106,14 @@ def _topic(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
     topic = services.metadata.topics.get(name)
     if topic is None:
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return topic.config.describe()
+    return describe_topic(topic.config)
 
 
 def _broker(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
     if not name:
-        return services.config.describe_cluster_default()
+        return describe_cluster_default(services.config)
     refusal = _refuse_broker(services, name, f"{services.broker_id} or empty string,")
-    return services.config.describe() if refusal is None else refusal
+    return describe_broker(services.config) if refusal is None else refusal
 
 
 def _broker_logger(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:

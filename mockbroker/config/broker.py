@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from mockbroker.config.definition import format_value
 from mockbroker.config.registry import BROKER
-from mockbroker.config.rows import ConfigRow, ConfigSource, ConfigSynonym
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from mockbroker.config.definition import ConfigDefinition, ConfigValue
 
@@ -149,12 +147,9 @@ class BrokerConfig:
         text = self.configured(name)
         return self.definition(name).default if text is None else text
 
-    def source(self, name: _Str) -> ConfigSource:
-        """The level that sets this key."""
-        for level, source in self._levels():
-            if name in level:
-                return source
-        return ConfigSource.DEFAULT_CONFIG
+    def levels(self) -> tuple[Mapping[_Str, _Str], ...]:
+        """What was set, by precedence: on this broker, on all brokers, when it started."""
+        return self._dynamic, self._dynamic_default, self._static
 
     def dynamic(self, *, cluster_default: _Bool) -> Mapping[_Str, _Str]:
         """The dynamic configs of this broker, or those of all brokers."""
@@ -171,65 +166,6 @@ class BrokerConfig:
             self._dynamic = dict(texts)
         self._values.clear()
 
-    def describe(self) -> Iterator[ConfigRow]:
-        """The rows of DescribeConfigs for this broker; internal keys stay out unless set."""
-        shown = {definition.name for definition in BROKER if not definition.internal}
-        unlisted = [name for name in self._static if name not in shown]
-        for name in (*sorted(shown), *unlisted):
-            yield self.row(name)
-
-    def describe_cluster_default(self) -> Iterator[ConfigRow]:
-        """The rows of DescribeConfigs for the empty resource name: all brokers' dynamic ones."""
-        source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
-        for name in self._dynamic_default:
-            row = self.row(name)
-            synonyms = tuple(synonym for synonym in row.synonyms if synonym.source is source)
-            yield row._replace(source=source, synonyms=synonyms)
-
-    def row(self, name: _Str) -> ConfigRow:
-        """One row of DescribeConfigs (Kafka: ConfigHelper.createBrokerConfigEntry)."""
-        definition = self.definition(name)
-        synonyms = self.synonyms(name)
-        return ConfigRow(
-            name,
-            None if definition.sensitive else format_value(self._values[name]),
-            synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
-            definition.type,
-            definition.sensitive,
-            not definition.dynamic,
-            synonyms,
-        )
-
-    def synonyms(self, name: _Str) -> tuple[ConfigSynonym, ...]:
-        """All that sets this key, by precedence (Kafka: ConfigHelper.configSynonyms).
-
-        What comes before the key's own first entry is dropped, even where it is in force.
-        """
-        names = _synonym_names(name)
-        # A key for one listener has no default: it falls back to the key for all.
-        defaults = {
-            each: definition.default
-            for each in names
-            if (definition := BROKER.get(each)) is not None
-        }
-        found = [
-            ConfigSynonym(each, None if self.definition(each).sensitive else text, source)
-            for level, source in (*self._levels(), (defaults, ConfigSource.DEFAULT_CONFIG))
-            for each in names
-            if (text := level.get(each)) is not None
-        ]
-        for index, synonym in enumerate(found):
-            if synonym.name == name:
-                return tuple(found[index:])
-        return ()
-
-    def _levels(self) -> tuple[tuple[Mapping[_Str, _Str | None], ConfigSource], ...]:
-        return (
-            (self._dynamic, ConfigSource.DYNAMIC_BROKER_CONFIG),
-            (self._dynamic_default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
-            (self._static, ConfigSource.STATIC_BROKER_CONFIG),
-        )
-
 
 def _base_name(name: str) -> str:
     # Kafka: a key may be set for one listener, as listener.name.NAME.KEY.
@@ -238,6 +174,7 @@ def _base_name(name: str) -> str:
     )
 
 
-def _synonym_names(name: str) -> tuple[str, ...]:
+def synonym_names(name: str) -> tuple[str, ...]:
+    """The keys that may stand for this one, itself among them, the first in force first."""
     base = _base_name(name)
     return (name, base) if base != name else _FAMILY_OF.get(name, (name,))

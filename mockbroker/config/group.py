@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.definition import ConfigDefinition
+from mockbroker.config.describe import broker_row
 from mockbroker.config.rows import ConfigRow, ConfigSource, ConfigSynonym
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def describe_group(config: BrokerConfig) -> Iterator[ConfigRow]:
         value = definition.default
         synonyms: tuple[ConfigSynonym, ...] = ()
         if broker_config != "-":
-            inherited = config.row(broker_config)
+            inherited = broker_row(config, broker_config)
             value, synonyms = inherited.value, inherited.synonyms
         if not synonyms:
             own = ConfigSynonym(definition.name, value, ConfigSource.DEFAULT_CONFIG)

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from mockbroker.config.definition import ConfigType, format_value
+from mockbroker.config.definition import ConfigType
 from mockbroker.config.errors import ConfigError
 from mockbroker.config.log_config import LogConfig
 from mockbroker.config.registry import TOPIC
-from mockbroker.config.rows import ConfigRow, ConfigSource, ConfigSynonym
 from mockbroker.config.topic_definitions import BROKER_SYNONYMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.config.definition import ConfigValue
@@ -52,11 +51,11 @@ class _Parsed(dict[str, Any]):
 class TopicConfig:
     """The configs of one topic. `overrides` are its own, already validated by `validate`."""
 
-    __slots__ = ("_broker", "_log_config", "_values", "overrides")
+    __slots__ = ("_log_config", "_values", "broker", "overrides")
 
     def __init__(self, overrides: Mapping[_Str, _Str], broker: BrokerConfig) -> None:
         self.overrides = overrides
-        self._broker = broker
+        self.broker = broker
         self._log_config: LogConfig | None = None
         self._values = _Parsed(self)
 
@@ -102,7 +101,7 @@ class TopicConfig:
         """The text in force."""
         text = self.overrides.get(name)
         if text is None:
-            text, _ = self._inherited(name)
+            text, _ = self.inherited(name)
         return text
 
     def validate(self) -> None:
@@ -117,33 +116,13 @@ class TopicConfig:
                 f"conflict topic config setting min.compaction.lag.ms ({low}) > "
                 f"max.compaction.lag.ms ({high})"
             )
-        if self.bool("remote.storage.enable") and not self._broker.bool(
+        if self.bool("remote.storage.enable") and not self.broker.bool(
             "remote.log.storage.system.enable"
         ):
             raise ConfigError(
                 "Tiered Storage functionality is disabled in the broker. "
                 "Topic cannot be configured with remote log storage."
             )
-
-    def describe(self) -> Iterator[ConfigRow]:
-        """The rows of DescribeConfigs (Kafka: ConfigHelper.createTopicConfigEntry)."""
-        for name in self._listed():
-            synonyms = self._synonyms(name)
-            source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
-            yield self._row(name, format_value(self._values[name]), source, synonyms)
-
-    def created(self) -> Iterator[ConfigRow]:
-        """The rows of a CreateTopics answer, which look further than those of DescribeConfigs.
-
-        A value that log.retention.hours gives counts as the broker's here, in the topic config's
-        unit (Kafka: KafkaConfigSchema.resolveEffectiveTopicConfigs).
-        """
-        for name in sorted(self._listed()):
-            text = self.overrides.get(name)
-            source = ConfigSource.TOPIC_CONFIG
-            if text is None:
-                text, source = self._inherited(name)
-            yield self._row(name, text, source, ())
 
     def _build_log_config(self) -> LogConfig:
         compression_type = self.str("compression.type")
@@ -167,36 +146,14 @@ class TopicConfig:
             index_interval_bytes=self.int("index.interval.bytes"),
         )
 
-    def _row(
-        self,
-        name: _Str,
-        text: _Str | None,
-        source: ConfigSource,
-        synonyms: tuple[ConfigSynonym, ...],
-    ) -> ConfigRow:
-        definition = TOPIC.require(name)
-        return ConfigRow(name, text, source, definition.type, definition.sensitive, False, synonyms)
-
-    def _listed(self) -> Iterator[_Str]:
-        for definition in TOPIC:
-            if not definition.internal or definition.name in self.overrides:
-                yield definition.name
-
-    def _synonyms(self, name: _Str) -> tuple[ConfigSynonym, ...]:
-        broker_synonyms = BROKER_SYNONYMS.get(name)
-        found = self._broker.synonyms(broker_synonyms[0][0]) if broker_synonyms else ()
-        if name in self.overrides:
-            own = ConfigSynonym(name, format_value(self._values[name]), ConfigSource.TOPIC_CONFIG)
-            return (own, *found)
-        return found
-
-    def _inherited(self, name: _Str) -> tuple[_Str | None, ConfigSource]:
+    def inherited(self, name: _Str) -> tuple[_Str | None, _Str | None]:
+        """What holds without an override: the text, and the broker config that gives it, if any."""
         for synonym, factor in BROKER_SYNONYMS.get(name, ()):
-            text = self._broker.configured(synonym)
+            text = self.broker.configured(synonym)
             if text is not None:
                 if TOPIC.require(name).type is ConfigType.LONG:
                     number = int(text) * factor
                     unlimited = number < 0 and name == _UNLIMITED_WHEN_NEGATIVE
                     text = "-1" if unlimited else f"{number}"
-                return text, self._broker.source(synonym)
-        return TOPIC.require(name).default, ConfigSource.DEFAULT_CONFIG
+                return text, synonym
+        return TOPIC.require(name).default, None

@@ -99,11 +99,12 @@ class Controller:
         if not validate_only:
             self._apply_all(changes)
         answers.extend(
-            CreatedTopic(name, *_DUPLICATE_NAME) for name, times in occurrences.items() if times > 1
+            CreatedTopic(name, _DUPLICATE_NAME) for name, times in occurrences.items() if times > 1
         )
         if occurrences[CLUSTER_METADATA_TOPIC] == 1:
             message = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
-            answers.append(CreatedTopic(CLUSTER_METADATA_TOPIC, ErrorCode.INVALID_REQUEST, message))
+            refusal = Refusal(ErrorCode.INVALID_REQUEST, message)
+            answers.append(CreatedTopic(CLUSTER_METADATA_TOPIC, refusal))
         return answers
 
     def auto_create(self, names: Iterable[str]) -> list[tuple[str, ErrorCode]]:
@@ -144,25 +145,25 @@ class Controller:
         """Check one topic in Kafka's order; what passes becomes a change."""
         refusal = self._refuse_name(topic.name)
         if refusal is not None:
-            return CreatedTopic(topic.name, *refusal)
+            return CreatedTopic(topic.name, refusal)
         configs: dict[str, str] = {}
         nulls = [key for key, value in topic.configs if value is None]
         if nulls:
             message = f"Null value not supported for topic configs: {','.join(nulls)}"
-            return CreatedTopic(topic.name, ErrorCode.INVALID_CONFIG, message)
+            return CreatedTopic(topic.name, Refusal(ErrorCode.INVALID_CONFIG, message))
         configs.update((key, value) for key, value in topic.configs if value is not None)
         config = TopicConfig(configs, self._config)
         try:
             config.validate()
         except ConfigError as error:
-            return CreatedTopic(topic.name, ErrorCode.INVALID_CONFIG, str(error))
+            return CreatedTopic(topic.name, Refusal(ErrorCode.INVALID_CONFIG, str(error)))
         partitions = (
             self._assigned_partitions(topic)
             if topic.assignments
             else self._placed_partitions(topic)
         )
         if isinstance(partitions, Refusal):
-            return CreatedTopic(topic.name, *partitions)
+            return CreatedTopic(topic.name, partitions)
         topic_id = random_uuid(self._rng)
         changes.append(TopicCreated(topic.name, topic_id, partitions, configs))
         return CreatedTopic(
@@ -342,7 +343,8 @@ class Controller:
         answers: list[DeletedTopic] = []
         names: Counter[str] = Counter()
         ids: Counter[bytes] = Counter()
-        for name, topic_id in references:
+        for reference in references:
+            name, topic_id = reference.name, reference.topic_id
             if name is None and topic_id == NO_TOPIC_ID:
                 answers.append(
                     _malformed(name, topic_id, "Neither topic name nor id were specified.")
@@ -377,7 +379,7 @@ class Controller:
                 continue
             topic = self._store.topics_by_id.get(topic_id)
             if topic is None:
-                answers.append(DeletedTopic(None, topic_id, *_UNKNOWN_TOPIC_ID))
+                answers.append(DeletedTopic(None, topic_id, _UNKNOWN_TOPIC_ID))
             else:
                 doomed[topic_id] = topic.name
         return doomed
@@ -394,7 +396,7 @@ class Controller:
                 continue
             topic = self._store.topics.get(name)
             if topic is None:
-                answers.append(DeletedTopic(name, NO_TOPIC_ID, *_UNKNOWN_TOPIC))
+                answers.append(DeletedTopic(name, NO_TOPIC_ID, _UNKNOWN_TOPIC))
             elif topic.id in ids:
                 # Named twice, once by each way: neither is carried out.
                 doomed.pop(topic.id, None)
@@ -409,8 +411,9 @@ class Controller:
 
 
 def _refuse_all(topics: Sequence[NewTopic], message: str) -> list[CreatedTopic]:
-    return [CreatedTopic(topic.name, ErrorCode.POLICY_VIOLATION, message) for topic in topics]
+    refusal = Refusal(ErrorCode.POLICY_VIOLATION, message)
+    return [CreatedTopic(topic.name, refusal) for topic in topics]
 
 
 def _malformed(name: str | None, topic_id: bytes, message: str) -> DeletedTopic:
-    return DeletedTopic(name, topic_id, ErrorCode.INVALID_REQUEST, message)
+    return DeletedTopic(name, topic_id, Refusal(ErrorCode.INVALID_REQUEST, message))

@@ -1,12 +1,13 @@
 """What is asked of the controller, and what it answers, as values.
 
 The handlers of the admin APIs, the coordinators and the Python API all speak to the controller in
-these; none of them is a message of the wire.
+these; none of them is a message of the wire. They are plain slotted classes, because every broker
+that starts imports them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mockbroker.metadata.names import NO_TOPIC_ID
 from protocol.errors import ErrorCode
@@ -17,57 +18,102 @@ if TYPE_CHECKING:
     from mockbroker.config.topic import TopicConfig
 
 
-class NewTopic(NamedTuple):
-    """A topic to create. -1 takes the broker's default; `assignments` are (partition, brokers)."""
+class Refusal:
+    """An error that a client must see; ErrorCode.NONE is no error."""
 
-    name: str
-    num_partitions: int = -1
-    replication_factor: int = -1
-    assignments: Sequence[tuple[int, Sequence[int]]] = ()
-    configs: Sequence[tuple[str, str | None]] = ()
+    __slots__ = ("error", "message")
 
-
-class CreatedTopic(NamedTuple):
-    """What became of a topic to create; on an error the counts are -1 and `config` is None."""
-
-    name: str
-    error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
-    topic_id: bytes = NO_TOPIC_ID
-    num_partitions: int = -1
-    replication_factor: int = -1
-    config: TopicConfig | None = None
-
-
-class TopicReference(NamedTuple):
-    """A topic by name or by id; one of the two is expected."""
-
-    name: str | None
-    topic_id: bytes = NO_TOPIC_ID
-
-
-class DeletedTopic(NamedTuple):
-    """What became of a topic to delete."""
-
-    name: str | None
-    topic_id: bytes = NO_TOPIC_ID
-    error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
-
-
-class NewPartitions(NamedTuple):
-    """A topic and the partition count it should grow to; `assignments` are brokers of each."""
-
-    name: str
-    total_count: int
-    assignments: Sequence[Sequence[int]] | None = None
-
-
-class Refusal(NamedTuple):
-    """An error that a client must see, or ErrorCode.NONE."""
-
-    error: ErrorCode
-    message: str | None = None
+    def __init__(self, error: ErrorCode, message: str | None = None) -> None:
+        self.error = error
+        self.message = message
 
 
 ACCEPTED = Refusal(ErrorCode.NONE)
+
+
+class NewTopic:
+    """A topic to create. -1 takes the broker's default; `assignments` are (partition, brokers)."""
+
+    __slots__ = ("assignments", "configs", "name", "num_partitions", "replication_factor")
+
+    def __init__(
+        self,
+        name: str,
+        num_partitions: int = -1,
+        replication_factor: int = -1,
+        assignments: Sequence[tuple[int, Sequence[int]]] = (),
+        configs: Sequence[tuple[str, str | None]] = (),
+    ) -> None:
+        self.name = name
+        self.num_partitions = num_partitions
+        self.replication_factor = replication_factor
+        self.assignments = assignments
+        self.configs = configs
+
+
+class CreatedTopic:
+    """What became of a topic to create; on an error the counts are -1 and `config` is None."""
+
+    __slots__ = (
+        "config",
+        "error",
+        "message",
+        "name",
+        "num_partitions",
+        "replication_factor",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        refusal: Refusal = ACCEPTED,
+        topic_id: bytes = NO_TOPIC_ID,
+        num_partitions: int = -1,
+        replication_factor: int = -1,
+        config: TopicConfig | None = None,
+    ) -> None:
+        self.name = name
+        self.error = refusal.error
+        self.message = refusal.message
+        self.topic_id = topic_id
+        self.num_partitions = num_partitions
+        self.replication_factor = replication_factor
+        self.config = config
+
+
+class TopicReference:
+    """A topic by name or by id; one of the two is expected."""
+
+    __slots__ = ("name", "topic_id")
+
+    def __init__(self, name: str | None, topic_id: bytes = NO_TOPIC_ID) -> None:
+        self.name = name
+        self.topic_id = topic_id
+
+
+class DeletedTopic:
+    """What became of a topic to delete."""
+
+    __slots__ = ("error", "message", "name", "topic_id")
+
+    def __init__(
+        self, name: str | None, topic_id: bytes = NO_TOPIC_ID, refusal: Refusal = ACCEPTED
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.error = refusal.error
+        self.message = refusal.message
+
+
+class NewPartitions:
+    """A topic and the partition count it should grow to; `assignments` are brokers of each."""
+
+    __slots__ = ("assignments", "name", "total_count")
+
+    def __init__(
+        self, name: str, total_count: int, assignments: Sequence[Sequence[int]] | None = None
+    ) -> None:
+        self.name = name
+        self.total_count = total_count
+        self.assignments = assignments

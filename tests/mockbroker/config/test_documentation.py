@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.config.broker import BrokerConfig
+from mockbroker.config.describe import describe_broker, describe_topic
 from mockbroker.config.documentation import (
     BROKER_DOCUMENTATION,
     GROUP_DOCUMENTATION,
@@ -17,8 +18,8 @@ from mockbroker.config.topic import TopicConfig
 def test_each_listed_config_has_a_text() -> None:
     broker = BrokerConfig()
     rows = [
-        *broker.describe(),
-        *TopicConfig({}, broker).describe(),
+        *describe_broker(broker),
+        *describe_topic(TopicConfig({}, broker)),
         *describe_group(broker),
     ]
     assert [row.name for row in rows if not documentation(row.name)] == []

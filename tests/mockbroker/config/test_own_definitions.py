@@ -6,13 +6,14 @@ import pytest
 
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.definition import ConfigDefinition
+from mockbroker.config.describe import describe_broker
 from mockbroker.config.errors import ConfigError
 from mockbroker.config.own_definitions import OWN_DEFINITIONS
 
 
 def test_own_configs_are_not_listed() -> None:
     own = [ConfigDefinition.from_row(row) for row in OWN_DEFINITIONS.splitlines()]
-    listed = {row.name for row in BrokerConfig().describe()}
+    listed = {row.name for row in describe_broker(BrokerConfig())}
     assert all(definition.internal for definition in own)
     assert not listed.intersection(definition.name for definition in own)
 

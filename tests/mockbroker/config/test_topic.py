@@ -6,16 +6,7 @@ import pytest
 
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.errors import ConfigError
-from mockbroker.config.rows import ConfigRow, ConfigSource
 from mockbroker.config.topic import TopicConfig
-
-
-def described(config: TopicConfig) -> dict[str, ConfigRow]:
-    return {row.name: row for row in config.describe()}
-
-
-def created(config: TopicConfig) -> dict[str, ConfigRow]:
-    return {row.name: row for row in config.created()}
 
 
 @pytest.mark.parametrize(
@@ -90,39 +81,6 @@ def test_good_overrides_pass() -> None:
     TopicConfig({"cleanup.policy": "", "retention.ms": " 5 "}, BrokerConfig()).validate()
 
 
-def test_a_described_row_names_all_that_sets_it() -> None:
-    broker = BrokerConfig({"log.cleanup.policy": "compact"})
-    row = described(TopicConfig({"cleanup.policy": " compact , delete "}, broker))["cleanup.policy"]
-    assert row.value == "compact,delete"
-    assert [(each.name, each.value, int(each.source)) for each in row.synonyms] == [
-        ("cleanup.policy", "compact,delete", 1),
-        ("log.cleanup.policy", "compact", 4),
-        ("log.cleanup.policy", "delete", 5),
-    ]
-
-
-def test_hours_are_the_brokers_when_created_and_a_default_when_described() -> None:
-    # Apache Kafka answers so: only the first synonym counts in DescribeConfigs.
-    config = TopicConfig({}, BrokerConfig({"log.retention.hours": "1"}))
-    row = created(config)["retention.ms"]
-    assert (row.value, row.source) == ("3600000", ConfigSource.STATIC_BROKER_CONFIG)
-    row = described(config)["retention.ms"]
-    assert (row.value, row.source) == ("3600000", ConfigSource.DEFAULT_CONFIG)
-    assert row.synonyms == ()
-
-
-def test_the_in_sync_minimum_comes_from_the_cluster() -> None:
-    row = created(TopicConfig({}, BrokerConfig()))["min.insync.replicas"]
-    assert (row.value, row.source) == ("1", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
-
-
-def test_an_internal_config_is_listed_once_it_is_set() -> None:
-    assert len(described(TopicConfig({}, BrokerConfig()))) == 37
-    rows = created(TopicConfig({"internal.segment.bytes": "100"}, BrokerConfig()))
-    assert len(rows) == 38
-    assert rows["internal.segment.bytes"].source is ConfigSource.TOPIC_CONFIG
-
-
 def test_the_log_is_told_once_for_all_partitions() -> None:
     config = TopicConfig(
         {
@@ -145,3 +103,9 @@ def test_an_internal_segment_size_may_be_small() -> None:
     config = TopicConfig({"internal.segment.bytes": "100"}, BrokerConfig())
     assert config.log_config.segment_bytes == 100
     assert config.log_config.compression_level is None
+
+
+def test_what_is_inherited_names_the_broker_config_behind_it() -> None:
+    config = TopicConfig({}, BrokerConfig({"log.retention.hours": "1"}))
+    assert config.inherited("retention.ms") == ("3600000", "log.retention.hours")
+    assert config.inherited("segment.ms") == ("604800000", None)

@@ -32,10 +32,18 @@ class Cluster:
 
     def create(self, *topics: NewTopic | str) -> list[tuple[str, ErrorCode, str | None]]:
         asked = [NewTopic(topic, 1, 1) if isinstance(topic, str) else topic for topic in topics]
-        return [answer[:3] for answer in self.controller.create_topics(asked)]
+        answers = self.controller.create_topics(asked)
+        return [(answer.name, answer.error, answer.message) for answer in answers]
 
     def grow(self, *requests: NewPartitions) -> list[tuple[str, ErrorCode, str | None]]:
-        return [(name, *refusal) for name, refusal in self.controller.create_partitions(requests)]
+        answers = self.controller.create_partitions(requests)
+        return [(name, refusal.error, refusal.message) for name, refusal in answers]
+
+    def delete(
+        self, *references: TopicReference
+    ) -> list[tuple[str | None, bytes, ErrorCode, str | None]]:
+        answers = self.controller.delete_topics(references)
+        return [(each.name, each.topic_id, each.error, each.message) for each in answers]
 
     def partitions(self, name: str) -> int:
         return len(self.store.topics[name].partitions)
@@ -195,7 +203,8 @@ def test_auto_creation_answers_unknown_and_creates(cluster: Cluster) -> None:
 
 def test_a_coordinators_topic_is_created_once(cluster: Cluster) -> None:
     for _ in range(2):
-        assert cluster.controller.ensure_internal_topic("__transaction_state") == (0, None)
+        refusal = cluster.controller.ensure_internal_topic("__transaction_state")
+        assert refusal.error is ErrorCode.NONE
     assert cluster.partitions("__transaction_state") == 50
 
 
@@ -252,9 +261,8 @@ def test_growth_asked_for_twice_is_refused_first(cluster: Cluster) -> None:
 
 def test_growth_may_be_validated_alone(cluster: Cluster) -> None:
     requests = [NewPartitions("taken", 10_001)]
-    assert cluster.controller.create_partitions(requests, validate_only=True) == [
-        ("taken", (0, None))
-    ]
+    ((_, refusal),) = cluster.controller.create_partitions(requests, validate_only=True)
+    assert refusal.error is ErrorCode.NONE
     assert cluster.partitions("taken") == 1
 
 
@@ -266,9 +274,7 @@ def test_too_much_growth_refuses_the_whole_request(cluster: Cluster) -> None:
 def test_topics_are_deleted_by_name_and_by_id(cluster: Cluster) -> None:
     by_id = cluster.store.topics["c.d"].id
     named = cluster.store.topics["taken"].id
-    answers = cluster.controller.delete_topics(
-        [TopicReference("taken"), TopicReference(None, by_id)]
-    )
+    answers = cluster.delete(TopicReference("taken"), TopicReference(None, by_id))
     assert answers == [("c.d", by_id, 0, None), ("taken", named, 0, None)]
     assert not cluster.store.topics
 
@@ -283,17 +289,15 @@ def test_a_deleted_topic_comes_back_with_another_id(cluster: Cluster) -> None:
 def test_refused_deletions(cluster: Cluster) -> None:
     topic_id = cluster.store.topics["taken"].id
     twice = [TopicReference("c.d"), TopicReference(None, OTHER_ID)]
-    answers = cluster.controller.delete_topics(
-        [
-            TopicReference("taken", topic_id),
-            TopicReference(None),
-            TopicReference("nope"),
-            TopicReference(None, topic_id),
-            *twice,
-            *twice,
-            TopicReference("taken"),
-            TopicReference(None, bytes(15) + b"\x08"),
-        ]
+    answers = cluster.delete(
+        TopicReference("taken", topic_id),
+        TopicReference(None),
+        TopicReference("nope"),
+        TopicReference(None, topic_id),
+        *twice,
+        *twice,
+        TopicReference("taken"),
+        TopicReference(None, bytes(15) + b"\x08"),
     )
     assert answers == [
         ("taken", topic_id, 42, "You may not specify both topic name and topic id."),

@@ -6,18 +6,25 @@ from mockbroker.metadata.topic_requests import (
     ACCEPTED,
     CreatedTopic,
     DeletedTopic,
+    NewPartitions,
     NewTopic,
     Refusal,
+    TopicReference,
 )
 from protocol.errors import ErrorCode
 
 
-def test_defaults() -> None:
-    assert NewTopic("t")[1:3] == (-1, -1)
-    assert Refusal(ErrorCode.NONE, None) == ACCEPTED
+def test_what_is_left_open_is_the_default() -> None:
+    topic = NewTopic("t")
+    assert (topic.num_partitions, topic.replication_factor) == (-1, -1)
+    assert NewPartitions("t", 3).assignments is None
+    assert TopicReference("t").topic_id == bytes(16)
+    assert (ACCEPTED.error, ACCEPTED.message) == (ErrorCode.NONE, None)
 
 
 def test_a_refusal_unfolds_into_an_answer() -> None:
     refusal = Refusal(ErrorCode.INVALID_REQUEST, "why")
-    assert CreatedTopic("t", *refusal).message == "why"
-    assert DeletedTopic("t", bytes(16), *refusal).error is ErrorCode.INVALID_REQUEST
+    created = CreatedTopic("t", refusal)
+    assert (created.error, created.message) == (ErrorCode.INVALID_REQUEST, "why")
+    deleted = DeletedTopic("t", bytes(16), refusal)
+    assert (deleted.error, deleted.message) == (ErrorCode.INVALID_REQUEST, "why")

@@ -1,0 +1,137 @@
+"""Configs as clients are shown them: the rows of DescribeConfigs and CreateTopics.
+
+The handlers of those APIs ask; what is in force is `config.broker`'s and `config.topic`'s to say.
+Nothing here is needed to start a broker, so it is imported with the first such request.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.config.broker import synonym_names
+from mockbroker.config.definition import format_value
+from mockbroker.config.registry import BROKER, TOPIC
+from mockbroker.config.rows import ConfigRow, ConfigSource, ConfigSynonym
+from mockbroker.config.topic_definitions import BROKER_SYNONYMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.config.topic import TopicConfig
+
+# The sources of `BrokerConfig.levels`.
+_LEVEL_SOURCES: Final = (
+    ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+    ConfigSource.STATIC_BROKER_CONFIG,
+)
+
+
+def describe_broker(config: BrokerConfig) -> Iterator[ConfigRow]:
+    """All rows of a broker; an internal key is left out unless it is set."""
+    listed = {definition.name for definition in BROKER if not definition.internal}
+    unlisted = {name: None for level in config.levels() for name in level if name not in listed}
+    for name in (*sorted(listed), *unlisted):
+        yield broker_row(config, name)
+
+
+def describe_cluster_default(config: BrokerConfig) -> Iterator[ConfigRow]:
+    """The rows of the empty resource name: what is set on all brokers dynamically."""
+    source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    for name in config.dynamic(cluster_default=True):
+        row = broker_row(config, name)
+        synonyms = tuple(synonym for synonym in row.synonyms if synonym.source is source)
+        yield row._replace(source=source, synonyms=synonyms)
+
+
+def broker_row(config: BrokerConfig, name: str) -> ConfigRow:
+    """One row of a broker (Kafka: ConfigHelper.createBrokerConfigEntry)."""
+    definition = config.definition(name)
+    synonyms = broker_synonyms(config, name)
+    return ConfigRow(
+        name,
+        None if definition.sensitive else format_value(config.value(name)),
+        synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
+        definition.type,
+        definition.sensitive,
+        not definition.dynamic,
+        synonyms,
+    )
+
+
+def broker_synonyms(config: BrokerConfig, name: str) -> tuple[ConfigSynonym, ...]:
+    """All that sets a broker's key, by precedence (Kafka: ConfigHelper.configSynonyms).
+
+    What comes before the key's own first entry is dropped, even where it is in force.
+    """
+    names = synonym_names(name)
+    sensitive = config.definition(name).sensitive
+    found = [
+        ConfigSynonym(each, None if sensitive else text, source)
+        for level, source in zip(config.levels(), _LEVEL_SOURCES, strict=True)
+        for each in names
+        if (text := level.get(each)) is not None
+    ]
+    for each in names:
+        # A key for one listener has no default: it falls back to the key for all.
+        definition = BROKER.get(each)
+        if definition is not None and definition.default is not None:
+            text = None if sensitive else definition.default
+            found.append(ConfigSynonym(each, text, ConfigSource.DEFAULT_CONFIG))
+    for index, synonym in enumerate(found):
+        if synonym.name == name:
+            return tuple(found[index:])
+    return ()
+
+
+def describe_topic(config: TopicConfig) -> Iterator[ConfigRow]:
+    """The rows of a topic (Kafka: ConfigHelper.createTopicConfigEntry)."""
+    for name in _listed(config):
+        synonyms = _topic_synonyms(config, name)
+        source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
+        yield _topic_row(name, format_value(config.value(name)), source, synonyms)
+
+
+def describe_created_topic(config: TopicConfig) -> Iterator[ConfigRow]:
+    """The rows of a CreateTopics answer, which look further than those of DescribeConfigs.
+
+    A value that log.retention.hours gives counts as the broker's here, in the topic config's unit
+    (Kafka: KafkaConfigSchema.resolveEffectiveTopicConfigs).
+    """
+    for name in sorted(_listed(config)):
+        text = config.overrides.get(name)
+        source = ConfigSource.TOPIC_CONFIG
+        if text is None:
+            text, broker_key = config.inherited(name)
+            source = _source(config.broker, broker_key)
+        yield _topic_row(name, text, source, ())
+
+
+def _topic_row(
+    name: str, text: str | None, source: ConfigSource, synonyms: tuple[ConfigSynonym, ...]
+) -> ConfigRow:
+    definition = TOPIC.require(name)
+    return ConfigRow(name, text, source, definition.type, definition.sensitive, False, synonyms)
+
+
+def _listed(config: TopicConfig) -> Iterator[str]:
+    for definition in TOPIC:
+        if not definition.internal or definition.name in config.overrides:
+            yield definition.name
+
+
+def _topic_synonyms(config: TopicConfig, name: str) -> tuple[ConfigSynonym, ...]:
+    behind = BROKER_SYNONYMS.get(name)
+    found = broker_synonyms(config.broker, behind[0][0]) if behind else ()
+    if name in config.overrides:
+        own = ConfigSynonym(name, format_value(config.value(name)), ConfigSource.TOPIC_CONFIG)
+        return (own, *found)
+    return found
+
+
+def _source(broker: BrokerConfig, key: str | None) -> ConfigSource:
+    for level, source in zip(broker.levels(), _LEVEL_SOURCES, strict=True):
+        if key in level:
+            return source
+    return ConfigSource.DEFAULT_CONFIG
