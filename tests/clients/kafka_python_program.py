@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tests.clients.workload import (
+    HEARTBEAT_MS,
     MAX_POLL_RECORDS,
     PARTITIONS,
     POLL_S,
@@ -51,6 +52,7 @@ class GroupMember:
             group_id=group,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
+            heartbeat_interval_ms=HEARTBEAT_MS,
             max_poll_records=MAX_POLL_RECORDS,
             **connect,
         )

@@ -13,6 +13,7 @@ from aiokafka.errors import CommitFailedError
 
 from tests.clients.workload import (
     DEADLINE_S,
+    HEARTBEAT_MS,
     MAX_POLL_RECORDS,
     MEMBERS,
     PARTITIONS,
@@ -102,6 +103,7 @@ def make_consumer(bootstrap: str, group: str, *topics: str) -> AIOKafkaConsumer:
         group_id=group,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
+        heartbeat_interval_ms=HEARTBEAT_MS,
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from tests.clients.workload import (
+    HEARTBEAT_MS,
     MAX_POLL_RECORDS,
     PARTITIONS,
     POLL_S,
@@ -41,6 +42,7 @@ class GroupMember:
                 "group.id": group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
+                "heartbeat.interval.ms": HEARTBEAT_MS,
             }
         )
         self.consumer.subscribe([topic])

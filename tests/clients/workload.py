@@ -24,6 +24,8 @@ LEAVE_AFTER = RECORDS // 3
 # Far beyond what a run takes: it only ends a run that hangs.
 DEADLINE_S = 50.0
 POLL_S = 0.25
+# How soon a member hears of a rebalance; clients' own 3 s would be most of a run.
+HEARTBEAT_MS = 300
 # Read so many at a time, so that a departure falls between two batches of a partition.
 MAX_POLL_RECORDS = 200
 
