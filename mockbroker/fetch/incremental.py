@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from mockbroker.replica.log_reader import LogReader
     from protocol.messages.fetch import FetchResponsePartition
 
-SMALLEST_BATCH_BYTES: Final = 61
-"""A batch of magic 2 without records: a smaller budget gives nobody anything."""
+MANY_READY: Final = 32
+"""Meeting more READY partitions than this in vain is worth keeping their smallest batch."""
 
 _by_stamp = attrgetter("stamp")
 
@@ -46,6 +46,7 @@ class IncrementalFetchContext:
         "_epoch",
         "_looked_at",
         "_manager",
+        "_met_all_ready",
         "_rejected",
         "_session",
         "_sizes",
@@ -61,6 +62,7 @@ class IncrementalFetchContext:
         self._looked_at: list[CachedPartition] = []
         self._data: list[FetchResponsePartition] = []
         self._sizes: list[int] = []
+        self._met_all_ready = False
 
     def resolve(self, params: FetchParams) -> int:
         session = self._session
@@ -104,6 +106,8 @@ class IncrementalFetchContext:
             # A later request of the session was accepted while this one was parked.
             return FetchResponse(0, ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])
         collected = ResponseTopics()
+        if self._met_all_ready:
+            session.measure_ready(True)
         for cached, data, size_bytes in zip(self._looked_at, self._data, self._sizes, strict=True):
             if cached.has_news(data, size_bytes):
                 collected.add(cached.topic, data)
@@ -133,6 +137,9 @@ class IncrementalFetchContext:
 
         READY ones are read for as long as the budget may still give them something.
         """
+        session = self._session
+        if session.measures_ready and len(session.ready) <= MANY_READY:
+            session.measure_ready(False)
         met: list[CachedPartition] = []
         position = 0
         while True:
@@ -141,21 +148,23 @@ class IncrementalFetchContext:
                 self._read_one(changed[position], reader)
                 position += 1
             elif ready is not None:
-                heappop(self._session.ready)
+                heappop(session.ready)
                 ready.in_heap = False
                 met.append(ready)
                 self._read_one(ready, reader)
             else:
                 break
+        self._met_all_ready = len(met) > MANY_READY and not session.ready
         for cached in met:
             # Still READY under its stamp until the answer says otherwise.
-            self._session.push_ready(cached)
+            session.push_ready(cached)
 
     def _next_ready(self, reader: LogReader) -> CachedPartition | None:
         """The READY partition that comes first, left in the heap; None: no more are wanted."""
-        if 0 <= reader.budget < SMALLEST_BATCH_BYTES and not reader.min_one:
+        session = self._session
+        if 0 <= reader.budget < session.smallest_ready_bytes and not reader.min_one:
             return None
-        ready = self._session.ready
+        ready = session.ready
         while ready:
             stamp, cached = ready[0]
             if cached.stamp == stamp:

@@ -50,7 +50,11 @@ READY: Final = 1
 CHANGED: Final = 2
 FORGOTTEN: Final = 3
 
+SMALLEST_BATCH_BYTES: Final = 61
+"""A batch of magic 2 without records: a smaller budget gives nobody anything."""
+
 _STALE_ENTRIES_ALLOWED: Final = 64
+_NOTHING_READY: Final = 2**31
 
 ReaderProfile = tuple[int, bool, int, str]
 
@@ -166,11 +170,13 @@ class FetchSession:
         "id",
         "isolation",
         "last_used_ms",
+        "measures_ready",
         "next_stamp",
         "privileged",
         "profile",
         "ready",
         "size",
+        "smallest_ready_bytes",
         "topics",
         "uses_topic_ids",
         "waits",
@@ -191,6 +197,9 @@ class FetchSession:
         self.next_stamp = 0
         self.changed: dict[CachedPartition, None] = {}
         self.ready: list[tuple[int, CachedPartition]] = []
+        self.smallest_ready_bytes = SMALLEST_BATCH_BYTES
+        """No READY partition can give anything to a smaller budget."""
+        self.measures_ready = False
         self.waits: list[SessionWait] = []
         self.closed = False
         self.isolation = FetchIsolation.HIGH_WATERMARK
@@ -293,8 +302,11 @@ class FetchSession:
         if cached.state == CHANGED:
             self.changed.pop(cached, None)
         cached.state = state
-        if state == READY and not cached.in_heap:
-            self.push_ready(cached)
+        if state == READY:
+            if self.measures_ready:
+                self._measure(cached)
+            if not cached.in_heap:
+                self.push_ready(cached)
 
     def _state_of(self, cached: CachedPartition) -> int:
         partition = cached.partition
@@ -319,6 +331,21 @@ class FetchSession:
         ):
             return CHANGED
         return QUIET if offset == bound else READY
+
+    def measure_ready(self, measures: bool) -> None:
+        """Begin or end to keep the smallest batch that a READY partition begins with.
+
+        Worth its price when a walk has met many partitions in vain because of what was left of its
+        budget. Begin when all READY ones are about to be settled.
+        """
+        self.measures_ready = measures
+        self.smallest_ready_bytes = _NOTHING_READY if measures else SMALLEST_BATCH_BYTES
+
+    def _measure(self, cached: CachedPartition) -> None:
+        partition = cached.partition
+        if partition is not None and partition.log is not None:
+            first = partition.log.read(cached.fetch_offset, 0, self.isolation, True)
+            self.smallest_ready_bytes = min(self.smallest_ready_bytes, first.size_bytes)
 
     def push_ready(self, cached: CachedPartition) -> None:
         """Enter a READY partition into the heap under its stamp."""

@@ -40,6 +40,7 @@ class Partition:
     __slots__ = (
         "_first_watcher",
         "_last_watcher",
+        "_led_epoch",
         "_manager",
         "deleted",
         "epoch_start_offset",
@@ -76,6 +77,7 @@ class Partition:
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch
         self.is_leader = state.leader == manager.broker_id
+        self._led_epoch = state.leader_epoch if self.is_leader else -1
         self.epoch_start_offset = 0
         """The log end when this node began to lead."""
 
@@ -94,8 +96,8 @@ class Partition:
                 self.index,
                 DEFAULT_LOG_CONFIG if topic is None else topic.config.log_config,
             )
-            if self.is_leader:
-                log.assign_epoch(self.leader_epoch)
+            if self._led_epoch >= 0:
+                log.assign_epoch(self._led_epoch)
             self.log = log
         return log
 
@@ -204,10 +206,12 @@ class Partition:
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch
         self.is_leader = state.leader == self._manager.broker_id
+        if self.is_leader:
+            self._led_epoch = state.leader_epoch
         log = self.log
         moved = False
         if self.is_leader and log is not None:
-            if new_epoch:
+            if new_epoch or not was_leader:
                 log.assign_epoch(state.leader_epoch)
                 self.epoch_start_offset = log.log_end_offset
             before = log.high_watermark

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 from mockbroker.apis import fetch as fetch_api
 from mockbroker.apis import produce as produce_api
-from mockbroker.apis.context import RequestContext, Services
+from mockbroker.apis.context import RequestContext
 from mockbroker.clock import Clock, Timer
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.fetch.manager import FetchManager
@@ -34,9 +35,7 @@ from protocol.records.batch import build_batch
 from protocol.records.record_codec import Record
 
 if TYPE_CHECKING:
-    from mockbroker.apis.registry import Registry
-    from mockbroker.coordinator.group.coordinator import GroupCoordinator
-    from mockbroker.metadata.controller import Controller
+    from mockbroker.apis.context import Services
     from mockbroker.replica.partition import Partition
     from protocol.messages.produce import ProduceRequest
 
@@ -66,6 +65,14 @@ class Pending:
         ctx.done = True
         self.response = cast("FetchResponse", response)
 
+    @property
+    def answered(self) -> bool:
+        return self.response is not None
+
+    def answer(self) -> FetchResponse:
+        assert self.response is not None, "the fetch is parked"
+        return self.response
+
     def disconnect(self) -> None:
         assert self.ctx is not None
         self.ctx.done = True
@@ -76,10 +83,10 @@ class Pending:
 class World:
     """Brokers 1 (this one) and 2 (which only the metadata know)."""
 
-    def __init__(self, seed: int = 0, **config: str) -> None:
+    def __init__(self, config: dict[str, str] | None = None, seed: int = 0) -> None:
         self.clock = Clock(1_700_000_000_000, 0.0)
         self.timer = Timer()
-        self.config = BrokerConfig({"node.id": "1", **config})
+        self.config = BrokerConfig({"node.id": "1", **(config or {})})
         self.metadata = MetadataStore("cluster", self.config)
         for node in (1, 2):
             self.metadata.apply(
@@ -89,18 +96,17 @@ class World:
         self.fetch = FetchManager(
             self.clock, self.config, self.metadata, self.replicas, Random(seed)
         )
-        self.services = Services(
-            broker_id=1,
-            clock=self.clock,
-            timer=self.timer,
-            config=self.config,
-            metadata=self.metadata,
-            controller=cast("Controller", None),
-            replicas=self.replicas,
-            fetch=self.fetch,
-            groups=cast("GroupCoordinator", None),
-            registry=cast("Registry", None),
-            rng=Random(seed),
+        self.services = cast(
+            "Services",
+            SimpleNamespace(
+                broker_id=1,
+                clock=self.clock,
+                timer=self.timer,
+                config=self.config,
+                metadata=self.metadata,
+                replicas=self.replicas,
+                fetch=self.fetch,
+            ),
         )
         self._generations: dict[str, int] = {}
 
@@ -127,9 +133,16 @@ class World:
         self.replicas.drain()
 
     def change_leader(
-        self, name: str, index: int, leader: int, epoch: int, replicas: tuple[int, ...] = (1,)
+        self,
+        name: str,
+        index: int,
+        leader: int,
+        epoch: int,
+        replicas: tuple[int, ...] = (1,),
+        isr: tuple[int, ...] | None = None,
     ) -> None:
-        state = PartitionState(leader, list(replicas), list(replicas), epoch)
+        in_sync = list(replicas if isr is None else isr)
+        state = PartitionState(leader, list(replicas), in_sync, epoch)
         self.metadata.apply(LeaderChanged(name, self.metadata.topics[name].id, index, state))
         self.replicas.drain()
 
