@@ -1,0 +1,70 @@
+"""The built wheel: what is in it, and that it lives beside the Kafka clients (ADR 2)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import files
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CLIENTS = {"aiokafka": "aiokafka", "kafka-python": "kafka", "confluent-kafka": "confluent_kafka"}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+def test_it_holds_both_packages_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    tops = {name.partition("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"mockbroker", "protocol"}
+    assert {"mockbroker/py.typed", "protocol/py.typed"} <= set(names)
+    assert not [name for name in names if "test" in name.rpartition("/")[2]]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_no_file_of_it_is_also_a_clients(wheel: Path, client: str) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        ours = set(archive.namelist())
+    theirs = {str(path) for path in files(client) or ()}
+    assert theirs
+    assert not ours & theirs
+
+
+def test_installed_it_runs_and_the_clients_import_beside_it(wheel: Path, tmp_path: Path) -> None:
+    target = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    imports = ", ".join(CLIENTS.values())
+    code = (
+        f"import mockbroker, protocol, {imports}\n"
+        "assert mockbroker.__file__.startswith(sys.argv[1]), mockbroker.__file__\n"
+        "assert protocol.__file__.startswith(sys.argv[1])\n"
+        "with mockbroker.MockBroker() as broker: print(broker.bootstrap_servers)\n"
+        "print(mockbroker.__version__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", "import sys\n" + code, str(target)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(target)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    address, version = done.stdout.split()
+    assert address.startswith("127.0.0.1:")
+    assert version in wheel.name
