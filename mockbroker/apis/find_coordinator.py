@@ -39,7 +39,8 @@ _TOPICS = {
 }
 _FIRST_VERSION_WITH_KEYS = 4
 _FIRST_VERSION_WITH_SHARE = 6
-_SHARE_KEY = re.compile(r"[^:]+:[A-Za-z0-9_-]{22}:\d+")
+# SharePartitionKey.getInstance: the group's name may have colons of its own.
+_SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:\d+", re.DOTALL)
 _NO_NODE = (-1, "", -1)
 
 # Errors.message of what can be answered; below v4 the message always has a text.
@@ -70,7 +71,8 @@ def handle(
     coordinators = []
     for key in request.coordinator_keys:
         error, (node_id, host, port) = _find(services, ctx, request.key_type, key)
-        message = "" if error is ErrorCode.NONE else _MESSAGES[error]
+        # A text is there only when the whole request is refused.
+        message = "" if request.key_type in _TOPICS else _MESSAGES[error]
         coordinators.append(Coordinator(key, node_id, host, port, error, message))
     return FindCoordinatorResponse(throttle_time_ms=ctx.throttle_time_ms, coordinators=coordinators)
 

@@ -68,7 +68,8 @@ def _split(
     refused: list[OffsetCommitResponseTopic],
 ) -> None:
     indexes = range(len(topic.partitions))
-    asked.name = topic.name
+    # Either way the record has both, so that a later topic of that name is told apart.
+    asked.name, asked.topic_id = topic.name, topic.id
     if any(partition.partition_index not in indexes for partition in asked.partitions):
         _refuse(refused, asked, indexes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         asked.partitions = [one for one in asked.partitions if one.partition_index in indexes]

@@ -140,7 +140,7 @@ class Groups:
     # -- what there is ---------------------------------------------------------------------
 
     def shard(self, group_id: str = "g") -> GroupShard:
-        shard = self.service._runtime.shard_for(group_id)
+        shard = self.service.shard_for(group_id)
         assert shard is not None
         return shard
 

@@ -246,6 +246,14 @@ class GroupCoordinatorService(ShardListener):
         """The partition of `__consumer_offsets` that a group's state is in."""
         return self._runtime.partition_for(group_id)
 
+    def shard_for(self, group_id: str) -> GroupShard | None:
+        """The shard that has a group's state; None when another node owns it."""
+        return self._runtime.shard_for(group_id)
+
+    def shards(self) -> list[GroupShard]:
+        """The shards in use, by partition."""
+        return self._runtime.shards()
+
     def load(
         self,
         partition_index: int,

@@ -38,6 +38,7 @@ def test_one_coordinator_a_key_from_version_4_on(version: int) -> None:
         (0, "g", "__consumer_offsets"),
         (1, "tx", "__transaction_state"),
         (2, SHARE_KEY, "__share_group_state"),
+        (2, f"a:b:{SHARE_KEY}", "__share_group_state"),
     ],
 )
 def test_the_internal_topic_is_made_on_first_use(key_type: int, key: str, topic: str) -> None:
@@ -50,7 +51,14 @@ def test_the_internal_topic_is_made_on_first_use(key_type: int, key: str, topic:
 
 @pytest.mark.parametrize(
     ("version", "key_type", "key"),
-    [(6, 3, "g"), (6, -1, "g"), (5, 2, SHARE_KEY), (6, 2, "group"), (6, 2, "g:short:0")],
+    [
+        (6, 3, "g"),
+        (6, -1, "g"),
+        (5, 2, SHARE_KEY),
+        (6, 2, "group"),
+        (6, 2, "g:short:0"),
+        (6, 2, SHARE_KEY[5:]),
+    ],
 )
 def test_what_is_no_key_is_an_invalid_request(version: int, key_type: int, key: str) -> None:
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
@@ -58,6 +66,7 @@ def test_what_is_no_key_is_an_invalid_request(version: int, key_type: int, key: 
     (answer,) = response.coordinators
     assert answer.error_code == ErrorCode.INVALID_REQUEST
     assert (answer.node_id, answer.host, answer.port) == (-1, "", -1)
+    assert bool(answer.error_message) == (key_type != 2)
 
 
 def test_without_its_topic_a_coordinator_is_not_available() -> None:

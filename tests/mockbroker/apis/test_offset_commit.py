@@ -39,6 +39,19 @@ def test_every_version_commits(version: int) -> None:
     assert outcome(response) == [("t", [(0, 0), (1, 0)])]
 
 
+@pytest.mark.parametrize("version", [2, 9, 10])
+def test_every_version_keeps_the_topics_id(version: int) -> None:
+    core = Core(topics={"t": 1})
+    topic_id = core.cluster.metadata.topics["t"].id
+    asked = request(topic("t", 0, topic_id=topic_id))
+    core.client().call(asked, version, OffsetCommitResponse)
+    shard = core.broker.services.groups.service.shard_for("g")
+    assert shard is not None
+    stored = shard.offsets.get("g", "t", 0)
+    assert stored is not None
+    assert stored.topic_id == topic_id
+
+
 def test_version_10_names_topics_by_id() -> None:
     core = Core(topics={"t": 2})
     topic_id = core.cluster.metadata.topics["t"].id
