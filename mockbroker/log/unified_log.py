@@ -28,7 +28,7 @@ from mockbroker.log.offsets import (
 )
 from mockbroker.log.producer_state import CompletedTransaction, ProducerStateManager
 from mockbroker.log.results import AppendOrigin, AppendResult, ReadResult
-from mockbroker.log.validator import ValidatedBatch, validate
+from mockbroker.log.validator import Refusal, validate
 from protocol.errors import ErrorCode, ProtocolError
 from protocol.records.batch import (
     control_batch,
@@ -107,8 +107,8 @@ class UnifiedLog(LocalLog):
         duplicate of one of its producer's last five batches is answered, not stored again.
         """
         validated = validate(records, self.config, origin, now_wall_ms)
-        if validated.error is not _NONE:
-            return self._refusal(validated)
+        if isinstance(validated, Refusal):
+            return self._refuse(validated)
         header = validated.header
         if len(validated.batch) > self.config.segment_bytes:
             return AppendResult(ErrorCode.RECORD_LIST_TOO_LARGE)
@@ -186,12 +186,12 @@ class UnifiedLog(LocalLog):
         first_offset = batches[0][1].base_offset
         return AppendResult(_NONE, first_offset, next_offset - 1, -1, self.log_start_offset)
 
-    def _refusal(self, validated: ValidatedBatch) -> AppendResult:
+    def _refuse(self, refusal: Refusal) -> AppendResult:
         return AppendResult(
-            validated.error,
-            log_start_offset=self.log_start_offset if validated.tells_start else -1,
-            record_errors=validated.record_errors,
-            error_message=validated.message,
+            refusal.error,
+            log_start_offset=self.log_start_offset if refusal.tells_start else -1,
+            record_errors=refusal.record_errors,
+            error_message=refusal.message,
         )
 
     def _append(
@@ -202,7 +202,8 @@ class UnifiedLog(LocalLog):
         new_header: bytes | None,
         now_wall_ms: int,
     ) -> None:
-        if leader_epoch >= 0 and leader_epoch != self.latest_epoch:
+        epochs = self._epochs
+        if leader_epoch >= 0 and (epochs is None or epochs.latest_epoch() != leader_epoch):
             self.assign_epoch(leader_epoch, header.base_offset)
         self._store(batch, header, leader_epoch, new_header, now_wall_ms)
         self._idle_read = None
@@ -319,10 +320,11 @@ class UnifiedLog(LocalLog):
 
     def _move_high_watermark(self, offset: int) -> None:
         self.high_watermark = offset
-        if self._producers is not None:
+        if self._producers is None:
+            assert self.log_start_offset <= offset <= self.log_end_offset, self
+        else:
             self._producers.on_high_watermark_updated(offset)
             self._update_first_unstable_offset()
-        self._check_offsets()
 
     def _check_offsets(self) -> None:
         assert (

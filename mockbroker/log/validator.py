@@ -39,48 +39,46 @@ if TYPE_CHECKING:
 
 NO_TIMESTAMP = -1
 _LAST_CODEC = ZSTD
+_COMPRESSION_MASK = 0x07
+_TIMESTAMP_TYPE_BIT = 0x08
+_CONTROL_BIT = 0x20
 _FIRST_ZSTD_PRODUCE_VERSION = 7
 
 
 class ValidatedBatch:
-    """The outcome: a batch to store, or the reason why not.
+    """A batch to store.
 
     `batch` is what to store from its first byte; `new_header`, if not None, replaces its 61 bytes.
     `header` has the batch's fields as they are to be stored, offsets and epoch aside.
     """
 
-    __slots__ = (
-        "batch",
-        "error",
-        "header",
-        "message",
-        "new_header",
-        "record_errors",
-        "tells_start",
-    )
+    __slots__ = ("batch", "header", "new_header")
 
     def __init__(
-        self,
-        batch: memoryview,
-        header: BatchHeader,
-        new_header: bytes | None = None,
-        error: ErrorCode = ErrorCode.NONE,
-        message: str | None = None,
-        record_errors: tuple[RecordError, ...] = NO_RECORD_ERRORS,
-        tells_start: bool = True,
+        self, batch: memoryview, header: BatchHeader, new_header: bytes | None = None
     ) -> None:
         self.batch = batch
         self.header = header
         self.new_header = new_header
+
+
+class Refusal:
+    """Why a batch is not stored; `tells_start`: the answer names the log start all the same."""
+
+    __slots__ = ("error", "message", "record_errors", "tells_start")
+
+    def __init__(
+        self,
+        error: ErrorCode,
+        message: str | None = None,
+        record_errors: tuple[RecordError, ...] = NO_RECORD_ERRORS,
+        *,
+        tells_start: bool = True,
+    ) -> None:
         self.error = error
         self.message = message
         self.record_errors = record_errors
         self.tells_start = tells_start
-        """Whether the answer names the log start offset in spite of the error."""
-
-
-_EMPTY = memoryview(b"")
-_NO_HEADER = BatchHeader.__new__(BatchHeader)
 
 
 def check_produced_records(records: Buffer | None, produce_version: int) -> ErrorCode:
@@ -103,46 +101,39 @@ def check_produced_records(records: Buffer | None, produce_version: int) -> Erro
 
 def validate(
     records: Buffer, config: LogConfig, origin: AppendOrigin, now_wall_ms: int
-) -> ValidatedBatch:
+) -> ValidatedBatch | Refusal:
     """Check the first batch in `records` and decide how it is to be stored."""
     try:
         header = read_batch_header(records)
     except ProtocolError:
-        return _refused(ErrorCode.INVALID_RECORD, tells_start=False)
+        return Refusal(ErrorCode.INVALID_RECORD, tells_start=False)
     size = header.batch_length + 12
     is_client = origin is AppendOrigin.CLIENT
     if is_client and header.base_offset != 0:
-        return _refused(ErrorCode.INVALID_RECORD)
+        return Refusal(ErrorCode.INVALID_RECORD)
     if size > config.max_message_bytes:
-        return _refused(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
+        return Refusal(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
     if not verify_crc(records, 0, header):
-        return _refused(ErrorCode.CORRUPT_MESSAGE, tells_start=False)
-    if is_client and not _is_sound_client_header(header):
-        return _refused(ErrorCode.INVALID_RECORD)
+        return Refusal(ErrorCode.CORRUPT_MESSAGE, tells_start=False)
+    attributes = header.attributes
+    if is_client:  # LogValidator.validateBatch
+        delta = header.last_offset_delta
+        if delta < 0 or header.record_count != delta + 1 or attributes & _CONTROL_BIT:
+            return Refusal(ErrorCode.INVALID_RECORD)
+        if header.producer_id >= 0 and header.base_sequence < 0:
+            return Refusal(ErrorCode.INVALID_RECORD)
     batch = memoryview(records)
     if len(batch) != size:
         batch = batch[:size]
-    attributes = header.attributes
-    target = config.target_compression
-    if (attributes & 7 == NONE and target <= NONE) or header.is_control:
+    uncompressed = attributes & _COMPRESSION_MASK == NONE and config.target_compression <= NONE
+    if uncompressed or attributes & _CONTROL_BIT:
         return _validate_uncompressed(batch, header, config, now_wall_ms)
     return _validate_compressed(batch, header, config, now_wall_ms)
 
 
-def _is_sound_client_header(header: BatchHeader) -> bool:
-    """LogValidator.validateBatch for magic 2 and a client."""
-    delta = header.last_offset_delta
-    return (
-        delta >= 0
-        and header.record_count == delta + 1
-        and not header.is_control
-        and (header.producer_id < 0 or header.base_sequence >= 0)
-    )
-
-
 def _validate_uncompressed(
     batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int
-) -> ValidatedBatch:
+) -> ValidatedBatch | Refusal:
     """LogValidator.assignOffsetsNonCompressed: the records stay as they are."""
     max_timestamp = header.max_timestamp
     try:
@@ -156,28 +147,28 @@ def _validate_uncompressed(
             count = scan.count
             max_timestamp = _effective_max_timestamp(header, scan)
     except ProtocolError:
-        return _refused(ErrorCode.INVALID_RECORD)
+        return Refusal(ErrorCode.INVALID_RECORD)
     if count != header.record_count:
-        return _refused(ErrorCode.INVALID_RECORD)
+        return Refusal(ErrorCode.INVALID_RECORD)
     return _stored_in_place(batch, header, max_timestamp, config, now_wall_ms)
 
 
 def _validate_compressed(
     batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int
-) -> ValidatedBatch:
+) -> ValidatedBatch | Refusal:
     """LogValidator.validateMessagesAndAssignOffsetsCompressed."""
     try:
         if header.compression > _LAST_CODEC:
             raise ProtocolError(f"unknown compression codec {header.compression}")
         data, start, end = records_data(batch, 0, header)
     except ProtocolError:
-        return _refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
         scan = _scan(data, start, end, header, config, now_wall_ms)
     except ProtocolError:
-        return _refused(ErrorCode.INVALID_RECORD)
+        return Refusal(ErrorCode.INVALID_RECORD)
     if scan.count != header.record_count:
-        return _refused(ErrorCode.INVALID_RECORD)
+        return Refusal(ErrorCode.INVALID_RECORD)
     refused = _record_errors(scan, header, config, now_wall_ms)
     if refused is not None:
         return refused
@@ -187,7 +178,7 @@ def _validate_compressed(
         return _stored_in_place(batch, header, max_timestamp, config, now_wall_ms)
     rebuilt = _rebuild(batch, header, config, now_wall_ms)
     if len(rebuilt) > config.max_message_bytes:
-        return _refused(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
+        return Refusal(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
     return ValidatedBatch(memoryview(rebuilt), read_batch_header(rebuilt))
 
 
@@ -199,10 +190,10 @@ def _no_record_can_fail(header: BatchHeader, config: LogConfig, now_wall_ms: int
     if config.compact:
         return False
     if config.log_append_time:
-        return not header.timestamp_type
+        return not header.attributes & _TIMESTAMP_TYPE_BIT
     newest = header.max_timestamp
     if newest == NO_TIMESTAMP:
-        return not header.timestamp_type
+        return not header.attributes & _TIMESTAMP_TYPE_BIT
     return (
         newest - now_wall_ms <= config.timestamp_after_max_ms
         and config.timestamp_before_max_ms > now_wall_ms
@@ -230,7 +221,7 @@ def _effective_max_timestamp(header: BatchHeader, scan: RecordScan) -> int:
 
 def _record_errors(
     scan: RecordScan, header: BatchHeader, config: LogConfig, now_wall_ms: int
-) -> ValidatedBatch | None:
+) -> Refusal | None:
     """Every record that breaks a rule; the batch fails as a whole (LogValidator.validateRecord)."""
     if header.timestamp_type and not _client_may_stamp(header, config, now_wall_ms):
         untimely = list(range(scan.count))
@@ -250,7 +241,7 @@ def _record_errors(
     code = ErrorCode.INVALID_TIMESTAMP if is_timestamp else ErrorCode.INVALID_RECORD
     noun = "timestamp" if is_timestamp else "record"
     text = f"the batch was rejected because of {len(errors)} invalid records ({noun} errors)"
-    return _refused(code, text, errors)
+    return Refusal(code, text, errors)
 
 
 def _client_may_stamp(header: BatchHeader, config: LogConfig, now_wall_ms: int) -> bool:
@@ -275,7 +266,8 @@ def _stored_in_place(
     timestamp_type = CREATE_TIME
     if config.log_append_time:
         timestamp_type, max_timestamp = LOG_APPEND_TIME, now_wall_ms
-    if header.timestamp_type == timestamp_type and header.max_timestamp == max_timestamp:
+    is_stamped = header.attributes & _TIMESTAMP_TYPE_BIT != 0
+    if is_stamped == config.log_append_time and header.max_timestamp == max_timestamp:
         return ValidatedBatch(batch, header)
     new_header = patched_header(
         batch,
@@ -314,13 +306,3 @@ def _has_whole_batch(records: Buffer, pos: int) -> bool:
         return False
     length = int.from_bytes(records[pos + 8 : pos + 12], "big", signed=True)
     return 14 <= length <= len(records) - pos - 12
-
-
-def _refused(
-    error: ErrorCode,
-    message: str | None = None,
-    record_errors: tuple[RecordError, ...] = NO_RECORD_ERRORS,
-    *,
-    tells_start: bool = True,
-) -> ValidatedBatch:
-    return ValidatedBatch(_EMPTY, _NO_HEADER, None, error, message, record_errors, tells_start)

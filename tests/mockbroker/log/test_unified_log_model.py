@@ -97,7 +97,9 @@ class LogAgainstList(RuleBasedStateMachine):
     def delete_records(self, data: st.DataObject) -> None:
         offset = data.draw(st.integers(0, self.high))
         assert self.log.delete_records_before(offset) is ErrorCode.NONE
-        self.start = max(self.start, offset)
+        if offset <= self.start:
+            return
+        self.start = offset
         keep = max((base for base in self.segments if base <= self.start), default=0)
         self.segments = [base for base in self.segments if base >= keep]
         self.batches = [batch for batch in self.batches if batch.segment >= keep]

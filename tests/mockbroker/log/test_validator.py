@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.config.log_config import LogConfig
 from mockbroker.log.results import AppendOrigin
-from mockbroker.log.validator import ValidatedBatch, check_produced_records, validate
+from mockbroker.log.validator import Refusal, ValidatedBatch, check_produced_records, validate
 from protocol.errors import ErrorCode
 from protocol.records.batch import (
     build_batch,
@@ -32,8 +32,15 @@ def _validate(
     records: bytes | bytearray,
     config: LogConfig = DEFAULTS,
     origin: AppendOrigin = AppendOrigin.CLIENT,
-) -> ValidatedBatch:
-    return validate(records, config, origin, NOW)
+) -> Refusal:
+    outcome = validate(records, config, origin, NOW)
+    return outcome if isinstance(outcome, Refusal) else Refusal(OK)
+
+
+def _accept(records: bytes | bytearray, config: LogConfig = DEFAULTS) -> ValidatedBatch:
+    outcome = validate(records, config, AppendOrigin.CLIENT, NOW)
+    assert isinstance(outcome, ValidatedBatch)
+    return outcome
 
 
 def _with(batch: bytes, **fields: int) -> bytes:
@@ -59,7 +66,6 @@ def _with(batch: bytes, **fields: int) -> bytes:
 
 def _stored(validated: ValidatedBatch) -> bytes:
     """The bytes as the log would store them."""
-    assert validated.error is OK
     batch = bytes(validated.batch)
     stored = batch if validated.new_header is None else validated.new_header + batch[61:]
     assert verify_crc(stored, 0, read_batch_header(stored))
@@ -192,20 +198,19 @@ def test_a_key_error_hides_a_timestamp_error_of_the_same_record_only() -> None:
 
 @pytest.mark.parametrize("batch", [plain(), bytearray(plain()), plain(compression=GZIP)])
 def test_a_sound_batch_is_stored_as_it_came(batch: bytes) -> None:
-    validated = _validate(batch)
-    assert validated.error is OK
+    validated = _accept(batch)
     assert validated.new_header is None
     assert bytes(validated.batch) == batch
 
 
 def test_what_follows_the_batch_is_trimmed() -> None:
-    assert bytes(_validate(plain() + b"junk").batch) == plain()
+    assert bytes(_accept(plain() + b"junk").batch) == plain()
 
 
 @pytest.mark.parametrize("compression", [0, GZIP])
 def test_log_append_time_replaces_the_max_timestamp_only(compression: int) -> None:
     batch = plain(count=2, timestamp=NOW - 500, compression=compression)
-    stored = _stored(_validate(batch, APPEND_TIME))
+    stored = _stored(_accept(batch, APPEND_TIME))
     header = read_batch_header(stored)
     assert (header.timestamp_type, header.max_timestamp) == (1, NOW)
     assert header.base_timestamp == NOW - 500
@@ -214,7 +219,7 @@ def test_log_append_time_replaces_the_max_timestamp_only(compression: int) -> No
 
 
 def test_a_clients_append_time_bit_is_cleared_under_create_time() -> None:
-    stored = _stored(_validate(plain(timestamp_type=1)))
+    stored = _stored(_accept(plain(timestamp_type=1)))
     assert read_batch_header(stored).timestamp_type == 0
     assert read_batch_header(stored).max_timestamp == NOW
 
@@ -231,7 +236,7 @@ def test_a_clients_append_time_bit_is_refused_elsewhere(config: LogConfig, times
 
 def test_a_wrong_max_timestamp_is_corrected_where_the_records_are_walked() -> None:
     batch = _with(plain(count=2, compression=GZIP), max_timestamp=NOW - 7)
-    assert read_batch_header(_stored(_validate(batch))).max_timestamp == NOW
+    assert read_batch_header(_stored(_accept(batch))).max_timestamp == NOW
 
 
 @pytest.mark.parametrize("source", [0, GZIP])
@@ -244,7 +249,7 @@ def test_the_topics_codec_wins(source: int, name: str, codec: int) -> None:
         producer_epoch=1,
         base_sequence=9,
     )
-    stored = _stored(_validate(batch, LogConfig(compression_type=name)))
+    stored = _stored(_accept(batch, LogConfig(compression_type=name)))
     header = read_batch_header(stored)
     assert header.compression == codec
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (5, 1, 9)
