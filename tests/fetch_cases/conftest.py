@@ -1,0 +1,141 @@
+"""The brokers of the cases, each started when a test first needs it and stopped at the end.
+
+MOCKBROKER_TEST_KAFKA=HOST:PORT names an Apache Kafka 4.4 that runs already with the configs below.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.api import MockBroker
+from tests.clients.server import ROOT, serving
+from tests.fetch_cases.target import KAFKA, OURS, InnerTarget, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KAFKA_VERSION = "4.4.0"
+OLD_KAFKA_VERSION = "3.9.2"
+PROFILE = ("mockbroker.version.profile=4.4",)
+# Batches of a transaction are appended without its coordinator.
+KAFKA_CONFIGS = ("log.retention.ms=-1", "transaction.partition.verification.enable=false")
+SMALL = ("max.incremental.fetch.session.cache.slots=8", "fetch.max.bytes=1024")
+TOO_FEW_SLOTS = ("max.incremental.fetch.session.cache.slots=7",)
+
+EACH = [pytest.param(OURS), pytest.param(KAFKA, marks=pytest.mark.kafka)]
+
+
+class Brokers:
+    """All brokers of a session, by kind and what they are for."""
+
+    def __init__(self, factory: pytest.TempPathFactory) -> None:
+        self._factory = factory
+        self._stack = ExitStack()
+        self._targets: dict[tuple[str, str], Target] = {}
+
+    def get(self, kind: str, purpose: str = "") -> Target:
+        known = self._targets.get((kind, purpose))
+        if known is None:
+            known = self._start(kind, purpose)
+            self._stack.callback(known.close)
+            self._targets[kind, purpose] = known
+        return known
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def _start(self, kind: str, purpose: str) -> Target:
+        configs = {"small": SMALL, "too few slots": TOO_FEW_SLOTS}.get(purpose, ())
+        if kind == KAFKA:
+            version = OLD_KAFKA_VERSION if purpose == "old" else KAFKA_VERSION
+            return Target(KAFKA, self._stack.enter_context(kafka(version, *configs)))
+        if purpose == "inner":
+            broker = MockBroker(config={"mockbroker.version.profile": "4.4"})
+            return InnerTarget(self._stack.enter_context(broker))
+        if purpose != "old":
+            configs = (*configs, *PROFILE)
+        options = [f"--set={config}" for config in configs]
+        folder = self._factory.mktemp("ours")
+        return Target(OURS, self._stack.enter_context(serving(folder, *options)))
+
+
+@pytest.fixture(scope="session")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    found = Brokers(tmp_path_factory)
+    yield found
+    found.close()
+
+
+@pytest.fixture(params=EACH)
+def target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
+    """Ours as a process that serves 4.4's versions, and Apache Kafka 4.4."""
+    found = brokers.get(request.param)
+    yield found
+    found.close_readers()
+
+
+@pytest.fixture(params=EACH)
+def log_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
+    """The same where a case ends transactions or deletes records: ours is in this process."""
+    found = brokers.get(request.param, "inner" if request.param == OURS else "")
+    yield found
+    found.close_readers()
+
+
+@pytest.fixture
+def inner(brokers: Brokers) -> Iterator[InnerTarget]:
+    """Ours in this process, for what needs another leader."""
+    found = brokers.get(OURS, "inner")
+    assert isinstance(found, InnerTarget)
+    yield found
+    found.close_readers()
+
+
+@pytest.fixture(params=EACH)
+def small_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
+    """One session slot a shard; answers of at most 1024 bytes."""
+    found = brokers.get(request.param, "small")
+    yield found
+    found.close_readers()
+
+
+@pytest.fixture(params=EACH)
+def slotless_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
+    """Seven session slots, which is none for each of eight shards."""
+    found = brokers.get(request.param, "too few slots")
+    yield found
+    found.close_readers()
+
+
+@pytest.fixture(params=EACH)
+def old_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
+    """Ours with all its versions, and Apache Kafka 3.9, which serves Fetch from v0."""
+    found = brokers.get(request.param, "old")
+    yield found
+    found.close_readers()
+
+
+@contextmanager
+def kafka(version: str, *configs: str) -> Iterator[str]:
+    running = os.environ.get("MOCKBROKER_TEST_KAFKA")
+    if running and version == KAFKA_VERSION and not configs:
+        yield running
+        return
+    if not (shutil.which("java") and shutil.which("mvn")):
+        pytest.skip("needs a JRE and Maven")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    command = [str(ROOT / "scripts" / "kafka")]
+    environment = os.environ | {"KAFKA_VERSION": version, "KAFKA_HEAP_OPTS": "-Xmx320m"}
+    subprocess.run([*command, "start", port, *KAFKA_CONFIGS, *configs], env=environment, check=True)
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        subprocess.run([*command, "stop", port], check=True)

@@ -1,0 +1,298 @@
+"""The brokers that cases run against, and what a case does to their topics.
+
+A `Target` is a broker reached over TCP and nothing else. `InnerTarget` is ours in this process:
+the fetches still go over TCP, but what no API of it offers yet is done to its partitions directly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mockbroker.api import MockBroker
+from mockbroker.log.results import AppendOrigin
+from mockbroker.metadata.changes import LeaderChanged, PartitionState
+from protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from protocol.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartition,
+    ProduceRequestTopic,
+    ProduceResponse,
+)
+from protocol.messages.topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from protocol.messages.transaction_admin import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from protocol.records.batch import build_batch
+from protocol.records.record_codec import Record
+from tests.fetch_cases.asking import Reader, Topic
+from tests.support.blocking import BlockingConnection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+T = TypeVar("T")
+KAFKA = "kafka"
+OURS = "ours"
+READY_SECONDS = 15.0
+KAFKA_SETTLES_SECONDS = 0.06
+"""Kafka handles requests of two connections on threads of its own: no answer on one tells that the
+other is parked, but this long without one does, and a fetch that is late only ends earlier."""
+
+_numbers = itertools.count(1)
+
+
+def batch(
+    size: int = 50, *, count: int = 1, timestamp: int | None = None, compression: int = 0
+) -> bytes:
+    """`b(size)` of the cases: one record takes 69, 88, 118, 170, 1070 bytes for 1, 20, 50, 100,
+    1000."""
+    now = int(time.time() * 1000) if timestamp is None else timestamp
+    records = [Record(offset, now, None, b"v" * size) for offset in range(count)]
+    return build_batch(records, compression=compression)
+
+
+class Target:
+    """A broker. `kind` is OURS or KAFKA."""
+
+    def __init__(self, kind: str, address: str) -> None:
+        self.kind = kind
+        self.address = address
+        self.control = BlockingConnection(address)
+        self._readers: list[Reader] = []
+        self._shared: dict[str, Any] = {}
+
+    @property
+    def is_kafka(self) -> bool:
+        return self.kind == KAFKA
+
+    def reader(self) -> Reader:
+        """A new connection, closed when the test is over."""
+        reader = Reader(self.address)
+        self._readers.append(reader)
+        return reader
+
+    def close_readers(self) -> None:
+        for reader in self._readers:
+            reader.close()
+        self._readers.clear()
+
+    def close(self) -> None:
+        self.close_readers()
+        self.control.close()
+
+    def shared(self, name: str, make: Callable[[Target], T]) -> T:
+        """What several tests read and none changes, made once a broker."""
+        if name not in self._shared:
+            self._shared[name] = make(self)
+        made: T = self._shared[name]
+        return made
+
+    # -- topics ------------------------------------------------------------------------------
+
+    def topic(
+        self, partitions: int = 1, *data: tuple[int, ...], name: str = "", **configs: str
+    ) -> Topic:
+        """A new topic; `data` gives the value sizes of one-record batches, partition by
+        partition."""
+        name = name or f"case-{next(_numbers)}"
+        settings = [
+            CreatableTopicConfig(key.replace("_", "."), value) for key, value in configs.items()
+        ]
+        wanted = CreatableTopic(name, partitions, 1, [], settings)
+        created = self.control.call(
+            CreateTopicsRequest([wanted], 15_000), 7, CreateTopicsResponse
+        ).topics[0]
+        assert created.error_code == 0, created
+        topic = Topic(name, created.topic_id)
+        self._until(lambda: self._offsets_answer(topic, partitions))
+        for index, sizes in enumerate(data):
+            for size in sizes:
+                self.produce(topic, index, size)
+        return topic
+
+    def delete(self, topic: Topic) -> None:
+        request = DeleteTopicsRequest([DeleteTopicState(topic.name)], [], 15_000)
+        deleted = self.control.call(request, 6, DeleteTopicsResponse).responses[0]
+        assert deleted.error_code == 0, deleted
+        self._until(lambda: self._offset_errors(topic, 1) == [3])
+
+    def _until(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while not holds():
+            assert time.monotonic() < deadline, "the broker's metadata do not follow"
+
+    def _offsets_answer(self, topic: Topic, partitions: int) -> bool:
+        return self._offset_errors(topic, partitions) == [0] * partitions
+
+    def _offset_errors(self, topic: Topic, partitions: int) -> list[int]:
+        """Metadata are published before partitions are made; this asks the partitions."""
+        asked = [ListOffsetsPartition(index, -1, -1) for index in range(partitions)]
+        request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, asked)])
+        response = self.control.call(request, 5, ListOffsetsResponse)
+        return [part.error_code for part in response.topics[0].partitions]
+
+    def leader_epoch(self, topic: Topic, index: int = 0) -> int:
+        request = MetadataRequest([MetadataRequestTopic(name=topic.name)])
+        response = self.control.call(request, 9, MetadataResponse)
+        partitions = {part.partition_index: part for part in response.topics[0].partitions}
+        return partitions[index].leader_epoch
+
+    # -- records -----------------------------------------------------------------------------
+
+    def produce(self, topic: Topic, index: int, *sizes: int) -> int:
+        """Append batches of one record with values of these sizes; the last one's offset."""
+        offset = -1
+        for size in sizes:
+            offset = self.append(topic, index, batch(size))
+        return offset
+
+    def append(
+        self, topic: Topic, index: int, records: bytes, transactional_id: str | None = None
+    ) -> int:
+        """Append one batch; its base offset."""
+        offsets = self.append_all(topic, {index: records}, transactional_id)
+        return offsets[0]
+
+    def append_all(
+        self, topic: Topic, batches: dict[int, bytes], transactional_id: str | None = None
+    ) -> list[int]:
+        """Append one batch to each partition with one request; their base offsets."""
+        data = [ProduceRequestPartition(index, records) for index, records in batches.items()]
+        request = ProduceRequest(
+            transactional_id, 1, 10_000, [ProduceRequestTopic(topic.name, partition_data=data)]
+        )
+        response = self.control.call(request, 9, ProduceResponse)
+        results = response.responses[0].partition_responses
+        assert [part.error_code for part in results] == [0] * len(data), results
+        return [part.base_offset for part in results]
+
+    def open_transaction(self, topic: Topic, index: int, producer_id: int, size: int = 50) -> int:
+        """Append a batch of a transaction that stays open; its offset."""
+        return self.append(topic, index, transactional(producer_id, size), f"tx-{producer_id}")
+
+    def end_transaction(
+        self, topic: Topic, index: int, producer_id: int, *, commit: bool = False
+    ) -> None:
+        """Write the marker that ends the transaction."""
+        marker = WritableTxnMarker(
+            producer_id, 0, commit, [WritableTxnMarkerTopic(topic.name, [index])]
+        )
+        response = self.control.call(WriteTxnMarkersRequest([marker]), 1, WriteTxnMarkersResponse)
+        assert response.markers[0].topics[0].partitions[0].error_code == 0, response
+
+    def delete_records(self, topic: Topic, index: int, offset: int) -> None:
+        """Move the log start."""
+        asked = DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(index, offset)])
+        response = self.control.call(
+            DeleteRecordsRequest([asked], 10_000), 2, DeleteRecordsResponse
+        )
+        assert response.topics[0].partitions[0].error_code == 0, response
+
+    # -- parked fetches ----------------------------------------------------------------------
+
+    def parked(self, reader: Reader) -> None:
+        """Return once the fetch that `reader` sent is parked; fail when it is answered."""
+        if self.is_kafka:
+            assert not reader.readable_within(KAFKA_SETTLES_SECONDS), reader.answer().parts
+            return
+        # Ours takes what arrived first; by its answer the fetch was looked at.
+        self.control.call(MetadataRequest([]), 9, MetadataResponse)
+        self.control.call(MetadataRequest([]), 9, MetadataResponse)
+        assert not reader.readable_within(0), reader.answer().parts
+
+
+def transactional(producer_id: int, size: int = 50) -> bytes:
+    """The first batch of a producer's transaction."""
+    return build_batch(
+        [Record(0, int(time.time() * 1000), None, b"v" * size)],
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=0,
+        transactional=True,
+    )
+
+
+class InnerTarget(Target):
+    """Ours, in a thread of this process."""
+
+    def __init__(self, broker: MockBroker) -> None:
+        super().__init__(OURS, broker.bootstrap_servers)
+        self._broker = broker
+
+    def open_transaction(self, topic: Topic, index: int, producer_id: int, size: int = 50) -> int:
+        records = transactional(producer_id, size)
+        result = self._do(
+            lambda: self._partition(topic, index).append_batch(records, AppendOrigin.CLIENT)
+        )
+        assert result.error == 0
+        return result.base_offset
+
+    def end_transaction(
+        self, topic: Topic, index: int, producer_id: int, *, commit: bool = False
+    ) -> None:
+        result = self._do(
+            lambda: self._partition(topic, index).append_end_of_transaction(
+                producer_id, 0, 0, commit=commit
+            )
+        )
+        assert result.error == 0
+
+    def delete_records(self, topic: Topic, index: int, offset: int) -> None:
+        assert self._do(lambda: self._partition(topic, index).delete_records_before(offset)) == 0
+
+    def change_leader(self, topic: Topic, *, leader: int = 1, epoch: int) -> None:
+        """Give partition 0 a leader of another epoch; replicas are this node and node 2."""
+        replicas = [1] if leader == 1 else [leader, 1]
+        state = PartitionState(leader, replicas, replicas, epoch)
+        change = LeaderChanged(topic.name, topic.id, 0, state)
+        self._do(lambda: self._cluster.metadata.apply(change))
+
+    @property
+    def _cluster(self) -> Any:
+        assert self._broker._running is not None
+        return self._broker._running._cluster
+
+    def _partition(self, topic: Topic, index: int) -> Any:
+        return self._cluster.brokers[0].services.replicas.partition(topic.name, index)
+
+    def _do(self, action: Callable[[], T]) -> T:
+        """Run `action` as a step of the broker, in its own thread."""
+        running, thread = self._broker._running, self._broker._thread
+        assert running is not None
+        assert thread is not None
+        server = running._server
+
+        async def step() -> T:
+            server.broker.services.clock.now_ms = server.now_ms()
+            result = action()
+            server.broker.tick(server.now_ms())
+            server._flush()
+            server._rearm()
+            return result
+
+        doing: Coroutine[Any, Any, T] = step()
+        return asyncio.run_coroutine_threadsafe(doing, thread._loop).result(READY_SECONDS)
