@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 from mockbroker.apis import fetch as fetch_api
 from mockbroker.apis import produce as produce_api
-from mockbroker.apis.context import RequestContext
+from mockbroker.apis.context import PARKED, RequestContext
 from mockbroker.clock import Clock, Timer
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.fetch.manager import FetchManager
+from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.brokers import BrokerInfo, Endpoint
 from mockbroker.metadata.changes import (
     BrokerChanged,
@@ -53,31 +54,41 @@ def batch(value_bytes: int, count: int = 1, timestamp: int = 1_000) -> bytes:
     return build_batch([Record(i, timestamp, None, b"v" * value_bytes, []) for i in range(count)])
 
 
-class Pending:
+class Later:
     """An answer that may come later."""
 
     def __init__(self) -> None:
-        self.response: FetchResponse | None = None
+        self.response: object = None
         self.ctx: RequestContext | None = None
 
     def complete(self, ctx: RequestContext, response: object) -> None:
         assert not ctx.done
         ctx.done = True
-        self.response = cast("FetchResponse", response)
-
-    @property
-    def answered(self) -> bool:
-        return self.response is not None
-
-    def answer(self) -> FetchResponse:
-        assert self.response is not None, "the fetch is parked"
-        return self.response
+        self.response = response
 
     def disconnect(self) -> None:
         assert self.ctx is not None
         self.ctx.done = True
         assert self.ctx.on_disconnect is not None
         self.ctx.on_disconnect()
+
+
+class Pending(Later):
+    """The answer to a fetch."""
+
+    @property
+    def answered(self) -> bool:
+        return self.response is not None
+
+    def answer(self) -> FetchResponse:
+        assert isinstance(self.response, FetchResponse), "the fetch is parked"
+        return self.response
+
+
+class Produced(Later):
+    """The answer to a produce; `sentinel` is what the handler returned."""
+
+    sentinel: object = None
 
 
 class World:
@@ -164,19 +175,25 @@ class World:
 
     def append(self, name: str, index: int, *sizes: int) -> None:
         """Append batches of one record with values of these sizes, then end the step."""
-        from mockbroker.log.results import AppendOrigin
-
         for size in sizes:
-            result = self.partition(name, index).append_batch(
-                batch(size, timestamp=self.clock.wall_ms()), AppendOrigin.CLIENT
-            )
-            assert not result.error
+            self.append_undrained(name, index, size)
+        self.replicas.drain()
+
+    def append_undrained(self, name: str, index: int, size: int) -> None:
+        """Append such a batch; what it releases waits for the end of the step."""
+        data = batch(size, timestamp=self.clock.wall_ms())
+        assert not self.partition(name, index).append_batch(data, AppendOrigin.CLIENT).error
+
+    def append_batch(self, name: str, index: int, data: bytes) -> None:
+        """Append this batch as a coordinator may, then end the step."""
+        result = self.partition(name, index).append_batch(data, AppendOrigin.COORDINATOR)
+        assert not result.error
         self.replicas.drain()
 
     # -- requests --------------------------------------------------------------------------
 
     def context(
-        self, version: int, responder: Pending, key: int = 1, client_id: str = "test"
+        self, version: int, responder: Later, key: int = 1, client_id: str = "test"
     ) -> RequestContext:
         return RequestContext(
             responder, key, version, 1, client_id, 1, "/127.0.0.1", "User:ANONYMOUS", "PLAINTEXT",
@@ -197,17 +214,20 @@ class World:
 
     def fetch_now(self, request: FetchRequest, version: int = 12) -> FetchResponse:
         """Send a fetch that is answered at once."""
-        response = self.send(request, version).response
-        assert response is not None, "the fetch was parked"
-        return response
+        return self.send(request, version).answer()
 
-    def produce(self, request: ProduceRequest, version: int, client_id: str = "test") -> object:
-        pending = Pending()
-        ctx = self.context(version, pending, 0, client_id)
-        pending.ctx = ctx
+    def produce(self, request: ProduceRequest, version: int, client_id: str = "test") -> Produced:
+        """Send a produce; its answer is there at once unless it is parked."""
+        produced = Produced()
+        ctx = self.context(version, produced, 0, client_id)
+        produced.ctx = ctx
         response = produce_api.handle(self.services, ctx, request)
+        produced.sentinel = response
+        if response is not PARKED:
+            ctx.done = True
+            produced.response = response
         self.replicas.drain()
-        return response
+        return produced
 
 
 Part = tuple[str, int, int] | tuple[str, int, int, int]

@@ -226,7 +226,7 @@ class Twins:
                     )
                 )
         pending = self.worlds[0].send(request, self.version)
-        if pending.response is not None and pending.response.session_id == 0:
+        if pending.answered and pending.answer().session_id == 0:
             self.walked.update(request)
             assert not self.walked.entries
             self.full_fetch()
@@ -245,8 +245,8 @@ class Twins:
     def compare_parked(self) -> None:
         if self.parked is not None:
             pending, walked = self.parked
-            if pending.response is not None or walked.response is not None:
-                assert plain(pending.response) == plain(walked.response)
+            if pending.answered or walked.response is not None:
+                assert plain(pending.answer()) == plain(walked.response)
                 self.parked = None
 
 
