@@ -66,7 +66,9 @@ class Got:
         self.size = len(self.records)
         self.aborted: list[tuple[int, int]] | None = None
         if data.aborted_transactions is not None:
-            self.aborted = [(gone.producer_id, gone.first_offset) for gone in data.aborted_transactions]
+            self.aborted = [
+                (gone.producer_id, gone.first_offset) for gone in data.aborted_transactions
+            ]
 
     @property
     def place(self) -> Place:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockbroker.api import MockBroker
@@ -63,6 +64,7 @@ KAFKA_SETTLES_SECONDS = 0.06
 other is parked, but this long without one does, and a fetch that is late only ends earlier."""
 
 _numbers = itertools.count(1)
+_RUN = uuid.uuid4().hex[:8]
 
 
 def batch(
@@ -118,7 +120,7 @@ class Target:
     ) -> Topic:
         """A new topic; `data` gives the value sizes of one-record batches, partition by
         partition."""
-        name = name or f"case-{next(_numbers)}"
+        name = name or self.new_name()
         settings = [
             CreatableTopicConfig(key.replace("_", "."), value) for key, value in configs.items()
         ]
@@ -133,6 +135,11 @@ class Target:
             for size in sizes:
                 self.produce(topic, index, size)
         return topic
+
+    @staticmethod
+    def new_name() -> str:
+        """A name that no topic has, of this run or of another against the same broker."""
+        return f"case-{_RUN}-{next(_numbers)}"
 
     def delete(self, topic: Topic) -> None:
         request = DeleteTopicsRequest([DeleteTopicState(topic.name)], [], 15_000)
