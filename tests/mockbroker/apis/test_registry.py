@@ -1,0 +1,63 @@
+"""What is served, what is advertised, and when code is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from mockbroker.apis.registry import PROFILES, SERVED, Registry
+from protocol.api_keys import API_SPECS, ApiKey
+from protocol.messages.catalog import request_class, response_class
+
+
+def test_every_served_api_has_a_handler_and_its_messages() -> None:
+    registry = Registry()
+    for key in SERVED:
+        api = registry.get(key)
+        assert api is not None
+        assert callable(api.load())
+        assert request_class(key).__name__ == f"{api.name}Request"
+        assert response_class(key).__name__ == f"{api.name}Response"
+
+
+def test_the_widest_profile_advertises_all_that_the_codec_reads() -> None:
+    advertised = Registry().advertised()
+    assert list(advertised) == sorted(advertised)
+    for key, served in advertised.items():
+        spec = API_SPECS[ApiKey(key)]
+        assert (served.min_version, served.max_version) == (spec.min_version, spec.max_version)
+    assert advertised[ApiKey.FETCH] == (3, 18)
+
+
+def test_kafkas_own_profile_narrows_fetch_and_produce() -> None:
+    registry = Registry("4.4")
+    fetch, produce = registry.get(ApiKey.FETCH), registry.get(ApiKey.PRODUCE)
+    assert fetch is not None
+    assert produce is not None
+    assert (fetch.min_version, produce.min_version) == (4, 3)
+    assert registry.advertised()[ApiKey.FETCH] == (4, 18)
+    assert registry.advertised()[ApiKey.PRODUCE] == (0, 13)  # KAFKA-18659
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_decoder_is_compiled_once_a_version(profile: str) -> None:
+    api = Registry(profile).get(ApiKey.METADATA)
+    assert api is not None
+    assert api.decoder(12) is api.decoder(12)
+    assert api.encoder(12) is api.encoder(12)
+
+
+def test_an_unknown_key_is_none() -> None:
+    assert Registry().get(9999) is None
+
+
+def test_a_registry_imports_no_handler_and_no_message() -> None:
+    code = (
+        "import sys\nfrom mockbroker.apis.registry import Registry\nRegistry()\n"
+        "print([m for m in sys.modules if m.startswith(('protocol.messages.', 'protocol.plan'))"
+        " or m.startswith('mockbroker.apis.') and m.rpartition('.')[2] != 'registry'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
