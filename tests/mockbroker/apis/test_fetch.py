@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocol.messages.fetch import FetchResponsePartition, ReplicaState
@@ -27,10 +29,10 @@ def sizes(world: World, *indexes: int, limit: int = MB, max_bytes: int = 2**31 -
 
 
 def only(
-    world: World, *args: object, version: int = 12, **options: object
+    world: World, offset: int, limit: int = MB, *, version: int = 12, **options: Any
 ) -> FetchResponsePartition:
     """The one partition of the answer to such a fetch of t0-0."""
-    request = ask(("t0", 0, *args), version=version, **options)
+    request = ask(("t0", 0, offset, limit), version=version, **options)
     response = world.fetch_now(request, version)
     (partition,) = response.responses[0].partitions
     return partition
