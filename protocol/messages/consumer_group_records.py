@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from protocol.schema import ZERO_UUID, V, int8, int32, int64, message, struct, uuid
+from protocol.schema import ZERO_UUID, V, field, int8, int32, int64, message, struct, uuid
 
 
 @message(versions=(0, 0))
@@ -68,6 +68,14 @@ class ConsumerGroupMemberMetadataKey:
     member_id: str = ""
 
 
+@struct
+class ClassicMemberMetadata:
+    """Kept for a member that speaks the classic protocol."""
+
+    session_timeout_ms: int32 = 0
+    supported_protocols: list[ClassicProtocol] = []
+
+
 @message(versions=(0, 0), flexible=0)
 class ConsumerGroupMemberMetadataValue:
     """What the member told about itself."""
@@ -80,17 +88,10 @@ class ConsumerGroupMemberMetadataValue:
     subscribed_topic_regex: Annotated[str | None, V(nullable=0)] = ""
     rebalance_timeout_ms: int32 = -1
     server_assignor: Annotated[str | None, V(nullable=0)] = ""
+    # None, written as null, is a member of the new protocol; Kafka's default is no such one.
     classic_member_metadata: Annotated[
         ClassicMemberMetadata | None, V(nullable=0, tag=0, tagged=0)
-    ] = None
-
-
-@struct
-class ClassicMemberMetadata:
-    """Kept for a member that speaks the classic protocol."""
-
-    session_timeout_ms: int32 = 0
-    supported_protocols: list[ClassicProtocol] = []
+    ] = field(default_factory=ClassicMemberMetadata)
 
 
 @struct
@@ -164,7 +165,7 @@ class TopicPartitions:
 
     topic_id: uuid = ZERO_UUID
     partitions: list[int32] = []
-    assignment_epochs: Annotated[list[int32] | None, V(nullable=0, tag=0, tagged=0)] = None
+    assignment_epochs: Annotated[list[int32] | None, V(nullable=0, tag=0, tagged=0)] = []
 
 
 @message(versions=(0, 0))

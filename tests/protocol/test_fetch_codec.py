@@ -207,7 +207,7 @@ def test_mutated_bytes_give_what_the_plan_gives(name: str) -> None:
     version = int(name.rpartition(".v")[2])
     hand, planned = DECODERS[name.split(".", maxsplit=1)[0]]
     rng = random.Random(name)
-    for _ in range(200):
+    for _ in range(100):
         body = bytearray(GOLDEN[name])
         for _ in range(rng.randint(1, 3)):
             body[rng.randrange(len(body))] = rng.choice(
@@ -219,7 +219,7 @@ def test_mutated_bytes_give_what_the_plan_gives(name: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("cls", [FetchRequest, FetchResponse])
 @given(body=st.binary(max_size=200))
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_random_bytes_give_a_message_or_a_protocol_error(
     cls: type, version: int, body: bytes
 ) -> None:
@@ -231,7 +231,7 @@ def test_random_bytes_give_a_message_or_a_protocol_error(
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("cls", [FetchRequest, FetchResponse])
 @given(data=st.data())
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 def test_hand_and_plan_agree(
     cls: type[FetchRequest | FetchResponse], version: int, data: st.DataObject
 ) -> None:
@@ -248,7 +248,7 @@ def test_hand_and_plan_agree(
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("cls", [FetchRequest, FetchResponse])
 @given(data=st.data())
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 def test_hand_and_kio_agree(
     cls: type[FetchRequest | FetchResponse], version: int, data: st.DataObject
 ) -> None:

@@ -22,6 +22,7 @@ from kio.schema.index import schema_name_map
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
+from protocol.plan_decode import default_of
 from protocol.schema import ZERO_UUID, is_declared, schema_of
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -100,6 +101,23 @@ def disagreements(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
             yield f"{where}: absent, kio {theirs}"
     elif _plain(ours) != _plain(theirs):
         yield f"{where}: {ours!r}, kio {theirs!r}"
+
+
+def default_disagreements(cls: type, kio: Any) -> Iterator[str]:
+    """Fields of a message, and of the structs in it, whose default kio has otherwise."""
+    for field, theirs in _field_pairs(cls, kio):
+        default = theirs.default
+        # An absent struct is None here and an instance of defaults there; a time of -1 is None.
+        stands_for_none = dataclasses.is_dataclass(default) or default is None
+        if default is not dataclasses.MISSING and not stands_for_none:
+            ours = default_of(field)
+            if _plain(ours) != (list(default) if default == () else _plain(default)):
+                yield f"{cls.__name__}.{field.name}: {ours!r}, kio {default!r}"
+        element = field.type
+        while element.kind == "array":
+            element = element.element
+        if element.kind == "struct":
+            yield from default_disagreements(element.cls, _kio_struct(theirs, kio))
 
 
 def _defaults(theirs: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from protocol.schema import is_declared, schema_of
 from tests.support import kio_bridge
 from tests.support.messages import strategy_for
 
-EXAMPLES = 5
+EXAMPLES = 4
 
 
 def versions_of(module: ModuleType) -> list[tuple[type, int]]:

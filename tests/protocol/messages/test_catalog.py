@@ -8,7 +8,7 @@ import pytest
 from protocol.api_keys import API_SPECS
 from protocol.messages.catalog import CATALOG, request_class, response_class
 from protocol.schema import schema_of
-from tests.support.kio_bridge import kio_class
+from tests.support.kio_bridge import default_disagreements, kio_class
 
 
 def test_every_api_has_its_classes() -> None:
@@ -42,6 +42,14 @@ assert "protocol.messages.metadata" in sys.modules
 assert "protocol.messages.fetch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("api_key", sorted(CATALOG))
+def test_defaults_are_kios(api_key: int) -> None:
+    for cls in (request_class(api_key), response_class(api_key)):
+        for version in range(schema_of(cls).min_version, schema_of(cls).max_version + 1):
+            if (kio := kio_class(cls, version)) is not None:
+                assert list(default_disagreements(cls, kio)) == []
 
 
 def test_kio_lacks_only_what_is_newer_or_older_than_it() -> None:
