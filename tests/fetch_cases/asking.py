@@ -43,7 +43,7 @@ class Part(NamedTuple):
     """A partition to read; `values` are further fields of the request, such as leader epochs."""
 
     topic: Topic
-    index: int
+    partition: int
     offset: int
     limit: int
     values: dict[str, Any]
@@ -196,7 +196,7 @@ def _topics(parts: Iterable[Part], version: int) -> Iterable[FetchRequestTopic]:
             last = part.topic, entry
             yield entry
         asked = FetchRequestPartition(
-            part.index, fetch_offset=part.offset, partition_max_bytes=part.limit
+            part.partition, fetch_offset=part.offset, partition_max_bytes=part.limit
         )
         for name, value in part.values.items():
             assert hasattr(asked, name)

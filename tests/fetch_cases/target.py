@@ -256,7 +256,8 @@ class InnerTarget(Target):
             lambda: self._partition(topic, index).append_batch(records, AppendOrigin.CLIENT)
         )
         assert result.error == 0
-        return result.base_offset
+        offset: int = result.base_offset
+        return offset
 
     def end_transaction(
         self, topic: Topic, index: int, producer_id: int, *, commit: bool = False
