@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 from mockbroker.fetch.session import INVALID_SESSION_ID, CachedPartition
 from mockbroker.replica.delayed_fetch import PartitionsWait
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
+from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchResponse, FetchResponsePartition, FetchResponseTopic
 from protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from mockbroker.fetch.manager import FetchManager
     from mockbroker.fetch.session import FetchSession
     from mockbroker.replica.delayed_fetch import FetchWait
     from mockbroker.replica.fetch_params import FetchParams
     from mockbroker.replica.log_reader import LogReader
-    from protocol.errors import ErrorCode
     from protocol.messages.fetch import FetchRequestTopic
 
 Entry = TypeVar("Entry", bound=FetchEntry)
@@ -67,6 +67,17 @@ class FetchContext(Protocol):
 def rejection(index: int, error: int) -> FetchResponsePartition:
     """A partition that was not read at all (its aborted list is empty, not null)."""
     return FetchResponsePartition(index, error, -1, -1, -1, [], -1, b"")
+
+
+def refusal_order(params: FetchParams) -> Callable[[tuple[FetchEntry, int]], bool]:
+    """The sort key of refused partitions, with their errors, before they go into the answer.
+
+    KafkaApis splits a consumer's partitions by whether their id is known, then by whether the
+    metadata have them; a follower's only once.
+    """
+    if params.is_from_follower:
+        return lambda _: False
+    return lambda refused: refused[1] != ErrorCode.UNKNOWN_TOPIC_ID
 
 
 class ResponseTopics:
@@ -130,7 +141,7 @@ class ListContext(Generic[Entry]):
         self.rejected: list[tuple[Entry, int]] = []
         self.data: list[FetchResponsePartition] = []
 
-    def resolve(self, params: FetchParams) -> int:  # noqa: ARG002 - the protocol's signature
+    def resolve(self, params: FetchParams) -> int:
         resolve = self.manager.resolve
         rejected = self.rejected
         for entry in self.entries:
@@ -138,6 +149,7 @@ class ListContext(Generic[Entry]):
             if error:
                 rejected.append((entry, error))
         if rejected:
+            rejected.sort(key=refusal_order(params))
             refused = {entry for entry, _ in rejected}
             self.readable = [entry for entry in self.entries if entry not in refused]
         return len(self.readable)
@@ -158,11 +170,14 @@ class ListContext(Generic[Entry]):
 
     def topics(self) -> list[FetchResponseTopic]:
         """All partitions in the order of the answer."""
-        collected = ResponseTopics()
-        for entry, data in zip(self.readable, self.data, strict=True):
-            collected.add(entry.topic, data)
+        if len(self.data) == 1 and not self.rejected:
+            topic = self.readable[0].topic
+            return [FetchResponseTopic(topic.name or "", topic.topic_id, self.data)]
+        add = (collected := ResponseTopics()).add
+        for data, entry in zip(self.data, self.readable, strict=True):
+            add(entry.topic, data)
         for entry, error in self.rejected:
-            collected.add(entry.topic, rejection(entry.index, error))
+            add(entry.topic, rejection(entry.index, error))
         return collected.topics
 
 
@@ -211,6 +226,7 @@ class FullFetchContext(ListContext[CachedPartition]):
                 cached.partition.watch(cached)
             cached.has_news(data, 0)
             session.settle(cached, is_sticky(data))
+        session.shrink_changed(len(self.data))
         return FetchResponse(0, 0, session.id, self.topics())
 
 

@@ -11,7 +11,13 @@ from heapq import heappop
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.fetch.contexts import INCREMENTAL, ResponseTopics, is_sticky, rejection
+from mockbroker.fetch.contexts import (
+    INCREMENTAL,
+    ResponseTopics,
+    is_sticky,
+    refusal_order,
+    rejection,
+)
 from mockbroker.fetch.session import QUIET, READY
 from mockbroker.fetch.waiting import SessionWait
 from protocol.errors import ErrorCode
@@ -42,14 +48,12 @@ class IncrementalFetchContext:
     """
 
     __slots__ = (
-        "_data",
         "_epoch",
-        "_looked_at",
+        "_found",
         "_manager",
         "_met_all_ready",
         "_rejected",
         "_session",
-        "_sizes",
         "fetch_class",
     )
 
@@ -59,9 +63,7 @@ class IncrementalFetchContext:
         self._session = session
         self._epoch = session.epoch
         self._rejected: dict[CachedPartition, int] = {}
-        self._looked_at: list[CachedPartition] = []
-        self._data: list[FetchResponsePartition] = []
-        self._sizes: list[int] = []
+        self._found: list[tuple[CachedPartition, FetchResponsePartition, int]] = []
         self._met_all_ready = False
 
     def resolve(self, params: FetchParams) -> int:
@@ -73,6 +75,10 @@ class IncrementalFetchContext:
                 error = self._manager.resolve_again(cached)
                 if error:
                     self._rejected[cached] = error
+        if len(self._rejected) > 1:
+            refused = sorted(self._rejected.items(), key=lambda item: item[0].stamp)
+            refused.sort(key=refusal_order(params))
+            self._rejected = dict(refused)
         return session.size - len(self._rejected)
 
     def read(self, reader: LogReader) -> None:
@@ -84,21 +90,19 @@ class IncrementalFetchContext:
             changed = [cached for cached in changed if cached not in self._rejected]
         if reader.budget < 0 and not self._is_first_in_line(changed):
             reader.budget = 0  # a quiet partition comes first, and it would have used it up
-        self._looked_at = []
-        self._data = []
-        self._sizes = []
         if session.ready:
+            self._found = []
             self._read_merged(changed, reader)
         else:
-            for cached in changed:
-                self._read_one(cached, reader)
-        self._manager.partitions_looked_at += len(self._data)
+            read = reader.read
+            self._found = [(cached, read(cached), reader.last_size_bytes) for cached in changed]
+        self._manager.partitions_looked_at += len(self._found)
 
     def wait(self, params: FetchParams) -> FetchWait:
         return SessionWait(self._session, params, self._rejected)
 
     def results(self) -> Iterable[tuple[FetchEntry, FetchResponsePartition]]:
-        return zip(self._looked_at, self._data, strict=True)
+        return [(cached, data) for cached, data, _ in self._found]
 
     def respond(self) -> FetchResponse:
         session = self._session
@@ -108,17 +112,22 @@ class IncrementalFetchContext:
         collected = ResponseTopics()
         if self._met_all_ready:
             session.measure_ready(True)
-        for cached, data, size_bytes in zip(self._looked_at, self._data, self._sizes, strict=True):
+        for cached, data, size_bytes in self._found:
             if cached.has_news(data, size_bytes):
                 collected.add(cached.topic, data)
                 if size_bytes:
                     session.move_to_back(cached)
             session.settle(cached, is_sticky(data))
-        for cached, error in sorted(self._rejected.items(), key=lambda item: item[0].stamp):
+        session.shrink_changed(len(self._found))
+        if self._rejected:
+            self._tell_rejected(collected)
+        return FetchResponse(0, 0, session.id, collected.topics)
+
+    def _tell_rejected(self, collected: ResponseTopics) -> None:
+        for cached, error in self._rejected.items():
             data = rejection(cached.index, error)
             cached.has_news(data, 0)
             collected.add(cached.topic, data)
-        return FetchResponse(0, 0, session.id, collected.topics)
 
     def throttled(self, throttle_time_ms: int) -> FetchResponse:
         session = self._session
@@ -128,9 +137,8 @@ class IncrementalFetchContext:
     # -- the walk --------------------------------------------------------------------------
 
     def _read_one(self, cached: CachedPartition, reader: LogReader) -> None:
-        self._data.append(reader.read(cached))
-        self._sizes.append(reader.last_size_bytes)
-        self._looked_at.append(cached)
+        data = reader.read(cached)
+        self._found.append((cached, data, reader.last_size_bytes))
 
     def _read_merged(self, changed: list[CachedPartition], reader: LogReader) -> None:
         """Read `changed` and what is READY in the order of stamps.

@@ -54,6 +54,7 @@ SMALLEST_BATCH_BYTES: Final = 61
 """A batch of magic 2 without records: a smaller budget gives nobody anything."""
 
 _STALE_ENTRIES_ALLOWED: Final = 64
+_SMALL_DICT: Final = 16
 _NOTHING_READY: Final = 2**31
 
 ReaderProfile = tuple[int, bool, int, str]
@@ -331,6 +332,14 @@ class FetchSession:
         ):
             return CHANGED
         return QUIET if offset == bound else READY
+
+    def shrink_changed(self, looked_at: int) -> None:
+        """`looked_at` partitions were settled, most of them for good.
+
+        A dict keeps the room of what left it, and walks over that room: give it back.
+        """
+        if looked_at > 2 * len(self.changed) + _SMALL_DICT:
+            self.changed = dict.fromkeys(self.changed)
 
     def measure_ready(self, measures: bool) -> None:
         """Begin or end to keep the smallest batch that a READY partition begins with.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.purgatory.delayed_operation import DelayedOperation
 from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
+from mockbroker.replica.partition import EMPTY_LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -40,7 +41,9 @@ def bytes_available(entry: FetchEntry, params: FetchParams, parked_segment: int 
         return COMPLETE  # E
     if params.only_leader and not partition.is_leader:
         return COMPLETE  # A
-    log = partition.log or partition.open_log()
+    log = partition.log
+    if log is None:
+        log = EMPTY_LOG if entry.last_fetched_epoch < 0 else partition.open_log()
     high_watermark = log.high_watermark
     if entry.high_watermark < high_watermark:
         return COMPLETE  # W

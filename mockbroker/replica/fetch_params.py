@@ -47,8 +47,12 @@ class FetchParams:
     def __init__(self, request: FetchRequest, version: int, fetch_max_bytes: int) -> None:
         self.version = version
         self.max_wait_ms = request.max_wait_ms
-        self.max_bytes = min(request.max_bytes, fetch_max_bytes)
-        self.min_bytes = min(request.min_bytes, self.max_bytes)
+        max_bytes = request.max_bytes
+        if max_bytes > fetch_max_bytes:  # noqa: PLR1730 - made per request; a call costs more
+            max_bytes = fetch_max_bytes
+        self.max_bytes = max_bytes
+        min_bytes = request.min_bytes
+        self.min_bytes = min_bytes if min_bytes < max_bytes else max_bytes  # noqa: FURB136
         self.rack_id = request.rack_id
         state = request.replica_state
         if state is None:

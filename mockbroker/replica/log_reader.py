@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
+from mockbroker.replica.partition import EMPTY_LOG
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchResponsePartition
+from protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from mockbroker.log.unified_log import UnifiedLog
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.partition import Partition
 
 _HIGH_WATERMARK = FetchIsolation.HIGH_WATERMARK
-_NO_TOPIC_ID = bytes(16)
+_NO_TOPIC_ID = ZERO_UUID
 _NONE = ErrorCode.NONE
 
 
@@ -34,6 +36,7 @@ class LogReader:
     """
 
     __slots__ = (
+        "_is_follower",
         "budget",
         "bytes_read",
         "last_size_bytes",
@@ -45,6 +48,7 @@ class LogReader:
 
     def __init__(self, params: FetchParams) -> None:
         self.params = params
+        self._is_follower = params.is_from_follower
         self.budget = params.max_bytes
         self.min_one = True
         self.bytes_read = 0
@@ -58,10 +62,19 @@ class LogReader:
         partition = entry.partition
         if partition is None:
             return self._refuse(entry, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        error = self._check(entry, partition)
-        if error is not _NONE:
-            return self._refuse(entry, error)
-        log = partition.log or partition.open_log()
+        if (
+            partition.deleted
+            or self._is_follower
+            or not partition.is_leader
+            or entry.current_leader_epoch >= 0
+            or entry.topic.topic_id is not _NO_TOPIC_ID
+        ):
+            error = self._check(entry, partition)
+            if error is not _NONE:
+                return self._refuse(entry, error)
+        log = partition.log
+        if log is None:
+            log = EMPTY_LOG if entry.last_fetched_epoch < 0 else partition.open_log()
         high_watermark = log.high_watermark
         offset = entry.fetch_offset
         isolation = self.params.isolation
@@ -90,7 +103,9 @@ class LogReader:
     def _read_log(
         self, entry: FetchEntry, log: UnifiedLog, offset: int, isolation: FetchIsolation
     ) -> FetchResponsePartition:
-        limit = min(entry.max_bytes, self.budget)
+        limit = entry.max_bytes
+        if limit > self.budget:  # noqa: PLR1730 - read per partition; a call costs more
+            limit = self.budget
         found = log.read(offset, limit, isolation, self.min_one)
         if found.error is not _NONE:
             return self._refuse(entry, found.error)

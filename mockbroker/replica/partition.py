@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 ACKS_ALL: Final = -1
 
+EMPTY_LOG: Final = UnifiedLog()
+"""What a read finds in a partition that has no log yet. It knows no epochs; nobody appends to it."""
+
 
 class Partition:
     """A hosted partition (Kafka: Partition). Handlers read its slots, and change nothing."""
@@ -195,8 +198,8 @@ class Partition:
     # -- leadership and life -----------------------------------------------------------------
 
     def has_replica(self, replica_id: int) -> bool:
-        """Whether that broker is one of its replicas."""
-        return replica_id in self.state.replicas
+        """Whether that broker is one of its other replicas: nobody follows itself."""
+        return replica_id != self._manager.broker_id and replica_id in self.state.replicas
 
     def change_state(self, state: PartitionState) -> None:
         """It has another leader, epoch or in-sync set. Losing the lead wakes those who wait."""
@@ -264,6 +267,11 @@ class Partition:
             after.previous_watcher = before
         entry.linked = False
         entry.previous_watcher = entry.next_watcher = None
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether any entry is told of changes."""
+        return self._first_watcher is not None
 
     def wait_keys(self) -> list[Hashable]:
         """Where fetches wait that watch this partition through an entry, each once."""
