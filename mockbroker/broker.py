@@ -41,17 +41,29 @@ if TYPE_CHECKING:
 
 
 class Outgoing:
-    """What the shell must do for one connection: write `chunks`, then close if `close`."""
+    """What the shell must do for one connection, in this order.
 
-    __slots__ = ("chunks", "close", "connection_id", "size_bytes")
+    Write `chunks`; close if `close`; read on, or not, as `read` says (back-pressure); and if
+    `more`, call `resume` soon: a long pipeline gives way to other connections.
+    """
+
+    __slots__ = ("chunks", "close", "connection_id", "more", "read", "size_bytes")
 
     def __init__(
-        self, connection_id: int, chunks: list[Buffer], size_bytes: int, close: bool
+        self,
+        connection_id: int,
+        chunks: list[Buffer],
+        size_bytes: int,
+        close: bool,
+        read: bool = True,
+        more: bool = False,
     ) -> None:
         self.connection_id = connection_id
         self.chunks = chunks
         self.size_bytes = size_bytes
         self.close = close
+        self.read = read
+        self.more = more
 
 
 class Broker:
@@ -97,30 +109,27 @@ class Broker:
         return self._connections[connection_id].frames.get_buffer(size_hint)
 
     def received(self, connection_id: int, size_bytes: int, now_ms: float) -> None:
-        """`size_bytes` were written to the buffer that `receive_buffer` gave."""
+        """`size_bytes` were written to the buffer that `receive_buffer` gave.
+
+        Unknown or malformed requests close the connection, and only it.
+        """
         conn = self._connections[connection_id]
-        if conn.closing:
-            return
         self._clock.now_ms = now_ms
         try:
-            conn.push(conn.frames.buffer_updated(size_bytes))
-        except ProtocolError as error:
-            self._refuse(conn, None, str(error))
-        self._work(conn)
-        self._drain()
+            frames = conn.frames.buffer_updated(size_bytes)
+        except ProtocolError:
+            frames = []  # `conn.frames.error` says it, after what came before was answered
+        self._take(conn, frames)
 
     def receive(self, connection_id: int, data: Buffer, now_ms: float) -> None:
-        """Bytes arrived. Unknown or malformed ones close the connection, and only it."""
+        """The same for a shell that has the bytes already."""
         conn = self._connections[connection_id]
-        if conn.closing:
-            return
         self._clock.now_ms = now_ms
         try:
-            conn.push(conn.frames.feed(data))
-        except ProtocolError as error:
-            self._refuse(conn, None, str(error))
-        self._work(conn)
-        self._drain()
+            frames = conn.frames.feed(data)
+        except ProtocolError:
+            frames = []
+        self._take(conn, frames)
 
     def block(self, connection_id: int, blocked: bool, now_ms: float) -> None:
         """The shell's write buffer is full (no further request is worked on), or has room."""
@@ -149,12 +158,7 @@ class Broker:
         self._clock.now_ms = now_ms
         reason = conn.close_reason
         conn.close(reason)
-        ctx = conn.in_work
-        conn.in_work = None
-        if ctx is not None:
-            ctx.done = True
-            if ctx.on_disconnect is not None:
-                ctx.on_disconnect()
+        self._abandon(conn)
         self.journal.record(
             ConnectionClosed(
                 connection_id,
@@ -186,9 +190,15 @@ class Broker:
         outbox = []
         for conn in touched:
             conn.touched = False
-            outbox.append(Outgoing(conn.id, conn.out, conn.out_bytes, conn.closing))
-            conn.out = []
-            conn.out_bytes = 0
+            chunks, size_bytes = conn.out, conn.out_bytes
+            if size_bytes:
+                conn.out = []
+                conn.out_bytes = 0
+            if conn.queue:
+                read, more = not conn.full, conn.can_work
+            else:
+                read, more = True, False
+            outbox.append(Outgoing(conn.id, chunks, size_bytes, conn.closing, read, more))
         return outbox
 
     # -- what a shell asks -----------------------------------------------------------------
@@ -196,16 +206,6 @@ class Broker:
     def connections(self) -> list[Connection]:
         """The connections as they are now, for those who look and change nothing."""
         return list(self._connections.values())
-
-    def wants_reading(self, connection_id: int) -> bool:
-        """Whether the shell should go on reading this connection (back-pressure)."""
-        conn = self._connections.get(connection_id)
-        return conn is not None and not conn.full and not conn.closing
-
-    def has_work(self, connection_id: int) -> bool:
-        """Whether queued frames wait only for the outbox to be taken; call `resume` then."""
-        conn = self._connections.get(connection_id)
-        return conn is not None and conn.can_work
 
     def release_parked(self, now_ms: float) -> None:
         """Answer every parked request that time alone would answer (a clean shutdown)."""
@@ -215,8 +215,19 @@ class Broker:
 
     # -- one request -----------------------------------------------------------------------
 
+    def _take(self, conn: Connection, frames: list[Frame]) -> None:
+        """Work on what arrived, or queue it behind what is in work."""
+        if len(frames) == 1 and conn.ready:
+            self._serve(conn, frames[0])
+        elif not conn.closing:
+            conn.push(frames)
+        self._work(conn)
+        if conn.queue and conn.full:
+            self._touch(conn)
+        self._drain()
+
     def _work(self, conn: Connection) -> None:
-        while conn.can_work:
+        while conn.queue and conn.can_work:
             self._serve(conn, conn.pop())
         error = conn.frames.error
         if error is not None and conn.idle and not conn.closing:
@@ -265,7 +276,7 @@ class Broker:
         if conn is None or conn.in_work is not ctx or api is None:
             return
         self._attempt(conn, ctx, api, None, response)
-        if conn.queue:
+        if conn.queue or conn.frames.error is not None:
             self._runnable.append(conn)
 
     def _attempt(
@@ -367,12 +378,18 @@ class Broker:
         self._close(conn, reason)
 
     def _close(self, conn: Connection, reason: str) -> None:
+        conn.close(reason)
+        self._abandon(conn)
+        self._touch(conn)
+
+    def _abandon(self, conn: Connection) -> None:
+        """Nobody waits for the request in work any more."""
         ctx = conn.in_work
         conn.in_work = None
         if ctx is not None:
             ctx.done = True
-        conn.close(reason)
-        self._touch(conn)
+            if ctx.on_disconnect is not None:
+                ctx.on_disconnect()
 
     # -- the end of a step -----------------------------------------------------------------
 
@@ -389,17 +406,14 @@ class Broker:
         """
         services = self.services
         replicas = services.replicas
-        while True:
-            if replicas.has_ready:
-                replicas.drain()
+        while replicas.has_ready or services.has_deferred or self._runnable:
+            replicas.drain()
             for action in services.take_deferred():
                 action()
-            if self._runnable:
-                runnable, self._runnable = self._runnable, []
-                for conn in runnable:
-                    self._work(conn)
-            elif not replicas.has_ready and not services.has_deferred:
-                return
+            runnable, self._runnable = self._runnable, []
+            for conn in runnable:
+                self._work(conn)
+                self._touch(conn)
 
 
 def _api_name(key: int | None) -> str:

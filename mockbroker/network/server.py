@@ -56,7 +56,7 @@ class BrokerServer:
             return
         self._listener.close()
         self.broker.release_parked(self.now_ms())
-        self._flush()
+        self._after_step()
         for transport in list(self._transports.values()):
             transport.close()
         if self._transports:
@@ -101,19 +101,18 @@ class BrokerServer:
     def received(self, connection_id: int, size_bytes: int) -> None:
         """Bytes arrived in the core's buffer."""
         self.broker.received(connection_id, size_bytes, self.now_ms())
-        self._after_step(connection_id)
+        self._after_step()
 
     def blocked(self, connection_id: int, blocked: bool) -> None:
         """A client stopped, or went on, reading its answers."""
         self.broker.block(connection_id, blocked, self.now_ms())
-        self._after_step(connection_id)
+        self._after_step()
 
     def lost(self, transport: ClientTransport) -> None:
         """A connection ended."""
         self._transports.pop(transport.id, None)
         self.broker.disconnect(transport.id, self.now_ms())
-        self._flush()
-        self._rearm()
+        self._after_step()
         if not self._transports and self._idle is not None:
             self._idle.set()
 
@@ -123,32 +122,22 @@ class BrokerServer:
         self._next_id += 1
         return ClientTransport(self, self._next_id)
 
-    def _after_step(self, connection_id: int) -> None:
-        self._flush()
-        transport = self._transports.get(connection_id)
-        if transport is not None:
-            transport.set_reading(self.broker.wants_reading(connection_id))
-        self._rearm()
-
-    def _flush(self) -> None:
+    def _after_step(self) -> None:
+        """Write what the step wants written, and see that the timer rings in time."""
         transports = self._transports
         for outgoing in self.broker.take_outbox():
             transport = transports.get(outgoing.connection_id)
-            if transport is None:
-                continue
-            transport.write(outgoing)
-            transport.set_reading(self.broker.wants_reading(outgoing.connection_id))
-            if self.broker.has_work(outgoing.connection_id):
-                self._resume_later(outgoing.connection_id)
-
-    def _resume_later(self, connection_id: int) -> None:
-        """Give other connections a turn, then go on with a long pipeline."""
-        assert self._loop is not None
-        self._loop.call_soon(self._resume, connection_id)
+            if transport is not None:
+                transport.write(outgoing)
+                if outgoing.more:
+                    assert self._loop is not None
+                    self._loop.call_soon(self._resume, outgoing.connection_id)
+        self._rearm()
 
     def _resume(self, connection_id: int) -> None:
+        """Go on with a long pipeline, after the other connections had their turn."""
         self.broker.resume(connection_id, self.now_ms())
-        self._after_step(connection_id)
+        self._after_step()
 
     def _rearm(self) -> None:
         deadline_ms = self.broker.next_deadline()
@@ -165,8 +154,7 @@ class BrokerServer:
     def _ring(self) -> None:
         self._alarm = None
         self.broker.tick(self.now_ms())
-        self._flush()
-        self._rearm()
+        self._after_step()
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:

@@ -62,7 +62,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._server.lost(self)
 
     def write(self, outgoing: Outgoing) -> None:
-        """Write the core's chunks, then close if it says so."""
+        """Do what the core wants done."""
         transport = self._transport
         if transport is None:
             return
@@ -76,11 +76,11 @@ class ClientTransport(asyncio.BufferedProtocol):
             transport.writelines(chunks)
         if outgoing.close:
             transport.close()
+        elif outgoing.read is not self._reading:
+            self._set_reading(transport, outgoing.read)
 
-    def set_reading(self, wanted: bool) -> None:
-        """Stop or go on reading the socket."""
-        transport = self._transport
-        if wanted is self._reading or transport is None or transport.is_closing():
+    def _set_reading(self, transport: asyncio.Transport, wanted: bool) -> None:
+        if transport.is_closing():
             return
         self._reading = wanted
         if wanted:

@@ -82,7 +82,8 @@ class Core:
             for outgoing in outbox:
                 client = self._clients[outgoing.connection_id]
                 client.take(b"".join(outgoing.chunks), closed=outgoing.close)
-                if self.broker.has_work(client.connection_id):
+                client.reading = outgoing.read
+                if outgoing.more:
                     self.broker.resume(client.connection_id, self.now_ms)
 
 
@@ -94,6 +95,7 @@ class CoreClient:
         self.connection_id = connection_id
         self.client_id = client_id
         self.closed = False
+        self.reading = True
         self._frames = FrameBuffer()
         self._answers: list[bytes | bytearray] = []
         self._expected: list[tuple[int, int, int]] = []

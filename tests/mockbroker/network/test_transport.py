@@ -84,10 +84,8 @@ def test_a_refused_client_gets_its_last_answer_before_the_close() -> None:
 
 def test_reading_is_paused_and_resumed_once() -> None:
     transport, socket = connected()
-    transport.set_reading(True)
-    transport.set_reading(False)
-    transport.set_reading(False)
-    transport.set_reading(True)
+    for read in (True, False, False, True):
+        transport.write(Outgoing(1, [], 0, close=False, read=read))
     assert [name for name, _ in socket.calls] == ["pause", "resume"]
 
 
@@ -95,7 +93,6 @@ def test_nothing_is_done_once_the_socket_is_gone() -> None:
     transport, socket = connected()
     transport.connection_lost(None)
     transport.write(Outgoing(1, [b"x"], 1, close=True))
-    transport.set_reading(False)
     transport.close()
     transport.abort()
     assert socket.calls == []
