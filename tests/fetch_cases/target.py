@@ -297,9 +297,7 @@ class InnerTarget(Target):
         async def step() -> T:
             server.broker.services.clock.now_ms = server.now_ms()
             result = action()
-            server.broker.tick(server.now_ms())
-            server._flush()
-            server._rearm()
+            server._ring()  # what it made ready goes out as when the server's alarm rings
             return result
 
         doing: Coroutine[Any, Any, T] = step()

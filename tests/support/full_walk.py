@@ -13,6 +13,7 @@ from mockbroker.replica.delayed_fetch import DelayedFetch, PartitionsWait
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.fetch_params import FetchParams
 from mockbroker.replica.log_reader import LogReader
+from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse, FetchResponsePartition
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ class FullWalkPoll:
                 self.rejected.append((entry, error))
             else:
                 self.readable.append(entry)
+        if not self.params.is_from_follower:
+            # KafkaApis goes over a consumer's partitions twice.
+            self.rejected.sort(key=lambda refused: refused[1] != ErrorCode.UNKNOWN_TOPIC_ID)
         reader, data = self.read()
         if (
             self.params.max_wait_ms <= 0
