@@ -44,16 +44,18 @@ _new = object.__new__
 # shortest tail there is. Up to version 14 the replica id stands before them.
 _HEAD_V15 = Struct(">iiibiiI").unpack_from
 _HEAD_V12 = Struct(">iiiibiiI").unpack_from
-_HEAD_V7 = Struct(">iiiibiii").unpack_from
-_HEAD_V4 = Struct(">iiiibi").unpack_from
-_HEAD_V3 = Struct(">iiiii").unpack_from
+# Before version 12: replica id, max wait, min bytes, max bytes; isolation, session id and epoch.
+_HEAD_V3 = Struct(">iiii").unpack_from
+_HEAD_V7 = Struct(">bii").unpack_from
 _TOPIC_ID = Struct(">16sB").unpack_from
+_INT8 = Struct(">b").unpack_from
 _INT16 = Struct(">h").unpack_from
 _INT32 = Struct(">i").unpack_from
 _INT64 = Struct(">q").unpack_from
 _REPLICA_STATE = Struct(">iq").unpack_from
 # partition, leader epoch, fetch offset, last fetched epoch, log start, max bytes (, tag count)
 _PARTITION_V12 = Struct(">iiqiqiB")
+_UNTAGGED_PARTITIONS = Struct(">iiqiqix").iter_unpack
 _PARTITION_V9 = Struct(">iiqqi")
 _PARTITION_V5 = Struct(">iqqi")
 _PARTITION_V3 = Struct(">iqi")
@@ -203,8 +205,8 @@ def _partitions(
     if stop > len(buf) or count < 0:
         raise ProtocolError(f"{count} partitions in {len(buf) - pos} bytes")
     partitions: list[FetchRequestPartition] = list(map(_new, repeat(FetchRequestPartition, count)))
-    run = buf[pos:stop]
-    if any(run[_STRIDE - 1 :: _STRIDE]):
+    run = bytes(buf[pos:stop])
+    if run[_STRIDE - 1 :: _STRIDE].count(0) != count:
         return partitions, _tagged_partitions(partitions, buf, pos, version)
     partition: FetchRequestPartition
     for partition, (
@@ -214,8 +216,7 @@ def _partitions(
         partition.last_fetched_epoch,
         partition.log_start_offset,
         partition.partition_max_bytes,
-        _,
-    ) in zip(partitions, _PARTITION_V12.iter_unpack(run), strict=True):
+    ) in zip(partitions, _UNTAGGED_PARTITIONS(run), strict=True):
         partition.replica_directory_id = ZERO_UUID
         partition.high_watermark = NO_HIGH_WATERMARK
         partition.unknown_tags = None
@@ -306,43 +307,34 @@ def _forgotten(buf: Buffer, pos: int, version: int) -> tuple[list[FetchRequestFo
 
 def _decode_fixed(buf: Buffer, pos: int, version: int) -> FetchRequest:
     """Versions 3 to 11, before KIP-482."""
-    isolation_level = session_id = 0
-    session_epoch = -1
+    request: FetchRequest = _new(FetchRequest)
+    request.isolation_level = request.session_id = 0
+    request.session_epoch = -1
+    request.forgotten_topics_data = []
+    request.rack_id = ""
+    request.cluster_id = request.replica_state = request.unknown_tags = None
+    (
+        request.replica_id,
+        request.max_wait_ms,
+        request.min_bytes,
+        request.max_bytes,
+    ) = _HEAD_V3(buf, pos)
+    pos += 16
     if version >= 7:
-        (
-            replica_id,
-            max_wait_ms,
-            min_bytes,
-            max_bytes,
-            isolation_level,
-            session_id,
-            session_epoch,
-            count,
-        ) = _HEAD_V7(buf, pos)
-        pos += 29
+        request.isolation_level, request.session_id, request.session_epoch = _HEAD_V7(buf, pos)
+        pos += 9
     elif version >= 4:
-        replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, count = _HEAD_V4(buf, pos)
-        pos += 21
-    else:
-        replica_id, max_wait_ms, min_bytes, max_bytes, count = _HEAD_V3(buf, pos)
-        pos += 20
-    topics, pos = _fixed_topics(buf, pos, count, version)
-    forgotten: list[FetchRequestForgottenTopic] = []
+        (request.isolation_level,) = _INT8(buf, pos)
+        pos += 1
+    request.topics, pos = _fixed_topics(buf, pos, version)
     if version >= 7:
-        forgotten, pos = _fixed_forgotten(buf, pos)
-    rack_id = read_string(buf, pos)[0] if version >= 11 else ""
-    return FetchRequest(
-        replica_id,
-        max_wait_ms,
-        min_bytes,
-        max_bytes,
-        isolation_level,
-        session_id,
-        session_epoch,
-        topics,
-        forgotten,
-        rack_id,
-    )
+        (count,) = _INT32(buf, pos)
+        pos += 4
+        if count:
+            request.forgotten_topics_data, pos = _fixed_forgotten(buf, pos, count)
+    if version >= 11 and _INT16(buf, pos)[0] != 0:
+        request.rack_id = read_string(buf, pos)[0]
+    return request
 
 
 def _check_fixed(buf: Buffer, pos: int, count: int, least: int) -> None:
@@ -352,21 +344,24 @@ def _check_fixed(buf: Buffer, pos: int, count: int, least: int) -> None:
         raise ProtocolError(f"array of {count} in {len(buf) - pos} bytes")
 
 
-def _fixed_topics(
-    buf: Buffer, pos: int, count: int, version: int
-) -> tuple[list[FetchRequestTopic], int]:
+def _fixed_topics(buf: Buffer, pos: int, version: int) -> tuple[list[FetchRequestTopic], int]:
+    (count,) = _INT32(buf, pos)
+    pos += 4
     _check_fixed(buf, pos, count, 6)
     end = len(buf)
     topics = []
     for _ in range(count):
+        topic: FetchRequestTopic = _new(FetchRequestTopic)
         (size,) = _INT16(buf, pos)
         stop = pos + 2 + size
         if size < 0 or stop > end:
             raise ProtocolError(f"topic name of {size} bytes")
-        name = str(buf[pos + 2 : stop], "utf-8")
+        topic.topic = str(buf[pos + 2 : stop], "utf-8")
+        topic.topic_id = ZERO_UUID
+        topic.unknown_tags = None
         (size,) = _INT32(buf, stop)
-        partitions, pos = _fixed_partitions(buf, stop + 4, size, version)
-        topics.append(FetchRequestTopic(name, ZERO_UUID, partitions))
+        topic.partitions, pos = _fixed_partitions(buf, stop + 4, size, version)
+        topics.append(topic)
     return topics, pos
 
 
@@ -376,33 +371,36 @@ def _fixed_partitions(
     layout = _PARTITION_V9 if version >= 9 else _PARTITION_V5 if version >= 5 else _PARTITION_V3
     _check_fixed(buf, pos, count, layout.size)
     stop = pos + count * layout.size
-    partitions = []
-    for row in layout.iter_unpack(buf[pos:stop]):
-        partition: FetchRequestPartition = _new(FetchRequestPartition)
-        if version >= 9:
-            (
-                partition.partition,
-                partition.current_leader_epoch,
-                partition.fetch_offset,
-                partition.log_start_offset,
-                partition.partition_max_bytes,
-            ) = row
-        else:
-            partition.partition, partition.fetch_offset = row[0], row[1]
-            partition.log_start_offset = row[2] if version >= 5 else -1
-            partition.partition_max_bytes = row[-1]
-            partition.current_leader_epoch = -1
-        partition.last_fetched_epoch = -1
+    rows = layout.iter_unpack(buf[pos:stop])
+    partitions: list[FetchRequestPartition] = list(map(_new, repeat(FetchRequestPartition, count)))
+    partition: FetchRequestPartition
+    if version >= 9:
+        for partition, (
+            partition.partition,
+            partition.current_leader_epoch,
+            partition.fetch_offset,
+            partition.log_start_offset,
+            partition.partition_max_bytes,
+        ) in zip(partitions, rows, strict=True):
+            partition.last_fetched_epoch = -1
+            partition.replica_directory_id = ZERO_UUID
+            partition.high_watermark = NO_HIGH_WATERMARK
+            partition.unknown_tags = None
+        return partitions, stop
+    for partition, row in zip(partitions, rows, strict=True):
+        partition.partition, partition.fetch_offset = row[0], row[1]
+        partition.log_start_offset = row[2] if version >= 5 else -1
+        partition.partition_max_bytes = row[-1]
+        partition.current_leader_epoch = partition.last_fetched_epoch = -1
         partition.replica_directory_id = ZERO_UUID
         partition.high_watermark = NO_HIGH_WATERMARK
         partition.unknown_tags = None
-        partitions.append(partition)
     return partitions, stop
 
 
-def _fixed_forgotten(buf: Buffer, pos: int) -> tuple[list[FetchRequestForgottenTopic], int]:
-    (count,) = _INT32(buf, pos)
-    pos += 4
+def _fixed_forgotten(
+    buf: Buffer, pos: int, count: int
+) -> tuple[list[FetchRequestForgottenTopic], int]:
     _check_fixed(buf, pos, count, 6)
     forgotten = []
     for _ in range(count):
