@@ -1,0 +1,493 @@
+"""Consumers of the simulation: they fetch for as long as they stay, with a session or without.
+
+A consumer learns its topics, resolves offsets that are out of range, polls, and hands what it got
+to a `ReadingChecker`. `ConsumerStyle` says how it fetches and how it misbehaves: drops the
+connection while its fetch is parked and goes on with the next epoch, sends an epoch twice, does
+not wait for an answer, mixes names and ids, pauses partitions.
+
+Invariants: one fetch at a time on the current connection; positions only move with records, or by
+a reset after error 1, or to 0 in a new incarnation of the topic.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.sim.checkers import GONE, ReadingChecker, check_sizes, check_view
+from mockbroker.sim.clients import Client, fetch_at_once
+from mockbroker.sim.record_reader import read_records
+from mockbroker.sim.session_handler import (
+    Asked,
+    FetchBody,
+    FetchSessionHandler,
+    bytes_by_key,
+    size_of,
+    told_by_key,
+    topics_of,
+)
+from protocol.errors import ErrorCode
+from protocol.messages.fetch import FetchRequest, FetchResponse, ReplicaState
+from protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from mockbroker.sim.checkers import AnswerChecker
+    from mockbroker.sim.faults import SwarmPlan
+    from mockbroker.sim.ledger import Ledger
+    from mockbroker.sim.session_handler import SessionKey
+    from mockbroker.sim.world import World
+    from protocol.messages.fetch import FetchResponsePartition
+
+FIRST_VERSION_WITH_SESSIONS = 7
+FIRST_VERSION_WITH_EPOCHS = 9
+FIRST_VERSION_WITH_IDS = 13
+FIRST_VERSION_WITH_REPLICA_STATE = 15
+EARLIEST = -2
+NO_LIMIT = 1 << 20
+"""More than any log of a run holds."""
+REFRESH_CHANCE = 0.03
+POLLS_TO_SETTLE = 3
+LIST_OFFSETS_VERSION = 5
+STALE_TOPICS = frozenset((*GONE, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH))
+Part = tuple[str, int]
+
+
+class ConsumerStyle:
+    """How one consumer fetches; the chances are per poll."""
+
+    __slots__ = (
+        "check_chance",
+        "committed",
+        "hang_up_chance",
+        "impatient_chance",
+        "max_bytes",
+        "max_wait_ms",
+        "min_bytes",
+        "partition_max_bytes",
+        "pause_chance",
+        "pause_ms",
+        "replay_chance",
+        "resume_chance",
+        "sends_leader_epochs",
+        "sessionless",
+        "stubborn",
+        "version",
+        "wrong_family_chance",
+    )
+
+    def __init__(self, rng: Random, plan: SwarmPlan) -> None:
+        on = plan.on
+        self.version = rng.choice((4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 13, 14, 15, 16, 17, 18, 18))
+        self.sessionless = self.version < FIRST_VERSION_WITH_SESSIONS or rng.random() < 0.15
+        self.committed = rng.random() < 0.3
+        self.max_wait_ms = int(rng.choice((0, 5, 50, 100)) * plan.time_scale)
+        self.min_bytes = rng.choice((0, 1, 1, 1, 150, 1000))
+        self.max_bytes = NO_LIMIT
+        self.partition_max_bytes = NO_LIMIT
+        if plan.max_bytes is not None:
+            self.max_bytes = rng.choice((plan.max_bytes, NO_LIMIT))
+            self.partition_max_bytes = rng.choice((plan.max_bytes, NO_LIMIT))
+        self.pause_ms = rng.choice((0.5, 2.0, 10.0)) * plan.time_scale
+        self.sends_leader_epochs = rng.random() < 0.5
+        self.stubborn = rng.random() < 0.5
+        """Whether it goes on asking for topics that the metadata no longer have."""
+        self.check_chance = 0.3
+        self.hang_up_chance = 0.1 if on["hang_up_parked"] else 0.0
+        self.replay_chance = 0.1 if on["replay"] else 0.0
+        self.impatient_chance = 0.1 if on["impatient"] else 0.0
+        self.wrong_family_chance = 0.05 if on["wrong_family"] else 0.0
+        self.resume_chance = 0.5 if on["resume_after_loss"] else 0.0
+        self.pause_chance = 0.15 if on["pause"] else 0.0
+
+    def behave(self) -> None:
+        """No more faults of its own."""
+        self.hang_up_chance = self.replay_chance = self.impatient_chance = 0.0
+        self.wrong_family_chance = self.pause_chance = self.resume_chance = 0.0
+
+
+class Consumer(Client):
+    """Reads all partitions of its topics. `polls` counts the answers since it was last reset."""
+
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        rng: Random,
+        answers: AnswerChecker,
+        ledger: Ledger,
+        names: list[str],
+        style: ConsumerStyle,
+    ) -> None:
+        super().__init__(world, name, rng, answers)
+        self.ledger = ledger
+        self.names = names
+        self.style = style
+        self.session = FetchSessionHandler(sessionless=style.sessionless)
+        self.reading = ReadingChecker(world, ledger, name, committed=style.committed)
+        self.positions: dict[Part, int] = {}
+        self.ids: dict[str, bytes] = {}
+        """The incarnation that the positions of a topic belong to, for those who go by id."""
+        self.paused: dict[Part, None] = {}
+        self.must_reset: dict[Part, None] = {}
+        self.must_learn = True
+        self.polls = 0
+        self.checks = 0
+        self.quiet_since: int | None = None
+        """The step since which nothing changes, so that every later answer may be compared."""
+        self.in_flight: FetchBody | None = None
+        self.fetched_by_id: dict[bytes, str] = {}
+
+    @property
+    def by_id(self) -> bool:
+        return self.style.version >= FIRST_VERSION_WITH_IDS
+
+    def __str__(self) -> str:
+        style = self.style
+        kind = "sessionless" if style.sessionless else "session"
+        return (
+            f"v{style.version} {kind}, wait {style.max_wait_ms}, min {style.min_bytes}, max "
+            f"{style.max_bytes}/{style.partition_max_bytes}, {'committed' * style.committed}"
+        )
+
+    # -- the loop --------------------------------------------------------------------------
+
+    def ready(self) -> None:
+        self.proceed()
+
+    def proceed(self) -> None:
+        """Do what comes next: learn, reset or poll."""
+        if self.must_learn or self.rng.random() < REFRESH_CHANCE:
+            self.must_learn = False
+            self.learn_topics(self.names, self._learnt)
+        elif self.must_reset:
+            self._reset()
+        else:
+            self._poll()
+
+    def _learnt(self) -> None:
+        for name in self.names:
+            known = self.topics.get(name)
+            if known is None:
+                if not self.style.stubborn:
+                    self._drop(name)
+                continue
+            if self.by_id and self.ids.get(name) != known.topic_id:
+                self._drop(name)
+                self.ids[name] = known.topic_id
+                self.fetched_by_id[known.topic_id] = name
+            for index in range(len(known.leader_epochs)):
+                self.positions.setdefault((name, index), 0)
+        self.proceed()
+
+    def _drop(self, name: str) -> None:
+        self.positions = {part: at for part, at in self.positions.items() if part[0] != name}
+        self.must_reset = {part: None for part in self.must_reset if part[0] != name}
+        self.paused = {part: None for part in self.paused if part[0] != name}
+
+    def _reset(self) -> None:
+        """Ask where the partitions that were out of range begin."""
+        parts, self.must_reset = list(self.must_reset), {}
+        topics = [
+            ListOffsetsTopic(name, [ListOffsetsPartition(index, timestamp=EARLIEST)])
+            for name, index in parts
+        ]
+
+        def found(answer: ListOffsetsResponse) -> None:
+            for topic in answer.topics:
+                for data in topic.partitions:
+                    part = topic.name, data.partition_index
+                    if data.error_code:
+                        self.must_learn = True
+                    elif part in self.positions:
+                        self.reading.jumped(*part, self.positions[part], data.offset)
+                        self.positions[part] = data.offset
+            self.after(self.style.pause_ms, self.proceed)
+
+        self.call(
+            ListOffsetsRequest(-1, 0, topics), LIST_OFFSETS_VERSION, ListOffsetsResponse, found
+        )
+
+    # -- polling ---------------------------------------------------------------------------
+
+    def wanted(self) -> dict[SessionKey, Asked]:
+        """What to fetch now."""
+        wanted: dict[SessionKey, Asked] = {}
+        for (name, index), position in self.positions.items():
+            if (name, index) in self.paused:
+                continue
+            key = (self.ids[name] if self.by_id else name, index)
+            wanted[key] = Asked(
+                position, self.style.partition_max_bytes, self._leader_epoch(name, index)
+            )
+        return wanted
+
+    def _leader_epoch(self, name: str, index: int) -> int:
+        known = self.topics.get(name)
+        if (
+            known is None
+            or not self.style.sends_leader_epochs
+            or self.style.version < FIRST_VERSION_WITH_EPOCHS
+            or index >= len(known.leader_epochs)
+        ):
+            return -1
+        return known.leader_epochs[index]
+
+    def request(self, body: FetchBody, *, max_wait_ms: int | None = None) -> FetchRequest:
+        """A request of this consumer's style."""
+        style = self.style
+        return FetchRequest(
+            max_wait_ms=style.max_wait_ms if max_wait_ms is None else max_wait_ms,
+            min_bytes=style.min_bytes,
+            max_bytes=style.max_bytes,
+            isolation_level=int(style.committed),
+            session_id=body.session_id,
+            session_epoch=body.epoch,
+            topics=body.topics,
+            forgotten_topics_data=body.forgotten,
+            replica_state=ReplicaState()
+            if style.version >= FIRST_VERSION_WITH_REPLICA_STATE
+            else None,
+        )
+
+    def _poll(self) -> None:
+        style, rng = self.style, self.rng
+        if rng.random() < style.pause_chance:
+            self._pause_or_resume()
+        if rng.random() < style.wrong_family_chance and self._cross_family():
+            return
+        body = self.in_flight = self.session.build(self.wanted(), by_id=self.by_id)
+        request = self.request(body)
+        self.world.note(self.name, request_line(request, style.version))
+        self.call(request, style.version, FetchResponse, self._answered, style.max_wait_ms)
+        if rng.random() < style.replay_chance:
+            self._replay(request)
+        if rng.random() < style.hang_up_chance:
+            self.after(rng.random() * max(1.0, style.max_wait_ms), self._hang_up)
+        if not self.session.is_full and rng.random() < style.impatient_chance:
+            self.after(rng.random() * max(1.0, style.max_wait_ms), self._go_elsewhere)
+
+    def _pause_or_resume(self) -> None:
+        """As Java's pause(): paused partitions leave the session."""
+        if self.paused:
+            self.paused = {}
+        else:
+            self.paused = {part: None for part in self.positions if self.rng.random() < 0.5}
+
+    def _cross_family(self) -> bool:
+        """Use the session with a version of the other family once: 106, and nothing changes."""
+        session, other = self.session, 18 if not self.by_id else 12
+        if session.is_full:
+            return False
+        body = FetchBody(session.session_id, session.epoch, [], [])
+        request = self.request(body, max_wait_ms=0)
+        request.replica_state = None
+
+        def refused(answer: FetchResponse) -> None:
+            if answer.error_code not in (
+                ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+                ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+                ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+            ):
+                self.world.violate(f"{self.name}: names and ids mixed gave {answer.error_code}")
+            self.after(self.style.pause_ms, self.proceed)
+
+        self.call(request, other, FetchResponse, refused)
+        return True
+
+    def _replay(self, request: FetchRequest) -> None:
+        """Send the same epoch again from another connection."""
+        channel = self.side_channel(lambda: None)
+        may_be = (
+            0,
+            ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+            ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        )
+
+        def refused(answer: object) -> None:
+            assert isinstance(answer, FetchResponse)
+            if answer.error_code not in may_be:
+                self.world.violate(f"{self.name}: a replay gave {answer.error_code}")
+            channel.close()
+
+        if self.world.faults.max_delay_ms:
+            self.session.doubt(channel.wire, 0)  # it may overtake, and be accepted in its place
+        self.world.note(self.name, f"replays {request.session_id}/{request.session_epoch}")
+        channel.call(request, self.style.version, refused, self.style.max_wait_ms)
+
+    def _hang_up(self) -> None:
+        """Drop the connection, whether or not the fetch is parked."""
+        channel = self.channel
+        assert channel is not None
+        self.world.note(self.name, "hangs up")
+        channel.close()
+        self.lost()
+
+    def _go_elsewhere(self) -> None:
+        """Leave the answer alone and send the next epoch on a new connection."""
+        channel = self.channel
+        if channel is None or not channel.waiting or self.in_flight is None:
+            return
+        self.world.note(self.name, "does not wait")
+        self.world.at(self.style.max_wait_ms + 5.0, channel.close)
+        self.session.resume(channel.wire)
+        self.open_channel()
+        self._poll()
+
+    def lost(self) -> None:
+        """A fetch may have been accepted, answered, or neither."""
+        channel = self.channel
+        if self.in_flight is not None and channel is not None:
+            if self.rng.random() < self.style.resume_chance:
+                self.session.resume(channel.wire)
+            else:
+                self.session.lost()
+            self.in_flight = None
+        super().lost()
+
+    # -- answers ---------------------------------------------------------------------------
+
+    def _answered(self, answer: FetchResponse) -> None:
+        self.in_flight = None
+        was_full = self.session.is_full
+        wrong = self.session.accept(answer)
+        self.world.note(self.name, answer_line(answer))
+        if wrong is not None:
+            self.world.violate(f"{self.name}: {wrong}")
+        self._check_not_early(answer)
+        for topic in answer.responses:
+            name = self.fetched_by_id[topic.topic_id] if self.by_id else topic.topic
+            topic_id = topic.topic_id if self.by_id else None
+            for data in topic.partitions:
+                self._take(name, topic_id, data)
+        if not answer.error_code:
+            self.polls += 1
+            if not was_full and self._may_check():
+                self.check_view(answer)
+        self.after(self.rng.random() * self.style.pause_ms, self.proceed)
+
+    def _may_check(self) -> bool:
+        """Whether the answer in hand shows the broker as it is now, and none before it is lost."""
+        channel = self.channel
+        assert channel is not None
+        if self.session.is_full or self.session.tainted:
+            return False
+        if self.quiet_since is not None and channel.wire.emission_step > self.quiet_since:
+            return True
+        return channel.fresh and self.rng.random() < self.style.check_chance
+
+    def _check_not_early(self, answer: FetchResponse) -> None:
+        """Part of rule 3: an answer that tells nothing comes when its time is over."""
+        channel, style = self.channel, self.style
+        assert channel is not None
+        if (
+            not answer.error_code
+            and not answer.responses
+            and not style.committed
+            and style.min_bytes > 0
+            and style.max_bytes > 0
+            and self.session.asked
+            and channel.elapsed_ms < style.max_wait_ms
+        ):
+            self.world.violate(f"{self.name}: an empty answer after {channel.elapsed_ms:.3f} ms")
+
+    def _take(self, name: str, topic_id: bytes | None, data: FetchResponsePartition) -> None:
+        part = name, data.partition_index
+        position = self.positions.get(part)
+        if position is None or (topic_id is not None and self.ids.get(name) != topic_id):
+            return
+        error = data.error_code
+        if error == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self.must_reset[part] = None
+        elif error in STALE_TOPICS:
+            self.must_learn = True
+        elif error:
+            self.world.violate(f"{self.name}: {name}-{data.partition_index} answers {error}")
+        else:
+            reading = read_records(data, position, committed=self.style.committed)
+            if reading.wrong is not None:
+                self.world.violate(f"{self.name}: {name}-{data.partition_index}: {reading.wrong}")
+            if reading.end > position:
+                self.reading.got(*part, topic_id, position, reading.end, reading.records)
+                self.positions[part] = reading.end
+
+    # -- what checkers ask -----------------------------------------------------------------
+
+    def check_view(self, answer: FetchResponse) -> None:
+        """Compare the session's view, after this answer, with a full fetch made this instant."""
+        session, style = self.session, self.style
+        by_id = session.by_id
+        asked = {key: at._replace(max_bytes=NO_LIMIT) for key, at in session.asked.items()}
+        request = self.request(FetchBody(0, -1, topics_of(asked, by_id), []), max_wait_ms=0)
+        request.max_bytes = NO_LIMIT
+        full = fetch_at_once(self.world, request, style.version)
+        check_view(self.world, self.name, session.view, told_by_key(full, by_id=by_id))
+        if style.max_bytes == style.partition_max_bytes == NO_LIMIT:
+            check_sizes(
+                self.world,
+                self.name,
+                bytes_by_key(answer, by_id=by_id),
+                bytes_by_key(full, by_id=by_id),
+            )
+        self.checks += 1
+
+    def begin_quiet(self) -> None:
+        """From now on nothing changes: learn anew, then read to the end."""
+        self.quiet_since = self.world.steps
+        self.must_learn = True
+        self.paused = {}
+        self.polls = self.checks = 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether all was read, and the session was compared since the quiet began."""
+        if self.polls < POLLS_TO_SETTLE or self.must_learn or self.must_reset:
+            return False
+        if not self.session.is_full and not self.session.tainted and not self.checks:
+            return False
+        return self.behind() is None
+
+    def behind(self) -> str | None:
+        """What this reader has not read although it could; None when it is done."""
+        for (name, index), position in self.positions.items():
+            log = self.ledger.live(name, index)
+            if log is None or log.log is None:
+                continue
+            bound = log.log.last_stable_offset if self.style.committed else log.log.high_watermark
+            if position < bound:
+                return f"{self.name} ({self}) stands at {position} of {bound} in {name}-{index}"
+        return None
+
+
+def request_line(request: FetchRequest, version: int) -> str:
+    """A fetch as the trace shows it: partition@offset."""
+    asked = " ".join(
+        f"{topic.topic or topic.topic_id.hex()[:6]}-{part.partition}@{part.fetch_offset}"
+        for topic in request.topics
+        for part in topic.partitions
+    )
+    gone = " ".join(
+        f"{topic.topic or topic.topic_id.hex()[:6]}-{topic.partitions}"
+        for topic in request.forgotten_topics_data
+    )
+    return (
+        f"fetch v{version} {request.session_id}/{request.session_epoch} {asked}"
+        f"{' forget ' if gone else ''}{gone}"
+    )
+
+
+def answer_line(answer: FetchResponse) -> str:
+    """An answer as the trace shows it: error or high watermark, and record bytes."""
+    told = " ".join(
+        f"{topic.topic or topic.topic_id.hex()[:6]}-{data.partition_index}:"
+        + (f"error {data.error_code}" if data.error_code else f"{data.high_watermark}")
+        + f"+{size_of(data)}"
+        for topic in answer.responses
+        for data in topic.partitions
+    )
+    return f"answer {answer.error_code} of {answer.session_id}: {told}"

@@ -1,0 +1,115 @@
+"""Which faults a run has, and how often: each seed draws a few kinds and leaves the others out.
+
+Swarm testing: a run in which everything goes wrong all the time reaches fewer states than many
+runs that each break a few things. `draw` makes the plan from the seed's own stream; `simulation`
+hands its parts to the world and the actors, and turns `network` off when it wants quiet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from random import Random
+
+KINDS = (
+    "cut",
+    "hang_up_parked",
+    "replay",
+    "impatient",
+    "wrong_family",
+    "resume_after_loss",
+    "pause",
+    "delete_topics",
+    "add_partitions",
+    "delete_records",
+    "leader_epochs",
+    "stall",
+    "transactions",
+    "crowd",
+    "thief",
+    "slow_motion",
+    "split",
+    "delays",
+    "tiny_segments",
+    "tiny_budget",
+)
+SLOW_MOTION = 200.0
+
+
+class NetworkFaults:
+    """How the network treats bytes. `calm` makes it a perfect one."""
+
+    __slots__ = ("cut_every_ms", "max_delay_ms", "split_chance")
+
+    def __init__(
+        self, max_delay_ms: float = 0.0, split_chance: float = 0.0, cut_every_ms: float = 0.0
+    ) -> None:
+        self.max_delay_ms = max_delay_ms
+        self.split_chance = split_chance
+        self.cut_every_ms = cut_every_ms
+
+    def calm(self) -> None:
+        """No delay, no splitting, no loss from now on."""
+        self.max_delay_ms = self.split_chance = self.cut_every_ms = 0.0
+
+    def delay_ms(self, rng: Random) -> float:
+        """How long the next piece takes."""
+        return rng.random() * self.max_delay_ms if self.max_delay_ms else 0.0
+
+    def pieces(self, data: bytes, rng: Random) -> list[bytes]:
+        """`data` as the network carries it: whole or cut anywhere."""
+        if not self.split_chance or len(data) < 2 or rng.random() >= self.split_chance:
+            return [data]
+        first = rng.randrange(1, len(data))
+        second = rng.randrange(first, len(data))
+        return [piece for piece in (data[:first], data[first:second], data[second:]) if piece]
+
+
+class SwarmPlan:
+    """What is on in this run. `on` holds kinds of `KINDS`; the rest are sizes and rates.
+
+    `time_scale` stretches every wait and pause, so that sessions grow old enough to be evicted.
+    """
+
+    __slots__ = (
+        "active_ms",
+        "cache_slots",
+        "consumers",
+        "max_bytes",
+        "network",
+        "on",
+        "producers",
+        "rounds",
+        "segment_bytes",
+        "time_scale",
+        "topics",
+    )
+
+    def __init__(self, rng: Random) -> None:
+        share = rng.choice((0.0, 0.15, 0.3, 0.3, 0.5))
+        self.on: dict[str, bool] = {kind: rng.random() < share for kind in KINDS}
+        on = self.on
+        if on["stall"]:
+            on["add_partitions"] = False  # a second replica would be wanted of each
+        self.time_scale = SLOW_MOTION if on["slow_motion"] else 1.0
+        self.active_ms = rng.choice((60, 120, 200))
+        self.rounds = rng.choice((1, 1, 2))
+        self.topics = {f"t{n}": rng.randint(1, 4) for n in range(rng.randint(1, 3))}
+        self.consumers = rng.randint(1, 3)
+        self.producers = rng.randint(1, 2)
+        self.cache_slots = rng.choice((8, 8, 16, 1000, 7))
+        self.segment_bytes = rng.choice((700, 2000)) if on["tiny_segments"] else None
+        self.max_bytes = rng.choice((0, 100, 300, 1000)) if on["tiny_budget"] else None
+        self.network = NetworkFaults(
+            max_delay_ms=rng.choice((0.5, 3.0, 20.0)) if on["delays"] else 0.0,
+            split_chance=0.3 if on["split"] else 0.0,
+            cut_every_ms=rng.choice((30.0, 100.0)) if on["cut"] else 0.0,
+        )
+
+    def __str__(self) -> str:
+        kinds = " ".join(kind for kind, is_on in self.on.items() if is_on)
+        return (
+            f"topics {self.topics}, {self.consumers} consumers, {self.producers} producers, "
+            f"{self.cache_slots} slots, {self.rounds} x {self.active_ms} ms, faults: {kinds or '-'}"
+        )
