@@ -1,0 +1,154 @@
+"""A partition tells of each change to those who watch, and wakes those who wait for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.log.results import AppendOrigin
+from mockbroker.replica.append_entry import AppendEntry
+from mockbroker.replica.fetch_entry import FetchTopic, WatchingEntry
+from protocol.errors import ErrorCode
+from protocol.messages.fetch import FetchRequestPartition
+from tests.support.fetch_world import ZERO, World, batch
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+
+class Watcher(WatchingEntry):
+    """An entry that counts what it is told."""
+
+    def __init__(self, key: str | None = None) -> None:
+        super().__init__(FetchTopic("t0", ZERO), FetchRequestPartition())
+        self.marks = 0
+        self.left: list[int] = []
+        self.key = key
+
+    def mark(self) -> None:
+        self.marks += 1
+
+    def mark_rolled(self, left_segment: int) -> None:
+        self.left.append(left_segment)
+
+    def wait_key(self) -> Hashable | None:
+        return self.key
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.create_topic("t0", configs={"segment.ms": "1000"})
+    return world
+
+
+def watch(world: World) -> Watcher:
+    watcher = Watcher()
+    world.partition("t0").watch(watcher)
+    return watcher
+
+
+def test_a_partition_makes_its_log_when_it_is_first_written(world: World) -> None:
+    partition = world.partition("t0")
+    assert (partition.log, partition.high_watermark) == (None, 0)
+    world.append("t0", 0, 50)
+    assert partition.log is not None
+    assert partition.high_watermark == 1
+    assert partition.log.latest_epoch == 0
+
+
+def test_a_late_log_knows_the_last_epoch_in_which_this_node_led(world: World) -> None:
+    world.change_leader("t0", 0, 1, 3, (1, 2))
+    world.change_leader("t0", 0, 2, 4, (1, 2))
+    assert world.partition("t0").open_log().latest_epoch == 3
+
+
+def test_appends_mark_watchers_and_make_the_partition_ready(world: World) -> None:
+    watcher = watch(world)
+    world.append_undrained("t0", 0, 50)
+    assert (watcher.marks, world.replicas.has_ready) == (1, True)
+
+
+def test_a_refused_or_duplicate_append_tells_nobody(world: World) -> None:
+    watcher = watch(world)
+    assert world.partition("t0").append_batch(b"", AppendOrigin.CLIENT).error
+    assert (watcher.marks, world.replicas.has_ready) == (0, False)
+
+
+def test_a_new_segment_is_told_with_the_one_that_was_left(world: World) -> None:
+    watcher = watch(world)
+    world.append("t0", 0, 50, 50)
+    assert watcher.left == []
+    for expected in ([0], [0, 2]):
+        world.advance(5_000)
+        world.append("t0", 0, 50)
+        assert watcher.left == expected
+
+
+def test_a_moved_log_start_marks_but_wakes_nobody(world: World) -> None:
+    world.append("t0", 0, 50)
+    watcher = watch(world)
+    partition = world.partition("t0")
+    assert partition.delete_records_before(5) is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert watcher.marks == 0
+    assert partition.delete_records_before(-1) is ErrorCode.NONE
+    assert (watcher.marks, world.replicas.has_ready) == (1, False)
+
+
+def test_a_lost_lead_wakes_and_a_new_epoch_alone_does_not(world: World) -> None:
+    watcher = watch(world)
+    partition = world.partition("t0")
+    state = partition.state
+    partition.change_state(type(state)(1, [1, 2], [1, 2], 1))
+    assert (watcher.marks, world.replicas.has_ready) == (1, False)
+    partition.change_state(type(state)(2, [1, 2], [1, 2], 2))
+    assert (watcher.marks, world.replicas.has_ready) == (2, True)
+
+
+def test_deletion_marks_wakes_and_refuses_appends(world: World) -> None:
+    world.append("t0", 0, 50)
+    watcher = watch(world)
+    partition = world.partition("t0")
+    partition.delete()
+    assert (watcher.marks, world.replicas.has_ready, partition.log) == (1, True, None)
+    entry = AppendEntry(0, partition, batch(5))
+    partition.append(entry)
+    assert entry.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_only_a_leader_appends(world: World) -> None:
+    world.change_leader("t0", 0, 2, 1, (1, 2))
+    entry = AppendEntry(0, world.partition("t0"), batch(5))
+    world.partition("t0").append(entry)
+    assert entry.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_the_high_watermark_waits_for_the_in_sync_set() -> None:
+    world = World()
+    world.create_topic("t0", replicas=(1, 2))
+    world.append("t0", 0, 50)
+    watcher = watch(world)
+    assert world.partition("t0").high_watermark == 0
+    state = world.partition("t0").state
+    world.partition("t0").change_state(type(state)(1, [1, 2], [1], 0))
+    assert world.partition("t0").high_watermark == 1
+    assert (watcher.marks, world.replicas.has_ready) == (1, True)
+
+
+def test_watchers_are_told_in_the_order_in_which_they_came_until_they_leave(world: World) -> None:
+    partition = world.partition("t0")
+    watchers = [Watcher(key) for key in ("a", "b", None, "a")]
+    for watcher in watchers:
+        partition.watch(watcher)
+        partition.watch(watcher)
+    assert partition.wait_keys() == ["a", "b"]
+    for gone in (1, 0, 3):
+        partition.unwatch(watchers[gone])
+        partition.unwatch(watchers[gone])
+    assert partition.wait_keys() == []
+    world.append("t0", 0, 50)
+    assert [watcher.marks for watcher in watchers] == [0, 0, 1, 0]
+    partition.unwatch(watchers[2])
+    partition.watch(watchers[1])
+    assert partition.wait_keys() == ["b"]
