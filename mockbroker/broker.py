@@ -247,7 +247,7 @@ class Broker:
             self._unserved(conn, header, api)
             return
         try:
-            request = api.decoder(version)(frame, header.body_pos)
+            request = api.decode(frame, header.body_pos, version)
         except ProtocolError as error:
             self._refuse(conn, header, f"request body: {error}")
             return
@@ -290,7 +290,7 @@ class Broker:
         """The request boundary: handle unless there is a response already, then answer."""
         try:
             if response is None:
-                response = (api.handle or api.load())(self.services, ctx, request)
+                response = api.handle(self.services, ctx, request)
             if response is not PARKED:
                 self._finish(conn, ctx, api, response)
         except Exception as error:  # noqa: BLE001 -- the request boundary: our bug, not theirs
@@ -310,9 +310,9 @@ class Broker:
             version = ctx.api_version
             chunks = frame_response(
                 encode_response_header(ctx.api_key, version, ctx.correlation_id),
-                api.encoder(version)(response),
+                api.encode(response, version),
             )
-            size_bytes = sum(map(len, chunks))
+            size_bytes = len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
             conn.send(chunks, size_bytes)
             self._touch(conn)
         if self.journal.wants_requests:
@@ -355,7 +355,7 @@ class Broker:
         api = self.registry.get(ApiKey.API_VERSIONS)
         assert api is not None
         conn.requests += 1
-        body = api.encoder(0)(unsupported_version_response(self.registry))
+        body = api.encode(unsupported_version_response(self.registry), 0)
         chunks = frame_response(
             encode_response_header(ApiKey.API_VERSIONS, 0, header.correlation_id), body
         )

@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.fetch import FetchResponse
     from protocol.primitives import Buffer
 
-    Decode = Callable[[Buffer, int], object]
-    Encode = Callable[[object], list[Buffer]]
+    Decode = Callable[[Buffer, int, int], object]
+    Encode = Callable[[object, int], list[Buffer]]
 
 
 class Handle(Protocol):
@@ -75,48 +74,39 @@ the compression types from it (KAFKA-18659)."""
 
 
 class Api:
-    """One API: its range, and its code once `load` has run."""
+    """One API: its range, and its code, which is imported at the first request.
 
-    __slots__ = (
-        "_decoders",
-        "_encoders",
-        "_module",
-        "handle",
-        "key",
-        "max_version",
-        "min_version",
-        "name",
-    )
+    `decode` reads a request body at a position of a frame, `encode` makes a response's chunks.
+    """
+
+    __slots__ = ("decode", "encode", "handle", "key", "max_version", "min_version", "name")
 
     def __init__(self, key: ApiKey, min_version: int, max_version: int) -> None:
         self.key = key
         self.name = API_SPECS[key].name
         self.min_version = min_version
         self.max_version = max_version
-        self.handle: Handle | None = None
-        self._module = SERVED[key]
-        self._decoders: dict[int, Decode] = {}
-        self._encoders: dict[int, Encode] = {}
+        self.handle: Handle = self._load_and_handle
+        self.decode: Decode = self._load_and_decode
+        self.encode: Encode = self._load_and_encode
 
-    def load(self) -> Handle:
-        """Import the handler's module; called at the first request of this API."""
-        module = import_module(f"mockbroker.apis.{self._module}")
+    def load(self) -> None:
+        """Import the handler's module and the codec of its messages."""
+        module = import_module(f"mockbroker.apis.{SERVED[self.key]}")
         self.handle = cast("Handle", module.handle)
-        return self.handle
+        self.decode, self.encode = _fetch_codec() if self.key is ApiKey.FETCH else _codec(self.key)
 
-    def decoder(self, version: int) -> Decode:
-        """The decoder of request bodies: (frame, position) → message."""
-        decode = self._decoders.get(version)
-        if decode is None:
-            decode = self._decoders[version] = _request_decoder(self.key, version)
-        return decode
+    def _load_and_handle(self, services: Services, ctx: RequestContext, request: object) -> object:
+        self.load()
+        return self.handle(services, ctx, request)
 
-    def encoder(self, version: int) -> Encode:
-        """The encoder of responses: message → chunks."""
-        encode = self._encoders.get(version)
-        if encode is None:
-            encode = self._encoders[version] = _response_encoder(self.key, version)
-        return encode
+    def _load_and_decode(self, buf: Buffer, pos: int, version: int) -> object:
+        self.load()
+        return self.decode(buf, pos, version)
+
+    def _load_and_encode(self, response: object, version: int) -> list[Buffer]:
+        self.load()
+        return self.encode(response, version)
 
 
 class Registry:
@@ -145,24 +135,21 @@ class Registry:
         return ranges
 
 
-def _request_decoder(key: ApiKey, version: int) -> Decode:
-    if key is ApiKey.FETCH:
-        from protocol.fetch_codec import decode_fetch_request
+def _fetch_codec() -> tuple[Decode, Encode]:
+    """Fetch is decoded and encoded by hand."""
+    from protocol.fetch_codec import decode_fetch_request, encode_fetch_response
 
-        return lambda buf, pos: decode_fetch_request(buf, pos, version)
+    return decode_fetch_request, cast("Encode", encode_fetch_response)
+
+
+def _codec(key: ApiKey) -> tuple[Decode, Encode]:
+    """All other messages go through their plans."""
     from protocol.messages.catalog import request_class
-    from protocol.plan import decoder
+    from protocol.plan import decode, encode
 
-    decode: Callable[[Buffer, int], tuple[object, int]] = decoder(request_class(key), version)
-    return lambda buf, pos: decode(buf, pos)[0]
+    message_class: type[object] = request_class(key)
 
+    def decode_request(buf: Buffer, pos: int, version: int) -> object:
+        return decode(message_class, version, buf, pos)[0]
 
-def _response_encoder(key: ApiKey, version: int) -> Encode:
-    if key is ApiKey.FETCH:
-        from protocol.fetch_codec import encode_fetch_response
-
-        return lambda response: encode_fetch_response(cast("FetchResponse", response), version)
-    from protocol.messages.catalog import response_class
-    from protocol.plan import encoder
-
-    return encoder(response_class(key), version)
+    return decode_request, encode

@@ -253,6 +253,8 @@ def test_a_defect_in_a_handler_closes_one_connection_and_is_told(
     api = core.broker.registry.get(ApiKey.METADATA)
     assert api is not None
 
+    api.load()
+
     def broken(services: Services, ctx: RequestContext, request: object) -> object:
         raise ZeroDivisionError
 

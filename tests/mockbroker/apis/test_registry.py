@@ -10,6 +10,7 @@ import pytest
 from mockbroker.apis.registry import PROFILES, SERVED, Registry
 from protocol.api_keys import API_SPECS, ApiKey
 from protocol.messages.catalog import request_class, response_class
+from protocol.plan import encode
 
 
 def test_every_served_api_has_a_handler_and_its_messages() -> None:
@@ -17,7 +18,7 @@ def test_every_served_api_has_a_handler_and_its_messages() -> None:
     for key in SERVED:
         api = registry.get(key)
         assert api is not None
-        assert callable(api.load())
+        api.load()
         assert request_class(key).__name__ == f"{api.name}Request"
         assert response_class(key).__name__ == f"{api.name}Response"
 
@@ -41,12 +42,19 @@ def test_kafkas_own_profile_narrows_fetch_and_produce() -> None:
     assert registry.advertised()[ApiKey.PRODUCE] == (0, 13)  # KAFKA-18659
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_decoder_is_compiled_once_a_version(profile: str) -> None:
-    api = Registry(profile).get(ApiKey.METADATA)
+@pytest.mark.parametrize("key", [ApiKey.METADATA, ApiKey.FETCH])
+def test_a_codec_is_there_at_the_first_request(key: ApiKey) -> None:
+    api = Registry().get(key)
     assert api is not None
-    assert api.decoder(12) is api.decoder(12)
-    assert api.encoder(12) is api.encoder(12)
+    message = request_class(key)()
+    body = b"".join(encode(message, 12))
+    assert api.decode(b"head" + body, 4, 12) == message
+    assert b"".join(api.encode(response_class(key)(), 12))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_each_profile_serves_the_same_apis(profile: str) -> None:
+    assert set(Registry(profile).advertised()) == set(map(int, SERVED))
 
 
 def test_an_unknown_key_is_none() -> None:
