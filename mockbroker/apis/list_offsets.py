@@ -1,12 +1,12 @@
 """ListOffsets (key 2), v1–v11: from a timestamp to an offset.
 
 v2 isolation level; v4 leader epochs; v7 the newest timestamp (-3, KIP-734); v8 earliest local (-4);
-v9 latest tiered (-5); v11 earliest pending upload (-6). Nothing is tiered here: -4 is -2, and -5 and
--6 find nothing.
+v9 latest tiered (-5); v11 earliest pending upload (-6). Nothing is tiered here: -4 is -2, while
+-5 and -6 find nothing.
 
 A consumer (replica id -1) sees as far as its isolation level lets it read; others see the log end.
-Errors per partition: 42 asked for twice, 35 a special timestamp newer than the version, 3, 6, 74, 75,
-and 78 (5 before v5) as long as a new leader cannot say where the log ends.
+Errors per partition: 42 asked for twice, 35 a special timestamp newer than the version, 3, 6, 74,
+75, and 78 (5 before v5) as long as a new leader cannot say where the log ends.
 """
 
 from __future__ import annotations

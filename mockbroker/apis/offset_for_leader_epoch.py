@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (key 23), v2–v4: where a leader epoch ended, to find a divergence (KIP-320).
+"""OffsetForLeaderEpoch (key 23), v2–v4: where a leader epoch ended (KIP-101, KIP-320).
 
 v3 replica id; v4 flexible. Only the leader answers. An epoch newer than all known ones, or -1, ends
 nowhere: epoch -1, offset -1, no error.

@@ -45,7 +45,7 @@ class DelayedProduce(DelayedOperation):
 
 
 def _is_done(entry: AppendEntry) -> bool:
-    """Whether the entry has its answer, which may be an error (Partition.checkEnoughReplicas…)."""
+    """Whether the entry has its answer, be it an error (checkEnoughReplicasReachOffset)."""
     partition = entry.partition
     if partition is None:
         return True

@@ -177,7 +177,12 @@ def test_what_the_metadata_do_not_know_is_refused_last() -> None:
     world = filled()
     request = ask(("t9", 0, 0), ("t0", 0, 0), ("t0", 99, 0), ("t0", -1, 0), ("", 0, 0))
     response = world.fetch_now(request)
-    assert [(t.topic, p.partition_index, p.error_code) for t in response.responses for p in t.partitions] == [
+    answers = [
+        (topic.topic, data.partition_index, data.error_code)
+        for topic in response.responses
+        for data in topic.partitions
+    ]
+    assert answers == [
         ("t0", 0, 0), ("t9", 0, 3), ("t0", 99, 3), ("t0", -1, 3), ("", 0, 3),
     ]  # fmt: skip
     assert response.responses[1].partitions[0].aborted_transactions == []
@@ -240,8 +245,18 @@ def test_a_follower_serves_consumers_from_version_11_on() -> None:
 
 @pytest.mark.parametrize(
     ("last_fetched_epoch", "offset", "error", "diverging"),
-    [(-1, 3, 0, None), (5, 3, 0, None), (0, 2, 0, None), (0, 3, 0, (0, 2)), (9, 3, 1, None), (3, 3, 0, (0, 2)), (0, 9, 0, (0, 2)), (5, 9, 0, (5, 3)), (-1, 9, 1, None)],
-)  # fmt: skip
+    [
+        (-1, 3, 0, None),
+        (5, 3, 0, None),
+        (0, 2, 0, None),
+        (0, 3, 0, (0, 2)),
+        (9, 3, 1, None),
+        (3, 3, 0, (0, 2)),
+        (0, 9, 0, (0, 2)),
+        (5, 9, 0, (5, 3)),
+        (-1, 9, 1, None),
+    ],
+)
 def test_a_reader_whose_log_diverges_is_told_where(
     last_fetched_epoch: int, offset: int, error: int, diverging: tuple[int, int] | None
 ) -> None:
@@ -281,7 +296,7 @@ def test_an_unknown_isolation_level_fails_the_whole_request() -> None:
     assert response.responses[0].partitions[0].error_code == 3
 
 
-# -- transactions ------------------------------------------------------------------------------------
+# -- transactions --------------------------------------------------------------------------------
 
 
 def transactional(world: World) -> None:
@@ -333,7 +348,7 @@ def test_the_aborted_list_is_null_where_the_first_batch_does_not_fit() -> None:
     assert (size_of(skipped), skipped.aborted_transactions) == (0, [])
 
 
-# -- version 3 -----------------------------------------------------------------------------------------
+# -- version 3 -----------------------------------------------------------------------------------
 
 
 def test_version_3_gets_messages_of_magic_1_from_its_offset_on() -> None:

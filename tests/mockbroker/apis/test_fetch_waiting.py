@@ -200,7 +200,7 @@ def test_a_shutdown_answers_what_is_parked(waiting: Waiting) -> None:
     assert all(size == 0 for *_, size in told(parked.answer()))
 
 
-# -- KIP-1166 ------------------------------------------------------------------------------------------
+# -- KIP-1166 ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
