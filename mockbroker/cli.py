@@ -137,12 +137,14 @@ def _add_serve_options(serve: argparse.ArgumentParser) -> None:
     add(
         "--auto-create",
         action=argparse.BooleanOptionalAction,
-        help="create a topic when a client first asks for it (default yes) [MOCKBROKER_AUTO_CREATE]",
+        help="create a topic when a client first asks for it (default yes)"
+        " [MOCKBROKER_AUTO_CREATE]",
     )
     add(
         "--default-partitions",
         metavar="N",
-        help="partitions of a topic made without a count (default 1) [MOCKBROKER_DEFAULT_PARTITIONS]",
+        help="partitions of a topic made without a count (default 1)"
+        " [MOCKBROKER_DEFAULT_PARTITIONS]",
     )
     add("--config", metavar="FILE.toml", help="read settings from a file [MOCKBROKER_CONFIG]")
     add(

@@ -28,9 +28,9 @@ class SettingsError(Exception):
 class Settings:
     """Everything a broker needs to know before it starts.
 
-    `topics` maps a name to its partition count (None: `num.partitions`); `config` holds broker configs under Kafka's
-    names, as text. `advertised_host` None: a client is told the address that it connected to.
-    `seed` None: random ids differ from run to run.
+    `topics` maps a name to its partition count (None: `num.partitions`); `config` holds broker
+    configs under Kafka's names, as text. `advertised_host` None: a client is told the address that
+    it connected to. `seed` None: random ids differ from run to run.
     """
 
     __slots__ = ("advertised_host", "config", "host", "port", "seed", "topics")
