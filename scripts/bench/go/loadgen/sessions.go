@@ -45,10 +45,19 @@ func sessions(addr, prefix string, partitions, idle, changes, pid int) (result, 
 	}
 	defer s.conn.Close()
 	out := result{"partitions": float64(partitions)}
-	if err := s.open(out); err != nil {
+	ends, err := s.logEnds()
+	if err != nil {
+		return nil, err
+	}
+	before := residentBytes(pid)
+	if err := s.open(ends, out); err != nil {
 		return nil, err
 	}
 	if err := s.pollIdle(idle, out); err != nil {
+		return nil, err
+	}
+	out["first_bytes_each"] = (residentBytes(pid) - before) / float64(partitions)
+	if err := s.weigh(addr, ends, out); err != nil {
 		return nil, err
 	}
 	writer, err := dial(addr)
@@ -175,11 +184,7 @@ func wanted(partition int, offset int64) kmsg.FetchRequestTopicPartition {
 }
 
 // open sends the full fetch, at the log's end of every partition (repeated runs leave records).
-func (s *session) open(out result) error {
-	ends, err := s.logEnds()
-	if err != nil {
-		return err
-	}
+func (s *session) open(ends [][]int64, out result) error {
 	req := s.request()
 	for number, id := range s.topicIDs {
 		t := kmsg.NewFetchRequestTopic()
@@ -190,7 +195,6 @@ func (s *session) open(out result) error {
 		req.Topics = append(req.Topics, t)
 	}
 	frame := s.conn.frame(req)
-	before := residentBytes(s.pid)
 	start := time.Now()
 	if _, err := s.conn.Write(frame); err != nil {
 		return err
@@ -200,7 +204,6 @@ func (s *session) open(out result) error {
 		return err
 	}
 	out["open_ms"] = ms(time.Since(start))
-	out["open_resident_bytes"] = residentBytes(s.pid) - before
 	out["open_request_bytes"] = float64(len(frame))
 	out["open_response_bytes"] = float64(len(body))
 	resp := kmsg.NewPtrFetchResponse()
@@ -217,6 +220,40 @@ func (s *session) open(out result) error {
 			resp.ErrorCode, resp.SessionID, told)
 	}
 	s.id, s.epoch = resp.SessionID, 1
+	return nil
+}
+
+// weigh opens more sessions like this one and tells by how much each makes the broker grow. The
+// first one's growth says less: it holds what the open itself needed for a moment.
+func (s *session) weigh(addr string, ends [][]int64, out result) error {
+	const more = 3
+	if s.pid == 0 {
+		return nil
+	}
+	before := residentBytes(s.pid)
+	var others []*session
+	for range more {
+		c, err := dial(addr)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		other := &session{conn: c, each: s.each, topics: s.topics, topicIDs: s.topicIDs}
+		if err := other.open(ends, result{}); err != nil {
+			return err
+		}
+		if err := other.pollIdle(2, result{}); err != nil {
+			return err
+		}
+		others = append(others, other)
+	}
+	partitions := float64(more * s.each * len(s.topics))
+	out["next_bytes_each"] = (residentBytes(s.pid) - before) / partitions
+	for _, other := range others {
+		if err := other.close(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
