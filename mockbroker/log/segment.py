@@ -236,9 +236,13 @@ class Segment:
     def upper_bound_offset(self, position: int) -> int | None:
         """The offset in the first index entry not before `position` (OffsetIndex).
 
-        The index is sparse: one entry per `index_interval_bytes`, so often there is none.
+        The index is sparse: one entry per `index_interval_bytes`, so often there is none. As in
+        AbstractIndex.binarySearch, which never looks at where it begins, the first entry is passed
+        over when it is exactly there.
         """
         entry = bisect_left(self._index_positions, position)
+        if entry == 0 and self._index_positions and self._index_positions[0] == position:
+            entry = 1
         return self._index_offsets[entry] if entry < len(self._index_offsets) else None
 
     def find_timestamp(self, timestamp: int, start: int) -> int:

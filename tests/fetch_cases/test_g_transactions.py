@@ -181,3 +181,32 @@ def test_120_an_answer_after_the_whole_wait_lists_what_was_aborted_meanwhile(
 def test_121_read_uncommitted_gets_no_list(target: Target) -> None:
     got = target.reader().fetch(aborted(target).at(0)).only
     assert (offsets(got), got.aborted) == ([0, 1, 2, 3], None)
+
+
+def indexed(target: Target) -> Topic:
+    """Offset 4 has the first index entry, 10 the second; P aborts 5 at 6, B aborts 11 at 12.
+
+    An entry is made for a batch when more than 4096 bytes came since the last one.
+    """
+
+    def make(target: Target) -> Topic:
+        topic = target.topic(1, (1000,) * 5)
+        target.open_transaction(topic, 0, P)
+        target.end_transaction(topic, 0, P)
+        target.produce(topic, 0, *(1000,) * 4)
+        target.open_transaction(topic, 0, B)
+        target.end_transaction(topic, 0, B)
+        return topic
+
+    return target.shared("indexed", make)
+
+
+@pytest.mark.parametrize(
+    ("offset", "listed"), [(2, []), (3, [(P, 5)]), (4, [(P, 5)]), (9, []), (10, [(B, 11)])]
+)
+def test_115_the_list_goes_up_to_the_next_index_entry(
+    target: Target, offset: int, listed: list[tuple[int, int]]
+) -> None:
+    """What ends where the second entry is ends there; of the first entry the index is blind."""
+    got = target.reader().fetch(indexed(target).at(0, offset, 1), isolation=COMMITTED).only
+    assert (offsets(got), got.aborted) == ([offset], listed)

@@ -131,8 +131,10 @@ def test_truncation_to_nothing_starts_anew() -> None:
 def test_the_offset_index_is_sparse() -> None:
     segment = _filled(100)  # 118 bytes each: an entry after each 35 batches
     assert segment.upper_bound_offset(0) == 135
-    assert segment.upper_bound_offset(35 * 118) == 135
+    assert segment.upper_bound_offset(35 * 118 - 1) == 135
+    assert segment.upper_bound_offset(35 * 118) == 170, "the index is blind on its first entry"
     assert segment.upper_bound_offset(35 * 118 + 1) == 170
+    assert segment.upper_bound_offset(70 * 118) == 170
     assert segment.upper_bound_offset(71 * 118) is None
     segment.truncate(50)
     assert segment.upper_bound_offset(36 * 118) is None
