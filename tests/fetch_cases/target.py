@@ -197,9 +197,12 @@ class Target:
         assert [part.error_code for part in results] == [0] * len(data), results
         return [part.base_offset for part in results]
 
-    def open_transaction(self, topic: Topic, index: int, producer_id: int, size: int = 50) -> int:
+    def open_transaction(
+        self, topic: Topic, index: int, producer_id: int, records: bytes | None = None
+    ) -> int:
         """Append a batch of a transaction that stays open; its offset."""
-        return self.append(topic, index, transactional(producer_id, size), f"tx-{producer_id}")
+        records = records or transactional(producer_id)
+        return self.append(topic, index, records, f"tx-{producer_id}")
 
     def end_transaction(
         self, topic: Topic, index: int, producer_id: int, *, commit: bool = False
@@ -223,19 +226,23 @@ class Target:
 
     def parked(self, reader: Reader) -> None:
         """Return once the fetch that `reader` sent is parked; fail when it is answered."""
+        assert not self.settled(reader), reader.answer().parts
+
+    def settled(self, reader: Reader) -> bool:
+        """Return once the fetch that `reader` sent is parked or answered; whether answered."""
         if self.is_kafka:
-            assert not reader.readable_within(KAFKA_SETTLES_SECONDS), reader.answer().parts
-            return
+            return reader.readable_within(KAFKA_SETTLES_SECONDS)
         # Ours takes what arrived first; by its answer the fetch was looked at.
         self.control.call(MetadataRequest([]), 9, MetadataResponse)
         self.control.call(MetadataRequest([]), 9, MetadataResponse)
-        assert not reader.readable_within(0), reader.answer().parts
+        return reader.readable_within(0)
 
 
-def transactional(producer_id: int, size: int = 50) -> bytes:
-    """The first batch of a producer's transaction."""
+def transactional(producer_id: int, timestamp: int | None = None) -> bytes:
+    """The first batch of a producer's transaction, 118 bytes."""
+    now = int(time.time() * 1000) if timestamp is None else timestamp
     return build_batch(
-        [Record(0, int(time.time() * 1000), None, b"v" * size)],
+        [Record(0, now, None, b"v" * 50)],
         producer_id=producer_id,
         producer_epoch=0,
         base_sequence=0,
@@ -250,10 +257,12 @@ class InnerTarget(Target):
         super().__init__(OURS, broker.bootstrap_servers)
         self._broker = broker
 
-    def open_transaction(self, topic: Topic, index: int, producer_id: int, size: int = 50) -> int:
-        records = transactional(producer_id, size)
+    def open_transaction(
+        self, topic: Topic, index: int, producer_id: int, records: bytes | None = None
+    ) -> int:
+        data = records or transactional(producer_id)
         result = self._do(
-            lambda: self._partition(topic, index).append_batch(records, AppendOrigin.CLIENT)
+            lambda: self._partition(topic, index).append_batch(data, AppendOrigin.CLIENT)
         )
         assert result.error == 0
         offset: int = result.base_offset
