@@ -90,7 +90,7 @@ class IncrementalFetchContext:
             changed = [cached for cached in changed if cached not in self._rejected]
         if reader.budget < 0 and not self._is_first_in_line(changed):
             reader.budget = 0  # a quiet partition comes first, and it would have used it up
-        if session.ready:
+        if session.ready and self._next_ready(reader) is not None:
             self._found = []
             self._read_merged(changed, reader)
         else:
