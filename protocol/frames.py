@@ -30,7 +30,8 @@ MAX_FRAME_BYTES: Final = 104_857_600
 JOIN_BELOW_BYTES: Final = 4096
 """A body's first chunk that is smaller is joined to the header: one chunk fewer to send."""
 
-_FIRST_ALLOCATION_BYTES: Final = 256 * 1024
+_FIRST_ALLOCATION_BYTES: Final = 4 * 1024 * 1024
+"""A produce request of the usual size is received in one piece; pages not yet written are free."""
 _LENGTH: Final = Struct(">i")
 
 
