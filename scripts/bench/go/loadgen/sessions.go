@@ -257,33 +257,48 @@ func (s *session) weigh(addr string, ends [][]int64, out result) error {
 	return nil
 }
 
+// logEnds asks for the end of every log; a broker may take a while until it leads all of them.
 func (s *session) logEnds() ([][]int64, error) {
 	ends := make([][]int64, len(s.topics))
 	for number, topic := range s.topics {
-		req := kmsg.NewPtrListOffsetsRequest()
-		req.SetVersion(6)
-		req.ReplicaID = -1
-		t := kmsg.NewListOffsetsRequestTopic()
-		t.Topic = topic
-		for partition := range s.each {
-			p := kmsg.NewListOffsetsRequestTopicPartition()
-			p.Partition = int32(partition)
-			p.Timestamp = -1
-			p.CurrentLeaderEpoch = -1
-			t.Partitions = append(t.Partitions, p)
-		}
-		req.Topics = append(req.Topics, t)
-		resp, err := s.conn.call(req)
-		if err != nil {
-			return nil, err
-		}
-		ends[number] = make([]int64, s.each)
-		for _, p := range resp.(*kmsg.ListOffsetsResponse).Topics[0].Partitions {
-			if p.ErrorCode != 0 {
-				return nil, fmt.Errorf("log end of %s-%d: error %d", topic, p.Partition, p.ErrorCode)
+		for attempt := 0; ends[number] == nil; attempt++ {
+			found, err := s.logEndsOf(topic)
+			if err != nil && attempt == 600 {
+				return nil, err
 			}
-			ends[number][p.Partition] = p.Offset
+			if err != nil {
+				time.Sleep(100 * time.Millisecond)
+			}
+			ends[number] = found
 		}
+	}
+	return ends, nil
+}
+
+func (s *session) logEndsOf(topic string) ([]int64, error) {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.SetVersion(6)
+	req.ReplicaID = -1
+	t := kmsg.NewListOffsetsRequestTopic()
+	t.Topic = topic
+	for partition := range s.each {
+		p := kmsg.NewListOffsetsRequestTopicPartition()
+		p.Partition = int32(partition)
+		p.Timestamp = -1
+		p.CurrentLeaderEpoch = -1
+		t.Partitions = append(t.Partitions, p)
+	}
+	req.Topics = append(req.Topics, t)
+	resp, err := s.conn.call(req)
+	if err != nil {
+		return nil, err
+	}
+	ends := make([]int64, s.each)
+	for _, p := range resp.(*kmsg.ListOffsetsResponse).Topics[0].Partitions {
+		if p.ErrorCode != 0 {
+			return nil, fmt.Errorf("log end of %s-%d: error %d", topic, p.Partition, p.ErrorCode)
+		}
+		ends[p.Partition] = p.Offset
 	}
 	return ends, nil
 }
