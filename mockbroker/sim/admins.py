@@ -53,22 +53,12 @@ class Admin(Client):
         super().__init__(world, name, rng, answers)
         self.plan = plan
         self.names = list(plan.topics)
-        self.stopped = False
         self.busy = False
 
     @property
     def idle(self) -> bool:
         """Whether it was stopped and has an answer to everything."""
         return self.stopped and not self.busy
-
-    def stop(self) -> None:
-        """Begin nothing new."""
-        self.stopped = True
-
-    def go_on(self) -> None:
-        """Begin again after `stop`."""
-        self.stopped = False
-        self.after(0.0, self.ready)
 
     def ready(self) -> None:
         self.busy = True

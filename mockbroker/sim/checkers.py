@@ -171,7 +171,8 @@ class ReadingChecker:
             if topic_id not in (None, log.topic_id):
                 continue
             self._ledger.catch_up(log)
-            if end <= len(log.values) and records == log.visible(
+            readable_end = log.readable_end(committed=self._committed)
+            if end <= readable_end and records == log.visible(
                 start, end, committed=self._committed
             ):
                 self._reading[key] = log

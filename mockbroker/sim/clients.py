@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.fetch_codec import decode_fetch_response, encode_fetch_request
 from protocol.frames import FrameBuffer
@@ -49,7 +50,9 @@ def frame_of(request: object, version: int, correlation_id: int, client_id: str)
 def fetch_at_once(world: World, request: FetchRequest, version: int) -> FetchResponse:
     """Ask the broker between two events, past the network: it must answer in the same step."""
     frame = world.exchange(frame_of(request, version, 1, "probe"))
-    return decode_fetch_response(frame, decode_response_header(frame, 1, version)[1], version)
+    return decode_fetch_response(
+        frame, decode_response_header(frame, ApiKey.FETCH, version)[1], version
+    )
 
 
 class Call:
@@ -140,7 +143,7 @@ class Channel:
                 f"{self._name} got answer {correlation_id} for call {call.correlation_id}"
             )
         self.elapsed_ms = self._answers.elapsed_ms(self.wire)
-        if call.api_key == FetchRequest.API_KEY:
+        if call.api_key == ApiKey.FETCH:
             call.on_answer(decode_fetch_response(frame, pos, call.version))
             return
         answer_class: type[object] = response_class(call.api_key)
@@ -177,6 +180,19 @@ class Client:
         self.channel: Channel | None = None
         self.topics: dict[str, KnownTopic] = {}
         self.left = False
+        self.stopped = False
+        self._turn = 0
+
+    def stop(self) -> None:
+        """Begin nothing new."""
+        self.stopped = True
+
+    def go_on(self) -> None:
+        """Begin again after `stop`; what was still scheduled before is forgotten."""
+        self.stopped = False
+        self._turn += 1
+        if self.channel is not None:
+            self.ready()
 
     def start(self) -> None:
         """Connect and begin."""
@@ -210,11 +226,11 @@ class Client:
             self.channel = None
 
     def after(self, delay_ms: float, action: Callable[[], None]) -> None:
-        """Do it later, if the connection of now is still the current one then."""
-        channel = self.channel
+        """Do it later, if connection and turn are still those of now."""
+        channel, turn = self.channel, self._turn
 
         def run() -> None:
-            if self.channel is channel and not self.left:
+            if self.channel is channel and self._turn == turn and not self.left:
                 action()
 
         self.world.at(delay_ms, run)
@@ -227,13 +243,13 @@ class Client:
         on_answer: Callable[[T], None],
         max_wait_ms: float = 0.0,
     ) -> None:
-        """Call on the current connection; an answer that comes after a new one is not told."""
-        channel = self.channel
+        """Call on the current connection; an answer that outlives it, or the turn, is not told."""
+        channel, turn = self.channel, self._turn
         assert channel is not None
 
         def take(answer: object) -> None:
             assert isinstance(answer, answer_class)
-            if self.channel is channel:
+            if self.channel is channel and self._turn == turn:
                 on_answer(answer)
 
         channel.call(request, version, take, max_wait_ms)

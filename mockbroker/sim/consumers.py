@@ -53,6 +53,7 @@ NO_LIMIT = 1 << 20
 """More than any log of a run holds."""
 REFRESH_CHANCE = 0.03
 POLLS_TO_SETTLE = 3
+POLLS_WHEN_STUCK = 60
 LIST_OFFSETS_VERSION = 5
 STALE_TOPICS = frozenset((*GONE, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH))
 Part = tuple[str, int]
@@ -66,6 +67,7 @@ class ConsumerStyle:
         "committed",
         "hang_up_chance",
         "impatient_chance",
+        "keeps_epochs",
         "max_bytes",
         "max_wait_ms",
         "min_bytes",
@@ -86,14 +88,14 @@ class ConsumerStyle:
         self.version = rng.choice((4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 13, 14, 15, 16, 17, 18, 18))
         self.sessionless = self.version < FIRST_VERSION_WITH_SESSIONS or rng.random() < 0.15
         self.committed = rng.random() < 0.3
-        self.max_wait_ms = int(rng.choice((0, 5, 50, 100)) * plan.time_scale)
+        self.max_wait_ms = int(rng.choice((0, 5, 20, 50)) * plan.time_scale)
         self.min_bytes = rng.choice((0, 1, 1, 1, 150, 1000))
         self.max_bytes = NO_LIMIT
         self.partition_max_bytes = NO_LIMIT
         if plan.max_bytes is not None:
             self.max_bytes = rng.choice((plan.max_bytes, NO_LIMIT))
             self.partition_max_bytes = rng.choice((plan.max_bytes, NO_LIMIT))
-        self.pause_ms = rng.choice((0.5, 2.0, 10.0)) * plan.time_scale
+        self.pause_ms = rng.choice((1.0, 4.0, 15.0)) * plan.time_scale
         self.sends_leader_epochs = rng.random() < 0.5
         self.stubborn = rng.random() < 0.5
         """Whether it goes on asking for topics that the metadata no longer have."""
@@ -104,6 +106,8 @@ class ConsumerStyle:
         self.wrong_family_chance = 0.05 if on["wrong_family"] else 0.0
         self.resume_chance = 0.5 if on["resume_after_loss"] else 0.0
         self.pause_chance = 0.15 if on["pause"] else 0.0
+        self.keeps_epochs = not (on["replay"] or on["impatient"] or on["resume_after_loss"])
+        """Whether nobody ever sends an epoch that is not the session's."""
 
     def behave(self) -> None:
         """No more faults of its own."""
@@ -112,7 +116,7 @@ class ConsumerStyle:
 
 
 class Consumer(Client):
-    """Reads all partitions of its topics. `polls` counts the answers since it was last reset."""
+    """Reads all partitions of its topics. `polls` counts answers since the last progress."""
 
     def __init__(
         self,
@@ -136,10 +140,13 @@ class Consumer(Client):
         self.paused: dict[Part, None] = {}
         self.must_reset: dict[Part, None] = {}
         self.must_learn = True
+        self.closed_by_others = False
+        """Whether somebody in this run closes sessions that are not his."""
         self.polls = 0
         self.checks = 0
         self.quiet_since: int | None = None
         """The step since which nothing changes, so that every later answer may be compared."""
+        self.learnt_in_quiet = False
         self.in_flight: FetchBody | None = None
         self.fetched_by_id: dict[bytes, str] = {}
 
@@ -171,6 +178,7 @@ class Consumer(Client):
             self._poll()
 
     def _learnt(self) -> None:
+        self.learnt_in_quiet = self.quiet_since is not None
         for name in self.names:
             known = self.topics.get(name)
             if known is None:
@@ -359,7 +367,8 @@ class Consumer(Client):
         self.world.note(self.name, answer_line(answer))
         if wrong is not None:
             self.world.violate(f"{self.name}: {wrong}")
-        self._check_not_early(answer)
+        self._check_error(answer.error_code)
+        self._check_timing(answer)
         for topic in answer.responses:
             name = self.fetched_by_id[topic.topic_id] if self.by_id else topic.topic
             topic_id = topic.topic_id if self.by_id else None
@@ -381,20 +390,36 @@ class Consumer(Client):
             return True
         return channel.fresh and self.rng.random() < self.style.check_chance
 
-    def _check_not_early(self, answer: FetchResponse) -> None:
-        """Part of rule 3: an answer that tells nothing comes when its time is over."""
+    def _check_error(self, error: int) -> None:
+        """Rule 2: a session ends and an epoch is wrong for a reason only."""
+        cache = self.world.broker.services.fetch.cache
+        if error == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
+            expected = cache.evictions or self.closed_by_others or not self.style.keeps_epochs
+        else:
+            expected = not self.style.keeps_epochs
+        if error and not expected:
+            self.world.violate(f"{self.name}: error {error} for nothing")
+
+    def _check_timing(self, answer: FetchResponse) -> None:
+        """Part of rule 3: an answer comes when its time is over, or when it has something to tell.
+
+        For those who read up to the high watermark; the last stable offset has its own rules.
+        """
         channel, style = self.channel, self.style
         assert channel is not None
+        if answer.error_code or style.committed or style.min_bytes <= 0 or style.max_bytes <= 0:
+            return
+        elapsed_ms = channel.elapsed_ms
+        if not answer.responses and self.session.asked and elapsed_ms < style.max_wait_ms:
+            self.world.violate(f"{self.name}: an empty answer after {elapsed_ms:.3f} ms")
         if (
-            not answer.error_code
-            and not answer.responses
-            and not style.committed
-            and style.min_bytes > 0
-            and style.max_bytes > 0
-            and self.session.asked
-            and channel.elapsed_ms < style.max_wait_ms
+            style.min_bytes == 1
+            and style.partition_max_bytes > 0
+            and elapsed_ms >= style.max_wait_ms > 0
+            and channel.wire.emission_by_timer
+            and any(size_of(data) for topic in answer.responses for data in topic.partitions)
         ):
-            self.world.violate(f"{self.name}: an empty answer after {channel.elapsed_ms:.3f} ms")
+            self.world.violate(f"{self.name}: records came only after {elapsed_ms:.3f} ms")
 
     def _take(self, name: str, topic_id: bytes | None, data: FetchResponsePartition) -> None:
         part = name, data.partition_index
@@ -415,6 +440,7 @@ class Consumer(Client):
             if reading.end > position:
                 self.reading.got(*part, topic_id, position, reading.end, reading.records)
                 self.positions[part] = reading.end
+                self.polls = 0
 
     # -- what checkers ask -----------------------------------------------------------------
 
@@ -426,31 +452,40 @@ class Consumer(Client):
         request = self.request(FetchBody(0, -1, topics_of(asked, by_id), []), max_wait_ms=0)
         request.max_bytes = NO_LIMIT
         full = fetch_at_once(self.world, request, style.version)
-        check_view(self.world, self.name, session.view, told_by_key(full, by_id=by_id))
+        told, sizes = told_by_key(full, by_id=by_id), bytes_by_key(full, by_id=by_id)
+        channel = self.channel
+        assert channel is not None
+        if channel.elapsed_ms:
+            # What was not in the metadata when the fetch was accepted stays an error in its answer.
+            for key in [key for key, held in session.view.items() if held.error in GONE]:
+                told.pop(key, None)
+                sizes.pop(key, None)
+        check_view(self.world, self.name, session.view, told)
         if style.max_bytes == style.partition_max_bytes == NO_LIMIT:
-            check_sizes(
-                self.world,
-                self.name,
-                bytes_by_key(answer, by_id=by_id),
-                bytes_by_key(full, by_id=by_id),
-            )
+            check_sizes(self.world, self.name, bytes_by_key(answer, by_id=by_id), sizes)
         self.checks += 1
 
     def begin_quiet(self) -> None:
         """From now on nothing changes: learn anew, then read to the end."""
         self.quiet_since = self.world.steps
         self.must_learn = True
+        self.learnt_in_quiet = False
         self.paused = {}
         self.polls = self.checks = 0
 
     @property
     def settled(self) -> bool:
         """Whether all was read, and the session was compared since the quiet began."""
-        if self.polls < POLLS_TO_SETTLE or self.must_learn or self.must_reset:
+        if self.polls < POLLS_TO_SETTLE or not self.learnt_in_quiet or self.must_reset:
             return False
         if not self.session.is_full and not self.session.tainted and not self.checks:
             return False
         return self.behind() is None
+
+    @property
+    def stuck(self) -> bool:
+        """Whether it polls and polls, and does not get what is there."""
+        return self.polls > POLLS_WHEN_STUCK and self.behind() is not None
 
     def behind(self) -> str | None:
         """What this reader has not read although it could; None when it is done."""

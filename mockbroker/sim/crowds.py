@@ -38,19 +38,9 @@ class Crowd(Client):
         self.plan = plan
         self.opens = plan.on["crowd"]
         self.steals = plan.on["thief"]
-        self.stopped = False
-
-    def stop(self) -> None:
-        """Begin nothing new."""
-        self.stopped = True
-
-    def go_on(self) -> None:
-        """Begin again after `stop`."""
-        self.stopped = False
-        self.after(0.0, self.ready)
 
     def ready(self) -> None:
-        mean_ms = self.plan.active_ms / 25
+        mean_ms = self.plan.active_ms / 10
         self.after(self.rng.expovariate(1 / mean_ms) * self.plan.time_scale, self._act)
 
     def _act(self) -> None:

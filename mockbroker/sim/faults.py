@@ -2,7 +2,7 @@
 
 Swarm testing: a run in which everything goes wrong all the time reaches fewer states than many
 runs that each break a few things. `draw` makes the plan from the seed's own stream; `simulation`
-hands its parts to the world and the actors, and turns `network` off when it wants quiet.
+hands its parts to the world and the actors.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 KINDS = (
     "cut",
+    "lose_answers",
     "hang_up_parked",
     "replay",
     "impatient",
@@ -38,20 +39,25 @@ SLOW_MOTION = 200.0
 
 
 class NetworkFaults:
-    """How the network treats bytes. `calm` makes it a perfect one."""
+    """How the network treats bytes; by default it is a perfect one."""
 
-    __slots__ = ("cut_every_ms", "max_delay_ms", "split_chance")
+    __slots__ = ("cut_every_ms", "lose_chance", "max_delay_ms", "split_chance")
 
     def __init__(
-        self, max_delay_ms: float = 0.0, split_chance: float = 0.0, cut_every_ms: float = 0.0
+        self,
+        max_delay_ms: float = 0.0,
+        split_chance: float = 0.0,
+        cut_every_ms: float = 0.0,
+        lose_chance: float = 0.0,
     ) -> None:
         self.max_delay_ms = max_delay_ms
         self.split_chance = split_chance
         self.cut_every_ms = cut_every_ms
+        self.lose_chance = lose_chance
 
-    def calm(self) -> None:
-        """No delay, no splitting, no loss from now on."""
-        self.max_delay_ms = self.split_chance = self.cut_every_ms = 0.0
+    def loses(self, rng: Random) -> bool:
+        """Whether the connection breaks under the answer that was just written."""
+        return self.lose_chance > 0 and rng.random() < self.lose_chance
 
     def delay_ms(self, rng: Random) -> float:
         """How long the next piece takes."""
@@ -93,8 +99,8 @@ class SwarmPlan:
         if on["stall"]:
             on["add_partitions"] = False  # a second replica would be wanted of each
         self.time_scale = SLOW_MOTION if on["slow_motion"] else 1.0
-        self.active_ms = rng.choice((60, 120, 200))
-        self.rounds = rng.choice((1, 1, 2))
+        self.active_ms = rng.choice((25, 50, 100))
+        self.rounds = rng.choice((1, 1, 1, 2))
         self.topics = {f"t{n}": rng.randint(1, 4) for n in range(rng.randint(1, 3))}
         self.consumers = rng.randint(1, 3)
         self.producers = rng.randint(1, 2)
@@ -102,9 +108,10 @@ class SwarmPlan:
         self.segment_bytes = rng.choice((700, 2000)) if on["tiny_segments"] else None
         self.max_bytes = rng.choice((0, 100, 300, 1000)) if on["tiny_budget"] else None
         self.network = NetworkFaults(
-            max_delay_ms=rng.choice((0.5, 3.0, 20.0)) if on["delays"] else 0.0,
+            max_delay_ms=rng.choice((0.5, 3.0, 10.0)) if on["delays"] else 0.0,
             split_chance=0.3 if on["split"] else 0.0,
-            cut_every_ms=rng.choice((30.0, 100.0)) if on["cut"] else 0.0,
+            cut_every_ms=rng.choice((10.0, 30.0)) if on["cut"] else 0.0,
+            lose_chance=rng.choice((0.02, 0.1)) if on["lose_answers"] else 0.0,
         )
 
     def __str__(self) -> str:

@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 class TrueLog:
     """One partition of one incarnation of a topic; `values[offset]` is None for a marker."""
 
-    __slots__ = ("_log", "aborted", "index", "partition", "topic", "topic_id", "values")
+    __slots__ = (
+        "_log",
+        "aborted",
+        "index",
+        "open_transactions",
+        "partition",
+        "topic",
+        "topic_id",
+        "values",
+    )
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -34,6 +43,8 @@ class TrueLog:
         self.index = partition.index
         self.values: list[bytes | None] = []
         self.aborted: dict[int, None] = {}
+        self.open_transactions: dict[int, int] = {}
+        """The first offset of each, by producer id."""
         self._log: UnifiedLog | None = None
 
     def __repr__(self) -> str:
@@ -64,6 +75,12 @@ class TrueLog:
                     wrong.append(f"{self}: record {record.offset} follows {len(self.values) - 1}")
                 self.values.append(None if header.is_control else record.value)
         return wrong
+
+    def readable_end(self, *, committed: bool) -> int:
+        """Behind the last offset that a reader may have been given by now."""
+        if committed:
+            return min((len(self.values), *self.open_transactions.values()))
+        return len(self.values)
 
     def visible(self, start: int, end: int, *, committed: bool) -> list[tuple[int, bytes]]:
         """What a reader gets of the offsets from `start` to before `end`."""
@@ -116,7 +133,7 @@ class Ledger:
         logs = self.incarnations(topic, index)
         return logs[-1] if logs and not logs[-1].deleted else None
 
-    def bytes_arrived(self, wire: Wire, count: int) -> None:
+    def bytes_arrived(self, wire: Wire, count: int) -> None:  # noqa: ARG002 - the protocol's
         """Take hold of the logs that were opened, before this may drop them."""
         if self._unopened:
             self._unopened = [log for log in self._unopened if log.log is None and not log.deleted]

@@ -56,6 +56,7 @@ class Operator:
         self.transactions: list[Transaction] = []
         self.stalled: list[TrueLog] = []
         self._made = 0
+        self._turn = 0
         self._acts: list[Callable[[TrueLog], None]] = [
             act
             for kind, act in (
@@ -69,14 +70,16 @@ class Operator:
 
     def start(self) -> None:
         """Begin, if there is anything to do."""
+        turn = self._turn
         if self._acts:
-            mean_ms = self.plan.active_ms / 25
+            mean_ms = self.plan.active_ms / 15
             delay_ms = self.rng.expovariate(1 / mean_ms) * self.plan.time_scale
-            self.world.at(delay_ms, self._act)
+            self.world.at(delay_ms, lambda: self._act(turn))
 
     def go_on(self) -> None:
         """Begin again after `calm`."""
         self.stopped = False
+        self._turn += 1
         self.start()
 
     def calm(self) -> None:
@@ -89,8 +92,8 @@ class Operator:
             self._set_in_sync(log, [self.world.broker.services.broker_id])
         self.stalled = []
 
-    def _act(self) -> None:
-        if self.stopped:
+    def _act(self, turn: int) -> None:
+        if self.stopped or turn != self._turn:
             return
         live = [log for log in self.ledger.logs() if not log.deleted]
         if live:
@@ -144,6 +147,7 @@ class Operator:
         self.world.note(self.name, f"{log} {'commit' if commit else 'abort'}")
         if not commit:
             log.aborted.update(dict.fromkeys(transaction.offsets))
+        log.open_transactions.pop(transaction.producer_id, None)
         partition = log.partition
         self.world.operate(
             lambda: self._check(
@@ -172,6 +176,7 @@ class Operator:
             result = log.partition.append_batch(data, AppendOrigin.COORDINATOR)
             self._check(result.error)
             transaction.offsets.append(result.base_offset)
+            log.open_transactions.setdefault(transaction.producer_id, result.base_offset)
 
         self.world.operate(append)
 
@@ -182,9 +187,7 @@ class Operator:
             replicas = [self.world.broker.services.broker_id, ABSENT_REPLICA]
             self._change(log, replicas, in_sync, 0)
 
-    def _change(
-        self, log: TrueLog, replicas: list[int], in_sync: list[int], epochs: int
-    ) -> None:
+    def _change(self, log: TrueLog, replicas: list[int], in_sync: list[int], epochs: int) -> None:
         partition: Partition = log.partition
         leader = self.world.broker.services.broker_id
         state = PartitionState(leader, replicas, in_sync, partition.leader_epoch + epochs)

@@ -67,7 +67,7 @@ class ProducerStyle:
         self.timeout_ms = int(rng.choice((5, 30, 200)) * plan.time_scale)
         self.record_bytes = rng.choice((0, 20, 100))
         self.compression_chance = rng.choice((0.0, 0.0, 0.3))
-        self.pause_ms = rng.choice((2.0, 10.0, 30.0)) * plan.time_scale
+        self.pause_ms = rng.choice((2.0, 5.0, 15.0)) * plan.time_scale
 
 
 class Batch:
@@ -83,7 +83,7 @@ class Batch:
 
 
 class Producer(Client):
-    """Appends to all partitions of its topics. `stop` lets it finish what it began."""
+    """Appends to all partitions of its topics; `stop` lets it finish what it began."""
 
     def __init__(
         self,
@@ -101,7 +101,6 @@ class Producer(Client):
         self.style = style
         self.producer_id = -1
         self.pending: list[Batch] = []
-        self.stopped = False
         self.must_learn = True
         self._sequences: dict[tuple[str, int], int] = {}
         self._made = 0
@@ -116,18 +115,10 @@ class Producer(Client):
         """Whether it was stopped and has an answer to everything."""
         return self.stopped and not self.pending
 
-    def stop(self) -> None:
-        """Begin nothing new."""
-        self.stopped = True
-
-    def go_on(self) -> None:
-        """Begin again after `stop`."""
-        self.stopped = False
-        self.after(self.style.pause_ms, self.proceed)
-
     def ready(self) -> None:
         if self.pending:
             self._repeat()
+        self.must_learn = True
         self.proceed()
 
     def proceed(self) -> None:

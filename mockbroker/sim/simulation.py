@@ -13,6 +13,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
+from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.sim.admins import SEGMENT_CONFIG, Admin
 from mockbroker.sim.checkers import (
     AnswerChecker,
@@ -106,9 +107,11 @@ class Run:
     def _consumer(self, name: str) -> Consumer:
         rng = self.stream(name)
         style = ConsumerStyle(rng, self.plan)
-        return Consumer(
+        consumer = Consumer(
             self.world, name, rng, self.answers, self.ledger, list(self.plan.topics), style
         )
+        consumer.closed_by_others = self.plan.on["thief"]
+        return consumer
 
     def _producer(self, name: str) -> Producer:
         rng = self.stream(name)
@@ -132,9 +135,7 @@ class Run:
 
     def _create_topics(self) -> None:
         """The topics are there before anyone comes, with the segments of the plan."""
-        from mockbroker.metadata.topic_requests import NewTopic
-
-        configs = ()
+        configs: tuple[tuple[str, str], ...] = ()
         if self.plan.segment_bytes is not None:
             configs = ((SEGMENT_CONFIG, str(self.plan.segment_bytes)),)
         for name, partitions in self.plan.topics.items():
@@ -147,15 +148,19 @@ class Run:
         world, plan = self.world, self.plan
         network = plan.network
         world.faults = NetworkFaults(
-            network.max_delay_ms, network.split_chance, network.cut_every_ms
+            network.max_delay_ms,
+            network.split_chance,
+            network.cut_every_ms,
+            network.lose_chance,
         )
         if first:
             for actor in (self.admin, self.crowd, *self.consumers, *self.producers):
                 actor.start()
             self.operator.start()
         else:
-            for actor in (self.admin, self.crowd, self.operator, *self.producers):
+            for actor in (self.admin, self.crowd, *self.producers):
                 actor.go_on()
+            self.operator.go_on()
             for consumer in self.consumers:
                 consumer.quiet_since = None
         if network.cut_every_ms:
@@ -191,17 +196,23 @@ class Run:
             return False
         for consumer in self.consumers:
             consumer.begin_quiet()
-        done = self.world.run_until(
-            lambda: all(consumer.settled for consumer in self.consumers), limit_ms
-        )
+        self.world.run_until(self._settled_or_stuck, limit_ms)
+        done = all(consumer.settled for consumer in self.consumers)
         self.answers.check_overdue()
         check_cache(self.world)
         if not done:
             for consumer in self.consumers:
-                self.world.violate(
-                    consumer.behind() or f"{consumer.name} ({consumer}) does not settle"
-                )
+                if not consumer.settled:
+                    self.world.violate(
+                        consumer.behind() or f"{consumer.name} ({consumer}) does not settle"
+                    )
         return done
+
+    def _settled_or_stuck(self) -> bool:
+        consumers = self.consumers
+        return any(consumer.stuck for consumer in consumers) or all(
+            consumer.settled for consumer in consumers
+        )
 
     def _writers_idle(self) -> bool:
         return self.admin.idle and all(producer.idle for producer in self.producers)

@@ -14,6 +14,7 @@ was cut or closed, neither end hears anything more from it.
 
 from __future__ import annotations
 
+from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from mockbroker.sim.faults import NetworkFaults
 
 EPOCH_MS = 1_700_000_000_000
+ENOUGH_VIOLATIONS = 20
 PROBE = 0
 """The connection of `World.exchange`; wires count from 1."""
 BROKER_ADDRESS = ("127.0.0.1", 9092)
@@ -67,6 +69,7 @@ class Wire:
         "_up_free_ms",
         "_world",
         "at_broker",
+        "emission_by_timer",
         "emission_step",
         "emitted_bytes",
         "id",
@@ -86,6 +89,8 @@ class Wire:
         self.read_bytes = 0
         self.emission_step = -1
         """The world's step in which the broker last wrote to it."""
+        self.emission_by_timer = False
+        """Whether that step was one of the broker's timer."""
         self._up_free_ms = 0.0
         self._down_free_ms = 0.0
         self._lost = False
@@ -96,16 +101,17 @@ class Wire:
         world = self._world
         for piece in world.faults.pieces(data, world.rng):
             self._up_free_ms = world.arrival_ms(self._up_free_ms)
-            world.at_time(self._up_free_ms, lambda piece=piece: self._arrive(piece))
+            world.at_time(self._up_free_ms, partial(self._arrive, piece))
 
     def emit(self, data: bytes) -> None:
         """The broker wrote."""
         world = self._world
         self.emitted_bytes += len(data)
         self.emission_step = world.steps
+        self.emission_by_timer = world.on_timer
         for piece in world.faults.pieces(data, world.rng):
             self._down_free_ms = world.arrival_ms(self._down_free_ms)
-            world.at_time(self._down_free_ms, lambda piece=piece: self._deliver(piece))
+            world.at_time(self._down_free_ms, partial(self._deliver, piece))
 
     def close(self) -> None:
         """The client closes: the broker still gets what was sent before, then hears of it."""
@@ -171,6 +177,8 @@ class World:
         self.now_ms = 0.0
         self.steps = 0
         """How often the broker was entered: unchanged means that nothing can have changed."""
+        self.on_timer = False
+        """Whether the step at hand is one of the broker's timer."""
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._ages = 0
         self._wires: dict[int, Wire] = {}
@@ -199,10 +207,13 @@ class World:
         self.run_until(lambda: False, duration_ms)
 
     def run_until(self, reached: Callable[[], bool], limit_ms: float) -> bool:
-        """Let time pass until `reached`, asked after each event; False at the limit."""
+        """Let time pass until `reached`, asked after each event; False at the limit.
+
+        A run with many violations is over: time passes, but nothing happens any more.
+        """
         end_ms = self.now_ms + limit_ms
         while not reached():
-            if not self._run_next(end_ms):
+            if len(self.violations) > ENOUGH_VIOLATIONS or not self._run_next(end_ms):
                 self.now_ms = end_ms
                 return reached()
         return True
@@ -217,8 +228,10 @@ class World:
                 return False
             self.now_ms = max(self.now_ms, deadline_ms)
             self.steps += 1
+            self.on_timer = True
             self.broker.tick(self.now_ms)
             self._carry_out()
+            self.on_timer = False
             return True
         if event_ms is None or event_ms > end_ms:
             return False
