@@ -101,8 +101,11 @@ class Side:
             self.sessions[slot] = (answer.session_id, 1 if opened else epoch + 1)
             if answer.session_id == 0:
                 self.sessions[slot] = (0, 0)
-        elif answer.error == 70:
+        elif answer.error == 70 or reopened:
             self.sessions[slot] = (0, 0)
+        elif answer.error == -1 and epoch:
+            # It failed after its epoch was consumed.
+            self.sessions[slot] = (self.sessions[slot][0], epoch + 1)
 
     def _told(self, answer: Answer, slot: int | None) -> object:
         known = slot is not None and answer.session_id == self.sessions[slot][0]
@@ -249,8 +252,8 @@ def fetch_step(random: Random, *, by_id: bool) -> dict[str, Any]:
         ],
         "options": {
             "version": version,
-            "max_bytes": random.choice((2**31 - 1, 2**31 - 1, 118, 119, 300, 1000, 0)),
-            "isolation": random.choice((0, 0, 1)),
+            "max_bytes": random.choice((2**31 - 1, 2**31 - 1, 118, 119, 300, 1000, 0, -1)),
+            "isolation": random.choice((0,) * 12 + (1,) * 6 + (5,)),
             "replica_id": random.choice((-1,) * 9 + (-2, -3, 1, 7)),
             "wait": random.choice((0, 0, 0, 1)),
             "min_bytes": random.choice((0, 1, 100, 1000)),
@@ -268,7 +271,7 @@ def part(random: Random, version: int, *, with_epochs: bool) -> dict[str, Any]:
         "topic": random.choice(("a", "a", "b", "b", "b", "odd")),
         "index": random.choice((*range(PARTITIONS), *range(PARTITIONS), PARTITIONS, -1)),
         "offset": random.choice((0, 0, 1, 2, 3, 5, 9, 40, -1)),
-        "limit": random.choice((1 << 20, 1 << 20, 100, 118, 130, 500, 0, 1)),
+        "limit": random.choice((1 << 20, 1 << 20, 100, 118, 130, 500, 0, 1, -1)),
         "values": values,
     }
 
