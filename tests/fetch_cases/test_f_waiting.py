@@ -238,3 +238,15 @@ def test_108_a_produce_by_name_releases_a_fetch_by_id(target: Target) -> None:
     target.produce(topic, 0, 50)
     answer = reader.answer()
     assert (answer.status, answer.sizes) == ((0, session), [118])
+
+
+def test_108_a_parked_fetch_holds_up_its_own_connection_only(target: Target) -> None:
+    topic = quiet(target)
+    reader, another = target.reader(), target.reader()
+    reader.ask(topic.at(0, 3), wait=300, min_bytes=1)
+    reader.ask(topic.at(0), version=18)
+    reader.ask(topic.at(1), version=4)
+    target.parked(reader)
+    assert another.fetch(topic.at(0)).elapsed_ms < SOON_MS
+    assert not reader.readable_within(0)
+    assert [reader.answer().only.size for _ in range(3)] == [0, 354, 118]

@@ -1,7 +1,8 @@
 """Random fetches, the same to both brokers: what the numbered cases do not think of.
 
-A seed makes some hundred steps: appends, transactions, cut logs, replaced topics, and fetches of any version with good and bad arguments,
-within two sessions and without. Every answer is compared whole, but for the ids that are random.
+A seed makes some hundred steps: appends, transactions, cut logs, replaced topics, and fetches of
+any version with good and bad arguments, within two sessions and without, some of them parked.
+Every answer is compared whole, but for the ids that are random.
 """
 
 from __future__ import annotations

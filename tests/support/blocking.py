@@ -1,8 +1,8 @@
 """A connection for tests that block: frames out, frames in, and when each was sent and came.
 
 `BlockingConnection` is the synchronous sibling of `RawConnection`. Messages go through the compiled
-plans, so the hand-written Fetch codec of the broker is met by another one. Every wait ends at a deadline
-of the socket; `readable_within` is how a test sees that nothing came.
+plans, so the broker's hand-written Fetch codec meets another one. Every wait ends at a deadline of
+the socket; `readable_within` is how a test sees that nothing came.
 """
 
 from __future__ import annotations

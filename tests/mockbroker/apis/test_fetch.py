@@ -273,15 +273,16 @@ def test_a_reader_whose_log_diverges_is_told_where(
 
 
 def test_a_replica_id_decides_how_far_one_reads() -> None:
-    """Case 137, and 144: who is not a replica reads nothing."""
+    """Case 137, and 144: who is not a replica reads nothing, nor does the leader from itself."""
     world = World()
     world.create_topic("t0", replicas=(1, 2))
     world.append("t0", 0, 50)
     assert size_of(only(world, 0, replica_id=-2)) == 0
     assert size_of(only(world, 0, replica_id=-3)) == 118
     assert size_of(only(world, 0, replica_id=2)) == 118
-    assert only(world, 0, replica_id=7).error_code == 6
-    assert only(world, 0, replica_id=7, current_leader_epoch=0).error_code == 75
+    for stranger in (7, 1):
+        assert only(world, 0, replica_id=stranger).error_code == 6
+        assert only(world, 0, replica_id=stranger, current_leader_epoch=0).error_code == 75
 
 
 def test_an_unknown_isolation_level_fails_the_whole_request() -> None:

@@ -101,6 +101,20 @@ def test_the_order_of_the_first_answer_is_the_order_of_the_session() -> None:
     assert told(world.fetch_now(poll)) == [("t0", 0, 0, 118), ("t1", 0, 0, 118)]
 
 
+def test_unknown_ids_come_before_other_refusals_except_to_followers() -> None:
+    """KafkaApis.handleFetchRequest walks a consumer's partitions twice, a follower's once."""
+    world = World()
+    world.create_topic("t0")
+    parts = ("t0", 8, 0), ("t1", 0, 0), ("t0", 7, 0), ("t0", 0, 0)
+    refused = [("t1", 0, 100, 0), ("t0", 8, 3, 0), ("t0", 7, 3, 0)]
+    full = world.fetch_now(ask(*parts, version=13, session=(0, 0)), 13)
+    assert told(full) == [("t0", 0, 0, 0), *refused]
+    poll = ask(version=13, session=(full.session_id, 1))
+    assert told(world.fetch_now(poll, 13)) == refused
+    follower = world.fetch_now(ask(*parts, version=13, replica_id=2), 13)
+    assert [error for *_, error, _ in told(follower)] == [6, 3, 100, 3]
+
+
 def test_results_pair_what_was_asked_with_what_was_read() -> None:
     world = World()
     world.create_topic("t0")
