@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SIZES = (100, 2_000, 10_000, 100_000)
 LARGEST = {"mockbroker": 100_000, "kfake": 100_000, "kafka": 2_000}
 TOPIC_PARTITIONS = 10_000
+WEIGHED = 100_000
+"""From this size on a session's memory stands out from what a process has to spare."""
 MAX_RATIO, MAX_POLL_US, MAX_OPEN_MS, MAX_BYTES_EACH = 1.5, 150.0, 800.0, 400.0
 
 
@@ -163,7 +165,7 @@ def run(names: Sequence[str], rounds: int) -> Figures:
                     peers.note(f"round {number} of {rounds}: {peer.name}, {size:,} partitions")
                     polls = polls_of(peer.name, size)
                     options = {"partitions": size, "count": polls, "changes": polls}
-                    if peer.name == "mockbroker":
+                    if peer.name == "mockbroker" and size >= WEIGHED:
                         options["pid"] = peer.pid
                     found = peers.load(peer, "sessions", **options)
                     if number:
