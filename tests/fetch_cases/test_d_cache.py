@@ -5,15 +5,18 @@ Ages in the minutes (cases 66 to 70) are for the module's own tests, where time 
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.fetch_cases.asking import NEW_SESSION, Part, Reader, Topic
+from tests.fetch_cases.target import KAFKA, OURS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.fetch_cases.conftest import Brokers
     from tests.fetch_cases.target import Target
 
 SHARDS = 8
@@ -107,3 +110,47 @@ def test_75_fewer_slots_than_shards_are_none(slotless_target: Target) -> None:
     for _ in range(SHARDS + 1):
         answer = reader.fetch(topic.at(0), session=NEW_SESSION)
         assert (answer.status, answer.sizes) == ((0, 0), [118])
+
+
+def outcomes(target: Target, seed: int) -> list[object]:
+    """Opens, polls, resizes and closes sessions at random; what became of each step."""
+    random = Random(seed)
+    slots = Slots(target)
+    epochs: dict[int, tuple[int, int]] = {}
+    """By the number of the step that opened it: id and epoch."""
+    told: list[object] = []
+    for number in range(150):
+        dice = random.random()
+        if dice < 0.4 or not epochs:
+            replica_id = random.choice((-1, -1, FOLLOWER))
+            session_id = slots.open(random.randint(1, 4), replica_id=replica_id)
+            told.append(session_id > 0)
+            if session_id:
+                epochs[number] = session_id, 1
+            continue
+        chosen = random.choice(list(epochs))
+        session_id, epoch = epochs[chosen]
+        if dice < 0.5:
+            slots.close(session_id)
+            del epochs[chosen]
+            continue
+        added = parts_of(slots.topic, random.choice((0, 0, 4)))
+        forget = [(slots.topic, index) for index in range(1, 4)] if dice > 0.9 else []
+        answer = slots.reader.fetch(*added, session=(session_id, epoch), forget=forget)
+        told.append(answer.error)
+        if answer.error or not answer.session_id:
+            del epochs[chosen]
+        else:
+            epochs[chosen] = session_id, epoch + 1
+    slots.close_all()
+    return told
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("seed", range(4))
+def test_74_random_sessions_live_alike(brokers: Brokers, seed: int) -> None:
+    targets = [brokers.get(kind, "small") for kind in (OURS, KAFKA)]
+    ours, kafka = (outcomes(target, seed) for target in targets)
+    for target in targets:
+        target.close_readers()
+    assert ours == kafka
