@@ -53,6 +53,8 @@ NO_LIMIT = 1 << 20
 """More than any log of a run holds."""
 REFRESH_CHANCE = 0.03
 POLLS_TO_SETTLE = 3
+POLLS_UNTIL_IDLE = 5
+IDLE_PATIENCE = 10
 POLLS_WHEN_STUCK = 60
 LIST_OFFSETS_VERSION = 5
 STALE_TOPICS = frozenset((*GONE, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH))
@@ -95,7 +97,7 @@ class ConsumerStyle:
         if plan.max_bytes is not None:
             self.max_bytes = rng.choice((plan.max_bytes, NO_LIMIT))
             self.partition_max_bytes = rng.choice((plan.max_bytes, NO_LIMIT))
-        self.pause_ms = rng.choice((1.0, 4.0, 15.0)) * plan.time_scale
+        self.pause_ms = rng.choice((2.0, 5.0, 15.0)) * plan.time_scale
         self.sends_leader_epochs = rng.random() < 0.5
         self.stubborn = rng.random() < 0.5
         """Whether it goes on asking for topics that the metadata no longer have."""
@@ -378,7 +380,9 @@ class Consumer(Client):
             self.polls += 1
             if not was_full and self._may_check():
                 self.check_view(answer)
-        self.after(self.rng.random() * self.style.pause_ms, self.proceed)
+        # Those who have read all may wait for the others.
+        patience = IDLE_PATIENCE if self.polls > POLLS_UNTIL_IDLE else 1
+        self.after(self.rng.random() * self.style.pause_ms * patience, self.proceed)
 
     def _may_check(self) -> bool:
         """Whether the answer in hand shows the broker as it is now, and none before it is lost."""

@@ -315,6 +315,8 @@ class World:
                 if outgoing.close:
                     self.violate(f"the broker closed wire {wire.id}")
                     wire.closed_by_broker()
+                elif self.faults.loses(self.rng):
+                    wire.cut(0.0)
                 elif outgoing.more:
                     broker.resume(wire.id, self.now_ms)
 

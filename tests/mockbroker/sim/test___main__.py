@@ -1,0 +1,37 @@
+"""The command runs one seed with its story, or many with a line of progress."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.sim import __main__ as command
+from mockbroker.sim.simulation import Report, simulate
+
+pytestmark = pytest.mark.sim
+
+
+def test_one_seed_is_told_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--seed", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "0 violations" in out
+    assert f"trace {simulate(2).trace_hash}" in out
+
+
+def test_many_seeds_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--seeds", "2:4"]) == 0
+    assert "\r2/2 seeds" in capsys.readouterr().out
+
+
+def test_a_failed_seed_is_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(seed: int) -> Report:
+        report = simulate(seed)
+        report.violations.append("broken on purpose")
+        return report
+
+    monkeypatch.setattr(command, "simulate", failing)
+    assert command.main(["--seeds", "2:3"]) == 1
+    out = capsys.readouterr().out
+    assert "broken on purpose" in out
+    assert "failed: [2]" in out
