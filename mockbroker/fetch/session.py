@@ -96,7 +96,19 @@ class CachedPartition(WatchingEntry):
     topic: SessionTopic
 
     def __init__(self, topic: SessionTopic, request: FetchRequestPartition, stamp: int) -> None:
-        super().__init__(topic, request)
+        # As FetchEntry and WatchingEntry do it, without the calls: a session may hold 100,000.
+        self.topic = topic
+        self.index = request.partition
+        self.partition = None
+        self.fetch_offset = request.fetch_offset
+        self.max_bytes = request.partition_max_bytes
+        self.current_leader_epoch = request.current_leader_epoch
+        self.last_fetched_epoch = request.last_fetched_epoch
+        self.log_start_offset = request.log_start_offset
+        self.high_watermark = request.high_watermark
+        self.linked = False
+        self.next_watcher = None
+        self.previous_watcher = None
         self.cached_high_watermark = -1
         self.cached_log_start_offset = -1
         self.stamp = stamp
@@ -224,7 +236,12 @@ class FetchSession:
             for request in requested.partitions:
                 cached = partitions.get(request.partition)
                 if cached is None:
-                    self._add(topic, request)
+                    stamp = self.next_stamp
+                    cached = CachedPartition(topic, request, stamp)
+                    self.next_stamp = stamp + 1
+                    self.size += 1
+                    partitions[cached.index] = cached
+                    self.changed[cached] = None
                 else:
                     cached.update(request)
                     cached.mark()
@@ -245,13 +262,6 @@ class FetchSession:
             topic = SessionTopic(self, None, key)
         self.topics[key] = topic
         return topic
-
-    def _add(self, topic: SessionTopic, request: FetchRequestPartition) -> None:
-        cached = CachedPartition(topic, request, self.next_stamp)
-        self.next_stamp += 1
-        self.size += 1
-        topic.partitions[cached.index] = cached
-        self.changed[cached] = None
 
     def _forget(self, topic: SessionTopic, indexes: list[int]) -> None:
         for index in indexes:
