@@ -78,6 +78,8 @@ class Broker:
         self._connections: dict[int, Connection] = {}
         self._touched: list[Connection] = []
         self._runnable: list[Connection] = []
+        self.connections_opened = 0
+        self.requests_refused = 0
         self._receive_area = memoryview(bytearray(SHARED_BYTES))
 
     # -- verbs -----------------------------------------------------------------------------
@@ -94,6 +96,7 @@ class Broker:
         """A client connected. Call `receive` next, or `disconnect`."""
         assert connection_id not in self._connections
         self._clock.now_ms = now_ms
+        self.connections_opened += 1
         self._connections[connection_id] = Connection(
             connection_id,
             peer,
@@ -121,8 +124,22 @@ class Broker:
             frames = []  # `conn.frames.error` says it, after what came before was answered
         self._take(conn, frames)
 
+    def arrived(self, connection_id: int, size_bytes: int) -> None:
+        """As `received`, but the work waits for `run`: several connections then share a step."""
+        conn = self._connections[connection_id]
+        try:
+            conn.push(conn.frames.buffer_updated(size_bytes))
+        except ProtocolError:
+            pass  # as above
+        self._runnable.append(conn)
+
+    def run(self, now_ms: float) -> None:
+        """Work on what `arrived`, in the order of arrival."""
+        self._clock.now_ms = now_ms
+        self._drain()
+
     def receive(self, connection_id: int, data: Buffer, now_ms: float) -> None:
-        """The same for a shell that has the bytes already."""
+        """As `received` for a shell that has the bytes already."""
         conn = self._connections[connection_id]
         self._clock.now_ms = now_ms
         try:
@@ -207,6 +224,12 @@ class Broker:
         """The connections as they are now, for those who look and change nothing."""
         return list(self._connections.values())
 
+    def metrics(self) -> dict[str, float]:
+        """Value by name, as they are now; the names are those of Kafka's MBeans where it has one."""
+        from mockbroker.metrics import read
+
+        return read(self)
+
     def release_parked(self, now_ms: float) -> None:
         """Answer every parked request that time alone would answer (a clean shutdown)."""
         self._clock.now_ms = now_ms
@@ -219,7 +242,7 @@ class Broker:
         """Work on what arrived, or queue it behind what is in work."""
         if len(frames) == 1 and conn.ready:
             self._serve(conn, frames[0])
-        elif not conn.closing:
+        else:
             conn.push(frames)
         self._work(conn)
         if conn.queue and conn.full:
@@ -252,6 +275,7 @@ class Broker:
             self._refuse(conn, header, f"request body: {error}")
             return
         conn.requests += 1
+        api.requests += 1
         ctx = RequestContext(
             self,
             header.api_key,
@@ -320,6 +344,7 @@ class Broker:
 
     def _record_served(self, ctx: RequestContext, api: Api, response_bytes: int) -> None:
         now_ms = self._clock.now_ms
+        fetch = ctx.fetch
         self.journal.record(
             RequestServed(
                 ctx.connection_id,
@@ -332,7 +357,10 @@ class Broker:
                 ctx.arrived_ms,
                 now_ms,
                 now_ms > ctx.arrived_ms,
-                ctx.fetch_class,
+                None if fetch is None else fetch.fetch_class,
+                0 if fetch is None else fetch.request_bytes_saved,
+                0 if fetch is None else fetch.response_bytes_saved,
+                ctx.woken_by,
             )
         )
 
@@ -355,6 +383,7 @@ class Broker:
         api = self.registry.get(ApiKey.API_VERSIONS)
         assert api is not None
         conn.requests += 1
+        api.requests += 1
         body = api.encode(unsupported_version_response(self.registry), 0)
         chunks = frame_response(
             encode_response_header(ApiKey.API_VERSIONS, 0, header.correlation_id), body
@@ -363,6 +392,7 @@ class Broker:
         self._touch(conn)
 
     def _refuse(self, conn: Connection, header: RequestHeader | None, reason: str) -> None:
+        self.requests_refused += 1
         key = None if header is None else header.api_key
         self.journal.record(
             RequestRefused(
@@ -413,7 +443,8 @@ class Broker:
             runnable, self._runnable = self._runnable, []
             for conn in runnable:
                 self._work(conn)
-                self._touch(conn)
+                if conn.full or conn.out_bytes:
+                    self._touch(conn)
 
 
 def _api_name(key: int | None) -> str:

@@ -77,7 +77,9 @@ class Connection:
         self.close_reason: str | None = None
 
     def push(self, frames: list[Frame]) -> None:
-        """Queue frames that arrived."""
+        """Queue frames that arrived; nothing is queued any more once it is closing."""
+        if self.closing:
+            return
         self.queue.extend(frames)
         for frame in frames:
             self.queued_bytes += len(frame)

@@ -31,6 +31,8 @@ class BrokerServer:
         self.broker = broker
         self._transports: dict[int, ClientTransport] = {}
         self._next_id = 0
+        self._last_id = 0
+        self._collecting = False
         self._origin = time.monotonic()
         self._listener: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -99,9 +101,22 @@ class BrokerServer:
         )
 
     def received(self, connection_id: int, size_bytes: int) -> None:
-        """Bytes arrived in the core's buffer."""
-        self.broker.received(connection_id, size_bytes, self.now_ms())
-        self._after_step()
+        """Bytes arrived in the core's buffer.
+
+        While one client talks its requests are worked on at once. When several do, what this
+        turn of the loop brings is collected and worked on in one step: the same code then runs
+        for all of them without the kernel's in between, which costs a quarter less.
+        """
+        if connection_id == self._last_id and not self._collecting:
+            self.broker.received(connection_id, size_bytes, self.now_ms())
+            self._after_step()
+            return
+        self._last_id = connection_id
+        self.broker.arrived(connection_id, size_bytes)
+        if not self._collecting:
+            self._collecting = True
+            assert self._loop is not None
+            self._loop.call_soon(self._run)
 
     def blocked(self, connection_id: int, blocked: bool) -> None:
         """A client stopped, or went on, reading its answers."""
@@ -133,6 +148,12 @@ class BrokerServer:
                     assert self._loop is not None
                     self._loop.call_soon(self._resume, outgoing.connection_id)
         self._rearm()
+
+    def _run(self) -> None:
+        """Work on what this turn of the loop collected."""
+        self._collecting = False
+        self.broker.run(self.now_ms())
+        self._after_step()
 
     def _resume(self, connection_id: int) -> None:
         """Go on with a long pipeline, after the other connections had their turn."""

@@ -299,3 +299,26 @@ def test_the_same_seed_gives_the_same_answers() -> None:
     assert answers[0] == answers[1]
     other = Core(seed=8, topics={"a": 2}).client()
     assert other.call(MetadataRequest(topics=None), 12, MetadataResponse) != answers[0]
+
+
+def test_what_several_connections_sent_may_be_worked_on_in_one_step() -> None:
+    core = Core()
+    clients = [core.client(), core.client()]
+    data = framed(encode_request_header(18, 0, 1, "together"))
+    for client in clients:
+        core.broker.receive_buffer(client.connection_id, 4096)[: len(data)] = data
+        core.broker.arrived(client.connection_id, len(data))
+    assert [client.answered for client in clients] == [0, 0]
+    core.broker.run(core.now_ms)
+    core.deliver()
+    assert [client.answered for client in clients] == [1, 1]
+
+
+def test_what_arrived_badly_closes_its_connection_when_the_step_runs() -> None:
+    core = Core()
+    client = core.client()
+    core.broker.receive_buffer(client.connection_id, 4096)[:4] = struct.pack(">i", -1)
+    core.broker.arrived(client.connection_id, 4)
+    core.broker.run(core.now_ms)
+    core.deliver()
+    assert client.closed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import struct
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
@@ -42,6 +43,8 @@ class RawConnection:
         traceback: TracebackType | None,
     ) -> None:
         self.writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self.writer.wait_closed()
 
     def request(self, request: object, version: int) -> bytes:
         """The bytes of a request, framed."""
