@@ -17,6 +17,7 @@ from mockbroker.sim.checkers import GONE, ReadingChecker, check_sizes, check_vie
 from mockbroker.sim.clients import Client, fetch_at_once
 from mockbroker.sim.record_reader import read_records
 from mockbroker.sim.session_handler import (
+    UNKNOWN_HIGH_WATERMARK,
     Asked,
     FetchBody,
     FetchSessionHandler,
@@ -46,8 +47,10 @@ if TYPE_CHECKING:
 
 FIRST_VERSION_WITH_SESSIONS = 7
 FIRST_VERSION_WITH_EPOCHS = 9
+FIRST_VERSION_WITH_LAST_EPOCHS = 12
 FIRST_VERSION_WITH_IDS = 13
 FIRST_VERSION_WITH_REPLICA_STATE = 15
+FIRST_VERSION_WITH_HIGH_WATERMARKS = 18
 EARLIEST = -2
 NO_LIMIT = 1 << 20
 """More than any log of a run holds."""
@@ -78,6 +81,7 @@ class ConsumerStyle:
         "pause_ms",
         "replay_chance",
         "resume_chance",
+        "sends_high_watermarks",
         "sends_leader_epochs",
         "sessionless",
         "stubborn",
@@ -99,6 +103,8 @@ class ConsumerStyle:
             self.partition_max_bytes = rng.choice((plan.max_bytes, NO_LIMIT))
         self.pause_ms = rng.choice((2.0, 5.0, 15.0)) * plan.time_scale
         self.sends_leader_epochs = rng.random() < 0.5
+        self.sends_high_watermarks = rng.random() < 0.3
+        """Whether it tells what it knows, as replicas may by KIP-1166."""
         self.stubborn = rng.random() < 0.5
         """Whether it goes on asking for topics that the metadata no longer have."""
         self.check_chance = 0.3
@@ -137,6 +143,7 @@ class Consumer(Client):
         self.session = FetchSessionHandler(sessionless=style.sessionless)
         self.reading = ReadingChecker(world, ledger, name, committed=style.committed)
         self.positions: dict[Part, int] = {}
+        self.last_epochs: dict[Part, int] = {}
         self.ids: dict[str, bytes] = {}
         """The incarnation that the positions of a topic belong to, for those who go by id."""
         self.paused: dict[Part, None] = {}
@@ -197,6 +204,7 @@ class Consumer(Client):
 
     def _drop(self, name: str) -> None:
         self.positions = {part: at for part, at in self.positions.items() if part[0] != name}
+        self.last_epochs = {part: at for part, at in self.last_epochs.items() if part[0] != name}
         self.must_reset = {part: None for part in self.must_reset if part[0] != name}
         self.paused = {part: None for part in self.paused if part[0] != name}
 
@@ -217,6 +225,7 @@ class Consumer(Client):
                     elif part in self.positions:
                         self.reading.jumped(*part, self.positions[part], data.offset)
                         self.positions[part] = data.offset
+                        self.last_epochs.pop(part, None)
             self.after(self.style.pause_ms, self.proceed)
 
         self.call(
@@ -227,13 +236,26 @@ class Consumer(Client):
 
     def wanted(self) -> dict[SessionKey, Asked]:
         """What to fetch now."""
+        style = self.style
+        sends_last_epochs = (
+            style.sends_leader_epochs and style.version >= FIRST_VERSION_WITH_LAST_EPOCHS
+        )
+        sends_high_watermarks = (
+            style.sends_high_watermarks and style.version >= FIRST_VERSION_WITH_HIGH_WATERMARKS
+        )
         wanted: dict[SessionKey, Asked] = {}
         for (name, index), position in self.positions.items():
             if (name, index) in self.paused:
                 continue
             key = (self.ids[name] if self.by_id else name, index)
             wanted[key] = Asked(
-                position, self.style.partition_max_bytes, self._leader_epoch(name, index)
+                position,
+                style.partition_max_bytes,
+                self._leader_epoch(name, index),
+                self.last_epochs.get((name, index), -1) if sends_last_epochs else -1,
+                told_high_watermark(self.session, key)
+                if sends_high_watermarks
+                else UNKNOWN_HIGH_WATERMARK,
             )
         return wanted
 
@@ -437,6 +459,11 @@ class Consumer(Client):
             self.must_learn = True
         elif error:
             self.world.violate(f"{self.name}: {name}-{data.partition_index} answers {error}")
+        elif data.diverging_epoch is not None:
+            # A log is never cut here: only one of another incarnation can leave the reader's.
+            if len(self.ledger.incarnations(*part)) == 1:
+                self.world.violate(f"{self.name}: {name}-{data.partition_index} diverges")
+            self.must_reset[part] = None
         else:
             reading = read_records(data, position, committed=self.style.committed)
             if reading.wrong is not None:
@@ -444,6 +471,7 @@ class Consumer(Client):
             if reading.end > position:
                 self.reading.got(*part, topic_id, position, reading.end, reading.records)
                 self.positions[part] = reading.end
+                self.last_epochs[part] = reading.last_epoch
                 self.polls = 0
 
     # -- what checkers ask -----------------------------------------------------------------
@@ -501,6 +529,12 @@ class Consumer(Client):
             if position < bound:
                 return f"{self.name} ({self}) stands at {position} of {bound} in {name}-{index}"
         return None
+
+
+def told_high_watermark(session: FetchSessionHandler, key: SessionKey) -> int:
+    """The high watermark that was last told of a partition; -1: unknown."""
+    told = session.view.get(key)
+    return -1 if told is None else told.high_watermark
 
 
 def request_line(request: FetchRequest, version: int) -> str:

@@ -47,7 +47,7 @@ class Crowd(Client):
         if self.stopped:
             return
         if self.steals and (not self.opens or self.rng.random() < 0.5):
-            self.close_session(self._somebodys_session())
+            self.close_session(self.somebodys_session())
         else:
             self.open_session()
 
@@ -82,7 +82,8 @@ class Crowd(Client):
             self.world.violate(f"{self.name}: closing answers {answer.error_code}")
         self.ready()
 
-    def _somebodys_session(self) -> int:
+    def somebodys_session(self) -> int:
+        """The id of a session that is open, if there is any."""
         shards = self.world.broker.services.fetch.cache.shards
         ids = [session_id for shard in shards for session_id in shard.sessions]
         return self.rng.choice(ids) if ids else self.rng.randrange(1, 2**31)

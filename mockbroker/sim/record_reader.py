@@ -25,10 +25,12 @@ ABORT = 0
 class Reading:
     """Records (offset, value) of one answer, and where the reader stands after them."""
 
-    __slots__ = ("end", "records", "wrong")
+    __slots__ = ("end", "last_epoch", "records", "wrong")
 
     def __init__(self, position: int) -> None:
         self.end = position
+        self.last_epoch = -1
+        """The leader epoch of the last batch taken."""
         self.records: list[tuple[int, bytes]] = []
         self.wrong: str | None = None
 
@@ -67,4 +69,5 @@ def _read(
             for record in iterate_records(buffer, pos, header):
                 if record.offset >= reading.end and record.value is not None:
                     reading.records.append((record.offset, record.value))
+        reading.last_epoch = header.partition_leader_epoch
         reading.end = max(reading.end, header.last_offset + 1)

@@ -32,6 +32,7 @@ SessionKey: TypeAlias = tuple[str | bytes, int]
 
 FINAL_EPOCH = -1
 INITIAL_EPOCH = 0
+UNKNOWN_HIGH_WATERMARK = 2**63 - 1
 
 
 class Asked(NamedTuple):
@@ -40,6 +41,8 @@ class Asked(NamedTuple):
     offset: int
     max_bytes: int
     leader_epoch: int
+    last_fetched_epoch: int = -1
+    high_watermark: int = UNKNOWN_HIGH_WATERMARK
 
 
 class Told(NamedTuple):
@@ -203,6 +206,8 @@ def topics_of(wanted: Mapping[SessionKey, Asked], by_id: bool) -> list[FetchRequ
                 partition=index,
                 current_leader_epoch=asked.leader_epoch,
                 fetch_offset=asked.offset,
+                last_fetched_epoch=asked.last_fetched_epoch,
+                high_watermark=asked.high_watermark,
                 partition_max_bytes=asked.max_bytes,
             )
         )

@@ -32,7 +32,7 @@ from mockbroker.sim.world import World
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SETTLING_MS = 5_000.0
+SETTLING_MS = 30_000.0
 """How long readers may take to read to the end once nothing changes, before slow motion."""
 CUT_HEARD_WITHIN_MS = 10.0
 
@@ -77,11 +77,11 @@ class Report:
 
 
 class Run:
-    """The actors of one seed in their world."""
+    """The actors of one seed in their world; `plan` in place of the one that the seed gives."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, plan: SwarmPlan | None = None) -> None:
         self.seed = seed
-        plan = self.plan = SwarmPlan(self.stream("plan"))
+        plan = self.plan = plan or SwarmPlan(self.stream("plan"))
         self.world = World(
             {
                 "max.incremental.fetch.session.cache.slots": str(plan.cache_slots),
@@ -96,15 +96,16 @@ class Run:
         self.admin = Admin(self.world, "admin", self.stream("admin"), self.answers, plan)
         self.crowd = Crowd(self.world, "crowd", self.stream("crowd"), self.answers, plan)
         self.operator = Operator(self.world, "operator", self.stream("operator"), self.ledger, plan)
-        self.consumers = [self._consumer(f"consumer{n}") for n in range(plan.consumers)]
-        self.producers = [self._producer(f"producer{n}") for n in range(plan.producers)]
+        self.consumers = [self.make_consumer(f"consumer{n}") for n in range(plan.consumers)]
+        self.producers = [self.make_producer(f"producer{n}") for n in range(plan.producers)]
         self._cut_rng = self.stream("cuts")
 
     def stream(self, purpose: str) -> Random:
         """The seed's own randomness for one purpose."""
         return Random(f"{self.seed}/{purpose}")
 
-    def _consumer(self, name: str) -> Consumer:
+    def make_consumer(self, name: str) -> Consumer:
+        """A consumer in the style that the seed gives it."""
         rng = self.stream(name)
         style = ConsumerStyle(rng, self.plan)
         consumer = Consumer(
@@ -113,7 +114,8 @@ class Run:
         consumer.closed_by_others = self.plan.on["thief"]
         return consumer
 
-    def _producer(self, name: str) -> Producer:
+    def make_producer(self, name: str) -> Producer:
+        """A producer in the style that the seed gives it."""
         rng = self.stream(name)
         style = ProducerStyle(rng, self.plan)
         return Producer(
@@ -124,16 +126,15 @@ class Run:
 
     def run(self) -> Report:
         """From the first connection to the last check."""
-        self._create_topics()
+        self.create_topics()
         for number in range(self.plan.rounds):
             self._live(first=not number)
-            if not self._calm():
+            if not self.calm():
                 break
-        self._leave()
-        self.ledger.check()
+        self.leave()
         return Report(self)
 
-    def _create_topics(self) -> None:
+    def create_topics(self) -> None:
         """The topics are there before anyone comes, with the segments of the plan."""
         configs: tuple[tuple[str, str], ...] = ()
         if self.plan.segment_bytes is not None:
@@ -182,7 +183,7 @@ class Run:
             self._cut_rng.choice(wires).cut(heard_after_ms)
         self._cut_later()
 
-    def _calm(self) -> bool:
+    def calm(self) -> bool:
         """Nothing new, no faults: all is read, and views agree. False when it is not reached."""
         for actor in (self.admin, self.crowd, *self.producers):
             actor.stop()
@@ -217,8 +218,8 @@ class Run:
     def _writers_idle(self) -> bool:
         return self.admin.idle and all(producer.idle for producer in self.producers)
 
-    def _leave(self) -> None:
-        """All leave; then somebody closes every session that is still there."""
+    def leave(self) -> None:
+        """All leave, somebody closes every session that is still there; then the last checks."""
         world = self.world
         for actor in (self.admin, self.crowd, *self.consumers, *self.producers):
             actor.leave()
@@ -227,6 +228,7 @@ class Run:
         self._close_sessions()
         check_no_sessions(world, self.ledger)
         check_nothing_waits(world)
+        self.ledger.check()
 
     def _close_sessions(self) -> None:
         shards = self.world.broker.services.fetch.cache.shards

@@ -54,7 +54,7 @@ class Simulated:
         chosen.version = version
         chosen.sessionless = chosen.committed = False
         chosen.sends_leader_epochs = True
-        chosen.stubborn = False
+        chosen.stubborn = chosen.sends_high_watermarks = False
         chosen.max_wait_ms, chosen.min_bytes = 20, 1
         chosen.max_bytes = chosen.partition_max_bytes = NO_LIMIT
         chosen.pause_ms = 1.0
