@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.sim.checkers import GONE, ReadingChecker, check_sizes, check_view
 from mockbroker.sim.clients import Client, fetch_at_once
+from mockbroker.sim.consumer_styles import NO_LIMIT
 from mockbroker.sim.record_reader import read_records
 from mockbroker.sim.session_handler import (
     UNKNOWN_HIGH_WATERMARK,
@@ -39,21 +40,18 @@ if TYPE_CHECKING:
     from random import Random
 
     from mockbroker.sim.checkers import AnswerChecker
-    from mockbroker.sim.faults import SwarmPlan
+    from mockbroker.sim.consumer_styles import ConsumerStyle
     from mockbroker.sim.ledger import Ledger
     from mockbroker.sim.session_handler import SessionKey
     from mockbroker.sim.world import World
     from protocol.messages.fetch import FetchResponsePartition
 
-FIRST_VERSION_WITH_SESSIONS = 7
 FIRST_VERSION_WITH_EPOCHS = 9
 FIRST_VERSION_WITH_LAST_EPOCHS = 12
 FIRST_VERSION_WITH_IDS = 13
 FIRST_VERSION_WITH_REPLICA_STATE = 15
 FIRST_VERSION_WITH_HIGH_WATERMARKS = 18
 EARLIEST = -2
-NO_LIMIT = 1 << 20
-"""More than any log of a run holds."""
 REFRESH_CHANCE = 0.03
 POLLS_TO_SETTLE = 3
 POLLS_UNTIL_IDLE = 5
@@ -62,65 +60,6 @@ POLLS_WHEN_STUCK = 60
 LIST_OFFSETS_VERSION = 5
 STALE_TOPICS = frozenset((*GONE, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH))
 Part = tuple[str, int]
-
-
-class ConsumerStyle:
-    """How one consumer fetches; the chances are per poll."""
-
-    __slots__ = (
-        "check_chance",
-        "committed",
-        "hang_up_chance",
-        "impatient_chance",
-        "keeps_epochs",
-        "max_bytes",
-        "max_wait_ms",
-        "min_bytes",
-        "partition_max_bytes",
-        "pause_chance",
-        "pause_ms",
-        "replay_chance",
-        "resume_chance",
-        "sends_high_watermarks",
-        "sends_leader_epochs",
-        "sessionless",
-        "stubborn",
-        "version",
-        "wrong_family_chance",
-    )
-
-    def __init__(self, rng: Random, plan: SwarmPlan) -> None:
-        on = plan.on
-        self.version = rng.choice((4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 13, 14, 15, 16, 17, 18, 18))
-        self.sessionless = self.version < FIRST_VERSION_WITH_SESSIONS or rng.random() < 0.15
-        self.committed = rng.random() < 0.3
-        self.max_wait_ms = int(rng.choice((0, 5, 20, 50)) * plan.time_scale)
-        self.min_bytes = rng.choice((0, 1, 1, 1, 150, 1000))
-        self.max_bytes = NO_LIMIT
-        self.partition_max_bytes = NO_LIMIT
-        if plan.max_bytes is not None:
-            self.max_bytes = rng.choice((plan.max_bytes, NO_LIMIT))
-            self.partition_max_bytes = rng.choice((plan.max_bytes, NO_LIMIT))
-        self.pause_ms = rng.choice((2.0, 5.0, 15.0)) * plan.time_scale
-        self.sends_leader_epochs = rng.random() < 0.5
-        self.sends_high_watermarks = rng.random() < 0.3
-        """Whether it tells what it knows, as replicas may by KIP-1166."""
-        self.stubborn = rng.random() < 0.5
-        """Whether it goes on asking for topics that the metadata no longer have."""
-        self.check_chance = 0.3
-        self.hang_up_chance = 0.1 if on["hang_up_parked"] else 0.0
-        self.replay_chance = 0.1 if on["replay"] else 0.0
-        self.impatient_chance = 0.1 if on["impatient"] else 0.0
-        self.wrong_family_chance = 0.05 if on["wrong_family"] else 0.0
-        self.resume_chance = 0.5 if on["resume_after_loss"] else 0.0
-        self.pause_chance = 0.15 if on["pause"] else 0.0
-        self.keeps_epochs = not (on["replay"] or on["impatient"] or on["resume_after_loss"])
-        """Whether nobody ever sends an epoch that is not the session's."""
-
-    def behave(self) -> None:
-        """No more faults of its own."""
-        self.hang_up_chance = self.replay_chance = self.impatient_chance = 0.0
-        self.wrong_family_chance = self.pause_chance = self.resume_chance = 0.0
 
 
 class Consumer(Client):
@@ -156,6 +95,8 @@ class Consumer(Client):
         self.quiet_since: int | None = None
         """The step since which nothing changes, so that every later answer may be compared."""
         self.learnt_in_quiet = False
+        self.pipelined = False
+        """Whether another fetch waits behind the one in flight."""
         self.in_flight: FetchBody | None = None
         self.fetched_by_id: dict[bytes, str] = {}
 
@@ -297,12 +238,24 @@ class Consumer(Client):
         request = self.request(body)
         self.world.note(self.name, request_line(request, style.version))
         self.call(request, style.version, FetchResponse, self._answered, style.max_wait_ms)
+        if not self.session.is_full and rng.random() < style.pipeline_chance:
+            self._send_next_epoch(body)
+            return
         if rng.random() < style.replay_chance:
             self._replay(request)
         if rng.random() < style.hang_up_chance:
             self.after(rng.random() * max(1.0, style.max_wait_ms), self._hang_up)
         if not self.session.is_full and rng.random() < style.impatient_chance:
             self.after(rng.random() * max(1.0, style.max_wait_ms), self._go_elsewhere)
+
+    def _send_next_epoch(self, body: FetchBody) -> None:
+        """One more fetch behind the one that was just sent, which the broker must let wait."""
+        self.pipelined = True
+        request = self.request(FetchBody(body.session_id, body.epoch + 1, [], []))
+        self.world.note(self.name, request_line(request, self.style.version))
+        self.call(
+            request, self.style.version, FetchResponse, self._answered, self.style.max_wait_ms
+        )
 
     def _pause_or_resume(self) -> None:
         """As Java's pause(): paused partitions leave the session."""
@@ -375,18 +328,21 @@ class Consumer(Client):
         """A fetch may have been accepted, answered, or neither."""
         channel = self.channel
         if self.in_flight is not None and channel is not None:
-            if self.rng.random() < self.style.resume_chance:
+            if not self.pipelined and self.rng.random() < self.style.resume_chance:
                 self.session.resume(channel.wire)
             else:
                 self.session.lost()
             self.in_flight = None
+        self.pipelined = False
         super().lost()
 
     # -- answers ---------------------------------------------------------------------------
 
     def _answered(self, answer: FetchResponse) -> None:
-        self.in_flight = None
         was_full = self.session.is_full
+        if was_full and self.in_flight is None:
+            self._go_on()  # the session ended with the answer before this one
+            return
         wrong = self.session.accept(answer)
         self.world.note(self.name, answer_line(answer))
         if wrong is not None:
@@ -402,6 +358,15 @@ class Consumer(Client):
             self.polls += 1
             if not was_full and self._may_check():
                 self.check_view(answer)
+        if self.pipelined:
+            self.pipelined = False
+            if self.session.is_full:
+                self.in_flight = None
+            return
+        self._go_on()
+
+    def _go_on(self) -> None:
+        self.in_flight = None
         # Those who have read all may wait for the others.
         patience = IDLE_PATIENCE if self.polls > POLLS_UNTIL_IDLE else 1
         self.after(self.rng.random() * self.style.pause_ms * patience, self.proceed)
@@ -410,7 +375,7 @@ class Consumer(Client):
         """Whether the answer in hand shows the broker as it is now, and none before it is lost."""
         channel = self.channel
         assert channel is not None
-        if self.session.is_full or self.session.tainted:
+        if self.session.is_full or self.session.tainted or self.pipelined:
             return False
         if self.quiet_since is not None and channel.wire.emission_step > self.quiet_since:
             return True

@@ -18,6 +18,7 @@ KINDS = (
     "hang_up_parked",
     "replay",
     "impatient",
+    "pipeline",
     "wrong_family",
     "resume_after_loss",
     "pause",

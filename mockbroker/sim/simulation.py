@@ -21,7 +21,8 @@ from mockbroker.sim.checkers import (
     check_no_sessions,
     check_nothing_waits,
 )
-from mockbroker.sim.consumers import Consumer, ConsumerStyle
+from mockbroker.sim.consumer_styles import ConsumerStyle
+from mockbroker.sim.consumers import Consumer
 from mockbroker.sim.crowds import Crowd
 from mockbroker.sim.faults import NetworkFaults, SwarmPlan
 from mockbroker.sim.ledger import Ledger

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from mockbroker.sim.checkers import check_cache
-from mockbroker.sim.consumers import NO_LIMIT, Consumer, ConsumerStyle
+from mockbroker.sim.consumer_styles import NO_LIMIT, ConsumerStyle
+from mockbroker.sim.consumers import Consumer
 from mockbroker.sim.faults import NetworkFaults
 from mockbroker.sim.ledger import TrueLog
 from mockbroker.sim.simulation import Run
@@ -97,7 +98,7 @@ class FetchWorldMachine(RuleBasedStateMachine):
     @rule(
         which=PARTS,
         habit=st.sampled_from(
-            ["hang_up", "replay", "impatient", "wrong_family", "pause"],
+            ["hang_up", "replay", "impatient", "wrong_family", "pause", "pipeline"],
         ),
         chance=st.sampled_from([0.0, 0.5]),
     )

@@ -6,7 +6,8 @@ from random import Random
 
 from mockbroker.sim.admins import Admin
 from mockbroker.sim.checkers import AnswerChecker
-from mockbroker.sim.consumers import NO_LIMIT, Consumer, ConsumerStyle
+from mockbroker.sim.consumer_styles import NO_LIMIT, ConsumerStyle
+from mockbroker.sim.consumers import Consumer
 from mockbroker.sim.crowds import Crowd
 from mockbroker.sim.faults import NetworkFaults, SwarmPlan
 from mockbroker.sim.ledger import Ledger

@@ -40,7 +40,14 @@ def test_a_tiny_budget_is_enough(version: int, committed: bool) -> None:
 
 @pytest.mark.parametrize(
     "chance",
-    ["hang_up_chance", "replay_chance", "impatient_chance", "wrong_family_chance", "pause_chance"],
+    [
+        "pipeline_chance",
+        "hang_up_chance",
+        "replay_chance",
+        "impatient_chance",
+        "wrong_family_chance",
+        "pause_chance",
+    ],
 )
 @pytest.mark.parametrize("resume_chance", [0.0, 1.0])
 @pytest.mark.parametrize("version", [12, 13])
