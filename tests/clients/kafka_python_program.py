@@ -16,7 +16,6 @@ from tests.clients.workload import (
     HEARTBEAT_MS,
     MAX_POLL_RECORDS,
     PARTITIONS,
-    POLL_S,
     Read,
     Sent,
     check,
@@ -25,7 +24,7 @@ from tests.clients.workload import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 def lend_six() -> None:
@@ -41,14 +40,32 @@ def lend_six() -> None:
 lend_six()
 
 import kafka  # noqa: E402
+from kafka import ConsumerRebalanceListener  # noqa: E402
 from kafka.admin import KafkaAdminClient, NewTopic  # noqa: E402
 from kafka.errors import CommitFailedError, RebalanceInProgressError  # noqa: E402
 
 
+class Listener(ConsumerRebalanceListener):  # type: ignore[misc, unused-ignore]
+    def __init__(self, on_assignment: Callable[[set[int]], None]) -> None:
+        self.on_assignment = on_assignment
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        del revoked
+        self.on_assignment(set())
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        self.on_assignment({partition.partition for partition in assigned})
+
+
 class GroupMember:
-    def __init__(self, topic: str, group: str, connect: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        topic: str,
+        group: str,
+        connect: dict[str, Any],
+        on_assignment: Callable[[set[int]], None],
+    ) -> None:
         self.consumer = kafka.KafkaConsumer(
-            topic,
             group_id=group,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
@@ -56,9 +73,10 @@ class GroupMember:
             max_poll_records=MAX_POLL_RECORDS,
             **connect,
         )
+        self.consumer.subscribe([topic], listener=Listener(on_assignment))
 
-    def poll(self) -> list[Read]:
-        batches = self.consumer.poll(timeout_ms=int(POLL_S * 1000))
+    def poll(self, timeout_s: float) -> list[Read]:
+        batches = self.consumer.poll(timeout_ms=int(timeout_s * 1000))
         return [as_read(record) for records in batches.values() for record in records]
 
     def commit(self) -> bool:
@@ -67,9 +85,6 @@ class GroupMember:
         except (CommitFailedError, RebalanceInProgressError):
             return False
         return True
-
-    def assignment(self) -> set[int]:
-        return {partition.partition for partition in self.consumer.assignment()}
 
     def close(self) -> None:
         self.consumer.close()
@@ -116,7 +131,7 @@ def main(bootstrap: str, topic: str, compression: str, api_version: str) -> None
     with_headers = connect.get("api_version", (9,)) >= (0, 11)
     tally = run_group(
         make_records(int(time.time() * 1000), with_headers=with_headers),
-        lambda: GroupMember(topic, group, connect),
+        lambda on_assignment: GroupMember(topic, group, connect, on_assignment),
         lambda records: produce(topic, compression, connect, records),
     )
     partitions = [kafka.TopicPartition(topic, index) for index in range(PARTITIONS)]

@@ -7,9 +7,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import (
+    AIOKafkaConsumer,
+    AIOKafkaProducer,
+    ConsumerRebalanceListener,
+    TopicPartition,
+)
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import CommitFailedError
+from aiokafka.errors import CommitFailedError, IllegalStateError
 
 from tests.clients.workload import (
     DEADLINE_S,
@@ -17,7 +22,6 @@ from tests.clients.workload import (
     MAX_POLL_RECORDS,
     MEMBERS,
     PARTITIONS,
-    POLL_S,
     Read,
     Sent,
     Tally,
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
 
 CREATE_TIME = 0
+POLL_MS = 250
 
 
 def as_read(record: Any) -> Read:
@@ -44,25 +49,42 @@ def as_read(record: Any) -> Read:
     )
 
 
+class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Tells of assignments; a rebalance runs in the background, and `getmany` waits for it."""
+
+    def __init__(self, tally: Tally, index: int) -> None:
+        self.tally = tally
+        self.index = index
+
+    async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        del revoked
+        self.tally.note_assignment(self.index, set())
+
+    async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        self.tally.note_assignment(self.index, {partition.partition for partition in assigned})
+
+
 async def run_member(
-    tally: Tally, index: int, stable: asyncio.Event, consumer: AIOKafkaConsumer
+    tally: Tally, index: int, topic: str, stable: asyncio.Event, consumer: AIOKafkaConsumer
 ) -> None:
+    consumer.subscribe([topic], listener=Listener(tally, index))
     await consumer.start()
     try:
         while not tally.is_done() and not tally.is_to_leave(index):
-            batches = await consumer.getmany(
-                timeout_ms=int(POLL_S * 1000), max_records=MAX_POLL_RECORDS
-            )
-            tally.note_assignment(index, {p.partition for p in consumer.assignment()})
-            if tally.is_stable():
+            tally.note_committed(await read_and_commit(consumer))
+            if tally.was_stable:
                 stable.set()
-            batch = [as_read(record) for records in batches.values() for record in records]
-            if batch and await commit(consumer, batches):
-                tally.note_committed(batch)
     finally:
         await consumer.stop()
     if index == 0:
         tally.note_left()
+
+
+async def read_and_commit(consumer: AIOKafkaConsumer) -> list[Read]:
+    batches = await consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_POLL_RECORDS)
+    if not batches or not await commit(consumer, batches):
+        return []
+    return [as_read(record) for records in batches.values() for record in records]
 
 
 async def commit(consumer: AIOKafkaConsumer, batches: dict[TopicPartition, list[Any]]) -> bool:
@@ -70,7 +92,7 @@ async def commit(consumer: AIOKafkaConsumer, batches: dict[TopicPartition, list[
     ends = {partition: records[-1].offset + 1 for partition, records in batches.items() if records}
     try:
         await consumer.commit(ends)
-    except CommitFailedError:
+    except (CommitFailedError, IllegalStateError):
         return False
     return True
 
@@ -96,9 +118,8 @@ async def produce(
             assert metadata.timestamp_type == CREATE_TIME
 
 
-def make_consumer(bootstrap: str, group: str, *topics: str) -> AIOKafkaConsumer:
+def make_consumer(bootstrap: str, group: str) -> AIOKafkaConsumer:
     return AIOKafkaConsumer(
-        *topics,
         bootstrap_servers=bootstrap,
         group_id=group,
         auto_offset_reset="earliest",
@@ -111,8 +132,8 @@ async def run_members(bootstrap: str, topic: str, compression: str | None, tally
     stable = asyncio.Event()
     async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as members:
         for index in range(MEMBERS):
-            consumer = make_consumer(bootstrap, f"{topic}-readers", topic)
-            members.create_task(run_member(tally, index, stable, consumer))
+            consumer = make_consumer(bootstrap, f"{topic}-readers")
+            members.create_task(run_member(tally, index, topic, stable, consumer))
         await stable.wait()
         await produce(bootstrap, topic, compression, tally.records)
 

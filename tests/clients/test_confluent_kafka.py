@@ -13,7 +13,6 @@ from tests.clients.workload import (
     HEARTBEAT_MS,
     MAX_POLL_RECORDS,
     PARTITIONS,
-    POLL_S,
     Read,
     Sent,
     check,
@@ -22,7 +21,7 @@ from tests.clients.workload import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
 
@@ -34,8 +33,11 @@ REBALANCED = (
 
 
 class GroupMember:
-    def __init__(self, bootstrap: str, topic: str, group: str) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, group: str, on_assignment: Callable[[set[int]], None]
+    ) -> None:
         self.topic = topic
+        self.on_assignment = on_assignment
         self.consumer = confluent_kafka.Consumer(
             {
                 "bootstrap.servers": bootstrap,
@@ -45,12 +47,27 @@ class GroupMember:
                 "heartbeat.interval.ms": HEARTBEAT_MS,
             }
         )
-        self.consumer.subscribe([topic])
         self.batch: list[Read] = []
+        self.consumer.subscribe([topic], on_assign=self.on_assign, on_revoke=self.on_revoke)
 
-    def poll(self) -> list[Read]:
-        messages = self.consumer.consume(MAX_POLL_RECORDS, timeout=POLL_S)
-        self.batch = [as_read(message) for message in messages]
+    def on_assign(self, _: object, partitions: list[confluent_kafka.TopicPartition]) -> None:
+        self.on_assignment({partition.partition for partition in partitions})
+
+    def on_revoke(self, _consumer: object, _partitions: object) -> None:
+        self.batch.clear()
+        self.on_assignment(set())
+
+    def poll(self, timeout_s: float) -> list[Read]:
+        """One message a call: a revocation is served between two, and forgets those before it.
+
+        They may not be committed after it, since whoever has the partition then reads them too.
+        """
+        self.batch = []
+        message = self.consumer.poll(timeout_s)
+        while message is not None:
+            self.batch.append(as_read(message))
+            full = len(self.batch) == MAX_POLL_RECORDS
+            message = None if full else self.consumer.poll(0)
         return self.batch
 
     def commit(self) -> bool:
@@ -63,9 +80,6 @@ class GroupMember:
                 return False
             raise
         return True
-
-    def assignment(self) -> set[int]:
-        return {partition.partition for partition in self.consumer.assignment()}
 
     def close(self) -> None:
         self.consumer.close()
@@ -113,7 +127,7 @@ def test_a_group_reads_back_what_was_produced(
     group = f"{topic}-readers"
     tally = run_group(
         make_records(int(time.time() * 1000)),
-        lambda: GroupMember(server_process, topic, group),
+        lambda on_assignment: GroupMember(server_process, topic, group, on_assignment),
         lambda records: produce(server_process, topic, compression, records),
     )
     reader = confluent_kafka.Consumer({"bootstrap.servers": server_process, "group.id": group})
