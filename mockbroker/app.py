@@ -7,7 +7,6 @@ answers what is parked and exits. Nothing heavy is imported before clients may c
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 from typing import TYPE_CHECKING
@@ -66,6 +65,8 @@ def _publish(running: RunningBroker, ready_file: str | None) -> None:
         "pid": os.getpid(),
     }
     if ready_file is not None:
+        import json
+
         try:
             write_whole(ready_file, json.dumps(facts) + "\n")
         except OSError as error:
