@@ -83,6 +83,7 @@ class SwarmPlan:
         "active_ms",
         "cache_slots",
         "consumers",
+        "eviction_ms",
         "max_bytes",
         "network",
         "on",
@@ -106,6 +107,7 @@ class SwarmPlan:
         self.consumers = rng.randint(1, 3)
         self.producers = rng.randint(1, 2)
         self.cache_slots = rng.choice((8, 8, 16, 1000, 7))
+        self.eviction_ms = rng.choice((120_000, int(20 * self.time_scale)))
         self.segment_bytes = rng.choice((700, 2000)) if on["tiny_segments"] else None
         self.max_bytes = rng.choice((0, 100, 300, 1000)) if on["tiny_budget"] else None
         self.network = NetworkFaults(

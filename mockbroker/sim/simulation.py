@@ -86,6 +86,7 @@ class Run:
         self.world = World(
             {
                 "max.incremental.fetch.session.cache.slots": str(plan.cache_slots),
+                "min.incremental.fetch.session.eviction.ms": str(plan.eviction_ms),
                 "auto.create.topics.enable": "false",
             },
             {},
