@@ -225,7 +225,7 @@ class Broker:
         return list(self._connections.values())
 
     def metrics(self) -> dict[str, float]:
-        """Value by name, as they are now; the names are those of Kafka's MBeans where it has one."""
+        """What this node counts, value by name, as it is now."""
         from mockbroker.metrics import read
 
         return read(self)

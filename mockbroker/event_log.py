@@ -82,6 +82,13 @@ class EventLog:
             self._failed(event)
 
     def _request(self, event: RequestServed) -> None:
+        of_fetch: dict[str, str | int] = {}
+        if event.fetch_class is not None:
+            of_fetch["fetch_class"] = event.fetch_class
+            of_fetch["request_bytes_saved"] = event.request_bytes_saved
+            of_fetch["response_bytes_saved"] = event.response_bytes_saved
+        if event.woken_by is not None:
+            of_fetch["woken_by"] = event.woken_by
         self.logger().debug(
             "request",
             api=event.api_name,
@@ -93,7 +100,7 @@ class EventLog:
             response_bytes=event.response_bytes,
             took_ms=round(event.completed_ms - event.arrived_ms, 3),
             parked=event.parked,
-            **({} if event.fetch_class is None else {"fetch_class": event.fetch_class}),
+            **of_fetch,
         )
 
     def _closed(self, event: ConnectionClosed) -> None:

@@ -6,10 +6,19 @@ made when someone listens to its kind, so a journal that no one reads costs a re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+# What ends the wait of a parked fetch: what happened to a partition that it waits for, or the end.
+DATA: Final = "data"
+HIGH_WATERMARK: Final = "high_watermark"
+LAST_STABLE_OFFSET: Final = "last_stable_offset"
+ERROR: Final = "error"
+TIMEOUT: Final = "timeout"
+DISCONNECT: Final = "disconnect"
+SHUTDOWN: Final = "shutdown"
 
 
 class ConnectionOpened:
@@ -105,8 +114,11 @@ class HandlerFailed:
 class RequestServed:
     """One request and its answer. Times are on the core's clock, in milliseconds.
 
-    `fetch_class` is SESSIONLESS, FULL or INCREMENTAL for an answered fetch, else None;
-    `parked` says whether the answer had to wait.
+    `fetch_class` is SESSIONLESS, FULL or INCREMENTAL for an answered fetch, else None; the bytes
+    saved are what its session spared it (`fetch.savings`). `parked` says whether the answer had to
+    wait, `woken_by` what ended the wait of a fetch: records were appended (data), the high
+    watermark moved without, a transaction ended (last_stable_offset), the partition was lost
+    (error), its time was over, or the broker stops.
     """
 
     __slots__ = (
@@ -120,7 +132,10 @@ class RequestServed:
         "fetch_class",
         "parked",
         "request_bytes",
+        "request_bytes_saved",
         "response_bytes",
+        "response_bytes_saved",
+        "woken_by",
     )
 
     def __init__(
@@ -135,7 +150,10 @@ class RequestServed:
         arrived_ms: float,
         completed_ms: float,
         parked: bool,
-        fetch_class: str | None,
+        fetch_class: str | None = None,
+        request_bytes_saved: int = 0,
+        response_bytes_saved: int = 0,
+        woken_by: str | None = None,
     ) -> None:
         self.connection_id = connection_id
         self.client_id = client_id
@@ -148,6 +166,9 @@ class RequestServed:
         self.completed_ms = completed_ms
         self.parked = parked
         self.fetch_class = fetch_class
+        self.request_bytes_saved = request_bytes_saved
+        self.response_bytes_saved = response_bytes_saved
+        self.woken_by = woken_by
 
 
 Event = ConnectionOpened | ConnectionClosed | RequestRefused | HandlerFailed | RequestServed

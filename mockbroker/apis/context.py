@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.coordinator import GroupCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdManager
+    from mockbroker.fetch.contexts import FetchContext
     from mockbroker.fetch.manager import FetchManager
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
@@ -55,7 +56,8 @@ class RequestContext:
     """One request on its way through the broker (Kafka: RequestChannel.Request, RequestContext).
 
     `peer` is the host as Kafka prints it ("/127.0.0.1"); `arrived_ms` is on the core's clock;
-    `throttle_time_ms` goes into the answer of each API that has the field.
+    `throttle_time_ms` goes into the answer of each API that has the field. For the journal only:
+    `fetch` is the context of a Fetch, `woken_by` what ended its wait.
     """
 
     __slots__ = (
@@ -67,7 +69,7 @@ class RequestContext:
         "connection_id",
         "correlation_id",
         "done",
-        "fetch_class",
+        "fetch",
         "listener",
         "local_address",
         "on_disconnect",
@@ -107,7 +109,7 @@ class RequestContext:
         self.request_bytes = request_bytes
         self.throttle_time_ms = 0
         self.done = False
-        self.fetch_class: str | None = None
+        self.fetch: FetchContext | None = None
         self.woken_by: str | None = None
         self.on_disconnect: Callable[[], None] | None = None
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from mockbroker.apis.context import PARKED
 from mockbroker.fetch.contexts import rejection
 from mockbroker.fetch.manager import FIRST_VERSION_WITH_IDS
+from mockbroker.journal import DISCONNECT, SHUTDOWN, TIMEOUT
 from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.replica.delayed_fetch import DelayedFetch
 from mockbroker.replica.fetch_params import FetchParams
@@ -51,10 +52,11 @@ def handle(
 ) -> FetchResponse | Verdict:
     """Answer now, or park until there is enough, something broke or max_wait_ms is over."""
     context = services.fetch.new_context(request, ctx.api_version)
-    ctx.fetch_class = context.fetch_class
+    ctx.fetch = context
     params = FetchParams(request, ctx.api_version, services.config.int("fetch.max.bytes"))
     readable = context.resolve(params)
     if readable and not params.isolation_known:
+        services.fetch.answered[context.fetch_class] += 1
         return whole_request_error(request, ctx.api_version, ErrorCode.UNKNOWN_SERVER_ERROR)
     reader = LogReader(params)
     context.read(reader)
@@ -81,7 +83,7 @@ def whole_request_error(request: FetchRequest, version: int, error: ErrorCode) -
 class _ParkedFetch:
     """A fetch between its first read and its answer."""
 
-    __slots__ = ("context", "ctx", "params", "parked", "response", "services")
+    __slots__ = ("context", "ctx", "delayed", "params", "response", "services")
 
     def __init__(
         self, services: Services, ctx: RequestContext, context: FetchContext, params: FetchParams
@@ -90,7 +92,8 @@ class _ParkedFetch:
         self.ctx = ctx
         self.context = context
         self.params = params
-        self.parked = False
+        self.delayed: DelayedFetch | None = None
+        """Set while it is parked."""
         self.response: FetchResponse | None = None
 
     def answer(self) -> None:
@@ -98,8 +101,21 @@ class _ParkedFetch:
         reader = LogReader(self.params)
         self.context.read(reader)
         self.response = _answer(self.services, self.ctx, self.context, reader)
-        if self.parked:
+        if self.delayed is not None:
+            self.ctx.woken_by = self._woken_by(self.delayed)
             self.ctx.respond(self.response)
+
+    def _woken_by(self, delayed: DelayedFetch) -> str:
+        cause = self.services.replicas.draining
+        if cause is not None:
+            return cause
+        return TIMEOUT if self.services.clock.now_ms >= delayed.deadline_ms else SHUTDOWN
+
+    def give_up(self) -> None:
+        """Its client has gone: there is no answer."""
+        assert self.delayed is not None
+        self.ctx.woken_by = DISCONNECT
+        self.delayed.give_up()
 
 
 def _park(
@@ -108,12 +124,13 @@ def _park(
     parked = _ParkedFetch(services, ctx, context, params)
     wait = context.wait(params)
     deadline_ms = services.clock.now_ms + params.max_wait_ms
-    delayed = DelayedFetch(deadline_ms, wait, parked.answer)
+    on_expired = services.replicas.note_follower_expired if params.is_from_follower else None
+    delayed = DelayedFetch(deadline_ms, wait, parked.answer, on_expired)
     if services.replicas.fetch_purgatory.try_complete_else_watch(delayed, wait.keys()):
         assert parked.response is not None
         return parked.response
-    parked.parked = True
-    ctx.on_disconnect = delayed.give_up
+    parked.delayed = delayed
+    ctx.on_disconnect = parked.give_up
     return PARKED
 
 
@@ -125,6 +142,7 @@ def _answer(
         _down_convert(services, context)
     response = context.respond()
     response.throttle_time_ms = ctx.throttle_time_ms
+    services.fetch.answered[context.fetch_class] += 1
     if reader.leader_errors and version >= FIRST_VERSION_WITH_LEADERS:
         _tell_leaders(services, ctx, response, to_consumer=not reader.params.is_from_follower)
     return response

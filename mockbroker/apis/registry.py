@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 from protocol.api_keys import API_SPECS, ApiKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from mockbroker.apis.context import RequestContext, Services
     from protocol.primitives import Buffer
@@ -76,16 +76,27 @@ the compression types from it (KAFKA-18659)."""
 class Api:
     """One API: its range, and its code, which is imported at the first request.
 
-    `decode` reads a request body at a position of a frame, `encode` makes a response's chunks.
+    `decode` reads a request body at a position of a frame, `encode` makes a response's chunks;
+    `requests` counts what was handled.
     """
 
-    __slots__ = ("decode", "encode", "handle", "key", "max_version", "min_version", "name")
+    __slots__ = (
+        "decode",
+        "encode",
+        "handle",
+        "key",
+        "max_version",
+        "min_version",
+        "name",
+        "requests",
+    )
 
     def __init__(self, key: ApiKey, min_version: int, max_version: int) -> None:
         self.key = key
         self.name = API_SPECS[key].name
         self.min_version = min_version
         self.max_version = max_version
+        self.requests = 0
         self.handle: Handle = self._load_and_handle
         self.decode: Decode = self._load_and_decode
         self.encode: Encode = self._load_and_encode
@@ -123,6 +134,10 @@ class Registry:
     def get(self, api_key: int) -> Api | None:
         """The API, whether or not the version is served."""
         return self._apis.get(api_key)
+
+    def apis(self) -> Iterable[Api]:
+        """All of them."""
+        return self._apis.values()
 
     def advertised(self) -> dict[int, VersionRange]:
         """What ApiVersions tells clients, by ascending key."""

@@ -45,6 +45,14 @@ class FetchContext(Protocol):
     fetch_class: str
     """SESSIONLESS, FULL or INCREMENTAL, as the journal tells it."""
 
+    @property
+    def request_bytes_saved(self) -> int:
+        """What its session spared it on the request (see `savings`)."""
+
+    @property
+    def response_bytes_saved(self) -> int:
+        """The same for the answer, known after `respond`."""
+
     def resolve(self, params: FetchParams) -> int:
         """Find the partitions in the metadata; returns how many can be read."""
 
@@ -105,6 +113,8 @@ class SessionErrorContext:
 
     __slots__ = ("_error", "fetch_class")
 
+    request_bytes_saved = response_bytes_saved = 0
+
     def __init__(self, error: ErrorCode) -> None:
         self.fetch_class = INCREMENTAL
         self._error = error
@@ -132,6 +142,8 @@ class ListContext(Generic[Entry]):
     """What sessionless and full fetches share: a list of entries, all read, all answered."""
 
     __slots__ = ("data", "entries", "fetch_class", "manager", "readable", "rejected")
+
+    request_bytes_saved = response_bytes_saved = 0
 
     def __init__(self, manager: FetchManager, entries: list[Entry], fetch_class: str) -> None:
         self.manager = manager

@@ -55,10 +55,16 @@ class IncrementalFetchContext:
         "_rejected",
         "_session",
         "fetch_class",
+        "request_bytes_saved",
+        "response_bytes_saved",
     )
 
-    def __init__(self, manager: FetchManager, session: FetchSession) -> None:
+    def __init__(
+        self, manager: FetchManager, session: FetchSession, request_bytes_saved: int
+    ) -> None:
         self.fetch_class = INCREMENTAL
+        self.request_bytes_saved = request_bytes_saved
+        self.response_bytes_saved = 0
         self._manager = manager
         self._session = session
         self._epoch = session.epoch
@@ -121,7 +127,12 @@ class IncrementalFetchContext:
         session.shrink_changed(len(self._found))
         if self._rejected:
             self._tell_rejected(collected)
-        return FetchResponse(0, 0, session.id, collected.topics)
+        told = collected.topics
+        full = session.wire_size
+        saved = full.response_bytes - full.told_bytes(told) if told else full.response_bytes
+        self.response_bytes_saved = saved
+        self._manager.response_bytes_saved += saved
+        return FetchResponse(0, 0, session.id, told)
 
     def _tell_rejected(self, collected: ResponseTopics) -> None:
         for cached, error in self._rejected.items():

@@ -20,6 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.fetch.cache import FetchSessionCache
 from mockbroker.fetch.contexts import (
+    FULL,
+    INCREMENTAL,
+    SESSIONLESS,
     FullFetchContext,
     SessionErrorContext,
     SessionlessFetchContext,
@@ -52,10 +55,20 @@ FIRST_VERSION_WITH_IDS: Final = 13
 class FetchManager:
     """The fetch sessions of one node (Kafka: FetchManager).
 
-    `partitions_looked_at` counts what fetches read, for those who check what a poll costs.
+    `partitions_looked_at` counts what fetches read, for those who check what a poll costs;
+    `answered` counts answers by class, and the bytes saved are the sums of theirs (`savings`).
     """
 
-    __slots__ = ("_clock", "_metadata", "_replicas", "cache", "partitions_looked_at")
+    __slots__ = (
+        "_clock",
+        "_metadata",
+        "_replicas",
+        "answered",
+        "cache",
+        "partitions_looked_at",
+        "request_bytes_saved",
+        "response_bytes_saved",
+    )
 
     def __init__(
         self,
@@ -70,6 +83,9 @@ class FetchManager:
         self._replicas = replicas
         self.cache = FetchSessionCache(rng, config.int("max.incremental.fetch.session.cache.slots"))
         self.partitions_looked_at = 0
+        self.answered = {SESSIONLESS: 0, FULL: 0, INCREMENTAL: 0}
+        self.request_bytes_saved = 0
+        self.response_bytes_saved = 0
 
     def new_context(self, request: FetchRequest, version: int) -> FetchContext:
         """Accept a fetch: close, open or continue a session as it asks."""
@@ -92,16 +108,25 @@ class FetchManager:
             return SessionErrorContext(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if found.uses_topic_ids != by_id:
             return SessionErrorContext(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        return self._continue(found, request, by_id)
+        return self._continue(found, request, version)
 
-    def _continue(self, session: FetchSession, request: FetchRequest, by_id: bool) -> FetchContext:
-        session.update(request.topics, request.forgotten_topics_data)
+    def _continue(self, session: FetchSession, request: FetchRequest, version: int) -> FetchContext:
+        names_some = request.topics or request.forgotten_topics_data
+        if names_some:
+            session.update(request.topics, request.forgotten_topics_data)
         if not session.size:
             self.cache.remove(session.id)
-            return SessionlessFetchContext(self, request.topics, by_id)
+            return SessionlessFetchContext(self, request.topics, session.uses_topic_ids)
         self.cache.touch(session, int(self._clock.now_ms))
         session.epoch = next_epoch(session.epoch)
-        return IncrementalFetchContext(self, session)
+        wire_size = session.wire_size
+        if wire_size.version != version:
+            wire_size.measure(version)
+        saved = wire_size.request_bytes
+        if names_some:
+            saved -= wire_size.asked_bytes(request)
+        self.request_bytes_saved += saved
+        return IncrementalFetchContext(self, session, saved)
 
     def try_create_session(self, session: FetchSession) -> bool:
         """Open the session of a full fetch, unless the cache has no slot for it."""

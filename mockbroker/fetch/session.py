@@ -23,8 +23,10 @@ from __future__ import annotations
 from heapq import heapify, heappush
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.fetch.savings import WireSize
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.replica.fetch_entry import FetchTopic, WatchingEntry
+from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
 from protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -193,6 +195,7 @@ class FetchSession:
         "topics",
         "uses_topic_ids",
         "waits",
+        "wire_size",
     )
 
     def __init__(self, *, privileged: bool, uses_topic_ids: bool) -> None:
@@ -207,6 +210,7 @@ class FetchSession:
         self.epoch = next_epoch(INITIAL_EPOCH)
         self.topics: dict[str | bytes, SessionTopic] = {}
         self.size = 0
+        self.wire_size = WireSize()
         self.next_stamp = 0
         self.changed: dict[CachedPartition, None] = {}
         self.ready: list[tuple[int, CachedPartition]] = []
@@ -227,12 +231,14 @@ class FetchSession:
     ) -> None:
         """Apply additions and new values, then removals (Kafka: FetchSession.update)."""
         by_id = self.uses_topic_ids
+        wire_size = self.wire_size
         for requested in topics:
             key: str | bytes = requested.topic_id if by_id else requested.topic
             topic = self.topics.get(key)
             if topic is None:
                 topic = self._add_topic(key)
             partitions = topic.partitions
+            before = len(partitions)
             for request in requested.partitions:
                 cached = partitions.get(request.partition)
                 if cached is None:
@@ -242,9 +248,15 @@ class FetchSession:
                     self.size += 1
                     partitions[cached.index] = cached
                     self.changed[cached] = None
+                    known = UNKNOWN_HIGH_WATERMARK
                 else:
+                    known = cached.high_watermark
                     cached.update(request)
                     cached.mark()
+                if request.high_watermark != known:
+                    wire_size.retag(known, request.high_watermark)
+            if len(partitions) != before:
+                wire_size.resize_topic(key, before, len(partitions))
         for gone in forgotten:
             topic = self.topics.get(gone.topic_id if by_id else gone.topic)
             if topic is not None:
@@ -264,6 +276,8 @@ class FetchSession:
         return topic
 
     def _forget(self, topic: SessionTopic, indexes: list[int]) -> None:
+        key = topic.topic_id if self.uses_topic_ids else topic.name or ""
+        before = len(topic.partitions)
         for index in indexes:
             cached = topic.partitions.pop(index, None)
             if cached is None:
@@ -272,8 +286,10 @@ class FetchSession:
             self.changed.pop(cached, None)
             cached.state = FORGOTTEN
             self.size -= 1
+            self.wire_size.retag(cached.high_watermark, UNKNOWN_HIGH_WATERMARK)
+        self.wire_size.resize_topic(key, before, len(topic.partitions))
         if not topic.partitions:
-            del self.topics[topic.topic_id if self.uses_topic_ids else topic.name or ""]
+            del self.topics[key]
 
     # -- order and readiness ---------------------------------------------------------------
 

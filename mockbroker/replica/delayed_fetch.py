@@ -122,14 +122,24 @@ def _segment_of(entry: FetchEntry) -> int | None:
 
 
 class DelayedFetch(DelayedOperation):
-    """One parked fetch. `answer` reads afresh and responds; it is called once."""
+    """One parked fetch. `answer` reads afresh and responds; it is called once.
 
-    __slots__ = ("_answer", "_wait")
+    `on_expired`, if any, is called after an answer that the deadline brought about.
+    """
 
-    def __init__(self, deadline_ms: float, wait: FetchWait, answer: Callable[[], None]) -> None:
+    __slots__ = ("_answer", "_on_expired", "_wait")
+
+    def __init__(
+        self,
+        deadline_ms: float,
+        wait: FetchWait,
+        answer: Callable[[], None],
+        on_expired: Callable[[], None] | None = None,
+    ) -> None:
         super().__init__(deadline_ms)
         self._wait = wait
         self._answer = answer
+        self._on_expired = on_expired
 
     def try_complete(self) -> bool:
         return self._wait.satisfied() and self.force_complete()
@@ -137,6 +147,10 @@ class DelayedFetch(DelayedOperation):
     def on_complete(self) -> None:
         self._wait.end()
         self._answer()
+
+    def on_expiration(self) -> None:
+        if self._on_expired is not None:
+            self._on_expired()
 
     def give_up(self) -> None:
         """Its client has gone: no answer, and nothing holds on to it."""

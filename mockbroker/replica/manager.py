@@ -46,7 +46,9 @@ class ReplicaManager:
         "broker_id",
         "clock",
         "config",
+        "draining",
         "fetch_purgatory",
+        "follower_fetches_expired",
         "metadata",
         "produce_purgatory",
     )
@@ -71,6 +73,9 @@ class ReplicaManager:
         )
         self._partitions: dict[str, dict[int, Partition]] = {}
         self._ready: list[Partition] = []
+        self.draining: str | None = None
+        """While `drain` completes what a partition released: what had happened to it."""
+        self.follower_fetches_expired = 0
         for topic in metadata.topics.values():
             self._host(topic.name, topic.id, 0, topic.partitions)
         metadata.subscribe(self._on_change)
@@ -191,8 +196,12 @@ class ReplicaManager:
 
     # -- what appends release --------------------------------------------------------------
 
-    def mark_ready(self, partition: Partition) -> None:
-        """Something happened to the partition that parked operations may wait for."""
+    def mark_ready(self, partition: Partition, cause: str) -> None:
+        """Something happened to the partition that parked operations may wait for.
+
+        `cause` is one of the journal's reasons; of several in one step the last counts.
+        """
+        partition.cause = cause
         if not partition.ready:
             partition.ready = True
             self._ready.append(partition)
@@ -209,10 +218,16 @@ class ReplicaManager:
             ready, self._ready = self._ready, []
             for partition in ready:
                 partition.ready = False
+                self.draining = partition.cause
                 self.produce_purgatory.check_and_complete(partition)
                 fetches.check_and_complete(partition)
                 for key in partition.wait_keys():
                     fetches.check_and_complete(key)
+        self.draining = None
+
+    def note_follower_expired(self) -> None:
+        """A follower's parked fetch ended at its deadline."""
+        self.follower_fetches_expired += 1
 
     def release_parked(self) -> None:
         """Answer every parked operation with what there is (a clean shutdown)."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.log_config import DEFAULT_LOG_CONFIG
+from mockbroker.journal import DATA, ERROR, HIGH_WATERMARK, LAST_STABLE_OFFSET
 from mockbroker.log.results import AppendOrigin
 from mockbroker.log.unified_log import UnifiedLog
 from protocol.errors import ErrorCode
@@ -45,6 +46,7 @@ class Partition:
         "_last_watcher",
         "_led_epoch",
         "_manager",
+        "cause",
         "deleted",
         "epoch_start_offset",
         "index",
@@ -74,6 +76,8 @@ class Partition:
         self.deleted = False
         self.ready = False
         """Whether it is on the manager's ready list."""
+        self.cause = DATA
+        """Why it was put there last."""
         self._first_watcher: WatchingEntry | None = None
         self._last_watcher: WatchingEntry | None = None
         self.state = state
@@ -136,7 +140,7 @@ class Partition:
             records, self.leader_epoch, self._manager.clock.wall_ms(), origin=origin
         )
         if result.error is ErrorCode.NONE and not result.duplicate:
-            self._appended(log, segments, result.base_offset)
+            self._appended(log, segments, result.base_offset, DATA)
         return result
 
     def append_end_of_transaction(
@@ -154,15 +158,17 @@ class Partition:
             commit=commit,
         )
         if result.error is ErrorCode.NONE:
-            self._appended(log, segments, result.base_offset)
+            self._appended(log, segments, result.base_offset, LAST_STABLE_OFFSET)
         return result
 
-    def _appended(self, log: UnifiedLog, segments_before: int, base_offset: int) -> None:
+    def _appended(
+        self, log: UnifiedLog, segments_before: int, base_offset: int, cause: str
+    ) -> None:
         if segments_before and log.segment_count > segments_before:
             self._tell_rolled(log.offset_metadata(base_offset - 1).segment_base_offset)
         self._advance_high_watermark(log)
         self._mark_watchers()
-        self._manager.mark_ready(self)
+        self._manager.mark_ready(self, cause)
 
     def _advance_high_watermark(self, log: UnifiedLog) -> None:
         """Raise the high watermark to the smallest end offset in the in-sync set.
@@ -222,7 +228,7 @@ class Partition:
             moved = log.high_watermark != before
         self._mark_watchers()
         if moved or (was_leader and not self.is_leader):
-            self._manager.mark_ready(self)
+            self._manager.mark_ready(self, HIGH_WATERMARK if moved else ERROR)
 
     def reconfigure(self) -> None:
         """Its topic's configs may have changed."""
@@ -235,7 +241,7 @@ class Partition:
         self.deleted = True
         self.log = None
         self._mark_watchers()
-        self._manager.mark_ready(self)
+        self._manager.mark_ready(self, ERROR)
 
     # -- who watches -----------------------------------------------------------------------
 

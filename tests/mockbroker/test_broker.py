@@ -119,6 +119,22 @@ def test_an_append_completes_a_parked_fetch_after_its_own_answer_is_queued() -> 
     assert reader.receive(FetchResponse).responses[0].partitions[0].high_watermark == 1
     served = [event for event in core.events if isinstance(event, RequestServed)]
     assert [event.api_name for event in served] == ["Produce", "Fetch"]
+    assert [event.woken_by for event in served] == [None, "data"]
+
+
+def test_an_answered_fetch_is_told_with_its_class_and_what_its_session_saved() -> None:
+    core = Core(topics={"orders": 1})
+    client = core.client()
+    opening = fetch("orders", max_wait_ms=0)
+    opening.session_epoch = 0
+    sid = client.call(opening, 12, FetchResponse).session_id
+    client.call(FetchRequest(session_id=sid, session_epoch=1), 12, FetchResponse)
+    told = [
+        (event.fetch_class, event.request_bytes_saved, event.response_bytes_saved, event.woken_by)
+        for event in core.events
+        if isinstance(event, RequestServed)
+    ]
+    assert told == [("FULL", 0, 0, None), ("INCREMENTAL", 9 + 33, 9 + 37, None)]
 
 
 def test_a_disconnect_cancels_what_was_parked() -> None:

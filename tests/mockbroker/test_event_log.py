@@ -21,7 +21,10 @@ from mockbroker.journal import (
 OPENED = ConnectionOpened(3, "/127.0.0.1", "PLAINTEXT")
 CLOSED = ConnectionClosed(3, "/127.0.0.1", "app", 7, 12.4, None)
 REFUSED = RequestRefused(3, "/127.0.0.1", "app", 1, "Fetch", 99, "served versions are 3 to 18")
-SERVED = RequestServed(3, "app", "Fetch", 12, 5, 60, 80, 1.0, 3.5, True, "SESSIONLESS")
+SERVED = RequestServed(
+    3, "app", "Fetch", 12, 5, 60, 80, 1.0, 3.5, True, "INCREMENTAL", 335, -9, "data"
+)
+PLAIN = RequestServed(3, "app", "Metadata", 12, 6, 60, 80, 1.0, 3.5, False)
 
 
 def failure() -> HandlerFailed:
@@ -54,10 +57,12 @@ def test_a_refusal_names_api_version_and_client() -> None:
     assert line["reason"] == "served versions are 3 to 18"
 
 
-def test_debug_writes_one_line_a_request_with_its_fetch_class() -> None:
-    line, closed = lines("debug", SERVED, CLOSED)
+def test_debug_writes_one_line_a_request_and_what_only_a_fetch_has() -> None:
+    line, plain, closed = lines("debug", SERVED, PLAIN, CLOSED)
     assert (line["event"], line["api"], line["took_ms"]) == ("request", "Fetch", 2.5)
-    assert (line["parked"], line["fetch_class"]) == (True, "SESSIONLESS")
+    assert (line["parked"], line["fetch_class"], line["woken_by"]) == (True, "INCREMENTAL", "data")
+    assert (line["request_bytes_saved"], line["response_bytes_saved"]) == (335, -9)
+    assert not {"fetch_class", "request_bytes_saved", "woken_by"} & set(plain)
     assert (closed["requests"], closed["reason"]) == (7, "closed by the client")
 
 

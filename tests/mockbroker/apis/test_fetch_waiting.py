@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from protocol.records.batch import build_batch
+from protocol.records.record_codec import Record
 from tests.support.fetch_world import Pending, World, ask, told
 
 MB = 1 << 20
@@ -231,3 +233,54 @@ def test_an_advance_of_the_high_watermark_completes_those_that_carry_a_lower_one
     world.change_leader("t0", 0, 1, 0, (1, 2), isr=(1,))
     assert telling.answer().responses[0].partitions[0].high_watermark == 1
     assert not silent.answered
+
+
+# -- what ended a wait ---------------------------------------------------------------------------
+
+
+def woken_by(parked: Pending) -> str | None:
+    assert parked.ctx is not None
+    return parked.ctx.woken_by
+
+
+def test_what_ended_a_wait_is_told(waiting: Waiting) -> None:
+    world = waiting.world
+    at_once = waiting.send(wait=0)
+    parked = waiting.send()
+    world.append("t0", 0, 50)
+    assert (woken_by(at_once), woken_by(parked)) == (None, "data")
+    parked = waiting.send((1, 0))
+    assert woken_by(parked) is None
+    world.advance(500)
+    assert woken_by(parked) == "timeout"
+    parked = waiting.send((1, 0))
+    world.replicas.release_parked()
+    assert woken_by(parked) == "shutdown"
+    parked = waiting.send((1, 0))
+    parked.disconnect()
+    assert woken_by(parked) == "disconnect"
+    parked = waiting.send((1, 0))
+    world.delete_topic("t0")
+    assert woken_by(parked) == "error"
+
+
+def test_the_end_of_a_transaction_and_a_moved_high_watermark_are_told_apart(
+    waiting: Waiting,
+) -> None:
+    world = waiting.world
+    open_batch = build_batch(
+        [Record(0, 1, None, b"v", [])], producer_id=7, producer_epoch=0, transactional=True
+    )
+    world.append_batch("t0", 0, open_batch)
+    parked = waiting.send(isolation=1)
+    assert not parked.answered
+    world.partition("t0", 0).append_end_of_transaction(7, 0, 0, commit=True)
+    world.replicas.drain()
+    assert woken_by(parked) == "last_stable_offset"
+
+    world.change_leader("t0", 1, 1, 1, replicas=(1, 2), isr=(1, 2))
+    world.append("t0", 1, 50)
+    parked = waiting.send((2, 0))
+    assert not parked.answered
+    world.change_leader("t0", 1, 1, 2, replicas=(1, 2), isr=(1,))
+    assert woken_by(parked) == "high_watermark"

@@ -145,5 +145,8 @@ def test_each_fetch_is_classed(world: World) -> None:
     ):
         pending = world.send(request)
         assert pending.ctx is not None
-        classes.append(pending.ctx.fetch_class)
+        assert pending.ctx.fetch is not None
+        classes.append(pending.ctx.fetch.fetch_class)
     assert classes == ["SESSIONLESS", "FULL", "INCREMENTAL", "INCREMENTAL"]
+    # The first full one opened the session.
+    assert world.fetch.answered == {"SESSIONLESS": 1, "FULL": 2, "INCREMENTAL": 2}

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from mockbroker.clock import Timer
+from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.delayed_fetch import COMPLETE, DelayedFetch, bytes_available
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.fetch_params import FetchParams
@@ -108,6 +110,26 @@ def test_a_delayed_fetch_answers_once_and_ends_its_wait_once() -> None:
     assert not delayed.force_complete()
     delayed.give_up()
     assert (answers, wait.ended) == (["answer"], 1)
+
+
+def test_an_expiry_is_told_after_the_answer_and_a_completion_is_not() -> None:
+    timer = Timer()
+    purgatory = Purgatory(timer)
+    told: list[str] = []
+    wait = Wait()
+
+    def park() -> DelayedFetch:
+        delayed = DelayedFetch(
+            10.0, wait, lambda: told.append("answer"), lambda: told.append("expired")
+        )
+        purgatory.try_complete_else_watch(delayed, wait.keys())
+        return delayed
+
+    park()
+    timer.advance(10.0)
+    assert told == ["answer", "expired"]
+    park().force_complete()
+    assert told == ["answer", "expired", "answer"]
 
 
 def test_one_that_is_given_up_ends_its_wait_without_an_answer() -> None:
