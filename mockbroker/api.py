@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 START_TIMEOUT_SECONDS = 10.0
+METRICS_TIMEOUT_SECONDS = 10.0
 
 
 class MockBroker:
@@ -76,6 +77,21 @@ class MockBroker:
     def cluster_id(self) -> str:
         """The cluster's id."""
         return self._started().cluster_id
+
+    def metrics(self) -> dict[str, float]:
+        """What the broker counts, value by name, from any thread.
+
+        Names are those of Kafka's MBeans where Kafka has the metric; its meters are counts here.
+        """
+        running = self._started()
+
+        async def read() -> dict[str, float]:
+            return running.metrics()
+
+        if _running_loop() is running.loop:
+            return running.metrics()
+        future = asyncio.run_coroutine_threadsafe(read(), running.loop)
+        return future.result(METRICS_TIMEOUT_SECONDS)
 
     def _started(self) -> RunningBroker:
         if self._running is None:
@@ -172,6 +188,13 @@ class _BrokerThread:
             self._ready.set()
         await self._end.wait()
         await self._running.stop()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _topics(topics: Mapping[str, int] | Iterable[str]) -> dict[str, int | None]:

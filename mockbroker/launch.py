@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 
 class RunningBroker:
-    """A broker that accepts connections at `host`:`port`."""
+    """A broker that accepts connections at `host`:`port`; it runs in `loop`."""
 
-    __slots__ = ("_cluster", "_server", "host", "port")
+    __slots__ = ("_cluster", "_server", "host", "loop", "port")
 
     def __init__(self, cluster: Cluster, server: BrokerServer, host: str, port: int) -> None:
         self._cluster = cluster
         self._server = server
         self.host = host
         self.port = port
+        self.loop = asyncio.get_running_loop()
 
     @property
     def bootstrap_servers(self) -> str:
@@ -51,6 +52,10 @@ class RunningBroker:
     def journal(self) -> Journal:
         """What happens, as values."""
         return self._cluster.journal
+
+    def metrics(self) -> dict[str, float]:
+        """The node's metrics, value by name; to be called in `loop`."""
+        return self._cluster.brokers[0].metrics()
 
     async def stop(self) -> None:
         """Stop accepting, answer what is parked, close."""

@@ -41,6 +41,22 @@ async def test_async_with_runs_it_in_the_callers_loop() -> None:
         assert len(broker.cluster_id) == 22
 
 
+def test_metrics_are_read_in_the_brokers_own_loop() -> None:
+    with MockBroker() as broker:
+        asyncio.run(topics_of(broker.bootstrap_servers))
+        assert (
+            broker.metrics()["mockbroker:type=RequestMetrics,name=Requests,request=Metadata"] == 1
+        )
+
+
+async def test_metrics_in_the_callers_loop_from_it_and_from_another_thread() -> None:
+    name = "mockbroker:type=ConnectionMetrics,name=ConnectionsOpened"
+    async with MockBroker() as broker:
+        assert broker.metrics()[name] == 0
+        await topics_of(broker.bootstrap_servers)
+        assert (await asyncio.to_thread(broker.metrics))[name] == 1
+
+
 def test_several_run_side_by_side() -> None:
     with MockBroker() as one, MockBroker() as two:
         assert one.port != two.port

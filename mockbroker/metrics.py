@@ -1,0 +1,83 @@
+"""What one node counts, by name: Kafka's MBean names where Kafka has the metric, else our own.
+
+`broker` calls `read` when someone asks. Each value comes from the room that owns it: a gauge is
+computed there and then, a counter is an int that its owner keeps. So a metric that nobody reads
+costs its counter's addition and nothing else. No room is imported here; they are named by type.
+
+Kafka's meters (…PerSec) are counts since the start here: whoever wants a rate takes a difference.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from mockbroker.apis.registry import Registry
+    from mockbroker.broker import Broker
+    from mockbroker.fetch.manager import FetchManager
+    from mockbroker.replica.manager import ReplicaManager
+
+_CACHE: Final = "kafka.server:type=FetchSessionCache,name="
+_PURGATORY: Final = "kafka.server:type=DelayedOperationPurgatory,name="
+_EXPIRES: Final = "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec,fetcherType="
+_FETCHES: Final = "mockbroker:type=FetchMetrics,name="
+_CONNECTIONS: Final = "mockbroker:type=ConnectionMetrics,name="
+_REQUESTS: Final = "mockbroker:type=RequestMetrics,name="
+
+
+def read(node: Broker) -> dict[str, float]:
+    """All metrics of the node as they are now."""
+    return {
+        **_of_sessions(node.services.fetch),
+        **_of_purgatories(node.services.replicas),
+        **_of_fetches(node.services.fetch),
+        f"{_CONNECTIONS}Connections": len(node.connections()),
+        f"{_CONNECTIONS}ConnectionsOpened": node.connections_opened,
+        f"{_REQUESTS}RequestsRefused": node.requests_refused,
+        **_of_apis(node.registry),
+    }
+
+
+def _of_sessions(fetch: FetchManager) -> dict[str, int]:
+    """Partitions as sampled at each session's last touch; evictions to make room, not closes."""
+    return {
+        f"{_CACHE}NumIncrementalFetchSessions": fetch.cache.num_sessions,
+        f"{_CACHE}NumIncrementalFetchPartitionsCached": fetch.cache.num_partitions,
+        f"{_CACHE}IncrementalFetchSessionEvictionsPerSec": fetch.cache.evictions,
+    }
+
+
+def _of_purgatories(replicas: ReplicaManager) -> dict[str, int]:
+    """A fetch on three partitions counts three in PurgatorySize, one in NumDelayedOperations."""
+    values: dict[str, int] = {}
+    for operation, purgatory in (
+        ("Fetch", replicas.fetch_purgatory),
+        ("Produce", replicas.produce_purgatory),
+    ):
+        kind = f"delayedOperation={operation}"
+        values[f"{_PURGATORY}PurgatorySize,{kind}"] = purgatory.purgatory_size
+        values[f"{_PURGATORY}NumDelayedOperations,{kind}"] = purgatory.num_delayed_operations
+    of_followers = replicas.follower_fetches_expired
+    values[f"{_EXPIRES}consumer"] = replicas.fetch_purgatory.expired - of_followers
+    values[f"{_EXPIRES}follower"] = of_followers
+    return values
+
+
+def _of_fetches(fetch: FetchManager) -> dict[str, int]:
+    """Answered fetches by class, and what sessions saved on the wire (`fetch.savings`)."""
+    values = {
+        f"{_FETCHES}FetchesAnswered,fetchClass={fetch_class}": count
+        for fetch_class, count in fetch.answered.items()
+    }
+    values[f"{_FETCHES}RequestBytesSaved"] = fetch.request_bytes_saved
+    values[f"{_FETCHES}ResponseBytesSaved"] = fetch.response_bytes_saved
+    return values
+
+
+def _of_apis(registry: Registry) -> dict[str, int]:
+    """Requests by API, from the first one on."""
+    return {
+        f"{_REQUESTS}Requests,request={api.name}": api.requests
+        for api in registry.apis()
+        if api.requests
+    }
