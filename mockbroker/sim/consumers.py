@@ -316,7 +316,7 @@ class Consumer(Client):
     def _go_elsewhere(self) -> None:
         """Leave the answer alone and send the next epoch on a new connection."""
         channel = self.channel
-        if channel is None or not channel.waiting or self.in_flight is None:
+        if channel is None or not channel.waiting or self.in_flight is None or self.pipelined:
             return
         self.world.note(self.name, "does not wait")
         self.world.at(self.style.max_wait_ms + 5.0, channel.close)

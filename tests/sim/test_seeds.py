@@ -20,6 +20,8 @@ KEPT: dict[int, str] = {
     100: "what was refused when a fetch was accepted stays refused in its answer",
     138: "a full cache refuses sessions until one is stale",
     264: "another incarnation of a topic diverges from its reader's log",
+    932: "a reader that pipelines does not also go elsewhere",
+    1145: "a reader that pipelines does not also go elsewhere",
     1732: "a reader that gets one batch each max wait is slow, not stuck",
 }
 """Seeds that once failed, and what they taught."""
