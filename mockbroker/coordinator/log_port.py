@@ -1,21 +1,46 @@
 """How a coordinator's records reach its internal topic: as batches in the partition's own log.
 
-`cluster` makes one `InternalLog` a topic and gives its `append` to the coordinator, so that a
-console consumer of `__consumer_offsets` reads what the coordinator decided.
+`cluster` makes one `InternalLog` a topic and gives it, or its `append`, to the coordinator, so
+that a console consumer of `__consumer_offsets` reads what the coordinator decided.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from mockbroker.log.results import AppendOrigin
 from mockbroker.replica.append_entry import AppendEntry
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mockbroker.clock import Clock
+    from mockbroker.coordinator.runtime import EndOfTransaction
+    from mockbroker.replica.append_entry import TransactionMarker
     from mockbroker.replica.manager import ReplicaManager
 
 _ACKS_ALL = -1
+_NO_PRODUCER_ID = -1
+_NO_PRODUCER_EPOCH = -1
+_CONTROL_COMMIT = 1
+
+
+class TransactionalLog(Protocol):
+    """What the group coordinator wants of its topic for transactions: `InternalLog`."""
+
+    def append_transactional(
+        self,
+        partition_index: int,
+        records: list[tuple[bytes, bytes | None]],
+        producer_id: int,
+        producer_epoch: int,
+        /,
+    ) -> tuple[ErrorCode, int]:
+        """Append a batch of the producer's transaction; (error, first record's offset)."""
+
+    def append_marker(self, partition_index: int, marker: TransactionMarker, /) -> ErrorCode:
+        """Append the end of a transaction."""
 
 
 class InternalLog:
@@ -32,16 +57,67 @@ class InternalLog:
         self, partition_index: int, records: list[tuple[bytes, bytes | None]]
     ) -> tuple[ErrorCode, int]:
         """Append (key, value) pairs as one batch; returns (error, first record's offset)."""
+        return self._append_batch(partition_index, records)
+
+    def append_transactional(
+        self,
+        partition_index: int,
+        records: list[tuple[bytes, bytes | None]],
+        producer_id: int,
+        producer_epoch: int,
+    ) -> tuple[ErrorCode, int]:
+        """The same as a batch of the producer's transaction, without sequence numbers."""
+        return self._append_batch(partition_index, records, producer_id, producer_epoch)
+
+    def append_marker(self, partition_index: int, marker: TransactionMarker) -> ErrorCode:
+        """Append the end of a transaction."""
+        return self._append(partition_index, b"", marker)[0]
+
+    def read(
+        self, partition_index: int
+    ) -> Iterator[tuple[int, int, bytes | None, bytes | None] | EndOfTransaction]:
+        """Everything in a partition's log, as `CoordinatorRuntime.load` wants it."""
+        from mockbroker.coordinator.runtime import EndOfTransaction
+        from protocol.records.batch import iterate_records, parse_control_record
+
+        partition = self._replicas.partition(self._topic, partition_index)
+        log = None if partition is None else partition.log
+        if log is None:
+            return
+        for header, batch in log.iterate_batches(log.log_start_offset):
+            producer_id = header.producer_id if header.is_transactional else _NO_PRODUCER_ID
+            for record in iterate_records(batch, 0, header):
+                if header.is_control:
+                    kind, _ = parse_control_record(record)
+                    yield EndOfTransaction(producer_id, kind == _CONTROL_COMMIT)
+                else:
+                    yield record.offset, producer_id, record.key, record.value
+
+    def _append_batch(
+        self,
+        partition_index: int,
+        records: list[tuple[bytes, bytes | None]],
+        producer_id: int = _NO_PRODUCER_ID,
+        producer_epoch: int = _NO_PRODUCER_EPOCH,
+    ) -> tuple[ErrorCode, int]:
         from protocol.records.batch import build_batch
         from protocol.records.record_codec import Record
 
+        now_ms = self._clock.wall_ms()
+        batch = build_batch(
+            [Record(delta, now_ms, key, value) for delta, (key, value) in enumerate(records)],
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transactional=producer_id != _NO_PRODUCER_ID,
+        )
+        return self._append(partition_index, batch)
+
+    def _append(
+        self, partition_index: int, batch: bytes, marker: TransactionMarker | None = None
+    ) -> tuple[ErrorCode, int]:
         partition = self._replicas.partition(self._topic, partition_index)
         if partition is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
-        now_ms = self._clock.wall_ms()
-        batch = build_batch(
-            [Record(delta, now_ms, key, value) for delta, (key, value) in enumerate(records)]
-        )
-        entry = AppendEntry(partition_index, partition, batch)
-        partition.append(entry, _ACKS_ALL)
+        entry = AppendEntry(partition_index, partition, batch, marker=marker)
+        partition.append(entry, _ACKS_ALL, AppendOrigin.COORDINATOR)
         return entry.error, entry.base_offset

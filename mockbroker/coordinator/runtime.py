@@ -37,6 +37,16 @@ _RESPONSE_ERRORS = {
 }
 
 
+class EndOfTransaction:
+    """A marker as `CoordinatorRuntime.load` is given it."""
+
+    __slots__ = ("commit", "producer_id")
+
+    def __init__(self, producer_id: int, commit: bool) -> None:
+        self.producer_id = producer_id
+        self.commit = commit
+
+
 class AppendPort(Protocol):
     """Appends records to one partition of the internal topic; (error, first record's offset)."""
 
@@ -45,11 +55,27 @@ class AppendPort(Protocol):
     ) -> tuple[ErrorCode, int]: ...
 
 
+class TransactionalAppendPort(Protocol):
+    """Appends records as one batch of a producer's transaction; (error, first record's offset)."""
+
+    def __call__(
+        self,
+        partition_index: int,
+        records: list[tuple[bytes, bytes | None]],
+        producer_id: int,
+        producer_epoch: int,
+        /,
+    ) -> tuple[ErrorCode, int]: ...
+
+
 class Shard(Protocol):
     """The state of one partition of the internal topic."""
 
     def replay(self, offset: int, producer_id: int, record: CoordinatorRecord) -> None:
         """Change the state as the record says."""
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """The marker of a transaction stands in the log: what it has pending counts, or is gone."""
 
     def on_loaded(self) -> None:
         """Every record of the partition was replayed: arm what runs on time."""
@@ -87,18 +113,32 @@ class CoordinatorRuntime(Generic[ShardT]):
     """The shards of one coordinator on this node.
 
     `make_shard(partition_index)` makes an empty shard; `partition_count()` says over how many
-    partitions keys are spread. A partition is owned unless `unload` gave it away.
+    partitions keys are spread. A partition is owned unless `unload` gave it away. `encode` and
+    `decode` turn records to bytes and back; by default those of `__consumer_offsets`.
     """
 
-    __slots__ = ("_append", "_make_shard", "_partition_count", "_shards", "_unloaded")
+    __slots__ = (
+        "_append",
+        "_decode",
+        "_encode",
+        "_make_shard",
+        "_partition_count",
+        "_shards",
+        "_unloaded",
+    )
 
     def __init__(
         self,
         append: AppendPort,
         partition_count: Callable[[], int],
         make_shard: Callable[[int], ShardT],
+        *,
+        encode: Callable[[CoordinatorRecord], tuple[bytes, bytes | None]] = encode_record,
+        decode: Callable[[bytes | None, bytes | None], CoordinatorRecord | None] = decode_record,
     ) -> None:
         self._append = append
+        self._encode = encode
+        self._decode = decode
         self._partition_count = partition_count
         self._make_shard = make_shard
         self._shards: dict[int, ShardT] = {}
@@ -116,6 +156,14 @@ class CoordinatorRuntime(Generic[ShardT]):
             shard = self._shards[index] = self._make_shard(index)
         return shard
 
+    def shard_at(self, partition_index: int) -> ShardT | None:
+        """The shard of a partition, if it is in use."""
+        return self._shards.get(partition_index)
+
+    def is_owned(self, partition_index: int) -> bool:
+        """Whether this node owns the partition, in use or not."""
+        return partition_index not in self._unloaded
+
     def shards(self) -> list[ShardT]:
         """The shards in use, by partition."""
         return [self._shards[index] for index in sorted(self._shards)]
@@ -131,34 +179,72 @@ class CoordinatorRuntime(Generic[ShardT]):
         `done` gets NONE, or what the client is to be told. Answers that promise a write are given
         from `done` only, so that an append which must first be replicated can hold them back.
         """
+        self._write(
+            partition_index,
+            NO_PRODUCER_ID,
+            records,
+            lambda encoded: self._append(partition_index, encoded),
+            done,
+        )
+
+    def write_transactional(
+        self,
+        partition_index: int,
+        producer_id: int,
+        producer_epoch: int,
+        records: list[CoordinatorRecord],
+        append: TransactionalAppendPort,
+        done: Callable[[ErrorCode], None],
+    ) -> None:
+        """`write`, as part of the producer's transaction: what is replayed is pending yet."""
+        self._write(
+            partition_index,
+            producer_id,
+            records,
+            lambda encoded: append(partition_index, encoded, producer_id, producer_epoch),
+            done,
+        )
+
+    def _write(
+        self,
+        partition_index: int,
+        producer_id: int,
+        records: list[CoordinatorRecord],
+        append: Callable[[list[tuple[bytes, bytes | None]]], tuple[ErrorCode, int]],
+        done: Callable[[ErrorCode], None],
+    ) -> None:
         shard = self._shards.get(partition_index)
         if shard is None:
             done(ErrorCode.NOT_COORDINATOR)
             return
         if records:
-            encoded = [encode_record(record) for record in records]
-            error, base_offset = self._append(partition_index, encoded)
+            error, base_offset = append([self._encode(record) for record in records])
             if error is not ErrorCode.NONE:
                 done(response_error(error))
                 return
-            for delta, record in enumerate(records):
-                shard.replay(base_offset + delta, NO_PRODUCER_ID, record)
+            for offset, record in enumerate(records, base_offset):
+                shard.replay(offset, producer_id, record)
         done(ErrorCode.NONE)
 
     def load(
         self,
         partition_index: int,
-        records: Iterable[tuple[int, int, bytes | None, bytes | None]],
+        records: Iterable[tuple[int, int, bytes | None, bytes | None] | EndOfTransaction],
     ) -> ShardT:
         """Own the partition from now on, with the state that its records give.
 
-        `records` are (offset, producer id or -1, key, value) in the order of the log.
+        `records` are (offset, producer id or -1, key, value), and the ends of transactions, in the
+        order of the log; see `InternalLog.read`.
         """
         self.unload(partition_index)
         self._unloaded.discard(partition_index)
         shard = self._shards[partition_index] = self._make_shard(partition_index)
-        for offset, producer_id, key, value in records:
-            record = decode_record(key, value)
+        for logged in records:
+            if isinstance(logged, EndOfTransaction):
+                shard.end_transaction(logged.producer_id, commit=logged.commit)
+                continue
+            offset, producer_id, key, value = logged
+            record = self._decode(key, value)
             if record is not None:
                 shard.replay(offset, producer_id, record)
         shard.on_loaded()

@@ -1,6 +1,7 @@
-"""One partition of a produce: the bytes to append, then what became of them.
+"""One partition of a produce: what to append, then what became of it.
 
-`apis.produce` makes entries, `ReplicaManager.append_records` fills them in.
+`apis.produce` makes entries of records and `coordinator.txn` entries of a transaction's marker;
+`ReplicaManager.append_records` fills them in.
 """
 
 from __future__ import annotations
@@ -16,11 +17,42 @@ if TYPE_CHECKING:
     from mockbroker.replica.partition import Partition
 
 
+class TransactionMarker:
+    """The end of a producer's transaction, as a coordinator writes it (Kafka: TxnMarkerEntry).
+
+    `transaction_version` 2 says that the epoch is higher than that of the data (KIP-890).
+    """
+
+    __slots__ = (
+        "commit",
+        "coordinator_epoch",
+        "producer_epoch",
+        "producer_id",
+        "transaction_version",
+    )
+
+    def __init__(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        commit: bool,
+        transaction_version: int,
+    ) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.coordinator_epoch = coordinator_epoch
+        self.commit = commit
+        self.transaction_version = transaction_version
+
+
 class AppendEntry:
     """What goes to one partition. An `error` set beforehand is kept, and nothing is appended.
 
-    `partition` is None when it is not hosted here. Afterwards `error` and the fields below it are
-    those of the answer; an error found while waiting for replicas leaves `base_offset` in place.
+    `partition` is None when it is not hosted here. With a `marker` that is written, else
+    `records`; `transaction_version` is what their producer speaks. Afterwards `error` and the
+    fields below it are those of the answer; an error found while waiting for replicas leaves
+    `base_offset` in place.
     """
 
     __slots__ = (
@@ -31,9 +63,11 @@ class AppendEntry:
         "last_offset",
         "log_append_time_ms",
         "log_start_offset",
+        "marker",
         "partition",
         "record_errors",
         "records",
+        "transaction_version",
     )
 
     def __init__(
@@ -42,11 +76,14 @@ class AppendEntry:
         partition: Partition | None,
         records: Buffer,
         error: ErrorCode = ErrorCode.NONE,
+        marker: TransactionMarker | None = None,
     ) -> None:
         self.index = index
         self.partition = partition
         self.records = records
         self.error = error
+        self.marker = marker
+        self.transaction_version = 0
         self.error_message: str | None = None
         self.base_offset = -1
         self.last_offset = -1

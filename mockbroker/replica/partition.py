@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
     from mockbroker.log.results import AppendResult, Buffer
     from mockbroker.metadata.changes import PartitionState
-    from mockbroker.replica.append_entry import AppendEntry
+    from mockbroker.replica.append_entry import AppendEntry, TransactionMarker
     from mockbroker.replica.fetch_entry import WatchingEntry
     from mockbroker.replica.manager import ReplicaManager
 
 ACKS_ALL: Final = -1
 
 EMPTY_LOG: Final = UnifiedLog()
-"""What a read finds in a partition that has no log yet. It knows no epochs; nobody appends to it."""
+"""What a read finds where there is no log yet. It knows no epochs, and nobody appends to it."""
 
 
 class Partition:
@@ -119,7 +119,7 @@ class Partition:
         required_acks: int = 1,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> None:
-        """Append `entry.records` as leader and fill in what became of them.
+        """Append what `entry` has as leader, records or a marker; fill in what became of it.
 
         Kafka: ReplicaManager.appendToLocalLog and Partition.appendRecordsToLeader.
         """
@@ -129,22 +129,45 @@ class Partition:
             entry.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         elif required_acks == ACKS_ALL and self.is_under_min_isr():
             entry.error = ErrorCode.NOT_ENOUGH_REPLICAS
+        elif entry.marker is None:
+            entry.take(self.append_batch(entry.records, origin, entry.transaction_version))
         else:
-            entry.take(self.append_batch(entry.records, origin))
+            entry.take(self._append_marker(entry.marker))
 
-    def append_batch(self, records: Buffer, origin: AppendOrigin) -> AppendResult:
+    def append_batch(
+        self, records: Buffer, origin: AppendOrigin, transaction_version: int = 0
+    ) -> AppendResult:
         """Append the first batch in `records` as leader; wakes whom it concerns."""
         log = self.log or self.open_log()
         segments = log.segment_count
         result = log.append_as_leader(
-            records, self.leader_epoch, self._manager.clock.wall_ms(), origin=origin
+            records,
+            self.leader_epoch,
+            self._manager.clock.wall_ms(),
+            origin=origin,
+            transaction_version=transaction_version,
         )
         if result.error is ErrorCode.NONE and not result.duplicate:
             self._appended(log, segments, result.base_offset, DATA)
         return result
 
+    def _append_marker(self, marker: TransactionMarker) -> AppendResult:
+        return self.append_end_of_transaction(
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            commit=marker.commit,
+            transaction_version=marker.transaction_version,
+        )
+
     def append_end_of_transaction(
-        self, producer_id: int, producer_epoch: int, coordinator_epoch: int, *, commit: bool
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        *,
+        commit: bool,
+        transaction_version: int = 0,
     ) -> AppendResult:
         """Write a transaction's marker as leader; wakes whom it concerns."""
         log = self.log or self.open_log()
@@ -156,6 +179,7 @@ class Partition:
             self.leader_epoch,
             self._manager.clock.wall_ms(),
             commit=commit,
+            transaction_version=transaction_version,
         )
         if result.error is ErrorCode.NONE:
             self._appended(log, segments, result.base_offset, LAST_STABLE_OFFSET)

@@ -7,6 +7,7 @@ import pytest
 from mockbroker.coordinator.records import CoordinatorRecord, encode_record
 from mockbroker.coordinator.runtime import (
     CoordinatorRuntime,
+    EndOfTransaction,
     java_hash,
     partition_for,
     response_error,
@@ -25,6 +26,9 @@ class Recorder:
 
     def replay(self, offset: int, producer_id: int, record: CoordinatorRecord) -> None:
         self.told.append((offset, producer_id, record))
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        self.told.append((producer_id, commit))
 
     def on_loaded(self) -> None:
         self.told.append("loaded")
@@ -120,6 +124,37 @@ def test_loading_replays_the_log() -> None:
     shard = bench.runtime.load(3, [(0, -1, key, value), (1, -1, unknown, b""), (2, 9, key, value)])
     assert shard.told == [(0, -1, RECORD), (2, 9, RECORD), "loaded"]
     assert bench.runtime.shard_for("g") is shard
+
+
+def test_a_write_in_a_transaction_is_replayed_as_its_producers() -> None:
+    bench = Bench()
+    shard = bench.shard()
+    appended: list[object] = []
+
+    def append(*told: object) -> tuple[ErrorCode, int]:
+        appended.append(told)
+        return bench.error, 7
+
+    bench.runtime.write_transactional(3, 42, 5, [RECORD], append, bench.errors.append)
+    assert appended == [(3, [encode_record(RECORD)], 42, 5)]
+    assert shard.told == [(7, 42, RECORD)]
+    bench.error = ErrorCode.INVALID_PRODUCER_EPOCH
+    bench.runtime.write_transactional(3, 42, 4, [RECORD], append, bench.errors.append)
+    assert bench.errors == [ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH]
+    assert len(shard.told) == 1
+
+
+def test_loading_tells_the_ends_of_transactions_in_their_place() -> None:
+    bench = Bench()
+    key, value = encode_record(RECORD)
+    end = EndOfTransaction(42, commit=True)
+    shard = bench.runtime.load(3, [(0, 42, key, value), end, (2, -1, key, value)])
+    assert shard.told == [(0, 42, RECORD), (42, True), (2, -1, RECORD), "loaded"]
+    assert bench.runtime.shard_at(3) is shard
+    assert bench.runtime.is_owned(3)
+    bench.runtime.unload(3)
+    assert bench.runtime.shard_at(3) is None
+    assert not bench.runtime.is_owned(3)
 
 
 def test_after_a_reset_every_partition_is_ours_again() -> None:
