@@ -22,12 +22,17 @@ from mockbroker.config.errors import ConfigError
 from mockbroker.coordinator.group.coordinator import GroupCoordinator
 from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.coordinator.producer_ids import ProducerIdBlocks, ProducerIdManager
+from mockbroker.coordinator.txn.coordinator import TransactionCoordinator
 from mockbroker.fetch.manager import FetchManager
 from mockbroker.journal import Journal
 from mockbroker.metadata.brokers import BrokerInfo, Endpoint
 from mockbroker.metadata.changes import BrokerChanged
 from mockbroker.metadata.controller import Controller
-from mockbroker.metadata.names import GROUP_METADATA_TOPIC, random_uuid
+from mockbroker.metadata.names import (
+    GROUP_METADATA_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    random_uuid,
+)
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.replica.manager import ReplicaManager
@@ -79,6 +84,28 @@ class Cluster:
         self.metadata.apply(BrokerChanged(BrokerInfo(node_id, {LISTENER: Endpoint()})))
         replicas = ReplicaManager(node_id, self.clock, self.timer, config, self.metadata)
         registry = Registry(config.str("mockbroker.version.profile"))
+        producer_ids = ProducerIdManager(self._producer_id_blocks)
+        group_log = InternalLog(GROUP_METADATA_TOPIC, replicas, self.clock)
+        groups = GroupCoordinator(
+            self.clock,
+            self.timer,
+            config,
+            self.metadata,
+            self.controller,
+            group_log.append,
+            substream("members"),
+            group_log,
+        )
+        transactions = TransactionCoordinator(
+            self.clock,
+            self.timer,
+            config,
+            self.metadata,
+            replicas,
+            InternalLog(TRANSACTION_STATE_TOPIC, replicas, self.clock).append,
+            producer_ids,
+            groups.complete_transaction,
+        )
         services = Services(
             broker_id=node_id,
             clock=self.clock,
@@ -88,16 +115,9 @@ class Cluster:
             controller=self.controller,
             replicas=replicas,
             fetch=FetchManager(self.clock, config, self.metadata, replicas, substream("sessions")),
-            groups=GroupCoordinator(
-                self.clock,
-                self.timer,
-                config,
-                self.metadata,
-                self.controller,
-                InternalLog(GROUP_METADATA_TOPIC, replicas, self.clock).append,
-                substream("members"),
-            ),
-            producer_ids=ProducerIdManager(self._producer_id_blocks),
+            groups=groups,
+            transactions=transactions,
+            producer_ids=producer_ids,
             registry=registry,
             rng=substream("broker"),
         )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.coordinator import GroupCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdManager
+    from mockbroker.coordinator.txn.coordinator import TransactionCoordinator
     from mockbroker.fetch.contexts import FetchContext
     from mockbroker.fetch.manager import FetchManager
     from mockbroker.metadata.controller import Controller
@@ -139,6 +140,7 @@ class Services:
         "replicas",
         "rng",
         "timer",
+        "transactions",
     )
 
     def __init__(
@@ -153,6 +155,7 @@ class Services:
         replicas: ReplicaManager,
         fetch: FetchManager,
         groups: GroupCoordinator,
+        transactions: TransactionCoordinator,
         producer_ids: ProducerIdManager,
         registry: Registry,
         rng: Random,
@@ -166,6 +169,7 @@ class Services:
         self.replicas = replicas
         self.fetch = fetch
         self.groups = groups
+        self.transactions = transactions
         self.producer_ids = producer_ids
         self.registry = registry
         self.rng = rng
@@ -173,6 +177,7 @@ class Services:
 
     def release_parked(self) -> None:
         """Answer every parked request as far as it can be (a clean shutdown)."""
+        self.transactions.release_parked()
         self.replicas.release_parked()
         self.groups.release_parked()
 

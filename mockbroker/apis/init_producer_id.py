@@ -1,61 +1,69 @@
-"""InitProducerId (22), v0–v5: a producer's id, so that its retries can be told apart.
+"""InitProducerId (22), v0–v5: a producer's id and epoch, so that its retries can be told apart.
 
-v2 flexible · v3 ProducerId and ProducerEpoch (KIP-360) · v4 PRODUCER_FENCED · v5
-TRANSACTION_ABORTABLE (KIP-890).
+v2 flexible · v3 ProducerId and ProducerEpoch (KIP-360) · v4 PRODUCER_FENCED, INVALID_PRODUCER_EPOCH
+before · v5 TRANSACTION_ABORTABLE (KIP-890).
 
 Without a transactional id every call gets a fresh id with epoch 0, as in Apache Kafka; one half
-of (producer id, epoch) alone is INVALID_REQUEST. This broker has no transaction coordinator: a
-transactional id is answered UNSUPPORTED_VERSION, which no client retries, so that
-`initTransactions` fails at once and says why. An empty one is INVALID_REQUEST, and a time-out
-above `transaction.max.timeout.ms` INVALID_TRANSACTION_TIMEOUT, as with a coordinator.
+of (producer id, epoch) alone is INVALID_REQUEST. With one the transaction coordinator decides:
+`coordinator.txn.init_producer`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.context import PARKED, Verdict
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.transactions import InitProducerIdResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.coordinator.txn.service import ProducerAnswer
     from protocol.messages.transactions import InitProducerIdRequest
 
 KEY = ApiKey.INIT_PRODUCER_ID
 _NO_PRODUCER_ID = -1
 _NO_PRODUCER_EPOCH = -1
+_FIRST_VERSION_WITH_FENCED = 4
 
 
 def handle(
     services: Services, ctx: RequestContext, request: InitProducerIdRequest
+) -> InitProducerIdResponse | Verdict:
+    """An id and an epoch, or why not."""
+    has_id = request.producer_id != _NO_PRODUCER_ID
+    has_epoch = request.producer_epoch != _NO_PRODUCER_EPOCH
+    if has_id != has_epoch:
+        return _response(ctx, ErrorCode.INVALID_REQUEST, _NO_PRODUCER_ID, _NO_PRODUCER_EPOCH)
+    if request.transactional_id is None:
+        return _response(ctx, ErrorCode.NONE, services.producer_ids.generate(), 0)
+    if not request.transactional_id:
+        return _response(ctx, ErrorCode.INVALID_REQUEST, _NO_PRODUCER_ID, _NO_PRODUCER_EPOCH)
+    from mockbroker.coordinator.txn.init_producer import ProducerIdAndEpoch
+
+    expected = None
+    if has_id:
+        expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+
+    def respond(answer: ProducerAnswer) -> None:
+        error, producer_id, producer_epoch = answer
+        if error is ErrorCode.PRODUCER_FENCED and ctx.api_version < _FIRST_VERSION_WITH_FENCED:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        ctx.respond(_response(ctx, error, producer_id, producer_epoch))
+
+    services.transactions.service.init_producer_id(
+        request.transactional_id, request.transaction_timeout_ms, expected, respond
+    )
+    return PARKED
+
+
+def _response(
+    ctx: RequestContext, error: ErrorCode, producer_id: int, producer_epoch: int
 ) -> InitProducerIdResponse:
-    """A fresh id and epoch 0, or why not."""
-    error = _refuse(services, request)
-    if error is not ErrorCode.NONE:
-        # TransactionCoordinator.initTransactionError
-        return InitProducerIdResponse(
-            throttle_time_ms=ctx.throttle_time_ms,
-            error_code=error,
-            producer_id=_NO_PRODUCER_ID,
-            producer_epoch=_NO_PRODUCER_EPOCH,
-        )
     return InitProducerIdResponse(
         throttle_time_ms=ctx.throttle_time_ms,
-        producer_id=services.producer_ids.generate(),
-        producer_epoch=0,
+        error_code=error,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
     )
-
-
-def _refuse(services: Services, request: InitProducerIdRequest) -> ErrorCode:
-    has_id = request.producer_id != _NO_PRODUCER_ID
-    if has_id != (request.producer_epoch != _NO_PRODUCER_EPOCH):
-        return ErrorCode.INVALID_REQUEST
-    if request.transactional_id is None:
-        return ErrorCode.NONE
-    if not request.transactional_id:
-        return ErrorCode.INVALID_REQUEST
-    most = services.config.int("transaction.max.timeout.ms")
-    if not 0 < request.transaction_timeout_ms <= most:
-        return ErrorCode.INVALID_TRANSACTION_TIMEOUT
-    return ErrorCode.UNSUPPORTED_VERSION

@@ -2,7 +2,8 @@
 
 v0–v2 message sets of magic 0 and 1, converted to one batch; v3 batches, transactional id;
 v5 log start offset in the answer; v7 zstd; v8 errors per record (KIP-467); v9 flexible;
-v10 current leader and endpoints (KIP-951); v11 error 120; v13 topic ids.
+v10 current leader and endpoints (KIP-951); v11 error 120; v12 the broker adds partitions to the
+transaction (KIP-890); v13 topic ids.
 
 acks 0 gets no answer, and an error closes the connection; 1 answers after the append; -1 when the
 in-sync replicas have it. The checks of a partition come in the order of KafkaApis and
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services, Verdict
     from mockbroker.log.results import Buffer
     from mockbroker.metadata.store import Topic
+    from mockbroker.replica.partition import Partition
     from protocol.messages.produce import (
         ProduceRequest,
         ProduceRequestPartition,
@@ -47,13 +49,21 @@ KEY = ApiKey.PRODUCE
 FIRST_VERSION_WITH_BATCHES: Final = 3
 FIRST_VERSION_WITH_ZSTD: Final = 7
 FIRST_VERSION_WITH_LEADERS: Final = 10
-FIRST_VERSION_WITH_ABORTABLE: Final = 11
 FIRST_VERSION_WITH_IDS: Final = 13
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
 _MAGIC: Final = 2
 _ZSTD: Final = 4
 _NO_RECORDS: Final = b""
+_TWO_PRODUCERS: Final = "Transactional records contained more than one producer ID"
+_COORDINATOR_ERRORS: Final = frozenset(
+    {
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
 
 
 class _Append:
@@ -78,6 +88,77 @@ class _Append:
         if self.parked:
             self.ctx.respond(self.response)
 
+    def append(self) -> ProduceResponse | Verdict:
+        """Append what was not refused."""
+        request = self.request
+        delayed = self.services.replicas.append_records(
+            request.timeout_ms, request.acks, self.entries, self.complete
+        )
+        if delayed is None:
+            return self.response
+        self.parked = True
+        self.ctx.on_disconnect = delayed.give_up
+        return PARKED
+
+    def verify_and_append(
+        self, transactional: list[tuple[AppendEntry, BatchHeader]]
+    ) -> ProduceResponse | Verdict:
+        """Append when the transaction's coordinator has let these entries pass."""
+        from mockbroker.coordinator.txn.verification import produce_operation
+
+        transactional_id = self.request.transactional_id
+        assert transactional_id is not None
+        producer_id, producer_epoch = _producer(transactional[0][1])
+        if any(_producer(header) != (producer_id, producer_epoch) for _, header in transactional):
+            for entry in self.entries:
+                entry.error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+                entry.error_message = _TWO_PRODUCERS
+            return self.append()
+        operation = produce_operation(self.ctx.api_version)
+        by_partition: dict[Partition, list[AppendEntry]] = {}
+        for entry, _ in transactional:
+            entry.transaction_version = operation.transaction_version
+            if entry.partition is not None:
+                by_partition.setdefault(entry.partition, []).append(entry)
+        verdict: ProduceResponse | Verdict = PARKED
+
+        def verified(refused: dict[Partition, ErrorCode]) -> None:
+            nonlocal verdict
+            for partition, error in refused.items():
+                for entry in by_partition[partition]:
+                    _refuse_unverified(entry, error, adds=operation.transaction_version > 0)
+            verdict = self.append()
+
+        self.services.transactions.verifier.check(
+            transactional_id,
+            producer_id,
+            producer_epoch,
+            by_partition,
+            operation,
+            verified,
+            patient=True,
+        )
+        self.parked = True
+        return verdict
+
+
+def _producer(header: BatchHeader) -> tuple[int, int]:
+    return header.producer_id, header.producer_epoch
+
+
+def _refuse_unverified(entry: AppendEntry, error: ErrorCode, *, adds: bool) -> None:
+    """What the coordinator's error is to a producer (ReplicaManager.handleProduceAppend)."""
+    if error is ErrorCode.INVALID_TXN_STATE:
+        entry.error_message = "Partition was not added to the transaction"
+    elif error in _COORDINATOR_ERRORS or (error is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
+        # An error that old producers retry without asking for new metadata.
+        entry.error_message = (
+            "Unable to verify the partition has been added to the transaction. "
+            f"Underlying error: {error.name}"
+        )
+        error = ErrorCode.NOT_ENOUGH_REPLICAS
+    entry.error = error
+
 
 def handle(
     services: Services, ctx: RequestContext, request: ProduceRequest
@@ -90,14 +171,9 @@ def handle(
     if check.has_transactional and request.transactional_id is None:
         for entry in append.entries:
             entry.error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    delayed = services.replicas.append_records(
-        request.timeout_ms, request.acks, append.entries, append.complete
-    )
-    if delayed is None:
-        return append.response
-    append.parked = True
-    ctx.on_disconnect = delayed.give_up
-    return PARKED
+    elif check.transactional:
+        return append.verify_and_append(check.transactional)
+    return append.append()
 
 
 class _Checks:
@@ -106,10 +182,12 @@ class _Checks:
     __slots__ = (
         "_acks_known",
         "_client_id",
+        "_header",
         "_metadata",
         "_replicas",
         "_version",
         "has_transactional",
+        "transactional",
     )
 
     def __init__(self, services: Services, ctx: RequestContext, request: ProduceRequest) -> None:
@@ -118,7 +196,10 @@ class _Checks:
         self._version = ctx.api_version
         self._client_id = ctx.client_id
         self._acks_known = request.acks in VALID_ACKS
+        self._header: BatchHeader | None = None
         self.has_transactional = False
+        # What a coordinator must let pass: batches of a transaction that nothing else refuses.
+        self.transactional: list[tuple[AppendEntry, BatchHeader]] = []
 
     def topic(self, requested: ProduceRequestTopic) -> list[AppendEntry]:
         """An entry for each partition of the request, refused or ready to append."""
@@ -156,14 +237,21 @@ class _Checks:
         partition = self._replicas.partition(topic.name, asked.index)
         entry = AppendEntry(asked.index, partition, records, error)
         entry.error_message = message
+        header = self._header
+        if header is not None and error is ErrorCode.NONE:
+            if partition is None:
+                entry.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            elif header.producer_id >= 0:
+                self.transactional.append((entry, header))
         return entry
 
     def _shape(self, records: Buffer) -> ErrorCode:
         """ProduceRequest.validateRecords: exactly one whole batch of magic 2.
 
-        Bytes behind it that are no whole batch are tolerated, and trimmed by the log. A
-        transactional batch needs an open transaction, and there is none.
+        Bytes behind it that are no whole batch are tolerated, and trimmed by the log. The header
+        of a transactional batch is noted, since it needs an open transaction.
         """
+        self._header = None
         headers: list[BatchHeader] = []
         try:
             for _, header in iterate_batches(records):
@@ -178,9 +266,7 @@ class _Checks:
         if len(headers) > 1:
             return ErrorCode.INVALID_RECORD
         if headers[0].is_transactional:
-            if self._version >= FIRST_VERSION_WITH_ABORTABLE:
-                return ErrorCode.TRANSACTION_ABORTABLE
-            return ErrorCode.INVALID_TXN_STATE
+            self._header = headers[0]
         return ErrorCode.NONE
 
 

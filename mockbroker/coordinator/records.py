@@ -23,10 +23,11 @@ from protocol.schema import schema_of
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
     from protocol.schema import Buffer
 
-    CoordinatorKey: TypeAlias = OffsetCommitKey | GroupMetadataKey
-    CoordinatorValue: TypeAlias = OffsetCommitValue | GroupMetadataValue
+    CoordinatorKey: TypeAlias = OffsetCommitKey | GroupMetadataKey | TransactionLogKey
+    CoordinatorValue: TypeAlias = OffsetCommitValue | GroupMetadataValue | TransactionLogValue
 
 _PREFIX_BYTES = 2
 

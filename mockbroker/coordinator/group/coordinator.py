@@ -14,13 +14,19 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.service import GroupCoordinatorService
+    from mockbroker.coordinator.log_port import TransactionalLog
     from mockbroker.coordinator.runtime import AppendPort
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.append_entry import TransactionMarker
+    from protocol.errors import ErrorCode
 
 
 class GroupCoordinator:
-    """Holds what the service is made of. `append` writes to a partition of its topic."""
+    """Holds what the service is made of.
+
+    `append` writes to a partition of its topic, `transactions` as part of a transaction.
+    """
 
     __slots__ = (
         "_append",
@@ -31,6 +37,7 @@ class GroupCoordinator:
         "_rng",
         "_service",
         "_timer",
+        "_transactions",
     )
 
     def __init__(
@@ -42,6 +49,7 @@ class GroupCoordinator:
         controller: Controller,
         append: AppendPort,
         rng: Random,
+        transactions: TransactionalLog | None = None,
     ) -> None:
         self._clock = clock
         self._timer = timer
@@ -50,6 +58,7 @@ class GroupCoordinator:
         self._controller = controller
         self._append = append
         self._rng = rng
+        self._transactions = transactions
         self._service: GroupCoordinatorService | None = None
 
     @property
@@ -66,8 +75,13 @@ class GroupCoordinator:
                 self._controller,
                 self._append,
                 self._rng,
+                self._transactions,
             )
         return self._service
+
+    def complete_transaction(self, partition_index: int, marker: TransactionMarker) -> ErrorCode:
+        """Write a transaction's marker to a partition of the topic, and let its offsets count."""
+        return self.service.complete_transaction(partition_index, marker)
 
     def release_parked(self) -> None:
         """The node shuts down: answer every join and sync that waits."""

@@ -25,6 +25,10 @@ from mockbroker.coordinator.group.sessions import SessionHandler
 from mockbroker.coordinator.group.shard import GroupShard, ShardListener
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.group.sync import SyncHandler
+from mockbroker.coordinator.group.transactional_offsets import (
+    TransactionalOffsetHandler,
+    txn_commit_error_response,
+)
 from mockbroker.coordinator.group.views import delete_group, describe_group, list_groups
 from mockbroker.coordinator.runtime import CoordinatorRuntime
 from mockbroker.metadata.changes import TopicDeleted
@@ -49,10 +53,12 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.hooks import GroupHooks
     from mockbroker.coordinator.group.members import ClientIdentity, JoinCallback, SyncCallback
-    from mockbroker.coordinator.runtime import AppendPort
+    from mockbroker.coordinator.log_port import TransactionalLog
+    from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.append_entry import TransactionMarker
     from protocol.messages.group_admin import ListedGroup
     from protocol.messages.group_membership import (
         HeartbeatRequest,
@@ -65,6 +71,7 @@ if TYPE_CHECKING:
         OffsetCommitResponse,
         OffsetDeleteRequest,
     )
+    from protocol.messages.transactions import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 _FIRST_LEAVE_VERSION_WITH_MEMBERS = 3
 _NOT_HERE = ErrorCode.NOT_COORDINATOR
@@ -73,7 +80,8 @@ _NOT_HERE = ErrorCode.NOT_COORDINATOR
 class GroupCoordinatorService(ShardListener):
     """All groups whose partition of `__consumer_offsets` this node owns.
 
-    `append` writes to one partition of the topic; member ids come from `rng`.
+    `append` writes to one partition of the topic, `transactions` as part of a transaction; member
+    ids come from `rng`.
     """
 
     def __init__(
@@ -85,12 +93,14 @@ class GroupCoordinatorService(ShardListener):
         controller: Controller,
         append: AppendPort,
         rng: Random,
+        transactions: TransactionalLog | None = None,
     ) -> None:
         self._clock = clock
         self._config = config
         self._metadata = metadata
         self._controller = controller
         self._append = append
+        self._transactions = transactions
         self._fixed_count: int | None = None
         self._runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
             self._append_to_topic, self._partition_count, self._make_shard
@@ -100,6 +110,7 @@ class GroupCoordinatorService(ShardListener):
         self._syncs = SyncHandler(self._rebalancer)
         self._sessions = SessionHandler(self._rebalancer)
         self._offsets = OffsetHandler(self._rebalancer)
+        self._transactional_offsets = TransactionalOffsetHandler(clock, config)
         self._expiry = Expiry(clock, timer, config)
         metadata.subscribe(self._metadata_changed)
 
@@ -185,6 +196,39 @@ class GroupCoordinatorService(ShardListener):
         else:
             self._offsets.commit(shard, request, api_version, on_complete)
 
+    def commit_transactional_offsets(
+        self,
+        request: TxnOffsetCommitRequest,
+        on_complete: Callable[[TxnOffsetCommitResponse], None],
+    ) -> None:
+        """TxnOffsetCommit; the caller knows that partitions exist and the transaction is open."""
+        shard, error = self._shard_of(request.group_id)
+        log = self._transactions
+        if shard is None or log is None:
+            on_complete(txn_commit_error_response(request.topics, error or _NOT_HERE))
+            return
+        index = shard.partition_index
+        producer_id, producer_epoch = request.producer_id, request.producer_epoch
+        self._transactional_offsets.commit(
+            shard,
+            request,
+            lambda records, done: self._runtime.write_transactional(
+                index, producer_id, producer_epoch, records, log.append_transactional, done
+            ),
+            on_complete,
+        )
+
+    def complete_transaction(self, partition_index: int, marker: TransactionMarker) -> ErrorCode:
+        """A transaction ends: its marker goes into the log, its offsets count or are gone."""
+        log = self._transactions
+        if log is None or not self._runtime.is_owned(partition_index):
+            return _NOT_HERE
+        error = log.append_marker(partition_index, marker)
+        shard = self._runtime.shard_at(partition_index)
+        if error is ErrorCode.NONE and shard is not None:
+            shard.end_transaction(marker.producer_id, commit=marker.commit)
+        return error
+
     def fetch_offsets(
         self, group_id: str, topics: list[TopicPartitions] | None, *, require_stable: bool
     ) -> tuple[ErrorCode, list[tuple[TopicPartitions, list[FetchedOffset]]]]:
@@ -257,7 +301,7 @@ class GroupCoordinatorService(ShardListener):
     def load(
         self,
         partition_index: int,
-        records: Iterable[tuple[int, int, bytes | None, bytes | None]],
+        records: Iterable[tuple[int, int, bytes | None, bytes | None] | EndOfTransaction],
     ) -> None:
         """Own a partition, with the state of its records; see `CoordinatorRuntime.load`."""
         self._runtime.load(partition_index, records)

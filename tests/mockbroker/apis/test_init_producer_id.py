@@ -7,6 +7,7 @@ import pytest
 from protocol.errors import ErrorCode
 from protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 from tests.support.core import Core
+from tests.support.transactions import Transactional
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -37,7 +38,7 @@ def test_a_known_producer_gets_a_fresh_id_too() -> None:
         (InitProducerIdRequest("", 60_000), ErrorCode.INVALID_REQUEST),
         (InitProducerIdRequest("tx", 900_001), ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         (InitProducerIdRequest("tx", 0), ErrorCode.INVALID_TRANSACTION_TIMEOUT),
-        (InitProducerIdRequest("tx", 60_000), ErrorCode.UNSUPPORTED_VERSION),
+        (InitProducerIdRequest("tx", 60_000), ErrorCode.NOT_COORDINATOR),
     ],
     ids=repr,
 )
@@ -45,3 +46,51 @@ def test_refusals(request_message: InitProducerIdRequest, error: ErrorCode) -> N
     response = Core().client().call(request_message, 5, InitProducerIdResponse)
     assert response.error_code == error
     assert (response.producer_id, response.producer_epoch) == (-1, -1)
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_transactional_id_keeps_its_producer_id_and_gets_epochs(version: int) -> None:
+    producer = Transactional.begin(Core())
+    for epoch in (1, 2, 3):
+        assert producer.init(version=version) == (0, producer.producer_id, epoch)
+
+
+@pytest.mark.parametrize(("version", "error"), [(3, 47), (4, 90), (5, 90)])
+def test_a_stale_epoch_has_an_older_name_before_version_4(version: int, error: int) -> None:
+    producer = Transactional.begin(Core())
+    producer.init()
+    producer.init()
+    assert producer.init(producer.producer_id, 0, version=version) == (error, -1, -1)
+    assert producer.init(producer.producer_id, 2, version=version) == (0, producer.producer_id, 3)
+    assert producer.init(producer.producer_id, 2, version=version) == (0, producer.producer_id, 3)
+
+
+def test_an_open_transaction_is_aborted_first_and_the_epoch_grows_twice() -> None:
+    core = Core(topics={"t": 1})
+    first = Transactional.begin(core)
+    first.write("t", 0, "a")
+    second = Transactional(core)
+    assert second.init() == (51, -1, -1)
+    assert second.state == "CompleteAbort"
+    assert second.init() == (0, first.producer_id, 2)
+    assert first.send("t", 0, "b") == 47
+    assert first.end(commit=True) == (90, -1, -1)
+
+
+def test_epochs_that_are_used_up_bring_another_producer_id() -> None:
+    core = Core(topics={"t": 1})
+    producer = Transactional.begin(core)
+    shard = core.broker.services.transactions.service.shard_for("tx")
+    assert shard is not None
+    shard.transactions["tx"].producer_epoch = 32765
+    before = producer.producer_id
+    producer.become(producer.init())
+    assert producer.epoch == 32766
+    producer.write("t", 0, "a")
+    producer.finish(commit=True)
+    assert producer.epoch == 0
+    assert producer.producer_id != before
+    producer.write("t", 0, "b")
+    producer.finish(commit=True)
+    shard.transactions["tx"].producer_epoch = 32766
+    assert producer.init().epoch == 0

@@ -141,13 +141,6 @@ def test_without_an_answer_an_error_closes_the_connection(world: World) -> None:
     assert log.log_end_offset == 1
 
 
-@pytest.mark.parametrize(("version", "error"), [(9, 48), (10, 48), (11, 120), (12, 120)])
-def test_a_transactional_batch_needs_an_open_transaction(
-    world: World, version: int, error: int
-) -> None:
-    assert codes(world, request(transactional(), transactional_id="x"), version) == [error]
-
-
 def test_a_transactional_batch_without_an_id_fails_the_request(world: World) -> None:
     asked = request(transactional(), batch(5, 1, NOW))
     assert codes(world, asked) == [53, 53]

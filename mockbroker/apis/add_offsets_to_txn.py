@@ -1,0 +1,47 @@
+"""AddOffsetsToTxn (25), v0–v4: the offsets of a group join a transaction.
+
+v2 PRODUCER_FENCED, INVALID_PRODUCER_EPOCH before · v3 flexible · v4 TRANSACTION_ABORTABLE.
+
+What is added is the group's partition of `__consumer_offsets`. Only producers of transactions V1
+ask; of V2 the broker does it at TxnOffsetCommit (KIP-890).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import PARKED, Verdict
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.transactions import AddOffsetsToTxnResponse
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.transactions import AddOffsetsToTxnRequest
+
+KEY = ApiKey.ADD_OFFSETS_TO_TXN
+_FIRST_VERSION_WITH_FENCED = 2
+_TRANSACTION_VERSION = 0
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse | Verdict:
+    """Answer when the transaction has the partition."""
+
+    def respond(error: ErrorCode) -> None:
+        if error is ErrorCode.PRODUCER_FENCED and ctx.api_version < _FIRST_VERSION_WITH_FENCED:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        ctx.respond(AddOffsetsToTxnResponse(ctx.throttle_time_ms, error))
+
+    index = services.groups.service.partition_for(request.group_id)
+    services.transactions.service.add_partitions(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        [(GROUP_METADATA_TOPIC, index)],
+        _TRANSACTION_VERSION,
+        respond,
+    )
+    return PARKED

@@ -1,0 +1,130 @@
+"""AddPartitionsToTxn (24), v0–v5: partitions join a transaction before anything is written there.
+
+v2 PRODUCER_FENCED, INVALID_PRODUCER_EPOCH before · v3 flexible · v4 many transactions, VerifyOnly
+(KIP-890; between brokers, though a client is served) · v5 TRANSACTION_ABORTABLE.
+
+One partition that does not exist (3) leaves all others of the transaction unattempted (55). Rules:
+`coordinator.txn.partitions`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import PARKED, Verdict
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.transactions import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.transactions import AddPartitionsToTxnRequest
+
+    Errors: TypeAlias = dict[tuple[str, int], ErrorCode]
+
+KEY = ApiKey.ADD_PARTITIONS_TO_TXN
+_FIRST_VERSION_WITH_FENCED = 2
+_FIRST_VERSION_WITH_MANY = 4
+_TRANSACTION_VERSIONS = {False: 0, True: 2}
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse | Verdict:
+    """Answer once every transaction of the request has its outcome."""
+    transactions = request.transactions
+    if ctx.api_version < _FIRST_VERSION_WITH_MANY:
+        transactions = [
+            AddPartitionsToTxnTransaction(
+                request.v3_and_below_transactional_id,
+                request.v3_and_below_producer_id,
+                request.v3_and_below_producer_epoch,
+                verify_only=False,
+                topics=request.v3_and_below_topics,
+            )
+        ]
+    results: list[AddPartitionsToTxnResult | None] = [None] * len(transactions)
+    if not results:
+        return _response(ctx, [])
+
+    def answered(position: int, errors: Errors) -> None:
+        asked = transactions[position]
+        results[position] = AddPartitionsToTxnResult(asked.transactional_id, _by_topic(errors))
+        done = [result for result in results if result is not None]
+        if len(done) == len(results):
+            ctx.respond(_response(ctx, done))
+
+    for position, transaction in enumerate(transactions):
+        _add(services, ctx, transaction, partial(answered, position))
+    return PARKED
+
+
+def _add(
+    services: Services,
+    ctx: RequestContext,
+    asked: AddPartitionsToTxnTransaction,
+    on_complete: Callable[[Errors], None],
+) -> None:
+    names = [(topic.name, index) for topic in asked.topics for index in topic.partitions]
+    partitions = list(dict.fromkeys(names))
+    known = {name: _exists(services, name) for name in partitions}
+    if not all(known.values()):
+        on_complete(
+            {
+                name: ErrorCode.OPERATION_NOT_ATTEMPTED
+                if known[name]
+                else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                for name in partitions
+            }
+        )
+        return
+    service = services.transactions.service
+    producer = asked.transactional_id, asked.producer_id, asked.producer_epoch
+    if asked.verify_only:
+        on_complete(service.verify_partitions(*producer, partitions))
+        return
+
+    def added(error: ErrorCode) -> None:
+        if error is ErrorCode.PRODUCER_FENCED and ctx.api_version < _FIRST_VERSION_WITH_FENCED:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        on_complete(dict.fromkeys(partitions, error))
+
+    # Who sends v4 leaves the adding to brokers, so its producer speaks transactions V2.
+    version = _TRANSACTION_VERSIONS[ctx.api_version >= _FIRST_VERSION_WITH_MANY]
+    service.add_partitions(*producer, partitions, version, added)
+
+
+def _exists(services: Services, name: tuple[str, int]) -> bool:
+    topic = services.metadata.topics.get(name[0])
+    return topic is not None and 0 <= name[1] < len(topic.partitions)
+
+
+def _by_topic(errors: Errors) -> list[AddPartitionsToTxnTopicResult]:
+    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    for (topic, index), error in errors.items():
+        topics.setdefault(topic, []).append(AddPartitionsToTxnPartitionResult(index, error))
+    return [AddPartitionsToTxnTopicResult(topic, results) for topic, results in topics.items()]
+
+
+def _response(
+    ctx: RequestContext, results: list[AddPartitionsToTxnResult]
+) -> AddPartitionsToTxnResponse:
+    if ctx.api_version >= _FIRST_VERSION_WITH_MANY:
+        return AddPartitionsToTxnResponse(
+            throttle_time_ms=ctx.throttle_time_ms, results_by_transaction=results
+        )
+    (result,) = results
+    return AddPartitionsToTxnResponse(
+        throttle_time_ms=ctx.throttle_time_ms,
+        results_by_topic_v3_and_below=result.topic_results,
+    )

@@ -1,0 +1,49 @@
+"""EndTxn (26), v0–v5: commit or abort.
+
+v2 PRODUCER_FENCED, INVALID_PRODUCER_EPOCH before · v3 flexible · v4 TRANSACTION_ABORTABLE · v5
+transactions V2 (KIP-890): the answer has the producer's next epoch, or its next id.
+
+The answer goes out when the decision is in the log; markers follow. Rules:
+`coordinator.txn.end_txn`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import PARKED, Verdict
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.transactions import EndTxnResponse
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.coordinator.txn.service import ProducerAnswer
+    from protocol.messages.transactions import EndTxnRequest
+
+KEY = ApiKey.END_TXN
+_FIRST_VERSION_WITH_FENCED = 2
+_FIRST_VERSION_OF_V2 = 5
+_TRANSACTION_VERSIONS = {False: 0, True: 2}
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: EndTxnRequest
+) -> EndTxnResponse | Verdict:
+    """Answer through `ctx.respond`."""
+
+    def respond(answer: ProducerAnswer) -> None:
+        error, producer_id, producer_epoch = answer
+        if error is ErrorCode.PRODUCER_FENCED and ctx.api_version < _FIRST_VERSION_WITH_FENCED:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        ctx.respond(EndTxnResponse(ctx.throttle_time_ms, error, producer_id, producer_epoch))
+
+    services.transactions.service.end_transaction(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        request.committed,
+        _TRANSACTION_VERSIONS[ctx.api_version >= _FIRST_VERSION_OF_V2],
+        respond,
+    )
+    return PARKED

@@ -1,0 +1,29 @@
+"""ListTransactions (66), v0–v2: the transactional ids that this node coordinates (KIP-664).
+
+v1 DurationFilter (KIP-994) · v2 TransactionalIdPattern (KIP-1152); a pattern that is none is
+INVALID_REGULAR_EXPRESSION (128). States that do not exist are named back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.transaction_admin import (
+        ListTransactionsRequest,
+        ListTransactionsResponse,
+    )
+
+KEY = ApiKey.LIST_TRANSACTIONS
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: ListTransactionsRequest
+) -> ListTransactionsResponse:
+    """Those that every filter lets through."""
+    response = services.transactions.service.list_transactions(request)
+    response.throttle_time_ms = ctx.throttle_time_ms
+    return response

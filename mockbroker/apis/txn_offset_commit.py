@@ -1,0 +1,179 @@
+"""TxnOffsetCommit (28), v0–v6: positions that count when the transaction commits (KIP-98).
+
+v2 CommittedLeaderEpoch, and COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE before · v3
+flexible; generation, MemberId, GroupInstanceId (KIP-447) · v4 TRANSACTION_ABORTABLE · v5 the
+broker adds the group to the transaction itself (KIP-890) · v6 topic ids.
+
+Partitions that do not exist are answered here (3; an unknown topic id 100), and a request with
+none that exists reaches neither coordinator. Then the transaction must be open: v4 and below
+verify it (48, or 120 in v4), later versions add the group's partition of `__consumer_offsets`.
+Rules of the group: `coordinator.group.transactional_offsets`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import PARKED, Verdict
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.transactions import (
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.replica.partition import Partition
+    from protocol.messages.transactions import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitRequestPartition,
+    )
+
+KEY = ApiKey.TXN_OFFSET_COMMIT
+_FIRST_VERSION_WITH_LOADING = 2
+_FIRST_VERSION_WITH_TOPIC_IDS = 6
+# CoordinatorOperationExceptionHelper.handleOperationException, of what a verification answers.
+_RESPONSE_ERRORS = {
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+}
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | Verdict:
+    """Answer through `ctx.respond`, when the positions are written as pending."""
+    refused: list[TxnOffsetCommitResponseTopic] = []
+    known: list[TxnOffsetCommitRequestTopic] = []
+    for asked in request.topics:
+        _split(services, ctx.api_version, asked, known, refused)
+    if not known:
+        return TxnOffsetCommitResponse(ctx.throttle_time_ms, refused)
+    request.topics = known
+    _Commit(services, ctx, request, refused).start()
+    return PARKED
+
+
+class _Commit:
+    """One commit on its way: verified, then written."""
+
+    __slots__ = ("ctx", "refused", "request", "services")
+
+    def __init__(
+        self,
+        services: Services,
+        ctx: RequestContext,
+        request: TxnOffsetCommitRequest,
+        refused: list[TxnOffsetCommitResponseTopic],
+    ) -> None:
+        self.services = services
+        self.ctx = ctx
+        self.request = request
+        self.refused = refused
+
+    def start(self) -> None:
+        request, services = self.request, self.services
+        if not request.group_id:
+            self.fail(ErrorCode.INVALID_GROUP_ID)
+            return
+        from mockbroker.coordinator.txn.verification import txn_offset_commit_operation
+
+        index = services.groups.service.partition_for(request.group_id)
+        partition = services.replicas.partition(GROUP_METADATA_TOPIC, index)
+        if partition is None:
+            self.fail(ErrorCode.NOT_COORDINATOR)
+            return
+        services.transactions.verifier.check(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            [partition],
+            txn_offset_commit_operation(self.ctx.api_version),
+            self.verified,
+            patient=False,
+        )
+
+    def verified(self, refused: dict[Partition, ErrorCode]) -> None:
+        for error in refused.values():
+            self.fail(_RESPONSE_ERRORS.get(error, error))
+            return
+        self.services.groups.service.commit_transactional_offsets(self.request, self.respond)
+
+    def fail(self, error: ErrorCode) -> None:
+        topics = [_answer(topic, topic.partitions, error) for topic in self.request.topics]
+        self.respond(TxnOffsetCommitResponse(topics=topics))
+
+    def respond(self, response: TxnOffsetCommitResponse) -> None:
+        response.throttle_time_ms = self.ctx.throttle_time_ms
+        response.topics = _merge(self.refused, response.topics)
+        if self.ctx.api_version < _FIRST_VERSION_WITH_LOADING:
+            _hide_loading(response)
+        self.ctx.respond(response)
+
+
+def _split(
+    services: Services,
+    api_version: int,
+    asked: TxnOffsetCommitRequestTopic,
+    known: list[TxnOffsetCommitRequestTopic],
+    refused: list[TxnOffsetCommitResponseTopic],
+) -> None:
+    if api_version >= _FIRST_VERSION_WITH_TOPIC_IDS:
+        topic = services.metadata.topics_by_id.get(asked.topic_id)
+        unknown = ErrorCode.UNKNOWN_TOPIC_ID
+    else:
+        topic = services.metadata.topics.get(asked.name)
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if topic is None:
+        refused.append(_answer(asked, asked.partitions, unknown))
+        return
+    # Either way the record has both, so that a later topic of that name is told apart.
+    asked.name, asked.topic_id = topic.name, topic.id
+    indexes = range(len(topic.partitions))
+    missing = [one for one in asked.partitions if one.partition_index not in indexes]
+    if missing:
+        refused.append(_answer(asked, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        asked.partitions = [one for one in asked.partitions if one.partition_index in indexes]
+    if asked.partitions:
+        known.append(asked)
+
+
+def _answer(
+    topic: TxnOffsetCommitRequestTopic,
+    partitions: Iterable[TxnOffsetCommitRequestPartition],
+    error: ErrorCode,
+) -> TxnOffsetCommitResponseTopic:
+    return TxnOffsetCommitResponseTopic(
+        topic.name,
+        topic.topic_id,
+        [TxnOffsetCommitResponsePartition(one.partition_index, error) for one in partitions],
+    )
+
+
+def _merge(
+    refused: list[TxnOffsetCommitResponseTopic], answered: list[TxnOffsetCommitResponseTopic]
+) -> list[TxnOffsetCommitResponseTopic]:
+    """One entry a topic, the refused ones first (TxnOffsetCommitResponse.Builder.merge)."""
+    merged = {(topic.name, topic.topic_id): topic for topic in refused}
+    for topic in answered:
+        earlier = merged.get((topic.name, topic.topic_id))
+        if earlier is None:
+            merged[topic.name, topic.topic_id] = topic
+        else:
+            earlier.partitions.extend(topic.partitions)
+    return list(merged.values())
+
+
+def _hide_loading(response: TxnOffsetCommitResponse) -> None:
+    """Producers before 2.0 fail on COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
+    for topic in response.topics:
+        for partition in topic.partitions:
+            if partition.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                partition.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -1,0 +1,1 @@
+"""The transaction coordinator: producers by transactional id (Kafka: coordinator.transaction)."""

@@ -1,0 +1,82 @@
+"""The leader's half of a transaction's end: its marker in each partition that is led here.
+
+`apis.write_txn_markers` and, for partitions of the same node, `markers` call it (KafkaApis
+.handleWriteTxnMarkersRequest). A marker in `__consumer_offsets` also ends what the group
+coordinator has pending, so that topic's markers go through the coordinator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
+from mockbroker.replica.append_entry import AppendEntry
+from mockbroker.replica.partition import ACKS_ALL
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeAlias
+
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.txn.metadata import TopicPartition
+    from mockbroker.replica.append_entry import TransactionMarker
+    from mockbroker.replica.manager import ReplicaManager
+
+    CompleteGroupTransaction: TypeAlias = Callable[[int, TransactionMarker], ErrorCode]
+
+# The coordinator's answers that do not fit a leader (handleWriteTxnMarkersRequest).
+_NOT_READY = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+_NO_RECORDS = b""
+
+
+class MarkerWriter:
+    """`complete_group_transaction(partition, marker)` is the group coordinator's."""
+
+    __slots__ = ("_complete_group_transaction", "_config", "_replicas")
+
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        config: BrokerConfig,
+        complete_group_transaction: CompleteGroupTransaction,
+    ) -> None:
+        self._replicas = replicas
+        self._config = config
+        self._complete_group_transaction = complete_group_transaction
+
+    def write(
+        self,
+        marker: TransactionMarker,
+        partitions: Iterable[TopicPartition],
+        on_complete: Callable[[dict[TopicPartition, ErrorCode]], None],
+    ) -> None:
+        """Write the marker to each partition; `on_complete` once the in-sync replicas have it."""
+        errors: dict[TopicPartition, ErrorCode] = {}
+        entries: dict[TopicPartition, AppendEntry] = {}
+        for topic, index in partitions:
+            partition = self._replicas.partition(topic, index)
+            if partition is None:
+                errors[topic, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif topic == GROUP_METADATA_TOPIC:
+                errors[topic, index] = self._end_offsets(index, marker)
+            else:
+                entries[topic, index] = AppendEntry(index, partition, _NO_RECORDS, marker=marker)
+
+        def appended() -> None:
+            errors.update((partition, entry.error) for partition, entry in entries.items())
+            on_complete(errors)
+
+        self._replicas.append_records(
+            self._config.int("request.timeout.ms"), ACKS_ALL, list(entries.values()), appended
+        )
+
+    def _end_offsets(self, index: int, marker: TransactionMarker) -> ErrorCode:
+        error = self._complete_group_transaction(index, marker)
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_READY else error

@@ -1,0 +1,390 @@
+"""What the handlers of the transaction APIs call, through `TransactionCoordinator.service`.
+
+It finds the shard that owns a transactional id, refuses what no shard need see (Kafka:
+TransactionCoordinator), asks `init_producer`, `partitions` and `end_txn` for the next state, and
+writes it. Methods with an `on_complete` call it exactly once. After the answer to an end comes the
+end itself: `markers` tells the partitions, in the same step where they are led by this node.
+
+State is the replay of `__transaction_state`. Unlike a group, a transactional id is served only
+once that topic is there: FindCoordinator makes it, and without it no node is a coordinator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.coordinator.runtime import CoordinatorRuntime
+from mockbroker.coordinator.txn import records
+from mockbroker.coordinator.txn.end_txn import decide_end_v1, decide_end_v2, decide_fence
+from mockbroker.coordinator.txn.hooks import TransactionHooks
+from mockbroker.coordinator.txn.init_producer import Fence, decide_init_producer
+from mockbroker.coordinator.txn.markers import TransactionMarkers
+from mockbroker.coordinator.txn.metadata import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    TRANSACTION_VERSION_2,
+    complete,
+)
+from mockbroker.coordinator.txn.partitions import decide_add_partitions, verify_partitions
+from mockbroker.coordinator.txn.shard import ShardListener, TransactionShard
+from mockbroker.coordinator.txn.states import PREPARED
+from mockbroker.coordinator.txn.timeouts import Timeouts
+from mockbroker.coordinator.txn.views import describe_transaction, list_transactions
+from mockbroker.metadata.changes import TopicDeleted
+from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
+from protocol.errors import ErrorCode
+from protocol.messages.transaction_admin import DescribeTransactionsResponseTransactionState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+    from typing import TypeAlias
+
+    from mockbroker.clock import Clock, Timer
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction
+    from mockbroker.coordinator.txn.init_producer import ProducerIdAndEpoch
+    from mockbroker.coordinator.txn.marker_writer import MarkerWriter
+    from mockbroker.coordinator.txn.metadata import (
+        TopicPartition,
+        TransactionMetadata,
+        Transition,
+    )
+    from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.store import MetadataStore
+    from protocol.messages.transaction_admin import (
+        ListTransactionsRequest,
+        ListTransactionsResponse,
+    )
+
+    OnError: TypeAlias = Callable[[ErrorCode], None]
+
+
+class ProducerAnswer(NamedTuple):
+    """What a producer is told to be from now on."""
+
+    error: ErrorCode
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+
+
+class TransactionCoordinatorService(ShardListener):
+    """All transactional ids whose partition of `__transaction_state` this node owns."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        timer: Timer,
+        config: BrokerConfig,
+        metadata: MetadataStore,
+        append: AppendPort,
+        generate_producer_id: Callable[[], int],
+        marker_writer: MarkerWriter,
+    ) -> None:
+        self._clock = clock
+        self._config = config
+        self._metadata = metadata
+        self._generate_producer_id = generate_producer_id
+        self._fixed_count: int | None = None
+        self._runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(
+            append,
+            self._partition_count,
+            self._make_shard,
+            encode=records.encode_record,
+            decode=records.decode_record,
+        )
+        self._markers = TransactionMarkers(clock, timer, metadata, marker_writer, self._ended)
+        self._timeouts = Timeouts(clock, timer, config, self._runtime.shards, self._fence)
+        self.hooks = TransactionHooks()
+        metadata.subscribe(self._metadata_changed)
+
+    # -- producers -------------------------------------------------------------------------
+
+    def init_producer_id(
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        expected: ProducerIdAndEpoch | None,
+        on_complete: Callable[[ProducerAnswer], None],
+    ) -> None:
+        """InitProducerId; an open transaction is aborted, and the client asks again (51)."""
+        if not transactional_id:
+            on_complete(ProducerAnswer(ErrorCode.INVALID_REQUEST))
+            return
+        if not 0 < timeout_ms <= self._config.int("transaction.max.timeout.ms"):
+            on_complete(ProducerAnswer(ErrorCode.INVALID_TRANSACTION_TIMEOUT))
+            return
+        shard = self.shard_for(transactional_id)
+        if shard is None:
+            on_complete(ProducerAnswer(ErrorCode.NOT_COORDINATOR))
+            return
+        current = shard.transactions.get(transactional_id)
+        decision = decide_init_producer(
+            current,
+            transactional_id,
+            timeout_ms,
+            expected,
+            self._generate_producer_id,
+            self._clock.wall_ms(),
+        )
+        if isinstance(decision, ErrorCode):
+            on_complete(ProducerAnswer(decision))
+        elif isinstance(decision, Fence):
+            assert current is not None
+            self._abort(shard, current, lambda error: on_complete(_ask_again(error)))
+        else:
+            value = decision.value
+            initialized = ProducerAnswer(ErrorCode.NONE, value.producer_id, value.producer_epoch)
+            shard.write(
+                transactional_id,
+                decision,
+                lambda error: on_complete(ProducerAnswer(error) if error else initialized),
+            )
+
+    # -- partitions ------------------------------------------------------------------------
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+        client_transaction_version: int,
+        on_complete: OnError,
+    ) -> None:
+        """AddPartitionsToTxn and AddOffsetsToTxn."""
+        if not transactional_id:
+            on_complete(ErrorCode.INVALID_REQUEST)
+            return
+        shard = self.shard_for(transactional_id)
+        if shard is None:
+            on_complete(ErrorCode.NOT_COORDINATOR)
+            return
+        decision = decide_add_partitions(
+            shard.transactions.get(transactional_id),
+            producer_id,
+            producer_epoch,
+            partitions,
+            client_transaction_version,
+            self._clock.wall_ms(),
+        )
+        if isinstance(decision, ErrorCode):
+            on_complete(decision)
+        else:
+            shard.write(transactional_id, decision, on_complete)
+
+    def verify_partitions(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+    ) -> dict[TopicPartition, ErrorCode]:
+        """AddPartitionsToTxn with VerifyOnly: whether each is in the open transaction."""
+        if not transactional_id:
+            return dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST)
+        shard = self.shard_for(transactional_id)
+        if shard is None:
+            return dict.fromkeys(partitions, ErrorCode.NOT_COORDINATOR)
+        current = shard.transactions.get(transactional_id)
+        return verify_partitions(current, producer_id, producer_epoch, partitions)
+
+    def add_or_verify(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+        on_complete: Callable[[dict[TopicPartition, ErrorCode]], None],
+        *,
+        verify_only: bool,
+    ) -> None:
+        """AddPartitionsToTxn between brokers (v4 on), on behalf of a batch."""
+        if verify_only:
+            on_complete(
+                self.verify_partitions(transactional_id, producer_id, producer_epoch, partitions)
+            )
+            return
+        self.add_partitions(
+            transactional_id,
+            producer_id,
+            producer_epoch,
+            partitions,
+            TRANSACTION_VERSION_2,
+            lambda error: on_complete(dict.fromkeys(partitions, error)),
+        )
+
+    # -- the end ---------------------------------------------------------------------------
+
+    def end_transaction(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        commit: bool,
+        client_transaction_version: int,
+        on_complete: Callable[[ProducerAnswer], None],
+    ) -> None:
+        """EndTxn. Of transactions V2 the answer is who the producer is from now on."""
+        if not transactional_id:
+            on_complete(ProducerAnswer(ErrorCode.INVALID_REQUEST))
+            return
+        shard = self.shard_for(transactional_id)
+        if shard is None:
+            on_complete(ProducerAnswer(ErrorCode.NOT_COORDINATOR))
+            return
+        current = shard.transactions.get(transactional_id)
+        if current is None:
+            on_complete(ProducerAnswer(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+            return
+        now_ms = self._clock.wall_ms()
+        bumps_epoch = client_transaction_version >= TRANSACTION_VERSION_2
+        if bumps_epoch:
+            decision = decide_end_v2(
+                current, producer_id, producer_epoch, commit, self._generate_producer_id, now_ms
+            )
+        else:
+            decision = decide_end_v1(current, producer_id, producer_epoch, commit, now_ms)
+        if decision is ErrorCode.NONE and bumps_epoch:
+            on_complete(ProducerAnswer(ErrorCode.NONE, current.producer_id, current.producer_epoch))
+        elif isinstance(decision, ErrorCode):
+            on_complete(ProducerAnswer(decision))
+        else:
+            self._prepare(shard, current, decision, on_complete, tells_producer=bumps_epoch)
+
+    def _prepare(
+        self,
+        shard: TransactionShard,
+        current: TransactionMetadata,
+        transition: Transition,
+        on_complete: Callable[[ProducerAnswer], None],
+        *,
+        tells_producer: bool,
+    ) -> None:
+        """Write the decision, answer, and then send the markers."""
+
+        def written(error: ErrorCode) -> None:
+            if error is not ErrorCode.NONE:
+                on_complete(ProducerAnswer(error))
+                return
+            answer = ProducerAnswer(ErrorCode.NONE)
+            if tells_producer:
+                completed = complete(current, self._clock.wall_ms()).value
+                answer = ProducerAnswer(
+                    ErrorCode.NONE, completed.producer_id, completed.producer_epoch
+                )
+            on_complete(answer)
+            self._markers.send(shard, current)
+
+        shard.write(current.transactional_id, transition, written)
+
+    def _abort(
+        self, shard: TransactionShard, current: TransactionMetadata, on_complete: OnError
+    ) -> None:
+        transition = decide_fence(current, self._generate_producer_id, self._clock.wall_ms())
+        self._prepare(
+            shard,
+            current,
+            transition,
+            lambda answer: on_complete(answer.error),
+            tells_producer=False,
+        )
+
+    def _fence(self, shard: TransactionShard, current: TransactionMetadata) -> None:
+        """It is open for too long; what cannot be written now is tried at the next look."""
+        self._abort(shard, current, lambda _error: None)
+
+    def _ended(self, metadata: TransactionMetadata, committed: bool) -> None:
+        producer_id = metadata.previous_producer_id
+        self.hooks.on_end(metadata.transactional_id, producer_id, committed)
+
+    # -- from outside ----------------------------------------------------------------------
+
+    def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
+        """ListTransactions: of this node."""
+        return list_transactions(self._runtime.shards(), request, self._clock.wall_ms())
+
+    def describe_transaction(
+        self, transactional_id: str
+    ) -> DescribeTransactionsResponseTransactionState:
+        """DescribeTransactions, of one id."""
+        error = ErrorCode.INVALID_REQUEST
+        if transactional_id:
+            shard = self.shard_for(transactional_id)
+            error = ErrorCode.NOT_COORDINATOR
+            if shard is not None:
+                current = shard.transactions.get(transactional_id)
+                if current is not None:
+                    return describe_transaction(current)
+                error = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        return DescribeTransactionsResponseTransactionState(
+            error_code=error, transactional_id=transactional_id
+        )
+
+    # -- ownership -------------------------------------------------------------------------
+
+    def partition_for(self, transactional_id: str) -> int:
+        """The partition of `__transaction_state` that an id's state is in."""
+        return self._runtime.partition_for(transactional_id)
+
+    def shard_for(self, transactional_id: str) -> TransactionShard | None:
+        """The shard that has an id's state; None when this node is not its coordinator."""
+        if TRANSACTION_STATE_TOPIC not in self._metadata.topics:
+            return None
+        return self._runtime.shard_for(transactional_id)
+
+    def shards(self) -> list[TransactionShard]:
+        """The shards in use, by partition."""
+        return self._runtime.shards()
+
+    def pending_markers(self) -> int:
+        """Transactions that are decided and not ended."""
+        return len(self._markers)
+
+    def load(
+        self,
+        partition_index: int,
+        log: Iterable[tuple[int, int, bytes | None, bytes | None] | EndOfTransaction],
+    ) -> None:
+        """Own a partition, with the state of its records; see `CoordinatorRuntime.load`."""
+        self._runtime.load(partition_index, log)
+
+    def unload(self, partition_index: int) -> None:
+        """Another node owns the partition from now on."""
+        self._runtime.unload(partition_index)
+
+    def _make_shard(self, partition_index: int) -> TransactionShard:
+        return TransactionShard(partition_index, self._runtime.write, self)
+
+    def _partition_count(self) -> int:
+        # Fixed once used, as Kafka's is at start: ids must not move when the topic grows.
+        if self._fixed_count is None:
+            topic = self._metadata.topics.get(TRANSACTION_STATE_TOPIC)
+            if topic is None:
+                return self._config.int("transaction.state.log.num.partitions")
+            self._fixed_count = len(topic.partitions)
+        return self._fixed_count
+
+    def _metadata_changed(self, change: Change) -> None:
+        if isinstance(change, TopicDeleted) and change.name == TRANSACTION_STATE_TOPIC:
+            self._runtime.reset()
+            self._fixed_count = None
+
+    # -- what shards tell ------------------------------------------------------------------
+
+    def on_loaded(self, shard: TransactionShard) -> None:
+        """TransactionStateManager.loadTransactionsForTxnTopicPartition: end what was decided."""
+        for metadata in list(shard.transactions.values()):
+            if metadata.state in PREPARED:
+                self._markers.send(shard, metadata)
+
+    def on_unloaded(self, shard: TransactionShard) -> None:
+        """Its new owner goes on with the markers."""
+        self._markers.forget(shard)
+
+    def on_changed(self, metadata: TransactionMetadata) -> None:
+        """It may run out of time from now on."""
+        self._timeouts.watch(metadata)
+
+
+def _ask_again(error: ErrorCode) -> ProducerAnswer:
+    return ProducerAnswer(error or ErrorCode.CONCURRENT_TRANSACTIONS)

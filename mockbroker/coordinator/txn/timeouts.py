@@ -1,0 +1,103 @@
+"""What goes by itself: transactions that are open for too long, ids that nobody uses any more.
+
+Open longer than its producer's time-out, a transaction is fenced and aborted; looked for every
+`transaction.abort.timed.out.transaction.cleanup.interval.ms` while one is open. At rest for
+`transactional.id.expiration.ms`, an id is forgotten; looked for every
+`transaction.remove.expired.transaction.cleanup.interval.ms` while there are ids. Both looks fall
+on multiples of their interval since the start, as Kafka's scheduler has them.
+
+Invariant: a look is scheduled exactly while something may come due.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.coordinator.txn.records import transaction_tombstone
+from mockbroker.coordinator.txn.states import AT_REST, TransactionState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.clock import Clock, Timer, TimerTask
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.txn.metadata import TransactionMetadata
+    from mockbroker.coordinator.txn.shard import TransactionShard
+    from protocol.errors import ErrorCode
+
+_ABORT_INTERVAL = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+_REMOVE_INTERVAL = "transaction.remove.expired.transaction.cleanup.interval.ms"
+_EXPIRATION = "transactional.id.expiration.ms"
+
+
+class Timeouts:
+    """The two recurring looks of one coordinator.
+
+    `shards()` are those in use; `fence(shard, metadata)` aborts an open transaction.
+    """
+
+    __slots__ = ("_abort", "_clock", "_config", "_expire", "_fence", "_shards", "_timer")
+
+    def __init__(
+        self,
+        clock: Clock,
+        timer: Timer,
+        config: BrokerConfig,
+        shards: Callable[[], list[TransactionShard]],
+        fence: Callable[[TransactionShard, TransactionMetadata], None],
+    ) -> None:
+        self._clock = clock
+        self._timer = timer
+        self._config = config
+        self._shards = shards
+        self._fence = fence
+        self._abort: TimerTask | None = None
+        self._expire: TimerTask | None = None
+
+    def watch(self, metadata: TransactionMetadata) -> None:
+        """It changed: look again when it may be due."""
+        if self._abort is None and metadata.state is TransactionState.ONGOING:
+            self._abort = self._schedule(_ABORT_INTERVAL, self._abort_overdue)
+        if self._expire is None:
+            self._expire = self._schedule(_REMOVE_INTERVAL, self._remove_expired)
+
+    def _watch_all(self) -> None:
+        for shard in self._shards():
+            for metadata in shard.transactions.values():
+                self.watch(metadata)
+
+    def _schedule(self, interval_name: str, action: Callable[[], None]) -> TimerTask:
+        interval_ms = self._config.int(interval_name)
+        deadline_ms = (self._clock.now_ms // interval_ms + 1) * interval_ms
+        return self._timer.schedule(deadline_ms, action)
+
+    def _abort_overdue(self) -> None:
+        """TransactionCoordinator.abortTimedOutTransactions."""
+        self._abort = None
+        now_ms = self._clock.wall_ms()
+        for shard in self._shards():
+            for metadata in list(shard.transactions.values()):
+                if (
+                    metadata.state is TransactionState.ONGOING
+                    and metadata.start_ms + metadata.timeout_ms < now_ms
+                ):
+                    self._fence(shard, metadata)
+        self._watch_all()
+
+    def _remove_expired(self) -> None:
+        """TransactionStateManager.removeExpiredTransactionalIds."""
+        self._expire = None
+        oldest_ms = self._clock.wall_ms() - self._config.int(_EXPIRATION)
+        for shard in self._shards():
+            records = [
+                transaction_tombstone(metadata.transactional_id)
+                for metadata in shard.transactions.values()
+                if metadata.state in AT_REST and metadata.last_update_ms <= oldest_ms
+            ]
+            if records:
+                shard.write_records(records, _ignore)
+        self._watch_all()
+
+
+def _ignore(_error: ErrorCode) -> None:
+    """Nobody waits for it: what could not be written now is due at the next look."""

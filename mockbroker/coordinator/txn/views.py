@@ -1,0 +1,78 @@
+"""Transactions from outside: ListTransactions and DescribeTransactions (KIP-664, KIP-994)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from mockbroker.coordinator.txn.states import STATE_NAMES
+from protocol.errors import ErrorCode
+from protocol.messages.transaction_admin import (
+    DescribeTransactionsResponseTransactionState,
+    ListTransactionsResponse,
+    ListTransactionsResponseTransactionState,
+    TopicData,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mockbroker.coordinator.txn.metadata import TransactionMetadata
+    from mockbroker.coordinator.txn.shard import TransactionShard
+    from protocol.messages.transaction_admin import ListTransactionsRequest
+
+_STATES_BY_NAME = {name: state for state, name in STATE_NAMES.items()}
+
+
+def list_transactions(
+    shards: Iterable[TransactionShard], request: ListTransactionsRequest, now_ms: int
+) -> ListTransactionsResponse:
+    """Those that every filter lets through; an empty filter lets all (listTransactionStates)."""
+    pattern: re.Pattern[str] | None = None
+    if request.transactional_id_pattern:
+        try:
+            pattern = re.compile(request.transactional_id_pattern)
+        except re.error:
+            return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    states = {_STATES_BY_NAME[name] for name in request.state_filters if name in _STATES_BY_NAME}
+
+    def is_wanted(metadata: TransactionMetadata) -> bool:
+        if request.producer_id_filters and metadata.producer_id not in request.producer_id_filters:
+            return False
+        if request.state_filters and metadata.state not in states:
+            return False
+        if request.duration_filter >= 0 and now_ms - metadata.start_ms <= request.duration_filter:
+            return False
+        return pattern is None or pattern.fullmatch(metadata.transactional_id) is not None
+
+    return ListTransactionsResponse(
+        unknown_state_filters=[
+            name for name in request.state_filters if name not in _STATES_BY_NAME
+        ],
+        transaction_states=[
+            ListTransactionsResponseTransactionState(
+                metadata.transactional_id, metadata.producer_id, STATE_NAMES[metadata.state]
+            )
+            for shard in shards
+            for metadata in shard.transactions.values()
+            if is_wanted(metadata)
+        ],
+    )
+
+
+def describe_transaction(
+    metadata: TransactionMetadata,
+) -> DescribeTransactionsResponseTransactionState:
+    """State, producer and partitions; of a prepared one those that have no marker yet."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in metadata.partitions:
+        topics.setdefault(topic, []).append(index)
+    return DescribeTransactionsResponseTransactionState(
+        transactional_id=metadata.transactional_id,
+        transaction_state=STATE_NAMES[metadata.state],
+        transaction_timeout_ms=metadata.timeout_ms,
+        transaction_start_time_ms=metadata.start_ms,
+        producer_id=metadata.producer_id,
+        producer_epoch=metadata.producer_epoch,
+        topics=[TopicData(topic, indexes) for topic, indexes in topics.items()],
+    )

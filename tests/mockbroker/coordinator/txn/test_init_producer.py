@@ -1,0 +1,69 @@
+"""Who a producer is to be: the table of `init_producer`, row by row."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.coordinator.txn.init_producer import (
+    Fence,
+    ProducerIdAndEpoch,
+    decide_init_producer,
+)
+from mockbroker.coordinator.txn.metadata import TransactionMetadata
+from tests.mockbroker.coordinator.txn.making import NOW_MS, STATES, Ids, outcome, transaction
+
+FENCE = Fence.FENCE
+
+
+def decide(current: TransactionMetadata | None, expected: tuple[int, int] | None) -> object:
+    given = None if expected is None else ProducerIdAndEpoch(*expected)
+    return outcome(decide_init_producer(current, "tx", 700, given, Ids(), NOW_MS))
+
+
+@pytest.mark.parametrize(
+    ("state", "expected", "answer"),
+    [
+        ("none", None, ("Empty", 100, 0)),
+        ("none", (55, 3), ("Empty", 100, 0)),
+        ("Empty", None, ("Empty", 7, 6)),
+        ("Empty", (7, 5), ("Empty", 7, 6)),
+        ("Empty", (7, 4), 90),
+        ("Empty", (7, 6), 90),
+        ("Empty", (8, 5), 90),
+        ("CompleteCommit", None, ("Empty", 7, 6)),
+        ("CompleteAbort", (7, 5), ("Empty", 7, 6)),
+        ("PrepareCommit", None, 51),
+        ("PrepareAbort", (7, 5), 51),
+        ("PrepareAbort", (8, 5), 90),
+        ("Ongoing", None, FENCE),
+        ("Ongoing", (7, 5), FENCE),
+        ("Ongoing", (7, 1), FENCE),
+        ("Ongoing", (8, 5), 90),
+    ],
+)
+def test_each_state(state: str, expected: tuple[int, int] | None, answer: object) -> None:
+    kind = STATES[state]
+    assert decide(None if kind is None else transaction(kind), expected) == answer
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer"),
+    [
+        (None, ("Empty", 100, 0)),
+        ((7, 32766), ("Empty", 100, 0)),
+        ((7, 32765), 90),
+        ((8, 32766), 90),
+    ],
+)
+def test_used_up_epochs(expected: tuple[int, int] | None, answer: object) -> None:
+    assert decide(transaction(epoch=32766), expected) == answer
+
+
+def test_a_retry_of_the_call_that_changed_the_producer_id() -> None:
+    current = transaction(producer_id=100, epoch=0, last_epoch=32766, previous_producer_id=7)
+    assert decide(current, (7, 32766)) == ("Empty", 100, 0)
+    assert decide(current, (7, 32765)) == 90
+
+
+def test_a_retry_gets_the_same_epoch_again() -> None:
+    assert decide(transaction(epoch=5, last_epoch=4), (7, 4)) == ("Empty", 7, 5)
