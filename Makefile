@@ -41,8 +41,8 @@ kafka: ## the differential tests, beside an Apache Kafka
 test: ## everything, as continuous integration does
 	scripts/test
 
-bench: ## start, codec and throughput, beside others
-	for bench in start codec throughput; do scripts/bench/$$bench || exit; done
+bench: ## every benchmark, beside the peers
+	for bench in start codec throughput sessions purgatory wire; do scripts/bench/$$bench || exit; done
 
 fuzz: ## hostile bytes for a bounded time
 	scripts/fuzz

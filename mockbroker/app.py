@@ -7,6 +7,7 @@ answers what is parked and exits. Nothing heavy is imported before clients may c
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from typing import TYPE_CHECKING
@@ -42,11 +43,18 @@ async def _serve(settings: Settings, event_log: EventLog, ready_file: str | None
     except OSError as error:
         raise ServeError(_cannot_bind(settings, error)) from None
     event_log.attach(running.journal)
+    _relax_collector()
     try:
         _publish(running, ready_file)
         await stopped.wait()
     finally:
         await running.stop()
+
+
+def _relax_collector() -> None:
+    """Requests leave no cycles behind, and a log of many partitions is costly to walk for some."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def _cannot_bind(settings: Settings, error: OSError) -> str:

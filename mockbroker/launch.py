@@ -7,7 +7,7 @@ the core meets what it may not know itself: the wall clock, real randomness, the
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
 import time
 from random import Random
 from typing import TYPE_CHECKING
@@ -76,7 +76,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 async def launch(settings: Settings) -> RunningBroker:
     """Start a broker in the running loop. Raises OSError (address) or ConfigError."""
-    seed = secrets.randbits(64) if settings.seed is None else settings.seed
+    seed = int.from_bytes(os.urandom(8), "big") if settings.seed is None else settings.seed
     cluster = Cluster(
         settings.config,
         settings.topics,

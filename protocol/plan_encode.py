@@ -217,7 +217,7 @@ class _Writer:
             self.flush()
 
     def tags(self, cls: type, name: str) -> None:
-        """The tag section: one zero byte when no tagged field has another value than its default."""
+        """The tag section: one zero byte when each tagged field has its default."""
         fields = tagged_fields(cls, self.version, flexible=self.flexible)
         conditions = [f"{name}.unknown_tags"]
         for field in fields:

@@ -81,7 +81,11 @@ class FetchManager:
         self._clock = clock
         self._metadata = metadata
         self._replicas = replicas
-        self.cache = FetchSessionCache(rng, config.int("max.incremental.fetch.session.cache.slots"))
+        self.cache = FetchSessionCache(
+            rng,
+            config.int("max.incremental.fetch.session.cache.slots"),
+            config.int("min.incremental.fetch.session.eviction.ms"),
+        )
         self.partitions_looked_at = 0
         self.answered = {SESSIONLESS: 0, FULL: 0, INCREMENTAL: 0}
         self.request_bytes_saved = 0

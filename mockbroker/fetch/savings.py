@@ -58,8 +58,8 @@ class WireSize:
     """What all partitions of one session would cost, beyond an empty topic list.
 
     `measure` gives `request_bytes` and `response_bytes` for a version; they stay until the session
-    changes, and are 0 then. `high_watermarks` counts the partitions whose reader told one (KIP-1166); the long
-    ones are bytes of lengths beyond one byte each, in flexible versions.
+    changes, and are 0 then. `high_watermarks` counts the partitions whose reader told one
+    (KIP-1166); the long ones are bytes of lengths beyond one byte each, in flexible versions.
     """
 
     __slots__ = (

@@ -60,7 +60,7 @@ class Observer(Protocol):
 
 
 class Wire:
-    """One connection. `emitted_bytes` the broker wrote, `read_bytes` of them the client has read."""
+    """One connection: the broker wrote `emitted_bytes`, the client has read `read_bytes`."""
 
     __slots__ = (
         "_down_free_ms",

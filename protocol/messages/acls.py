@@ -4,7 +4,6 @@ Types, operations and permissions are the codes of ResourceType, PatternType, Ac
 AclPermissionType; a filter field of None or code 1 (ANY) matches everything.
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

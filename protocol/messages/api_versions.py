@@ -4,7 +4,6 @@ A client asks this first, before it knows what the broker speaks; a broker that 
 asked version answers in version 0 with UNSUPPORTED_VERSION (KIP-511).
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ Resource types are Kafka's ConfigResource.Type: 2 topic, 4 broker, 8 broker logg
 16 client metrics, 32 group.
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

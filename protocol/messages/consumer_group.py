@@ -3,7 +3,6 @@
 Member epoch 0 joins, -1 leaves, -2 leaves for a while as a static member.
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ They lie in the log as those of `protocol.messages.coordinator_records` do, with
 own (RECORD_TYPES); every value is flexible.
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

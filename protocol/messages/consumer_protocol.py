@@ -4,7 +4,6 @@ On the wire each is an int16 version and its body in that version (ConsumerProto
 read it only to describe groups and to guard OffsetDelete.
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ key's body, a value is an int16 version and its body in that version (GroupCoord
 RECORD_TYPES). Keys are never flexible.
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Create, renew, expire and describe delegation tokens (KIP-48)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """UpdateFeatures: finalize feature levels of the cluster (KIP-584)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ from 13 on (KIP-516). A tagged struct that is absent is None. `unknown_tags` is 
 declared class; it is spelled out here for the type checker, as the hand-written code sets it.
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

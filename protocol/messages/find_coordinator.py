@@ -3,7 +3,6 @@
 One key per request up to version 3, a list of keys from 4 on (KIP-699).
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

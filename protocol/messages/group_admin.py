@@ -1,6 +1,5 @@
 """ListGroups, DescribeGroups, DeleteGroups and ConsumerGroupDescribe: groups from outside."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

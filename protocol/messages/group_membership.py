@@ -4,7 +4,6 @@ Metadata and assignments are opaque to the broker; consumers put the schemas of
 `protocol.messages.consumer_protocol` there.
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

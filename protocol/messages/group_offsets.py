@@ -4,7 +4,6 @@ OffsetFetch speaks of one group up to version 7 and of many from 8 on (KIP-709);
 OffsetFetch name topics by id from 10 on (KIP-848).
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """ListOffsets and OffsetForLeaderEpoch: from a timestamp or a leader epoch to an offset."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """AlterReplicaLogDirs and DescribeLogDirs: where replicas lie on a broker's disks (KIP-113)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

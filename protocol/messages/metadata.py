@@ -3,7 +3,6 @@
 Clients find every other broker through these; topics carry ids from Metadata v10 on (KIP-516).
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

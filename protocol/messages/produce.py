@@ -4,7 +4,6 @@ Versions 0 to 2 carry message sets of magic 0 and 1 and are kept for old clients
 are named by id. `records` is never looked into here.
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """The controller quorum as seen through a broker, and leaving nodes (KIP-595, KIP-853)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """DescribeClientQuotas and AlterClientQuotas (KIP-546)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

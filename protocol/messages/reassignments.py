@@ -1,6 +1,5 @@
 """Partition reassignments (KIP-455) and leader elections (KIP-460)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """SaslHandshake and SaslAuthenticate: the exchange before a connection is authenticated."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

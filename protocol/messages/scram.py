@@ -1,6 +1,5 @@
 """Describe and alter the SCRAM credentials of users (KIP-554)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

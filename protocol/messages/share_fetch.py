@@ -1,6 +1,5 @@
 """ShareFetch and ShareAcknowledge: records leased to members of a share group (KIP-932)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Share groups: heartbeats, descriptions and their start offsets (KIP-932)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """State of share partitions, kept by the share coordinator for the leaders (KIP-932)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """GetTelemetrySubscriptions and PushTelemetry: metrics that clients send (KIP-714)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 These reach the controller in a real cluster; any broker answers them here.
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """WriteTxnMarkers between brokers, and the look at transactions from outside (KIP-664)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ In the log a key is an int16 record type, 0, and the key's body; a value is an i
 its body in that version (TransactionLog).
 """
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Producer ids and transactions as a producer drives them (KIP-98, KIP-447, KIP-890)."""
 
-# ruff: noqa: RUF012
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Committed offsets: OffsetCommit, OffsetFetch and OffsetDelete, from inside a group and outside."""
+"""Committed offsets: OffsetCommit, OffsetFetch, OffsetDelete, from inside a group and outside."""
 
 from __future__ import annotations
 

@@ -206,13 +206,13 @@ def fetch(
 
 
 def fetch_steps(random: Random) -> list[Step]:
-    first, second = Target("records"), Target("records", 1)
+    first, second, third = (Target("records", index) for index in range(3))
     unknown = Target("nowhere", topic_id=UNKNOWN_ID)
     steps = [
         *ask("Fetch", FETCH_VERSIONS, fetch([(first, 0)])),
         *ask("Fetch compressed", (4, 9, 10, 12, 18), fetch([(second, 0)])),
         *ask("Fetch from within", (4, 12, 18), fetch([(first, random.randrange(1, 9))])),
-        *ask("Fetch several", (4, 11, 18), fetch([(second, 7), (first, 2), (Target("records", 2), 0)])),
+        *ask("Fetch several", (4, 11, 18), fetch([(second, 7), (first, 2), (third, 0)])),
         *ask("Fetch committed", (4, 12, 18), fetch([(first, 0)], isolation_level=1)),
         *ask("Fetch by an odd isolation", (4, 18), fetch([(first, 0)], isolation_level=5)),
         *ask("Fetch little", (4, 12, 18), fetch([(first, 0)], partition_max_bytes=1)),

@@ -1,4 +1,4 @@
-"""Topics from birth to death: ApiVersions, Metadata, DescribeCluster, configs, creation, deletion."""
+"""Topics from birth to death: ApiVersions, Metadata, DescribeCluster, configs."""
 
 from __future__ import annotations
 

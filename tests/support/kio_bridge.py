@@ -1,8 +1,8 @@
 """kio as a second opinion: what it reads from our bytes, and what it writes from that again.
 
 kio 0.6 knows Kafka 4.1; `kio_class` is None where it knows no such message or version. It types
-more than the wire says (error codes, durations, times) and refuses unknown tags, so `make_kio_safe` moves values that it
-would refuse, and `disagreements` compares after undoing its conversions.
+more than the wire says (error codes, durations, times) and refuses unknown tags, so `make_kio_safe`
+moves values that it would refuse, and `disagreements` compares after undoing its conversions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def kio_class(cls: type, version: int) -> Any:
     for suffix, entity_type in (("Request", EntityType.request), ("Response", EntityType.response)):
         if name.endswith(suffix):
             kind, name = entity_type, name.removesuffix(suffix)
-    path = schema_name_map.get(_snake(name), {}).get(version, {}).get(kind)  # type: ignore[call-overload]
+    versions = schema_name_map.get(_snake(name), {})
+    path = versions.get(version, {}).get(kind)  # type: ignore[call-overload]
     return None if path is None else resolve_name(path)
 
 

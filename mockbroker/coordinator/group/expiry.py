@@ -4,7 +4,8 @@ Offsets expire `offsets.retention.minutes` after their group became empty; those
 or of a topic that a stable group of consumers no longer reads, after their commit; those with a
 time of their own (OffsetCommit v2–v4) then (GroupCoordinatorShard.cleanupGroupMetadata,
 ClassicGroup.offsetExpirationCondition). An empty group whose last offset is gone goes too. The
-check runs every `offsets.retention.check.interval.ms` on the broker's clock, while there are groups.
+check runs every `offsets.retention.check.interval.ms` of the broker's clock, while there are
+groups.
 """
 
 from __future__ import annotations

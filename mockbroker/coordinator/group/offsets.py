@@ -11,7 +11,7 @@ the handlers' matter, as in Kafka.
 | stranger, or fenced id            | any                                   | 25, 82               |
 | member of another generation      | its group                             | 22                   |
 | member                            | CompletingRebalance                   | 27                   |
-| member                            | PreparingRebalance, Stable            | written; session renewed |
+| member                            | PreparingRebalance, Stable            | written             |
 """
 
 from __future__ import annotations
