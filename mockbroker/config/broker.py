@@ -10,14 +10,15 @@ Invariant: each entry of the parsed values equals the parse of the text in force
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
+from mockbroker.config.lookups import TypedLookups
 from mockbroker.config.registry import BROKER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mockbroker.config.definition import ConfigDefinition, ConfigValue
+    from mockbroker.config.definition import ConfigDefinition
 
 # Where this broker starts differently from Apache Kafka: (key, value, why). They act like lines of
 # a properties file, so a client that asks sees them as static values over Kafka's default.
@@ -47,115 +48,62 @@ _LISTENER_PREFIX: Final = "listener.name."
 _PER_CLUSTER_AT_FORMAT: Final = "min.insync.replicas"
 
 
-# Inside the class below, `int`, `str`, `bool`, `float` and `list` are its look-ups.
-_Int: TypeAlias = int
-_Bool: TypeAlias = bool
-_Float: TypeAlias = float
-_Str: TypeAlias = str
-_Strs: TypeAlias = tuple[str, ...]
-_Texts: TypeAlias = dict[str, str]
-
-
-class _Parsed(dict[str, Any]):
-    """Parsed values; a missing one is parsed from the text in force when it is first read."""
-
-    __slots__ = ("_config",)
-
-    def __init__(self, config: BrokerConfig) -> None:
-        super().__init__()
-        self._config = config
-
-    def __missing__(self, name: str) -> ConfigValue:
-        value = self[name] = self._config.definition(name).parse(self._config.text(name))
-        return value
-
-
-class BrokerConfig:
+class BrokerConfig(TypedLookups):
     """The configs of one broker. `values` are its static ones: unknown keys and bad values raise.
 
     `node.id` and `broker.id` follow each other, as in KafkaConfig.
     """
 
-    __slots__ = ("_dynamic", "_dynamic_default", "_static", "_values")
+    __slots__ = ("_dynamic", "_dynamic_default", "_static")
 
-    def __init__(self, values: Mapping[_Str, _Str] | None = None) -> None:
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        super().__init__(lambda name: self.definition(name).parse(self.text(name)))
         given = dict(values or {})
         for name, text in given.items():
             self.definition(name).parse(text)
-        self._static: _Texts = {name: text for name, text, _ in DIFFERENCES}
+        self._static: dict[str, str] = {name: text for name, text, _ in DIFFERENCES}
         self._static.update(given)
         if "node.id" not in given and "broker.id" in given:
             self._static["node.id"] = given["broker.id"]
         self._static["broker.id"] = self._static["node.id"]
-        self._dynamic: _Texts = {}
+        self._dynamic: dict[str, str] = {}
         # Formatting a 4.4 cluster moves this config to the cluster's defaults, because eligible
         # leader replicas need it there (KIP-966, Kafka: ConfigurationControlManager).
-        self._dynamic_default: _Texts = {
+        self._dynamic_default: dict[str, str] = {
             _PER_CLUSTER_AT_FORMAT: given.get(_PER_CLUSTER_AT_FORMAT, "1")
         }
-        self._values = _Parsed(self)
-
-    def int(self, name: _Str) -> _Int:
-        """An INT, SHORT or LONG."""
-        value: _Int = self._values[name]
-        return value
-
-    def bool(self, name: _Str) -> _Bool:
-        """A BOOLEAN."""
-        value: _Bool = self._values[name]
-        return value
-
-    def float(self, name: _Str) -> _Float:
-        """A DOUBLE."""
-        value: _Float = self._values[name]
-        return value
-
-    def str(self, name: _Str) -> _Str:
-        """A STRING or CLASS that has a value; `value` is for those that may be null."""
-        value: _Str = self._values[name]
-        return value
-
-    def list(self, name: _Str) -> _Strs:
-        """A LIST that has a value."""
-        value: _Strs = self._values[name]
-        return value
-
-    def value(self, name: _Str) -> ConfigValue:
-        """Any config; null is None."""
-        value: ConfigValue = self._values[name]
-        return value
 
     @property
-    def node_id(self) -> _Int:
+    def node_id(self) -> int:
         """The broker's id."""
         return self.int("node.id")
 
     @staticmethod
-    def definition(name: _Str) -> ConfigDefinition:
+    def definition(name: str) -> ConfigDefinition:
         """The definition behind a key, also for `listener.name.NAME.KEY`; ConfigError if none."""
         return BROKER.get(name) or BROKER.require(_base_name(name))
 
-    def configured(self, name: _Str) -> _Str | None:
+    def configured(self, name: str) -> str | None:
         """The text that was set for this key at any level, None when its default is in force."""
         text = self._dynamic.get(name)
         if text is None:
             text = self._dynamic_default.get(name)
         return self._static.get(name) if text is None else text
 
-    def text(self, name: _Str) -> _Str | None:
+    def text(self, name: str) -> str | None:
         """The text in force."""
         text = self.configured(name)
         return self.definition(name).default if text is None else text
 
-    def levels(self) -> tuple[Mapping[_Str, _Str], ...]:
+    def levels(self) -> tuple[Mapping[str, str], ...]:
         """What was set, by precedence: on this broker, on all brokers, when it started."""
         return self._dynamic, self._dynamic_default, self._static
 
-    def dynamic(self, *, cluster_default: _Bool) -> Mapping[_Str, _Str]:
+    def dynamic(self, *, cluster_default: bool) -> Mapping[str, str]:
         """The dynamic configs of this broker, or those of all brokers."""
         return self._dynamic_default if cluster_default else self._dynamic
 
-    def replace_dynamic(self, texts: Mapping[_Str, _Str], *, cluster_default: _Bool) -> None:
+    def replace_dynamic(self, texts: Mapping[str, str], *, cluster_default: bool) -> None:
         """Make `texts` the dynamic configs; `MetadataStore` calls this when it applies a change.
 
         They were validated when the change was decided.

@@ -7,11 +7,12 @@ makes new ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.definition import ConfigType
 from mockbroker.config.errors import ConfigError
 from mockbroker.config.log_config import LogConfig
+from mockbroker.config.lookups import TypedLookups
 from mockbroker.config.registry import TOPIC
 from mockbroker.config.topic_definitions import BROKER_SYNONYMS
 
@@ -19,14 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.config.definition import ConfigValue
 
-# Inside the class below, `int`, `str`, `bool`, `float` and `list` are its look-ups.
-_Int: TypeAlias = int
-_Bool: TypeAlias = bool
-_Float: TypeAlias = float
-_Str: TypeAlias = str
-_Strs: TypeAlias = tuple[str, ...]
 
 _CODECS_WITH_LEVEL: Final = frozenset({"gzip", "lz4", "zstd"})
 
@@ -34,60 +28,16 @@ _CODECS_WITH_LEVEL: Final = frozenset({"gzip", "lz4", "zstd"})
 _UNLIMITED_WHEN_NEGATIVE: Final = "retention.ms"
 
 
-class _Parsed(dict[str, Any]):
-    """Parsed values; a missing one is parsed from the text in force when it is first read."""
-
-    __slots__ = ("_config",)
-
-    def __init__(self, config: TopicConfig) -> None:
-        super().__init__()
-        self._config = config
-
-    def __missing__(self, name: str) -> ConfigValue:
-        value = self[name] = TOPIC.require(name).parse(self._config.text(name))
-        return value
-
-
-class TopicConfig:
+class TopicConfig(TypedLookups):
     """The configs of one topic. `overrides` are its own, already validated by `validate`."""
 
-    __slots__ = ("_log_config", "_values", "broker", "overrides")
+    __slots__ = ("_log_config", "broker", "overrides")
 
-    def __init__(self, overrides: Mapping[_Str, _Str], broker: BrokerConfig) -> None:
+    def __init__(self, overrides: Mapping[str, str], broker: BrokerConfig) -> None:
+        super().__init__(lambda name: TOPIC.require(name).parse(self.text(name)))
         self.overrides = overrides
         self.broker = broker
         self._log_config: LogConfig | None = None
-        self._values = _Parsed(self)
-
-    def int(self, name: _Str) -> _Int:
-        """An INT or LONG."""
-        value: _Int = self._values[name]
-        return value
-
-    def bool(self, name: _Str) -> _Bool:
-        """A BOOLEAN."""
-        value: _Bool = self._values[name]
-        return value
-
-    def float(self, name: _Str) -> _Float:
-        """A DOUBLE."""
-        value: _Float = self._values[name]
-        return value
-
-    def str(self, name: _Str) -> _Str:
-        """A STRING."""
-        value: _Str = self._values[name]
-        return value
-
-    def list(self, name: _Str) -> _Strs:
-        """A LIST."""
-        value: _Strs = self._values[name]
-        return value
-
-    def value(self, name: _Str) -> ConfigValue:
-        """Any config; null is None."""
-        value: ConfigValue = self._values[name]
-        return value
 
     @property
     def log_config(self) -> LogConfig:
@@ -97,7 +47,7 @@ class TopicConfig:
             config = self._log_config = self._build_log_config()
         return config
 
-    def text(self, name: _Str) -> _Str | None:
+    def text(self, name: str) -> str | None:
         """The text in force."""
         text = self.overrides.get(name)
         if text is None:
@@ -146,7 +96,7 @@ class TopicConfig:
             index_interval_bytes=self.int("index.interval.bytes"),
         )
 
-    def inherited(self, name: _Str) -> tuple[_Str | None, _Str | None]:
+    def inherited(self, name: str) -> tuple[str | None, str | None]:
         """What holds without an override: the text, and the broker config that gives it, if any."""
         for synonym, factor in BROKER_SYNONYMS.get(name, ()):
             text = self.broker.configured(synonym)
