@@ -14,7 +14,7 @@ that failed sends nothing after the answers already queued.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
 from mockbroker.connection import Connection
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from protocol.frames import Frame
     from protocol.headers import RequestHeader
     from protocol.primitives import Buffer
+
+
+FRAMES_PER_STEP: Final = 128
+"""Queued requests of one connection that are worked on before others have their turn."""
 
 
 class Outgoing:
@@ -250,7 +254,13 @@ class Broker:
         self._drain()
 
     def _work(self, conn: Connection) -> None:
+        """Work on what is queued; a long pipeline gives way to others after a while."""
+        left = FRAMES_PER_STEP
         while conn.queue and conn.can_work:
+            if not left:
+                self._touch(conn)
+                return
+            left -= 1
             self._serve(conn, conn.pop())
         error = conn.frames.error
         if error is not None and conn.idle and not conn.closing:

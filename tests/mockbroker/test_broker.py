@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from mockbroker.apis.context import RequestContext, Services
+from mockbroker.broker import FRAMES_PER_STEP
 from mockbroker.connection import QUEUED_FRAMES_LIMIT
 from mockbroker.journal import (
     ConnectionClosed,
@@ -32,7 +33,7 @@ from protocol.messages.produce import (
     ProduceRequestTopic,
     ProduceResponse,
 )
-from protocol.plan import decode
+from protocol.plan import decode, encode
 from protocol.records.batch import build_batch
 from protocol.records.record_codec import Record
 from tests.support.core import Core, CoreClient
@@ -338,3 +339,21 @@ def test_what_arrived_badly_closes_its_connection_when_the_step_runs() -> None:
     core.broker.run(core.now_ms)
     core.deliver()
     assert client.closed
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_a_long_pipeline_gives_way_to_others(acks: int) -> None:
+    core = Core(topics={"orders": 1})
+    client = core.client()
+    request = produce("orders", acks=acks)
+    header = encode_request_header(0, 9, 1, "pipe")
+    one = framed(header + b"".join(encode(request, 9)))
+    core.broker.receive(client.connection_id, one * (FRAMES_PER_STEP + 1), core.now_ms)
+    log = core.broker.services.replicas.partition("orders", 0)
+    assert log is not None
+    assert log.high_watermark == FRAMES_PER_STEP
+    (outgoing,) = core.broker.take_outbox()
+    assert outgoing.more
+    core.broker.resume(client.connection_id, core.now_ms)
+    assert log.high_watermark == FRAMES_PER_STEP + 1
+    assert not any(outgoing.more for outgoing in core.broker.take_outbox())
