@@ -25,7 +25,8 @@ KAFKA_VERSION = "4.4.0"
 OLD_KAFKA_VERSION = "3.9.2"
 PROFILE = ("mockbroker.version.profile=4.4",)
 # Batches of a transaction are appended without its coordinator.
-KAFKA_CONFIGS = ("log.retention.ms=-1", "transaction.partition.verification.enable=false")
+UNVERIFIED = "transaction.partition.verification.enable"
+KAFKA_CONFIGS = ("log.retention.ms=-1", f"{UNVERIFIED}=false")
 SMALL = ("max.incremental.fetch.session.cache.slots=8", "fetch.max.bytes=1024")
 TOO_FEW_SLOTS = ("max.incremental.fetch.session.cache.slots=7",)
 
@@ -57,10 +58,10 @@ class Brokers:
             version = OLD_KAFKA_VERSION if purpose == "old" else KAFKA_VERSION
             return Target(KAFKA, self._stack.enter_context(kafka(version, *configs)))
         if purpose == "inner":
-            broker = MockBroker(config={"mockbroker.version.profile": "4.4"})
+            broker = MockBroker(config={"mockbroker.version.profile": "4.4", UNVERIFIED: "false"})
             return InnerTarget(self._stack.enter_context(broker))
         if purpose != "old":
-            configs = (*configs, *PROFILE)
+            configs = (*configs, *PROFILE, f"{UNVERIFIED}=false")
         options = [f"--set={config}" for config in configs]
         folder = self._factory.mktemp("ours")
         return Target(OURS, self._stack.enter_context(serving(folder, *options)))
@@ -83,7 +84,7 @@ def target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]
 
 @pytest.fixture(params=EACH)
 def log_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
-    """The same where a case ends transactions or deletes records: ours is in this process."""
+    """The same where a case deletes records: ours is in this process."""
     found = brokers.get(request.param, "inner" if request.param == OURS else "")
     yield found
     found.close_readers()

@@ -1,7 +1,8 @@
 """The brokers that cases run against, and what a case does to their topics.
 
 A `Target` is a broker reached over TCP and nothing else. `InnerTarget` is ours in this process:
-the fetches still go over TCP, but what no API of it offers yet is done to its partitions directly.
+the fetches still go over TCP, but what no API of it offers yet is done to its partitions directly:
+deletion of records, another leader.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockbroker.api import MockBroker
-from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.changes import LeaderChanged, PartitionState
+from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -47,6 +48,15 @@ from protocol.messages.transaction_admin import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from protocol.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from protocol.records.batch import build_batch
 from protocol.records.record_codec import Record
 from tests.fetch_cases.asking import Reader, Topic
@@ -62,6 +72,9 @@ READY_SECONDS = 15.0
 KAFKA_SETTLES_SECONDS = 0.06
 """Kafka handles requests of two connections on threads of its own: no answer on one tells that the
 other is parked, but this long without one does, and a fetch that is late only ends earlier."""
+
+# COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
+COORDINATOR_STARTS = (14, 15, 16)
 
 _numbers = itertools.count(1)
 _RUN = uuid.uuid4().hex[:8]
@@ -214,6 +227,26 @@ class Target:
         response = self.control.call(WriteTxnMarkersRequest([marker]), 1, WriteTxnMarkersResponse)
         assert response.markers[0].topics[0].partitions[0].error_code == 0, response
 
+    def coordinated(self) -> Coordinated:
+        """A new transactional id, and a producer id that its coordinator gave out."""
+        transactional_id = self.new_name()
+        find = FindCoordinatorRequest(key_type=1, coordinator_keys=[transactional_id])
+        self._until(
+            lambda: (
+                self.control.call(find, 4, FindCoordinatorResponse).coordinators[0].error_code == 0
+            )
+        )
+        init = InitProducerIdRequest(transactional_id, 60_000)
+        answers: list[InitProducerIdResponse] = []
+
+        def is_given() -> bool:
+            answers.append(self.control.call(init, 4, InitProducerIdResponse))
+            return answers[-1].error_code not in COORDINATOR_STARTS
+
+        self._until(is_given)
+        assert answers[-1].error_code == 0, answers[-1]
+        return Coordinated(self, transactional_id, answers[-1].producer_id)
+
     def delete_records(self, topic: Topic, index: int, offset: int) -> None:
         """Move the log start."""
         asked = DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(index, offset)])
@@ -238,6 +271,35 @@ class Target:
         return reader.readable_within(0)
 
 
+class Coordinated:
+    """A producer in its first epoch whose transaction a coordinator begins and ends."""
+
+    def __init__(self, target: Target, transactional_id: str, producer_id: int) -> None:
+        self.producer_id = producer_id
+        self._control = target.control
+        self._target = target
+        self._id = transactional_id
+
+    def begin(self, topic: Topic, index: int) -> int:
+        """Let the partition join the transaction, and append its first batch; its offset."""
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self._id,
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=0,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(topic.name, [index])],
+        )
+        response = self._control.call(request, 3, AddPartitionsToTxnResponse)
+        (result,) = response.results_by_topic_v3_and_below[0].results_by_partition
+        assert result.partition_error_code == 0, result
+        return self._target.append(topic, index, transactional(self.producer_id), self._id)
+
+    def end(self, version: int, *, commit: bool) -> None:
+        """Answered before the marker is in the log."""
+        request = EndTxnRequest(self._id, self.producer_id, 0, commit)
+        response = self._control.call(request, version, EndTxnResponse)
+        assert response.error_code == 0, response
+
+
 def transactional(producer_id: int, timestamp: int | None = None) -> bytes:
     """The first batch of a producer's transaction, 118 bytes."""
     now = int(time.time() * 1000) if timestamp is None else timestamp
@@ -256,27 +318,6 @@ class InnerTarget(Target):
     def __init__(self, broker: MockBroker) -> None:
         super().__init__(OURS, broker.bootstrap_servers)
         self._broker = broker
-
-    def open_transaction(
-        self, topic: Topic, index: int, producer_id: int, records: bytes | None = None
-    ) -> int:
-        data = records or transactional(producer_id)
-        result = self._do(
-            lambda: self._partition(topic, index).append_batch(data, AppendOrigin.CLIENT)
-        )
-        assert result.error == 0
-        offset: int = result.base_offset
-        return offset
-
-    def end_transaction(
-        self, topic: Topic, index: int, producer_id: int, *, commit: bool = False
-    ) -> None:
-        result = self._do(
-            lambda: self._partition(topic, index).append_end_of_transaction(
-                producer_id, 0, 0, commit=commit
-            )
-        )
-        assert result.error == 0
 
     def delete_records(self, topic: Topic, index: int, offset: int) -> None:
         assert self._do(lambda: self._partition(topic, index).delete_records_before(offset)) == 0

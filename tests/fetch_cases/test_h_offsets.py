@@ -270,8 +270,7 @@ def test_137_negative_replica_ids_are_consumers(target: Target, replica_id: int)
     assert at_end.elapsed_ms >= 49
 
 
-def test_137_the_future_replica_reads_what_consumers_may_not(log_target: Target) -> None:
-    target = log_target
+def test_137_the_future_replica_reads_what_consumers_may_not(target: Target) -> None:
     topic = target.topic(1, (50,))
     target.open_transaction(topic, 0, 4100)
     reader = target.reader()
