@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 
 # The version whose ranges `mockbroker.version.profile=4.4` advertises.
 KAFKA_VERSION = "4.4.0"
-# Old timestamps in the script must not run into retention.
-CONFIGS = ("log.retention.ms=-1",)
+# Old timestamps in the script must not run into retention; a transaction's timeout is noticed soon.
+CONFIGS = (
+    "log.retention.ms=-1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms=500",
+)
 OURS = ("mockbroker.version.profile=4.4", "group.initial.rebalance.delay.ms=0")
 
 Transcript = list[tuple["Tree", "Tree"]]

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 # These say that there is none: they are compared.
 NONE = (None, "", 0, -1, "00" * 16)
-APPEND_TIME_BIT = 8
+APPEND_TIME_BIT, CONTROL_BIT = 8, 32
+RUN_MS = 1_700_100_000_000
+"""The script's own timestamps are before this, the clocks of the brokers after it."""
 
 
 class Symbols:
@@ -73,11 +75,22 @@ def named(*names: str) -> Callable[[Tree, Symbols], Tree]:
     return change
 
 
+def numbers_in_any_order(value: Tree, _: Symbols) -> Tree:
+    return sorted(value) if isinstance(value, list) else value
+
+
+def a_clock_time(value: Tree, _: Symbols) -> Tree:
+    """Times that the script gave are compared."""
+    return "<time>" if isinstance(value, int) and value > RUN_MS else value
+
+
 def no_append_times(value: Tree, _: Symbols) -> Tree:
-    """Blanks the times of the batches that the broker stamped."""
+    """Blanks the times of the batches that the broker stamped or, as markers, wrote."""
     for batch in value if isinstance(value, list) else ():
-        if isinstance(batch, dict) and batch["attributes"] & APPEND_TIME_BIT:
+        if isinstance(batch, dict) and batch["attributes"] & (APPEND_TIME_BIT | CONTROL_BIT):
             batch["max_timestamp"] = "<time>"
+            if batch["attributes"] & CONTROL_BIT:
+                batch["base_timestamp"] = "<time>"
             for record in batch["records"]:
                 record["timestamp"] = "<time>"
     return value
@@ -106,6 +119,17 @@ EXCEPTIONS: list[Named] = [
     Named("ListGroups.groups", in_any_order("group_id"), ORDER),
     Named("OffsetFetch*.topics", in_any_order("name"), ORDER),
     Named("OffsetFetch*.topics.partitions", in_any_order("partition_index"), ORDER),
+    Named("AddPartitionsToTxn.results_by_transaction", in_any_order("transactional_id"), ORDER),
+    Named("AddPartitionsToTxn.*results_by_topic_v3_and_below", in_any_order("name"), ORDER),
+    Named("AddPartitionsToTxn.*topic_results", in_any_order("name"), ORDER),
+    Named("AddPartitionsToTxn.*results_by_partition", in_any_order("partition_index"), ORDER),
+    Named("ListOffsets.topics.partitions", in_any_order("partition_index", "error_code"), ORDER),
+    Named("Produce.responses.partition_responses", in_any_order("index"), ORDER),
+    Named("WriteTxnMarkers.markers.topics", in_any_order("name"), ORDER),
+    Named("WriteTxnMarkers.markers.topics.partitions", in_any_order("partition_index"), ORDER),
+    Named("DescribeTransactions.*.topics.partitions", numbers_in_any_order, ORDER),
+    Named("DescribeProducers.*.active_producers", in_any_order("producer_id"), ORDER),
+    Named("ListTransactions.transaction_states", in_any_order("transactional_id"), ORDER),
     Named("ApiVersions.*_features", in_any_order("name"), ORDER),
     Named("ApiVersions.api_keys", in_any_order("api_key"), ORDER),
     Named("ApiVersions.api_keys", served_here, "an API that is not here is not advertised"),
@@ -125,6 +149,8 @@ EXCEPTIONS: list[Named] = [
     Named("*.port", a_value("port"), "each broker has its own"),
     Named("Produce.*.log_append_time_ms", a_value("time"), "the broker's clock"),
     Named("Fetch.responses.partitions.records", no_append_times, "the broker's clock"),
+    Named("DescribeTransactions.*.transaction_start_time_ms", a_value("time"), "its clock"),
+    Named("DescribeProducers.*.last_timestamp", a_clock_time, "of a marker, the broker's clock"),
     Named("ApiVersions.finalized_features_epoch", a_value("epoch"), "counts metadata records"),
     # Words for people, which name the same field or record in other words.
     Named("DescribeConfigs.*.documentation", a_value("words"), "our own words"),

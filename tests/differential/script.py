@@ -15,6 +15,7 @@ from tests.differential.topic_steps import (
     delete_steps,
     metadata_steps,
 )
+from tests.differential.txn_steps import txn_steps
 
 if TYPE_CHECKING:
     from tests.differential.steps import Awaited, Step
@@ -32,5 +33,6 @@ def make_script(seed: int = SEED) -> list[Step | Awaited]:
         *create_partitions_steps(),
         *record_steps(random),
         *group_steps(random),
+        *txn_steps(),
         *delete_steps(),
     ]
