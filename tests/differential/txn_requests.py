@@ -137,18 +137,38 @@ def produce(
     """One record to each partition; `txn` is what the request says, `who` what the batches say."""
 
     def build(known: Known) -> ProduceRequest:
-        data = build_batch(
-            [Record(0, RECORD_TIME_MS, None, b"v")],
-            producer_id=who.id(known),
-            producer_epoch=who.epoch,
-            base_sequence=sequence,
-            transactional=transactional,
-        )
-        partitions = [ProduceRequestPartition(index, data) for index in indexes]
-        topics = [ProduceRequestTopic(TOPIC, topic_id(known, TOPIC), partitions)]
-        return ProduceRequest(txn, -1, 5000, topics)
+        data = record(known, who, sequence, transactional=transactional)
+        return to_partitions(known, txn, dict.fromkeys(indexes, data))
 
     return build
+
+
+def produce_each(who: dict[int, Producer | None], *, acks: int = -1) -> Any:
+    """A first record to each partition from a producer of its own, or no bytes."""
+
+    def build(known: Known) -> ProduceRequest:
+        data = {index: record(known, each, 0) if each else b"" for index, each in who.items()}
+        return to_partitions(known, TXN, data, acks)
+
+    return build
+
+
+def record(known: Known, who: Producer, sequence: int, *, transactional: bool = True) -> bytes:
+    return build_batch(
+        [Record(0, RECORD_TIME_MS, None, b"v")],
+        producer_id=who.id(known),
+        producer_epoch=who.epoch,
+        base_sequence=sequence,
+        transactional=transactional,
+    )
+
+
+def to_partitions(
+    known: Known, txn: str | None, data: dict[int, bytes], acks: int = -1
+) -> ProduceRequest:
+    partitions = [ProduceRequestPartition(index, batch) for index, batch in data.items()]
+    topics = [ProduceRequestTopic(TOPIC, topic_id(known, TOPIC), partitions)]
+    return ProduceRequest(txn, acks, 5000, topics)
 
 
 def end(who: Producer, *, commit: bool) -> Any:

@@ -36,6 +36,7 @@ from tests.differential.txn_requests import (
     mark,
     offsets_of,
     produce,
+    produce_each,
     producers,
 )
 
@@ -327,7 +328,7 @@ def timeout_steps(epoch: int) -> list[Step]:
 
 def mixed_steps(epoch: int) -> list[Step]:
     """A fence of the old generation, requests for several partitions, and a last look."""
-    me, heir = Producer(epoch), Producer(epoch + 2)
+    me, heir, other = Producer(epoch), Producer(epoch + 2), Producer(1, off=1)
     return [
         *ask("AddPartitionsToTxn", 3, add(me, {TOPIC: [1]})),
         *ask("Produce", 11, produce(me, 0, 1)),
@@ -337,6 +338,10 @@ def mixed_steps(epoch: int) -> list[Step]:
         *describe("of the second heir"),
         *ask("Produce to several partitions", 12, produce(heir, 0, 0, 9, 1)),
         *ask("Produce as another transaction", 12, produce(heir, 1, 0, txn="init-v0")),
+        *ask("Produce of two producers", (9, 11, 12), produce_each({0: heir, 1: other})),
+        *ask("Produce of another producer alone", (9, 12), produce_each({0: other})),
+        *ask("Produce some that are refused", (9, 12), produce_each({0: me, 9: me, 1: None})),
+        *ask("Produce to nobody's acks", (9, 12), produce_each({2: heir}, acks=5)),
         *describe("at last"),
         *ask("EndTxn", 5, end(heir, commit=False)),
         *describe("at the end", TXN, "init-v0"),
