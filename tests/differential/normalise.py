@@ -110,6 +110,13 @@ EXCEPTIONS: list[Named] = [
     Named("CreateTopics.topics.configs", in_any_order("name"), ORDER),
     Named("CreatePartitions.results", in_any_order("name"), ORDER),
     Named("DeleteTopics.responses", in_any_order("error_code", "name"), ORDER),
+    Named("DeleteRecords.topics", in_any_order("name"), ORDER),
+    Named("DeleteRecords.topics.partitions", in_any_order("partition_index"), ORDER),
+    Named(
+        "ListConfigResources.config_resources",
+        in_any_order("resource_type", "resource_name"),
+        ORDER,
+    ),
     Named("DescribeConfigs.results.configs", in_any_order("name"), ORDER),
     Named("Metadata.topics", in_any_order("name", "error_code"), ORDER),
     Named("JoinGroup.members", in_any_order("metadata"), ORDER),

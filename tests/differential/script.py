@@ -6,6 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tests.differential.group_steps import group_steps
+from tests.differential.page_steps import delete_records_steps, describe_topic_partitions_steps
 from tests.differential.record_steps import record_steps
 from tests.differential.topic_steps import (
     api_versions_steps,
@@ -34,5 +35,7 @@ def make_script(seed: int = SEED) -> list[Step | Awaited]:
         *record_steps(random),
         *group_steps(random),
         *txn_steps(),
+        *describe_topic_partitions_steps(),
+        *delete_records_steps(),
         *delete_steps(),
     ]
