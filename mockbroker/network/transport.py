@@ -7,6 +7,7 @@ the core's frame buffer, writes are the core's chunks.
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ WRITE_HIGH_WATER_BYTES: Final = 1 << 20
 """Unsent bytes in one socket's buffer past which no further request of it is worked on."""
 JOIN_LIMIT_BYTES: Final = 1 << 16
 """Answers up to this size go out as one buffer; larger ones as a list, uncopied."""
+WRITELINES_FORGETS_TO_PAUSE: Final = (3, 12) <= sys.version_info < (3, 12, 9) or (
+    (3, 13) <= sys.version_info < (3, 13, 2)
+)
+"""asyncio's own loop does not call pause_writing from writelines there (CVE-2024-12254)."""
 
 
 class ClientTransport(asyncio.BufferedProtocol):
@@ -74,6 +79,9 @@ class ClientTransport(asyncio.BufferedProtocol):
                 transport.write(b"".join(chunks))
         else:
             transport.writelines(chunks)
+            if WRITELINES_FORGETS_TO_PAUSE:
+                # Setting the limits looks at the buffer, and pauses when it is past them.
+                transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         if outgoing.close:
             transport.close()
         elif outgoing.read is not self._reading:

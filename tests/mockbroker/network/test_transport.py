@@ -6,10 +6,16 @@ import asyncio
 from random import Random
 from typing import cast
 
+import pytest
+
 from mockbroker.broker import Outgoing
 from mockbroker.cluster import Cluster
 from mockbroker.network.server import BrokerServer
-from mockbroker.network.transport import JOIN_LIMIT_BYTES, ClientTransport
+from mockbroker.network.transport import (
+    JOIN_LIMIT_BYTES,
+    WRITE_HIGH_WATER_BYTES,
+    ClientTransport,
+)
 
 
 class FakeSocket(asyncio.Transport):
@@ -71,9 +77,21 @@ def test_large_answers_are_not_joined() -> None:
     transport, socket = connected()
     large = memoryview(bytes(JOIN_LIMIT_BYTES))
     transport.write(Outgoing(1, [b"head", large], 4 + JOIN_LIMIT_BYTES, close=False))
-    (call,) = socket.calls
+    call = socket.calls[0]
     assert call[0] == "writelines"
     assert cast("list[object]", call[1])[1] is large
+
+
+@pytest.mark.parametrize(
+    ("forgets", "after"), [(True, [("limits", WRITE_HIGH_WATER_BYTES)]), (False, [])]
+)
+def test_the_write_buffer_is_looked_at_again_where_asyncio_forgets_to(
+    monkeypatch: pytest.MonkeyPatch, forgets: bool, after: list[object]
+) -> None:
+    monkeypatch.setattr("mockbroker.network.transport.WRITELINES_FORGETS_TO_PAUSE", forgets)
+    transport, socket = connected()
+    transport.write(Outgoing(1, [b"a", bytes(JOIN_LIMIT_BYTES)], 1 + JOIN_LIMIT_BYTES, close=False))
+    assert socket.calls[1:] == after
 
 
 def test_a_refused_client_gets_its_last_answer_before_the_close() -> None:
