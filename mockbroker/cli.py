@@ -42,14 +42,14 @@ examples:
       the same by environment, as in a container
 
 A TOML file given by --config may hold host, port, advertised-host, auto-create,
-default-partitions, log-level, log-format, ready-file, a table [topics]
+default-partitions, log-level, log-format, ready-file, seed, a table [topics]
 (orders = 6) and a table [config] ("log.retention.ms" = 60000).
 """
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"mockbroker: {message} (see {self.prog} --help)\n")
+        self.exit(2, f"mockbroker: {message} (see mockbroker serve --help)\n")
 
 
 class ServeOptions:

@@ -126,6 +126,7 @@ def test_an_unknown_flag_is_one_line_and_status_2(capsys: pytest.CaptureFixture[
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "--prot" in error
+    assert "see mockbroker serve --help" in error, "where the flags are listed"
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
