@@ -31,6 +31,8 @@ from protocol.frames import SHARED_BYTES, FrameBuffer, frame_response
 from protocol.headers import decode_request_header, encode_response_header
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.apis.context import Services
     from mockbroker.apis.registry import Api, Registry
     from mockbroker.clock import Clock, Timer
@@ -195,8 +197,10 @@ class Broker:
     def tick(self, now_ms: float) -> None:
         """Time passed: run what is due. Call it when `next_deadline` is reached."""
         self._clock.now_ms = now_ms
-        self._timer.advance(now_ms)
-        self._drain()
+        try:
+            self._timer.advance(now_ms)
+        finally:
+            self._drain()
 
     def next_deadline(self) -> float | None:
         """When `tick` is wanted next, in ms on the core's clock; None: nothing waits."""
@@ -255,6 +259,8 @@ class Broker:
 
     def _work(self, conn: Connection) -> None:
         """Work on what is queued; a long pipeline gives way to others after a while."""
+        if conn.queue and conn.full:
+            self._touch(conn)  # what is served here may answer nothing, and yet make room to read
         left = FRAMES_PER_STEP
         while conn.queue and conn.can_work:
             if not left:
@@ -284,6 +290,9 @@ class Broker:
         except ProtocolError as error:
             self._refuse(conn, header, f"request body: {error}")
             return
+        except Exception as error:  # noqa: BLE001 -- the request boundary, as in `_attempt`
+            self._failed(conn, client_id, api, version, error)
+            return
         conn.requests += 1
         api.requests += 1
         ctx = RequestContext(
@@ -305,11 +314,20 @@ class Broker:
 
     def complete(self, ctx: RequestContext, response: object) -> None:
         """A parked request has its answer (called through `RequestContext.respond`)."""
+        self._complete(ctx, response, None)
+
+    def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
+        """As `complete`, with an answer that has yet to be made: a failure there is its own."""
+        self._complete(ctx, None, make)
+
+    def _complete(
+        self, ctx: RequestContext, response: object | None, make: Callable[[], object] | None
+    ) -> None:
         conn = self._connections.get(ctx.connection_id)
         api = self.registry.get(ctx.api_key)
         if conn is None or conn.in_work is not ctx or api is None:
             return
-        self._attempt(conn, ctx, api, None, response)
+        self._attempt(conn, ctx, api, None, response, make)
         if conn.queue or conn.frames.error is not None:
             self._runnable.append(conn)
 
@@ -320,18 +338,22 @@ class Broker:
         api: Api,
         request: object,
         response: object | None,
+        make: Callable[[], object] | None = None,
     ) -> None:
-        """The request boundary: handle unless there is a response already, then answer."""
+        """The request boundary: handle or make the response unless it is there, then answer."""
         try:
             if response is None:
-                response = api.handle(self.services, ctx, request)
+                response = api.handle(self.services, ctx, request) if make is None else make()
             if response is not PARKED:
                 self._finish(conn, ctx, api, response)
         except Exception as error:  # noqa: BLE001 -- the request boundary: our bug, not theirs
-            self.journal.record(
-                HandlerFailed(conn.id, conn.peer, ctx.client_id, api.name, ctx.api_version, error)
-            )
-            self._close(conn, f"{api.name} v{ctx.api_version} failed")
+            self._failed(conn, ctx.client_id, api, ctx.api_version, error)
+
+    def _failed(
+        self, conn: Connection, client_id: str, api: Api, version: int, error: Exception
+    ) -> None:
+        self.journal.record(HandlerFailed(conn.id, conn.peer, client_id, api.name, version, error))
+        self._close(conn, f"{api.name} v{version} failed")
 
     def _finish(self, conn: Connection, ctx: RequestContext, api: Api, response: object) -> None:
         ctx.done = True

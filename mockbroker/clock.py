@@ -105,7 +105,8 @@ class Timer:
         """Run what is due at `now_ms`; returns how many actions ran.
 
         An action may schedule and cancel. What it schedules runs in a later advance, even when it
-        is due already: a task that renews itself without delay cannot hold up the step.
+        is due already: a task that renews itself without delay cannot hold up the step. When an
+        action raises, so does this; what was due behind it stays due.
         """
         heap = self._heap
         due: list[dict[TimerTask, None]] = []
@@ -114,14 +115,27 @@ class Timer:
             if bucket is not None:
                 due.append(bucket)
         ran = 0
-        for bucket in due:
-            for task in list(bucket):
-                action = task.take_action()
-                if action is not None:
-                    self._pending -= 1
-                    ran += 1
-                    action()
+        try:
+            for bucket in due:
+                for task in list(bucket):
+                    action = task.take_action()
+                    if action is not None:
+                        self._pending -= 1
+                        ran += 1
+                        action()
+        except BaseException:
+            self._put_back(due)
+            raise
         return ran
+
+    def _put_back(self, due: list[dict[TimerTask, None]]) -> None:
+        """An action failed: those behind it run in the next advance."""
+        for bucket in due:
+            left = {task: None for task in bucket if task.pending}
+            if left:
+                tick_ms = next(iter(left)).tick_ms
+                self._buckets[tick_ms] = {**left, **self._buckets.get(tick_ms, {})}
+                heappush(self._heap, tick_ms)
 
     def next_deadline(self) -> float | None:
         """When `advance` has something to run; None when nothing is pending."""

@@ -37,7 +37,7 @@ class EventLog:
 
     def attach(self, journal: Journal) -> None:
         """Listen to `journal`; to each request only when the level asks for it."""
-        journal.listen(self._write, requests=self._level <= LEVELS["debug"])
+        journal.listen(self._tell, requests=self._level <= LEVELS["debug"])
 
     def logger(self) -> FilteringBoundLogger:
         """The structlog logger, made at first use."""
@@ -65,6 +65,12 @@ class EventLog:
             cache_logger_on_first_use=True,
         )
         return logger
+
+    def _tell(self, event: Event) -> None:
+        try:
+            self._write(event)
+        except OSError:
+            pass  # nobody reads the stream any more, as with `2>&1 | head`; clients are served on
 
     def _write(self, event: Event) -> None:
         if isinstance(event, RequestServed):

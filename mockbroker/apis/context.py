@@ -52,6 +52,9 @@ class Responder(Protocol):
     def complete(self, ctx: RequestContext, response: object) -> None:
         """Queue the answer of a parked request."""
 
+    def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
+        """Make the answer of a parked request inside the request boundary, and queue it."""
+
 
 class RequestContext:
     """One request on its way through the broker (Kafka: RequestChannel.Request, RequestContext).
@@ -121,6 +124,11 @@ class RequestContext:
         """
         if not self.done:
             self._responder.complete(self, response)
+
+    def respond_by(self, make: Callable[[], object]) -> None:
+        """As `respond`, for an answer made now: if `make` fails, only its client suffers."""
+        if not self.done:
+            self._responder.complete_by(self, make)
 
 
 class Services:

@@ -98,12 +98,16 @@ class _ParkedFetch:
 
     def answer(self) -> None:
         """Read afresh, whatever ended the wait: what came meanwhile goes out with it."""
+        if self.delayed is None:
+            self.response = self._read_again()
+            return
+        self.ctx.woken_by = self._woken_by(self.delayed)
+        self.ctx.respond_by(self._read_again)
+
+    def _read_again(self) -> FetchResponse:
         reader = LogReader(self.params)
         self.context.read(reader)
-        self.response = _answer(self.services, self.ctx, self.context, reader)
-        if self.delayed is not None:
-            self.ctx.woken_by = self._woken_by(self.delayed)
-            self.ctx.respond(self.response)
+        return _answer(self.services, self.ctx, self.context, reader)
 
     def _woken_by(self, delayed: DelayedFetch) -> str:
         cause = self.services.replicas.draining

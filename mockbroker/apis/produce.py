@@ -81,12 +81,15 @@ class _Append:
 
     def complete(self) -> None:
         """Every entry has its outcome."""
-        if self.request.acks:
-            self.response = _response(self.services, self.ctx, self.request, self.entries)
-        elif any(entry.error for entry in self.entries):
-            self.response = CLOSE
         if self.parked:
-            self.ctx.respond(self.response)
+            self.ctx.respond_by(self._make_response)
+        else:
+            self.response = self._make_response()
+
+    def _make_response(self) -> ProduceResponse | Verdict:
+        if self.request.acks:
+            return _response(self.services, self.ctx, self.request, self.entries)
+        return CLOSE if any(entry.error for entry in self.entries) else NO_RESPONSE
 
     def append(self) -> ProduceResponse | Verdict:
         """Append what was not refused."""

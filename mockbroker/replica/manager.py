@@ -10,6 +10,7 @@ partition is on the ready list at most once; each parked operation completes at 
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.changes import (
@@ -72,7 +73,7 @@ class ReplicaManager:
             timer, config.int("producer.purgatory.purge.interval.requests")
         )
         self._partitions: dict[str, dict[int, Partition]] = {}
-        self._ready: list[Partition] = []
+        self._ready: deque[Partition] = deque()
         self.draining: str | None = None
         """While `drain` completes what a partition released: what had happened to it."""
         self.follower_fetches_expired = 0
@@ -215,14 +216,13 @@ class ReplicaManager:
         """Complete what the ready partitions release, in the order in which they became ready."""
         fetches = self.fetch_purgatory
         while self._ready:
-            ready, self._ready = self._ready, []
-            for partition in ready:
-                partition.ready = False
-                self.draining = partition.cause
-                self.produce_purgatory.check_and_complete(partition)
-                fetches.check_and_complete(partition)
-                for key in partition.wait_keys():
-                    fetches.check_and_complete(key)
+            partition = self._ready.popleft()
+            partition.ready = False
+            self.draining = partition.cause
+            self.produce_purgatory.check_and_complete(partition)
+            fetches.check_and_complete(partition)
+            for key in partition.wait_keys():
+                fetches.check_and_complete(key)
         self.draining = None
 
     def note_follower_expired(self) -> None:

@@ -9,6 +9,7 @@ import pytest
 from mockbroker.apis.context import RequestContext, Services
 from mockbroker.broker import FRAMES_PER_STEP
 from mockbroker.connection import QUEUED_FRAMES_LIMIT
+from mockbroker.fetch.contexts import SessionlessFetchContext
 from mockbroker.journal import (
     ConnectionClosed,
     ConnectionOpened,
@@ -357,3 +358,91 @@ def test_a_long_pipeline_gives_way_to_others(acks: int) -> None:
     core.broker.resume(client.connection_id, core.now_ms)
     assert log.high_watermark == FRAMES_PER_STEP + 1
     assert not any(outgoing.more for outgoing in core.broker.take_outbox())
+
+
+def test_a_defect_in_a_decoder_closes_one_connection_and_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    core = Core()
+    client, neighbour = core.client("app"), core.client()
+    api = core.broker.registry.get(ApiKey.METADATA)
+    assert api is not None
+    api.load()
+
+    def broken(_frame: bytes, _pos: int, _version: int) -> object:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(api, "decode", broken)
+    client.send(MetadataRequest(topics=None), 1)
+    assert client.closed
+    assert [e.api_name for e in core.events if isinstance(e, HandlerFailed)] == ["Metadata"]
+    assert neighbour.call(ApiVersionsRequest(), 0, ApiVersionsResponse).error_code == 0
+
+
+def test_a_defect_in_a_parked_answer_leaves_the_others_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    core = Core(topics={"orders": 1})
+    broken, reader, writer = core.client("broken"), core.client(), core.client()
+    broken.send(fetch("orders"), 12)
+    reader.send(fetch("orders"), 12)
+    ctx = core.broker.connections()[0].in_work
+    assert ctx is not None
+    assert ctx.fetch is not None
+
+    def fail(_context: object) -> None:
+        raise ZeroDivisionError
+
+    respond = SessionlessFetchContext.respond
+    failing = ctx.fetch
+    monkeypatch.setattr(
+        SessionlessFetchContext,
+        "respond",
+        lambda context: fail(context) if context is failing else respond(context),
+    )
+    writer.send(produce("orders"), 9)
+    assert writer.receive(ProduceResponse).responses[0].partition_responses[0].base_offset == 0
+    assert reader.receive(FetchResponse).responses[0].partitions[0].high_watermark == 1
+    assert broken.closed
+    (failed,) = [event for event in core.events if isinstance(event, HandlerFailed)]
+    assert (failed.api_name, failed.client_id) == ("Fetch", "broken")
+
+
+def test_a_failing_timer_leaves_the_requests_that_wait_served() -> None:
+    core = Core(topics={"orders": 1})
+    reader = core.client()
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    core.broker.services.timer.schedule(500, fail)
+    reader.send(fetch("orders"), 12)
+    with pytest.raises(ZeroDivisionError):
+        core.broker.tick(500)
+    assert core.broker.next_deadline() == 500
+    core.broker.tick(500)
+    core.deliver()
+    assert reader.receive(FetchResponse).error_code == 0
+
+
+def test_reading_goes_on_after_a_long_queue_of_requests_without_answers() -> None:
+    core = Core(topics={"orders": 1})
+    client = core.client()
+    client.send(fetch("orders"), 12)
+    batch = build_batch([Record(0, 1_700_000_000_000, b"k", bytes(20_000))])
+    part = ProduceRequestPartition(index=0, records=batch)
+    silent = ProduceRequest(
+        acks=0,
+        timeout_ms=1000,
+        topic_data=[ProduceRequestTopic(name="orders", partition_data=[part])],
+    )
+    frame = encode_request_header(0, 9, 7, "test") + b"".join(encode(silent, 9))
+    for _ in range(FRAMES_PER_STEP + 100):
+        client.send_bytes(framed(frame))
+    assert not is_read(client)
+    core.advance(500)
+    assert client.receive(FetchResponse).error_code == 0
+    assert is_read(client)
+    partition = core.broker.services.replicas.partition("orders", 0)
+    assert partition is not None
+    assert partition.high_watermark == FRAMES_PER_STEP + 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,3 +143,23 @@ def test_behaves_as_a_sorted_list(steps: list[tuple[str, float]]) -> None:
         assert len(timer) == len(model)
         expected = min((-(-at // 1) for at in model.values()), default=None)
         assert timer.next_deadline() == expected
+
+
+def test_what_is_due_behind_a_failing_action_stays_due() -> None:
+    timer = Timer()
+    ran: list[str] = []
+
+    def fail() -> None:
+        timer.schedule(5, partial(ran.append, "younger"))
+        raise ZeroDivisionError
+
+    timer.schedule(5, fail)
+    timer.schedule(5, partial(ran.append, "same millisecond"))
+    timer.schedule(6, partial(ran.append, "later"))
+    with pytest.raises(ZeroDivisionError):
+        timer.advance(10)
+    assert ran == []
+    assert (len(timer), timer.next_deadline()) == (3, 5.0)
+    assert timer.advance(10) == 3
+    assert ran == ["same millisecond", "younger", "later"]
+    assert timer.next_deadline() is None

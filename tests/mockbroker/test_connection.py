@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mockbroker.apis.context import RequestContext
 from mockbroker.connection import (
     OUT_BYTES_LIMIT,
@@ -11,12 +13,18 @@ from mockbroker.connection import (
 )
 from protocol.frames import FrameBuffer
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class NoAnswer:
     """A responder that no test here reaches."""
 
     def complete(self, ctx: RequestContext, response: object) -> None:
         raise AssertionError((ctx, response))
+
+    def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
+        raise AssertionError((ctx, make))
 
 
 def connection() -> Connection:

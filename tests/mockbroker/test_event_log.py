@@ -87,3 +87,17 @@ def test_auto_is_json_when_no_person_looks(log_format: str, is_json: bool) -> No
     journal.record(OPENED)
     assert stream.getvalue().startswith("{") is is_json
     assert "connection opened" in stream.getvalue()
+
+
+class Unread(io.StringIO):
+    """A pipe whose reader has gone."""
+
+    def write(self, _text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:
+    journal = Journal()
+    EventLog("debug", "json", Unread()).attach(journal)
+    for event in (OPENED, SERVED, failure(), CLOSED):
+        journal.record(event)

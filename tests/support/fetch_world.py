@@ -36,6 +36,8 @@ from protocol.records.batch import build_batch
 from protocol.records.record_codec import Record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.apis.context import Services
     from mockbroker.replica.partition import Partition
     from protocol.messages.produce import ProduceRequest
@@ -65,6 +67,9 @@ class Later:
         assert not ctx.done
         ctx.done = True
         self.response = response
+
+    def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
+        self.complete(ctx, make())
 
     def disconnect(self) -> None:
         assert self.ctx is not None

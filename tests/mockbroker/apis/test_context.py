@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mockbroker.apis.context import RequestContext
 from tests.support.core import Core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Recorder:
@@ -15,6 +20,9 @@ class Recorder:
     def complete(self, ctx: RequestContext, response: object) -> None:
         ctx.done = True
         self.answers.append(response)
+
+    def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
+        self.complete(ctx, make())
 
 
 def context(responder: Recorder) -> RequestContext:
@@ -57,3 +65,11 @@ def test_deferred_actions_run_at_the_end_of_the_step_and_once() -> None:
     core.broker.tick(2.0)
     assert ran == ["first", "second"]
     assert not services.has_deferred
+
+
+def test_an_answer_is_not_made_for_a_request_that_was_answered() -> None:
+    recorder = Recorder()
+    ctx = context(recorder)
+    ctx.respond_by(lambda: "first")
+    ctx.respond_by(lambda: "second")
+    assert recorder.answers == ["first"]
