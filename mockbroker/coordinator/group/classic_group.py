@@ -361,7 +361,7 @@ class ClassicGroup:
 
     def _count_protocols(self, member: ClassicMember, step: int) -> None:
         counts = self.protocol_counts
-        for name, _ in member.protocols:
+        for name in dict.fromkeys(name for name, _ in member.protocols):  # named twice: one vote
             count = counts.get(name, 0) + step
             if count:
                 counts[name] = count

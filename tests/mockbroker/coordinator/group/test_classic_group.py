@@ -158,3 +158,11 @@ def test_unreadable_subscriptions_may_read_anything() -> None:
     assert group.is_subscribed_to("t")
     group.protocol_type = "connect"
     assert not group.is_subscribed_to("t")
+
+
+def test_a_protocol_that_a_member_names_twice_has_one_vote() -> None:
+    group = group_of(member("a", "range", "range"), member("b", "range"))
+    assert group.select_protocol() == "range"
+    group.remove("a")
+    assert group.select_protocol() == "range"
+    assert group.supports("consumer", ["range"])
