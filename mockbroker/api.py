@@ -104,14 +104,16 @@ class MockBroker:
         if self._running is not None:
             message = "the broker is running already"
             raise RuntimeError(message)
-        self._thread = _BrokerThread(self._settings)
-        self._running = self._thread.start()
+        thread = _BrokerThread(self._settings)
+        self._running = thread.start()
+        self._thread = thread
         return self
 
     def stop(self) -> None:
         """Stop what `start` started; nothing happens when it was stopped before."""
-        thread, self._thread, self._running = self._thread, None, None
+        thread, self._thread = self._thread, None
         if thread is not None:
+            self._running = None
             thread.stop()
 
     def __enter__(self) -> Self:
@@ -150,14 +152,20 @@ class _BrokerThread:
         self._settings = settings
         self._loop = new_event_loop()
         self._ready = threading.Event()
-        self._end: asyncio.Event | None = None
+        self._end = asyncio.Event()
         self._running: RunningBroker | None = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="mockbroker", daemon=True)
 
     def start(self) -> RunningBroker:
         self._thread.start()
-        if not self._ready.wait(START_TIMEOUT_SECONDS):
+        try:
+            in_time = self._ready.wait(START_TIMEOUT_SECONDS)
+        except BaseException:
+            self._loop.call_soon_threadsafe(self._end.set)
+            raise
+        if not in_time:
+            self._loop.call_soon_threadsafe(self._end.set)
             message = f"the broker did not start within {START_TIMEOUT_SECONDS} s"
             raise TimeoutError(message)
         if self._error is not None:
@@ -167,8 +175,7 @@ class _BrokerThread:
         return self._running
 
     def stop(self) -> None:
-        if self._end is not None:
-            self._loop.call_soon_threadsafe(self._end.set)
+        self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join()
 
     def _run(self) -> None:
@@ -178,7 +185,6 @@ class _BrokerThread:
             self._loop.close()
 
     async def _serve(self) -> None:
-        self._end = asyncio.Event()
         try:
             self._running = await launch(self._settings)
         except BaseException as error:  # noqa: BLE001 -- raised again in the caller's thread

@@ -39,6 +39,7 @@ class BrokerServer:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_ms = 0.0
         self._idle: asyncio.Event | None = None
+        self._stopping = False
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen on `host`:`port` (0: any free port); returns the address bound.
@@ -47,7 +48,19 @@ class BrokerServer:
         """
         self._loop = asyncio.get_running_loop()
         sock = _listening_socket(host, port)
-        self._listener = await self._loop.create_server(self._accept, sock=sock, backlog=BACKLOG)
+        try:
+            listener = await self._loop.create_server(
+                self._accept, sock=sock, backlog=BACKLOG, start_serving=False
+            )
+        except BaseException:
+            sock.close()
+            raise
+        try:
+            await listener.start_serving()
+        except BaseException:
+            listener.close()
+            raise
+        self._listener = listener
         bound = sock.getsockname()
         self._rearm()
         return str(bound[0]), int(bound[1])
@@ -56,6 +69,7 @@ class BrokerServer:
         """Stop accepting, answer what is parked, close every connection."""
         if self._listener is None:
             return
+        self._stopping = True
         self._listener.close()
         self.broker.release_parked(self.now_ms())
         self._after_step()
@@ -68,6 +82,7 @@ class BrokerServer:
             except TimeoutError:
                 for transport in list(self._transports.values()):
                     transport.abort()
+                await self._idle.wait()
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -90,7 +105,10 @@ class BrokerServer:
         peer: tuple[str, int] | None,
         local: tuple[str, int] | None,
     ) -> None:
-        """A client connected."""
+        """A client connected; one that was accepted just before the stop is sent away."""
+        if self._stopping:
+            transport.abort()
+            return
         self._transports[transport.id] = transport
         host = "unknown" if peer is None else peer[0]
         self.broker.connect(
@@ -152,8 +170,10 @@ class BrokerServer:
     def _run(self) -> None:
         """Work on what this turn of the loop collected."""
         self._collecting = False
-        self.broker.run(self.now_ms())
-        self._after_step()
+        try:
+            self.broker.run(self.now_ms())
+        finally:
+            self._after_step()
 
     def _resume(self, connection_id: int) -> None:
         """Go on with a long pipeline, after the other connections had their turn."""
@@ -162,7 +182,7 @@ class BrokerServer:
 
     def _rearm(self) -> None:
         deadline_ms = self.broker.next_deadline()
-        if deadline_ms is None or self._loop is None:
+        if deadline_ms is None or self._loop is None or self._stopping:
             return
         if self._alarm is not None:
             if self._alarm_ms <= deadline_ms:
@@ -174,8 +194,10 @@ class BrokerServer:
 
     def _ring(self) -> None:
         self._alarm = None
-        self.broker.tick(self.now_ms())
-        self._after_step()
+        try:
+            self.broker.tick(self.now_ms())
+        finally:
+            self._after_step()
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from mockbroker import MockBroker
+from mockbroker import MockBroker, api
 from mockbroker.config.errors import ConfigError
 from mockbroker.settings import SettingsError
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -117,3 +117,32 @@ def test_a_busy_port_is_raised_in_the_callers_thread() -> None:
         MockBroker(port=first.port),
     ):
         pass
+
+
+def test_stopping_what_did_not_start_is_harmless() -> None:
+    with MockBroker() as first:
+        second = MockBroker(port=first.port)
+        with pytest.raises(OSError, match=r"[Aa]ddress already in use"):
+            second.start()
+        second.stop()
+
+
+async def test_stop_is_not_for_a_broker_in_the_callers_loop() -> None:
+    async with MockBroker() as broker:
+        port = broker.port
+        broker.stop()
+        assert broker.port == port
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
+
+
+def test_a_start_that_takes_too_long_leaves_nothing_running(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = set(threading.enumerate())
+    monkeypatch.setattr(api, "START_TIMEOUT_SECONDS", 0.0)
+    with pytest.raises(TimeoutError, match="did not start"):
+        MockBroker().start()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()

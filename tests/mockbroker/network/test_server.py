@@ -188,3 +188,41 @@ async def test_a_busy_port_is_an_os_error(running: Running) -> None:
     second = BrokerServer(running.server.broker)
     with pytest.raises(OSError, match=r"[Aa]ddress already in use"):
         await second.start(host, int(port))
+
+
+async def test_a_start_that_fails_leaves_no_socket_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[socket.socket] = []
+
+    def open_socket(*args: int) -> socket.socket:
+        opened.append(Unlistening(*args))
+        return opened[-1]
+
+    monkeypatch.setattr("mockbroker.network.server.socket.socket", open_socket)
+    cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
+    with pytest.raises(OSError, match="taken"):
+        await BrokerServer(cluster.brokers[0]).start("127.0.0.1", 0)
+    assert [one.fileno() for one in opened] == [-1]
+
+
+class Unlistening(socket.socket):
+    """Bound beside another socket that has begun to listen since."""
+
+    def listen(self, _backlog: int = 0, /) -> None:
+        raise OSError("taken")
+
+
+async def test_after_the_stop_no_connection_and_no_timer_is_left() -> None:
+    cluster = Cluster({}, {"orders": 1}, substream=Random, epoch_ms=0)
+    server = BrokerServer(cluster.brokers[0])
+    await server.start("127.0.0.1", 0)
+    await server.stop()
+    cluster.timer.schedule(60_000, lambda: None)
+    ours, theirs = socket.socketpair()
+    loop = asyncio.get_running_loop()
+    with theirs:
+        late = server._accept()
+        transport, _ = await loop.connect_accepted_socket(lambda: late, ours)
+        await until(lambda: transport.is_closing() and server.connections == 0)
+        assert theirs.recv(1) == b""
+    assert cluster.brokers[0].connections() == []
+    assert server._alarm is None
