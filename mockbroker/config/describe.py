@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.broker import synonym_names
-from mockbroker.config.definition import format_value
+from mockbroker.config.definition import ConfigType, format_value
+from mockbroker.config.dynamic import find_definition
 from mockbroker.config.registry import BROKER, TOPIC
 from mockbroker.config.rows import ConfigRow, ConfigSource, ConfigSynonym
 from mockbroker.config.topic_definitions import BROKER_SYNONYMS
@@ -47,8 +48,11 @@ def describe_cluster_default(config: BrokerConfig) -> Iterator[ConfigRow]:
 
 def broker_row(config: BrokerConfig, name: str) -> ConfigRow:
     """One row of a broker (Kafka: ConfigHelper.createBrokerConfigEntry)."""
-    definition = config.definition(name)
+    definition = find_definition(name)
     synonyms = broker_synonyms(config, name)
+    if definition is None:
+        # A plug-in's own key: what it holds is not known, so it is not shown.
+        return ConfigRow(name, None, synonyms[0].source, ConfigType.UNKNOWN, True, True, synonyms)
     return ConfigRow(
         name,
         None if definition.sensitive else format_value(config.value(name)),
@@ -66,7 +70,8 @@ def broker_synonyms(config: BrokerConfig, name: str) -> tuple[ConfigSynonym, ...
     What comes before the key's own first entry is dropped, even where it is in force.
     """
     names = synonym_names(name)
-    sensitive = config.definition(name).sensitive
+    known = find_definition(name)
+    sensitive = known is None or known.sensitive
     found = [
         ConfigSynonym(each, None if sensitive else text, source)
         for level, source in zip(config.levels(), _LEVEL_SOURCES, strict=True)

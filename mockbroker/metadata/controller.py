@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.store import MetadataStore, Topic
-    from mockbroker.metadata.topic_requests import NewPartitions
+    from mockbroker.metadata.topic_requests import ConfigAlteration, NewPartitions
 
 # Kafka: QuorumController.MAX_RECORDS_PER_USER_OP, also the limit on partitions of one request.
 MAX_RECORDS_PER_REQUEST: Final = 10_000
@@ -404,6 +404,16 @@ class Controller:
                 answers.append(_malformed(name, topic.id, message))
             else:
                 doomed[topic.id] = name
+
+    # -- configs ---------------------------------------------------------------------------
+
+    def alter_configs(
+        self, alterations: Sequence[ConfigAlteration], *, validate_only: bool = False
+    ) -> list[Refusal]:
+        """Change configs of topics and brokers; one answer for each, in their order."""
+        from mockbroker.metadata.config_control import alter_configs
+
+        return alter_configs(self._store, alterations, validate_only=validate_only)
 
     def _apply_all(self, changes: Iterable[Change]) -> None:
         for change in changes:

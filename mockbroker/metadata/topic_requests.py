@@ -117,3 +117,25 @@ class NewPartitions:
         self.name = name
         self.total_count = total_count
         self.assignments = assignments
+
+
+class ConfigAlteration:
+    """A resource whose configs shall change: (key, operation, value) by AlterConfigOp's codes.
+
+    `replace` takes away first whatever is set.
+    """
+
+    __slots__ = ("changes", "name", "replace", "resource_type")
+
+    def __init__(
+        self,
+        resource_type: int,
+        name: str,
+        changes: Sequence[tuple[str, int, str | None]],
+        *,
+        replace: bool = False,
+    ) -> None:
+        self.resource_type = resource_type
+        self.name = name
+        self.changes = changes
+        self.replace = replace

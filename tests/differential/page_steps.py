@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -92,6 +92,10 @@ def delete_records_steps() -> list[Step]:
     def batch() -> bytes:
         return build_batch(records(10, random))
 
+    def is_led(answer: Any) -> bool:
+        """NOT_LEADER_OR_FOLLOWER: Metadata knows of the leader before the leader does."""
+        return bool(answer.responses[0].partition_responses[0].error_code != 6)
+
     asked = {
         "a low offset": (cut, 0, 3),
         "an offset below the start": (cut, 0, 1),
@@ -129,7 +133,8 @@ def delete_records_steps() -> list[Step]:
             topic(cut, 3), topic(compacted, 1, cleanup_policy="compact"))),
         *settled(cut, compacted),
         *(step for index in (0, 0, 1)
-          for step in ask(f"Produce to cut {index}", 9, produce(Target(cut, index), batch()))),
+          for step in ask(f"Produce to cut {index}", 9, produce(Target(cut, index), batch()),
+                          until=is_led)),
         *ask("DeleteRecords", range(3), delete((cut, 0, 2))),
         *ask("ListOffsets of a cut one", 7, earliest(0)),
         *(step for what, partition in asked.items()

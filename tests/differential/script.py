@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
+from tests.differential.config_steps import alter_configs_steps, list_config_resources_steps
 from tests.differential.group_steps import group_steps
 from tests.differential.page_steps import delete_records_steps, describe_topic_partitions_steps
 from tests.differential.record_steps import record_steps
@@ -35,6 +36,8 @@ def make_script(seed: int = SEED) -> list[Step | Awaited]:
         *record_steps(random),
         *group_steps(random),
         *txn_steps(),
+        *alter_configs_steps(),
+        *list_config_resources_steps(),
         *describe_topic_partitions_steps(),
         *delete_records_steps(),
         *delete_steps(),

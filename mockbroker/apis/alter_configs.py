@@ -1,0 +1,48 @@
+"""AlterConfigs: replace all configs of a resource.
+
+Versions: v2 is flexible. What the request does not name goes back to its default, so clients
+prefer IncrementalAlterConfigs. Divergence: a resource named twice is refused with
+INVALID_REQUEST; Apache Kafka 4.4 means to, and never answers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.config_control import AlterOperation
+from mockbroker.metadata.topic_requests import ConfigAlteration
+from protocol.api_keys import ApiKey
+from protocol.messages.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+
+KEY: Final = ApiKey.ALTER_CONFIGS
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: AlterConfigsRequest
+) -> AlterConfigsResponse:
+    alterations = [
+        ConfigAlteration(
+            resource.resource_type,
+            resource.resource_name,
+            [(each.name, AlterOperation.SET, each.value) for each in resource.configs],
+            replace=True,
+        )
+        for resource in request.resources
+    ]
+    answers = services.controller.alter_configs(alterations, validate_only=request.validate_only)
+    return AlterConfigsResponse(
+        throttle_time_ms=ctx.throttle_time_ms,
+        responses=[
+            AlterConfigsResourceResponse(
+                answer.error, answer.message, each.resource_type, each.name
+            )
+            for each, answer in zip(alterations, answers, strict=True)
+        ],
+    )

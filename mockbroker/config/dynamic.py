@@ -1,0 +1,153 @@
+"""What may change on a running broker, and how far (Kafka: DynamicBrokerConfig.validate).
+
+The controller asks before it changes the configs of one broker or of all. The texts of the errors
+are Apache Kafka's, and so is the order of the checks, because the first that fails is told.
+Keys that no definition knows are kept for plug-ins, unchecked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.config.broker import BrokerConfig
+from mockbroker.config.errors import ConfigError
+from mockbroker.config.registry import BROKER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mockbroker.config.definition import ConfigDefinition
+
+_LISTENER_PREFIX: Final = "listener.name."
+
+# Kafka: SslConfigs.RECONFIGURABLE_CONFIGS, which must name a listener.
+_SECURITY: Final = frozenset(
+    {
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
+_PER_BROKER: Final = frozenset(
+    {"listeners", "listener.security.protocol.map", "principal.builder.class"}
+)
+# Configs of a listener that may be set for all brokers.
+_CLUSTER_LEVEL: Final = frozenset(
+    {"max.connections", "max.connection.creation.rate", "num.network.threads"}
+)
+_THREADS: Final = (
+    "background.threads",
+    "num.io.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+)
+_CLEANER_THREADS: Final = "log.cleaner.threads"
+
+
+def find_definition(name: str) -> ConfigDefinition | None:
+    """The definition behind a broker's key, None for a key of a plug-in."""
+    try:
+        return BrokerConfig.definition(name)
+    except ConfigError:
+        return None
+
+
+def check_dynamic(config: BrokerConfig, texts: Mapping[str, str], *, cluster_default: bool) -> None:
+    """Raise ConfigError unless `texts` may become the dynamic configs of that level."""
+    _refuse(
+        (name for name in texts if (known := BROKER.get(name)) is not None and not known.dynamic),
+        "Cannot update these configs dynamically",
+    )
+    _refuse(
+        (name for name in texts if name in _SECURITY),
+        "These security configs can be dynamically updated only per-listener using the listener "
+        "prefix",
+    )
+    for name, text in texts.items():
+        definition = find_definition(name)
+        if definition is not None:
+            definition.parse(text)
+    if cluster_default:
+        _refuse(
+            filter(_is_per_broker, texts),
+            "Cannot update these configs at default cluster level, broker id must be specified",
+        )
+    _check_times(texts)
+    _check_threads(config, texts, cluster_default=cluster_default)
+
+
+def _refuse(names: Iterable[str], why: str) -> None:
+    refused = sorted(names)
+    if refused:
+        raise ConfigError(f"{why}: [{', '.join(refused)}]")
+
+
+def _is_per_broker(name: str) -> bool:
+    if name.startswith(_LISTENER_PREFIX) and name.count(".") > 2:
+        return name.split(".", 3)[3] not in _CLUSTER_LEVEL
+    known = BROKER.get(name)
+    if known is None or not known.dynamic:
+        return False
+    return name in _PER_BROKER or name.startswith(("ssl.", "sasl."))
+
+
+def _check_times(texts: Mapping[str, str]) -> None:
+    # Kafka: KafkaConfig.validateValues, of what may change at run time.
+    if "log.roll.ms" in texts and int(texts["log.roll.ms"]) < 1:
+        raise ConfigError("requirement failed: log.roll.ms must be greater than or equal to 1")
+    if "log.retention.ms" in texts and int(texts["log.retention.ms"]) == 0:
+        raise ConfigError(
+            "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or "
+            "equal to 1"
+        )
+
+
+def _check_threads(
+    config: BrokerConfig, texts: Mapping[str, str], *, cluster_default: bool
+) -> None:
+    """Threads may be doubled or halved at once (Kafka: DynamicThreadPool, LogCleaner)."""
+    own, default, static = config.levels()
+    layers = (own, texts, static) if cluster_default else (texts, default, static)
+    for name in (*_THREADS, _CLEANER_THREADS):
+        text = next((layer[name] for layer in layers if name in layer), None)
+        new = BROKER.require(name).parse(text) if text is not None else None
+        if not isinstance(new, int):
+            continue
+        old = config.int(name)
+        if name == _CLEANER_THREADS:
+            problem = _cleaner_problem(old, new)
+        else:
+            problem = _pool_problem(name, old, new)
+        if problem is not None:
+            raise ConfigError(
+                "Invalid value org.apache.kafka.common.config.ConfigException: "
+                f"{problem} for configuration Invalid dynamic configuration"
+            )
+
+
+def _pool_problem(name: str, old: int, new: int) -> str | None:
+    failed = f"Dynamic thread count update validation failed for {name}={new}, value should "
+    if new < old // 2:
+        return f"{failed}be at least half the current value {old}"
+    if new > old * 2:
+        return f"{failed}not be greater than double the current value {old}"
+    return None
+
+
+def _cleaner_problem(old: int, new: int) -> str | None:
+    if new < 1:
+        return "Log cleaner threads should be at least 1"
+    if new < old // 2:
+        return f"Log cleaner threads cannot be reduced to less than half the current value {old}"
+    if new > old * 2:
+        return (
+            f"Log cleaner threads cannot be increased to more than double the current value {old}"
+        )
+    return None

@@ -1,0 +1,206 @@
+"""How configs of topics and brokers change by request (Kafka: ConfigurationControlManager).
+
+`Controller.alter_configs` calls this, for both AlterConfigs and IncrementalAlterConfigs; it is
+imported with the first such request. Kafka's broker looks at a request before its controller does
+(ConfigAdminManager), so there are two rows of checks, told apart below.
+
+Invariant: a resource is changed whole or not at all, whatever becomes of the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.config.definition import ConfigType
+from mockbroker.config.dynamic import check_dynamic, find_definition
+from mockbroker.config.errors import ConfigError
+from mockbroker.config.registry import TOPIC
+from mockbroker.config.topic import TopicConfig
+from mockbroker.metadata.changes import ConfigsChanged
+from mockbroker.metadata.names import invalid_topic_name
+from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
+from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mockbroker.config.definition import ConfigDefinition
+    from mockbroker.metadata.store import MetadataStore
+    from mockbroker.metadata.topic_requests import ConfigAlteration
+
+
+class AlterOperation(IntEnum):
+    """What to do with one config (Kafka: AlterConfigOp.OpType)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+_OPERATIONS: Final = frozenset(AlterOperation)
+_MIN_IN_SYNC: Final = "min.insync.replicas"
+# Known to Kafka, and kept nowhere here: loggers, client metrics, groups.
+_NOT_ALTERED_HERE: Final = {8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
+
+
+def alter_configs(
+    store: MetadataStore, alterations: Sequence[ConfigAlteration], *, validate_only: bool
+) -> list[Refusal]:
+    """Carry out each alteration that passes; one answer each, in their order."""
+    named = Counter((each.resource_type, each.name) for each in alterations)
+    answers: list[Refusal] = []
+    for each in alterations:
+        if named[each.resource_type, each.name] > 1:
+            answers.append(_invalid("Each resource must appear at most once."))
+            continue
+        decided = _preprocess(store, each) or _decide(store, each)
+        if isinstance(decided, Refusal):
+            answers.append(decided)
+            continue
+        if not validate_only:
+            store.apply(ConfigsChanged(each.resource_type, each.name, decided))
+        answers.append(ACCEPTED)
+    return answers
+
+
+# -- what Kafka's broker checks ------------------------------------------------------------
+
+
+def _preprocess(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | None:
+    keys = [key for key, _, _ in alteration.changes]
+    if len(set(keys)) < len(keys):
+        return _invalid("Error due to duplicate config keys")
+    nulls = [
+        key
+        for key, operation, value in alteration.changes
+        if value is None and operation != AlterOperation.DELETE
+    ]
+    if nulls:
+        return _invalid(f"Null value not supported for : {', '.join(nulls)}")
+    kind = alteration.resource_type
+    if kind == RESOURCE_BROKER:
+        return _preprocess_broker(store, alteration)
+    if kind == RESOURCE_TOPIC:
+        return None
+    name = None if alteration.replace and kind == 8 else _NOT_ALTERED_HERE.get(kind)
+    if name is not None:
+        return _invalid(f"Configs of resource type {name} cannot be altered on this broker")
+    return _invalid(f"Unknown resource type {kind}")
+
+
+def _preprocess_broker(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | None:
+    name = alteration.name
+    digits = name.removeprefix("-")
+    if name and not (digits.isascii() and digits.isdigit()):
+        return _invalid(f"Node id must be an integer, but it is: {name}")
+    if name and int(name) != store.config.node_id:
+        return _invalid(
+            f"Unexpected broker id, expected {store.config.node_id}, but received {name}"
+        )
+    for _, operation, _ in alteration.changes:
+        if operation not in _OPERATIONS:
+            return _invalid(f"Unknown operations type {operation}")
+    for key, operation, _ in alteration.changes:
+        if operation in (AlterOperation.APPEND, AlterOperation.SUBTRACT):
+            definition = find_definition(key)
+            if definition is None:
+                return _bad_config(f"Unknown config name: {key}")
+            if definition.type is not ConfigType.LIST:
+                verb = AlterOperation(operation).name.lower()
+                return _bad_config(f"Config value {verb} is not allowed for config key: {key}")
+    current = store.config.dynamic(cluster_default=not name)
+    try:
+        check_dynamic(store.config, _altered(current, alteration), cluster_default=not name)
+    except ConfigError as error:
+        return _invalid(str(error))
+    return None
+
+
+# -- what Kafka's controller decides -------------------------------------------------------
+
+
+def _decide(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | dict[str, str]:
+    """The new configs of the resource."""
+    if alteration.resource_type == RESOURCE_BROKER:
+        return _decide_broker(store, alteration)
+    for key, operation, _ in alteration.changes:
+        if operation not in _OPERATIONS:
+            # Kafka: the operation is null there, and its exception has no text.
+            return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+        if operation in (AlterOperation.APPEND, AlterOperation.SUBTRACT):
+            definition = TOPIC.get(key)
+            if definition is None or definition.type is not ConfigType.LIST:
+                verb = AlterOperation(operation).name
+                return _bad_config(f"Can't {verb} to key {key} because its type is not LIST.")
+    name = alteration.name
+    topic = store.topics.get(name)
+    configs = _altered({} if topic is None else topic.configs, alteration)
+    if not name:
+        return _invalid("Default topic resources are not allowed.")
+    invalid = invalid_topic_name(name)
+    if invalid is not None:
+        return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
+    try:
+        TopicConfig(configs, store.config).validate()
+    except ConfigError as error:
+        return _bad_config(str(error))
+    if topic is None:
+        message = f"The topic '{name}' does not exist."
+        return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+    return configs
+
+
+def _decide_broker(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | dict[str, str]:
+    current = store.config.dynamic(cluster_default=not alteration.name)
+    configs = _altered(current, alteration)
+    # KIP-966: eligible leader replicas need one minimum for the whole cluster.
+    if alteration.name and any(key == _MIN_IN_SYNC for key, _, _ in alteration.changes):
+        return _bad_config(f"Broker-level {_MIN_IN_SYNC} cannot be altered while ELR is enabled.")
+    if not alteration.name and _MIN_IN_SYNC not in configs:
+        return _bad_config(f"Cluster-level {_MIN_IN_SYNC} cannot be removed while ELR is enabled.")
+    return configs
+
+
+def _altered(current: Mapping[str, str], alteration: ConfigAlteration) -> dict[str, str]:
+    """The configs with the changes made; lists start from the definition's default."""
+    configs = {} if alteration.replace else dict(current)
+    find = find_definition if alteration.resource_type == RESOURCE_BROKER else TOPIC.get
+    for key, operation, value in alteration.changes:
+        if operation == AlterOperation.DELETE or value is None:
+            configs.pop(key, None)
+        elif operation == AlterOperation.SET:
+            configs[key] = value
+        else:
+            parts = _old_parts(configs.get(key), find(key))
+            for part in _split(value):
+                if operation == AlterOperation.APPEND:
+                    if part not in parts:
+                        parts.append(part)
+                elif part in parts:
+                    parts.remove(part)
+            configs[key] = ",".join(parts)
+    return configs
+
+
+def _old_parts(text: str | None, definition: ConfigDefinition | None) -> list[str]:
+    if text is None and definition is not None:
+        text = definition.default
+    return [part for part in (text or "").split(",") if part]
+
+
+def _split(text: str) -> list[str]:
+    """As Java splits: nothing between commas at the end does not count."""
+    trimmed = text.rstrip(",")
+    return trimmed.split(",") if trimmed or not text else []
+
+
+def _invalid(message: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REQUEST, message)
+
+
+def _bad_config(message: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_CONFIG, message)
