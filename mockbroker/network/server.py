@@ -10,6 +10,7 @@ no timer of this server is left.
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import time
 from typing import TYPE_CHECKING, Final
@@ -202,9 +203,12 @@ class BrokerServer:
 
 def _listening_socket(host: str, port: int) -> socket.socket:
     """A bound TCP socket; IPv6 hosts work too. Raises OSError."""
-    family, kind, proto, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except UnicodeError:  # an empty label, or one that is too long
+        raise OSError(errno.EINVAL, "not a host name") from None
     sock = socket.socket(family, kind, proto)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

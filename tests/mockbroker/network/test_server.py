@@ -226,3 +226,9 @@ async def test_after_the_stop_no_connection_and_no_timer_is_left() -> None:
         assert theirs.recv(1) == b""
     assert cluster.brokers[0].connections() == []
     assert server._alarm is None
+
+
+async def test_what_is_no_host_name_cannot_be_bound() -> None:
+    cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
+    with pytest.raises(OSError, match="not a host name"):
+        await BrokerServer(cluster.brokers[0]).start("a..b", 0)
