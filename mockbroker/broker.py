@@ -28,7 +28,11 @@ from mockbroker.journal import (
 from protocol.api_keys import API_SPECS, ApiKey
 from protocol.errors import ProtocolError
 from protocol.frames import SHARED_BYTES, FrameBuffer, frame_response
-from protocol.headers import decode_request_header, encode_response_header
+from protocol.headers import (
+    decode_request_header,
+    encode_response_header,
+    peek_request_header,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -276,7 +280,7 @@ class Broker:
         try:
             header = decode_request_header(frame)
         except ProtocolError as error:
-            self._refuse(conn, None, f"request header: {error}")
+            self._refuse(conn, peek_request_header(frame), f"request header: {error}")
             return
         client_id = header.client_id or ""
         conn.client_id = client_id

@@ -18,6 +18,7 @@ from protocol.primitives import Buffer, read_tags, write_nullable_string, write_
 
 _REQUEST: Final = Struct(">hhih")
 _REQUEST_V0: Final = Struct(">hhi")
+_API: Final = Struct(">hh")
 _RESPONSE: Final = Struct(">i")
 _RESPONSE_V1: Final = Struct(">ix")
 _FLEXIBLE: Final = {spec.key.value: spec.flexible for spec in API_SPECS.values()}
@@ -95,6 +96,14 @@ def decode_request_header(buf: Buffer) -> RequestHeader:
     except UnicodeDecodeError:
         raise ProtocolError("client id is not UTF-8") from None
     return header
+
+
+def peek_request_header(buf: Buffer) -> RequestHeader | None:
+    """What a frame that has no good header says of its API: for the log line that refuses it."""
+    if len(buf) < _API.size:
+        return None
+    api_key, version = _API.unpack_from(buf)
+    return RequestHeader(api_key, version, 0, None, len(buf))
 
 
 def _read_header_tags(

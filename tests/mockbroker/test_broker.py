@@ -446,3 +446,12 @@ def test_reading_goes_on_after_a_long_queue_of_requests_without_answers() -> Non
     partition = core.broker.services.replicas.partition("orders", 0)
     assert partition is not None
     assert partition.high_watermark == FRAMES_PER_STEP + 100
+
+
+def test_a_request_without_a_good_header_is_refused_by_name() -> None:
+    core = Core()
+    client = core.client()
+    client.send_bytes(framed(struct.pack(">hhih", 1, 99, 1, 500)))
+    (refused,) = [event for event in core.events if isinstance(event, RequestRefused)]
+    assert (refused.api_name, refused.api_version) == ("Fetch", 99)
+    assert refused.reason.startswith("request header: ")

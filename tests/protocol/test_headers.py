@@ -11,6 +11,7 @@ from protocol.headers import (
     decode_response_header,
     encode_request_header,
     encode_response_header,
+    peek_request_header,
 )
 
 KEYS = st.sampled_from(sorted(API_SPECS))
@@ -91,3 +92,10 @@ def test_a_client_id_that_is_not_utf8_is_refused() -> None:
 def test_a_header_without_tags_refuses_unknown_tags() -> None:
     with pytest.raises(ValueError, match="unknown_tags"):
         encode_request_header(1, 4, 1, "c", {1: b""})
+
+
+def test_a_bad_header_still_says_which_api_it_is_for() -> None:
+    header = peek_request_header(b"\0\1\0\x63\0\0")
+    assert header is not None
+    assert (header.api_key, header.api_version, header.client_id) == (1, 99, None)
+    assert peek_request_header(b"\0\1\0") is None
