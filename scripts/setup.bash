@@ -58,8 +58,10 @@ make_venv() {
 # install_lock NAME STAMP_DIR [PIP OPTIONS]: once for each content of requirements/NAME.txt.
 install_lock() {
   local lock=$root/requirements/$1.txt stamp=$2/.lock-$1 sum
-  shift 2
   sum=$(sha256sum <"$lock")
+  # A folder other than the venv outlives a venv of another Python.
+  [ "$2" = "$venv" ] || sum+=" $("$venv/bin/python" --version)"
+  shift 2
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ] && return
   say "installing ${lock#"$root"/}"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
