@@ -49,6 +49,7 @@ _THREADS: Final = (
     "num.replica.fetchers",
 )
 _CLEANER_THREADS: Final = "log.cleaner.threads"
+_LEAST_MS: Final = (("log.roll.ms", 1), ("log.roll.jitter.ms", 0), ("log.flush.interval.ms", 0))
 
 
 def find_definition(name: str) -> ConfigDefinition | None:
@@ -100,8 +101,12 @@ def _is_per_broker(name: str) -> bool:
 
 def _check_times(texts: Mapping[str, str]) -> None:
     # Kafka: KafkaConfig.validateValues, of what may change at run time.
-    if "log.roll.ms" in texts and int(texts["log.roll.ms"]) < 1:
-        raise ConfigError("requirement failed: log.roll.ms must be greater than or equal to 1")
+    # A negative log.flush.interval.ms passes there; topics could not inherit it here.
+    for name, least in _LEAST_MS:
+        if name in texts and int(texts[name]) < least:
+            raise ConfigError(
+                f"requirement failed: {name} must be greater than or equal to {least}"
+            )
     if "log.retention.ms" in texts and int(texts["log.retention.ms"]) == 0:
         raise ConfigError(
             "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or "

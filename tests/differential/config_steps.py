@@ -200,6 +200,7 @@ def incremental_broker_steps() -> list[Step]:
         "too few threads": [(threads, SET, "4")],
         "too many threads": [(threads, SET, "21")],
         "no retention": [("log.retention.ms", SET, "0")],
+        "a negative jitter": [("log.roll.jitter.ms", SET, "-1")],
         "no roll time": [("log.roll.ms", SET, "0")],
         "its own in-sync minimum": [("min.insync.replicas", SET, "2")],
         "a security key": [("ssl.keystore.type", SET, "PEM")],

@@ -37,6 +37,8 @@ def test_what_is_dynamic_may_change(texts: dict[str, str], cluster_default: bool
         ({"background.threads": "many"}, "Not a number of type INT"),
         ({"listener.name.x.num.network.threads": "many"}, "Not a number of type INT"),
         ({"log.roll.ms": "0"}, "log.roll.ms must be greater than or equal to 1"),
+        ({"log.roll.jitter.ms": "-1"}, "log.roll.jitter.ms must be greater than or equal to 0"),
+        ({"log.flush.interval.ms": "-1"}, "log.flush.interval.ms must be greater"),
         ({"log.retention.ms": "0"}, "log.retention.ms must be unlimited"),
         ({"background.threads": "4"}, "at least half the current value 10"),
         ({"background.threads": "21"}, "not be greater than double the current value 10"),
