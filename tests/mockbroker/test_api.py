@@ -10,7 +10,8 @@ import pytest
 
 from mockbroker import MockBroker, api
 from mockbroker.config.errors import ConfigError
-from mockbroker.settings import SettingsError
+from mockbroker.launch import RunningBroker, launch
+from mockbroker.settings import Settings, SettingsError
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.sockets import RawConnection
 
@@ -140,9 +141,18 @@ def test_a_start_that_takes_too_long_leaves_nothing_running(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = set(threading.enumerate())
+    gave_up = threading.Event()
+
+    async def late(settings: Settings) -> RunningBroker:
+        while not gave_up.is_set():  # noqa: ASYNC110 -- an event of another thread
+            await asyncio.sleep(0)
+        return await launch(settings)
+
+    monkeypatch.setattr(api, "launch", late)
     monkeypatch.setattr(api, "START_TIMEOUT_SECONDS", 0.0)
     with pytest.raises(TimeoutError, match="did not start"):
         MockBroker().start()
+    gave_up.set()
     for thread in set(threading.enumerate()) - before:
         thread.join(10)
         assert not thread.is_alive()
