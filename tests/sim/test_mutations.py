@@ -168,6 +168,7 @@ def lose_records(patch: pytest.MonkeyPatch) -> None:
 
 def work_ahead(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Broker, "complete", nothing)
+    patch.setattr(Broker, "complete_by", nothing)
 
 
 MUTATIONS: tuple[Mutate, ...] = (
