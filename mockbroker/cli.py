@@ -285,10 +285,10 @@ def _read_topics(
 
 
 def _read_config(sources: _Sources, file: Mapping[str, object], file_name: str) -> dict[str, str]:
-    config = {
-        key: str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in _table(file, file_name, "config").items()
-    }
+    config: dict[str, str] = {}
+    for key, entry in _table(file, file_name, "config").items():
+        text = str(entry).lower() if isinstance(entry, bool) else str(entry)
+        config[key] = _checked_config(f"{file_name}: config", key, text)
     option, value = sources.find("auto_create")
     if value is not None:
         wanted = value if isinstance(value, bool) else parse_flag(option, str(value))
@@ -301,8 +301,21 @@ def _read_config(sources: _Sources, file: Mapping[str, object], file_name: str) 
         pairs = [line for line in pairs.splitlines() if line.strip()]
     for pair in pairs if isinstance(pairs, list) else []:
         key, text = parse_pair(option, str(pair))
-        config[key] = text
+        config[key] = _checked_config(option, key, text)
     return config
+
+
+def _checked_config(option: str, key: str, text: str) -> str:
+    """The text of a broker config, or a SettingsError that names where it came from."""
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.config.errors import ConfigError
+
+    try:
+        BrokerConfig({key: text})
+    except ConfigError as error:
+        allowed = "a broker config under Kafka's name, with a value of its type and range"
+        raise SettingsError(option, str(error), allowed) from None
+    return text
 
 
 def _table(file: Mapping[str, object], file_name: str, name: str) -> dict[str, object]:

@@ -82,6 +82,9 @@ def test_a_file_holds_topics_and_configs(tmp_path: Path) -> None:
         ({}, {"MOCKBROKER_PORT": "70000"}, "MOCKBROKER_PORT: 70000 is not a port"),
         ({"topic": ["a b"]}, {}, "--topic: 'a b' is not a topic name"),
         ({"set": ["k"]}, {}, "--set: 'k' has no value; allowed: KEY=VALUE"),
+        ({"set": ["log.retention.msx=5"]}, {}, r"^--set: .*log\.retention\.msx.*; allowed: "),
+        ({"set": ["num.partitions=none"]}, {}, r"^--set: .*none.*num\.partitions.*; allowed: "),
+        ({}, {"MOCKBROKER_SET": "no.such.key=1"}, r"^MOCKBROKER_SET: .*no\.such\.key"),
         ({"log_level": "loud"}, {}, "--log-level: 'loud' is unknown; allowed: debug, info"),
         ({"seed": "s"}, {}, "--seed: 's' is not a number"),
         ({"host": " "}, {}, "--host: it is empty"),
@@ -101,6 +104,7 @@ def test_a_bad_value_names_its_option(
         ("prot = 1", "unknown key 'prot'; allowed: advertised-host, auto-create, config"),
         ("port = ", "allowed: a valid TOML file"),
         ("topics = 3", "topics: it is not a table"),
+        ('[config]\n"no.such.key" = 1', r"broker\.toml: config: .*no\.such\.key"),
     ],
 )
 def test_a_bad_file_is_told(tmp_path: Path, text: str, line: str) -> None:
