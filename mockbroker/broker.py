@@ -14,7 +14,7 @@ that failed sends nothing after the answers already queued.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
 from mockbroker.connection import Connection
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from protocol.headers import RequestHeader
     from protocol.primitives import Buffer
 
+
+T = TypeVar("T")
 
 FRAMES_PER_STEP: Final = 128
 """Queued requests of one connection that are worked on before others have their turn."""
@@ -203,6 +205,14 @@ class Broker:
         self._clock.now_ms = now_ms
         try:
             self._timer.advance(now_ms)
+        finally:
+            self._drain()
+
+    def act(self, action: Callable[[], T], now_ms: float) -> T:
+        """Someone in this process looks or acts, such as a test: run it as a step."""
+        self._clock.now_ms = now_ms
+        try:
+            return action()
         finally:
             self._drain()
 

@@ -10,23 +10,28 @@ import asyncio
 import os
 import time
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mockbroker.cluster import Cluster
 from mockbroker.network.server import BrokerServer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.journal import Journal
     from mockbroker.settings import Settings
+
+
+T = TypeVar("T")
 
 
 class RunningBroker:
     """A broker that accepts connections at `host`:`port`; it runs in `loop`."""
 
-    __slots__ = ("_cluster", "_server", "host", "loop", "port")
+    __slots__ = ("_server", "cluster", "host", "loop", "port")
 
     def __init__(self, cluster: Cluster, server: BrokerServer, host: str, port: int) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         self._server = server
         self.host = host
         self.port = port
@@ -41,21 +46,34 @@ class RunningBroker:
     @property
     def broker_id(self) -> int:
         """The node's id."""
-        return self._cluster.brokers[0].services.broker_id
+        return self.cluster.brokers[0].services.broker_id
 
     @property
     def cluster_id(self) -> str:
         """The cluster's id, 22 characters as Kafka's."""
-        return self._cluster.metadata.cluster_id
+        return self.cluster.metadata.cluster_id
 
     @property
     def journal(self) -> Journal:
         """What happens, as values."""
-        return self._cluster.journal
+        return self.cluster.journal
 
     def metrics(self) -> dict[str, float]:
         """The node's metrics, value by name; to be called in `loop`."""
-        return self._cluster.brokers[0].metrics()
+        return self.cluster.brokers[0].metrics()
+
+    def act(self, action: Callable[[Cluster], T]) -> T:
+        """Look at the cluster, or act on it, as one step; to be called in `loop`."""
+        return self._server.act(lambda: action(self.cluster))
+
+    @property
+    def after_step(self) -> Callable[[], None] | None:
+        """What is called in `loop` after each step of the cluster, while someone waits."""
+        return self._server.after_step
+
+    @after_step.setter
+    def after_step(self, callback: Callable[[], None] | None) -> None:
+        self._server.after_step = callback
 
     async def stop(self) -> None:
         """Stop accepting, answer what is parked, close."""

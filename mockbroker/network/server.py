@@ -13,12 +13,16 @@ import asyncio
 import errno
 import socket
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mockbroker.network.transport import ClientTransport
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.broker import Broker
+
+T = TypeVar("T")
 
 BACKLOG: Final = 1024
 STOP_GRACE_SECONDS: Final = 0.5
@@ -41,6 +45,8 @@ class BrokerServer:
         self._alarm_ms = 0.0
         self._idle: asyncio.Event | None = None
         self._stopping = False
+        self.after_step: Callable[[], None] | None = None
+        """Called after each step, while someone waits for what a step may bring."""
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen on `host`:`port` (0: any free port); returns the address bound.
@@ -150,6 +156,13 @@ class BrokerServer:
         if not self._transports and self._idle is not None:
             self._idle.set()
 
+    def act(self, action: Callable[[], T]) -> T:
+        """Someone in this process looks or acts, in this server's loop: a step as any other."""
+        try:
+            return self.broker.act(action, self.now_ms())
+        finally:
+            self._after_step()
+
     # -- the shell's own work --------------------------------------------------------------
 
     def _accept(self) -> ClientTransport:
@@ -167,6 +180,8 @@ class BrokerServer:
                     assert self._loop is not None
                     self._loop.call_soon(self._resume, outgoing.connection_id)
         self._rearm()
+        if self.after_step is not None:
+            self.after_step()
 
     def _run(self) -> None:
         """Work on what this turn of the loop collected."""

@@ -7,7 +7,6 @@ deletion of records, another leader.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import time
 import uuid
@@ -63,7 +62,7 @@ from tests.fetch_cases.asking import Reader, Topic
 from tests.support.blocking import BlockingConnection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
 T = TypeVar("T")
 KAFKA = "kafka"
@@ -327,28 +326,15 @@ class InnerTarget(Target):
         replicas = [1] if leader == 1 else [leader, 1]
         state = PartitionState(leader, replicas, replicas, epoch)
         change = LeaderChanged(topic.name, topic.id, 0, state)
-        self._do(lambda: self._cluster.metadata.apply(change))
-
-    @property
-    def _cluster(self) -> Any:
-        assert self._broker._running is not None
-        return self._broker._running._cluster
+        self._broker._bridged().call(lambda cluster: cluster.metadata.apply(change))
 
     def _partition(self, topic: Topic, index: int) -> Any:
-        return self._cluster.brokers[0].services.replicas.partition(topic.name, index)
+        return (
+            self._broker._bridged()
+            .running.cluster.brokers[0]
+            .services.replicas.partition(topic.name, index)
+        )
 
     def _do(self, action: Callable[[], T]) -> T:
         """Run `action` as a step of the broker, in its own thread."""
-        running, thread = self._broker._running, self._broker._thread
-        assert running is not None
-        assert thread is not None
-        server = running._server
-
-        async def step() -> T:
-            server.broker.services.clock.now_ms = server.now_ms()
-            result = action()
-            server._ring()  # what it made ready goes out as when the server's alarm rings
-            return result
-
-        doing: Coroutine[Any, Any, T] = step()
-        return asyncio.run_coroutine_threadsafe(doing, thread._loop).result(READY_SECONDS)
+        return self._broker._bridged().call(lambda _: action())

@@ -6,19 +6,18 @@ clients may be used beside it; `async with MockBroker(...)` runs it in the calle
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from typing import TYPE_CHECKING, Self
 
-from mockbroker.launch import RunningBroker, launch, new_event_loop
+from mockbroker.api.bridge import NOT_RUNNING, Bridge
+from mockbroker.api.broker_thread import BrokerThread
+from mockbroker.launch import launch
 from mockbroker.settings import Settings, check_topic_name, parse_count, parse_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
-START_TIMEOUT_SECONDS = 10.0
-METRICS_TIMEOUT_SECONDS = 10.0
+    from mockbroker.launch import RunningBroker
 
 
 class MockBroker:
@@ -55,8 +54,8 @@ class MockBroker:
             advertised_host=advertised_host,
             seed=seed,
         )
-        self._running: RunningBroker | None = None
-        self._thread: _BrokerThread | None = None
+        self._bridge: Bridge | None = None
+        self._thread: BrokerThread | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -83,29 +82,24 @@ class MockBroker:
 
         Names are those of Kafka's MBeans where Kafka has the metric; its meters are counts here.
         """
-        running = self._started()
+        bridge = self._bridged()
+        return bridge.call(lambda _: bridge.running.metrics())
 
-        async def read() -> dict[str, float]:
-            return running.metrics()
-
-        if _running_loop() is running.loop:
-            return running.metrics()
-        future = asyncio.run_coroutine_threadsafe(read(), running.loop)
-        return future.result(METRICS_TIMEOUT_SECONDS)
+    def _bridged(self) -> Bridge:
+        if self._bridge is None:
+            raise RuntimeError(NOT_RUNNING)
+        return self._bridge
 
     def _started(self) -> RunningBroker:
-        if self._running is None:
-            message = "the broker is not running: use it in `with` or `async with`"
-            raise RuntimeError(message)
-        return self._running
+        return self._bridged().running
+
+    # -- start and stop --------------------------------------------------------------------
 
     def start(self) -> Self:
         """Start in a thread of its own; `stop` ends it. `with` does both."""
-        if self._running is not None:
-            message = "the broker is running already"
-            raise RuntimeError(message)
-        thread = _BrokerThread(self._settings)
-        self._running = thread.start()
+        self._refuse_second_start()
+        thread = BrokerThread(self._settings)
+        self._bridge = Bridge(thread.start())
         self._thread = thread
         return self
 
@@ -113,8 +107,15 @@ class MockBroker:
         """Stop what `start` started; nothing happens when it was stopped before."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            self._running = None
+            bridge, self._bridge = self._bridge, None
             thread.stop()
+            assert bridge is not None
+            bridge.close()
+
+    def _refuse_second_start(self) -> None:
+        if self._bridge is not None:
+            message = "the broker is running already"
+            raise RuntimeError(message)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -128,10 +129,8 @@ class MockBroker:
         self.stop()
 
     async def __aenter__(self) -> Self:
-        if self._running is not None:
-            message = "the broker is running already"
-            raise RuntimeError(message)
-        self._running = await launch(self._settings)
+        self._refuse_second_start()
+        self._bridge = Bridge(await launch(self._settings))
         return self
 
     async def __aexit__(
@@ -140,67 +139,10 @@ class MockBroker:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        running, self._running = self._running, None
-        if running is not None:
-            await running.stop()
-
-
-class _BrokerThread:
-    """One broker and its event loop in a daemon thread."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._loop = new_event_loop()
-        self._ready = threading.Event()
-        self._end = asyncio.Event()
-        self._running: RunningBroker | None = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="mockbroker", daemon=True)
-
-    def start(self) -> RunningBroker:
-        self._thread.start()
-        try:
-            in_time = self._ready.wait(START_TIMEOUT_SECONDS)
-        except BaseException:
-            self._loop.call_soon_threadsafe(self._end.set)
-            raise
-        if not in_time:
-            self._loop.call_soon_threadsafe(self._end.set)
-            message = f"the broker did not start within {START_TIMEOUT_SECONDS} s"
-            raise TimeoutError(message)
-        if self._error is not None:
-            self._thread.join()
-            raise self._error
-        assert self._running is not None
-        return self._running
-
-    def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            self._loop.run_until_complete(self._serve())
-        finally:
-            self._loop.close()
-
-    async def _serve(self) -> None:
-        try:
-            self._running = await launch(self._settings)
-        except BaseException as error:  # noqa: BLE001 -- raised again in the caller's thread
-            self._error = error
-            return
-        finally:
-            self._ready.set()
-        await self._end.wait()
-        await self._running.stop()
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+        bridge, self._bridge = self._bridge, None
+        if bridge is not None:
+            await bridge.running.stop()
+            bridge.close()
 
 
 def _topics(topics: Mapping[str, int] | Iterable[str]) -> dict[str, int | None]:

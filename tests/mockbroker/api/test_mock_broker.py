@@ -8,10 +8,9 @@ import threading
 
 import pytest
 
-from mockbroker import MockBroker, api
+from mockbroker import MockBroker
 from mockbroker.config.errors import ConfigError
-from mockbroker.launch import RunningBroker, launch
-from mockbroker.settings import Settings, SettingsError
+from mockbroker.settings import SettingsError
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.sockets import RawConnection
 
@@ -135,24 +134,3 @@ async def test_stop_is_not_for_a_broker_in_the_callers_loop() -> None:
         assert broker.port == port
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", port)
-
-
-def test_a_start_that_takes_too_long_leaves_nothing_running(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    before = set(threading.enumerate())
-    gave_up = threading.Event()
-
-    async def late(settings: Settings) -> RunningBroker:
-        while not gave_up.is_set():  # noqa: ASYNC110 -- an event of another thread
-            await asyncio.sleep(0)
-        return await launch(settings)
-
-    monkeypatch.setattr(api, "launch", late)
-    monkeypatch.setattr(api, "START_TIMEOUT_SECONDS", 0.0)
-    with pytest.raises(TimeoutError, match="did not start"):
-        MockBroker().start()
-    gave_up.set()
-    for thread in set(threading.enumerate()) - before:
-        thread.join(10)
-        assert not thread.is_alive()
