@@ -19,11 +19,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
 from mockbroker.connection import Connection
 from mockbroker.journal import (
+    DISCONNECT,
+    PEER,
+    SHUTDOWN,
+    TIMEOUT,
     ConnectionClosed,
     ConnectionOpened,
     HandlerFailed,
     RequestRefused,
-    RequestServed,
 )
 from protocol.api_keys import API_SPECS, ApiKey
 from protocol.errors import ProtocolError
@@ -85,6 +88,7 @@ class Broker:
         self.services = services
         self.registry = registry
         self.journal = journal
+        self.broker_id = services.broker_id
         self._clock: Clock = services.clock
         self._timer: Timer = services.timer
         self._connections: dict[int, Connection] = {}
@@ -92,6 +96,7 @@ class Broker:
         self._runnable: list[Connection] = []
         self.connections_opened = 0
         self.requests_refused = 0
+        self._cause = PEER
         self._receive_area = memoryview(bytearray(SHARED_BYTES))
 
     # -- verbs -----------------------------------------------------------------------------
@@ -117,7 +122,7 @@ class Broker:
             FrameBuffer(self._receive_area),
             now_ms,
         )
-        self.journal.record(ConnectionOpened(connection_id, peer, listener))
+        self.journal.record(ConnectionOpened(connection_id, peer, listener, self.broker_id))
 
     def receive_buffer(self, connection_id: int, size_hint: int) -> memoryview:
         """Where the next bytes of this connection go; call `received` with their count at once."""
@@ -196,6 +201,7 @@ class Broker:
                 conn.requests,
                 now_ms - conn.opened_ms,
                 reason,
+                self.broker_id,
             )
         )
         self._drain()
@@ -203,9 +209,11 @@ class Broker:
     def tick(self, now_ms: float) -> None:
         """Time passed: run what is due. Call it when `next_deadline` is reached."""
         self._clock.now_ms = now_ms
+        self._cause = TIMEOUT
         try:
             self._timer.advance(now_ms)
         finally:
+            self._cause = PEER
             self._drain()
 
     def act(self, action: Callable[[], T], now_ms: float) -> T:
@@ -255,7 +263,9 @@ class Broker:
     def release_parked(self, now_ms: float) -> None:
         """Answer every parked request that time alone would answer (a clean shutdown)."""
         self._clock.now_ms = now_ms
+        self._cause = SHUTDOWN
         self.services.release_parked()
+        self._cause = PEER
         self._drain()
 
     # -- one request -----------------------------------------------------------------------
@@ -322,6 +332,7 @@ class Broker:
             conn.local_address,
             self._clock.now_ms,
             len(frame),
+            frame,
         )
         conn.in_work = ctx
         self._attempt(conn, ctx, api, request, None)
@@ -341,6 +352,8 @@ class Broker:
         api = self.registry.get(ctx.api_key)
         if conn is None or conn.in_work is not ctx or api is None:
             return
+        if ctx.woken_by is PEER:
+            ctx.woken_by = self.services.replicas.draining or self._cause
         self._attempt(conn, ctx, api, None, response, make)
         if conn.queue or conn.frames.error is not None:
             self._runnable.append(conn)
@@ -360,23 +373,25 @@ class Broker:
                 response = api.handle(self.services, ctx, request) if make is None else make()
             if response is not PARKED:
                 self._finish(conn, ctx, api, response)
+            elif not ctx.done:
+                ctx.woken_by = PEER  # until the end of its wait says better
         except Exception as error:  # noqa: BLE001 -- the request boundary: our bug, not theirs
             self._failed(conn, ctx.client_id, api, ctx.api_version, error)
 
     def _failed(
         self, conn: Connection, client_id: str, api: Api, version: int, error: Exception
     ) -> None:
-        self.journal.record(HandlerFailed(conn.id, conn.peer, client_id, api.name, version, error))
+        self.journal.record(
+            HandlerFailed(conn.id, conn.peer, client_id, api.name, version, error, self.broker_id)
+        )
         self._close(conn, f"{api.name} v{version} failed")
 
     def _finish(self, conn: Connection, ctx: RequestContext, api: Api, response: object) -> None:
         ctx.done = True
         conn.in_work = None
-        size_bytes = 0
         if response is CLOSE:
             self._close(conn, f"{api.name} with acks=0 failed")
-            return
-        if response is not NO_RESPONSE:
+        elif response is not NO_RESPONSE:
             version = ctx.api_version
             chunks = frame_response(
                 encode_response_header(ctx.api_key, version, ctx.correlation_id),
@@ -385,30 +400,21 @@ class Broker:
             size_bytes = len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
             conn.send(chunks, size_bytes)
             self._touch(conn)
-        if self.journal.wants_requests:
-            self._record_served(ctx, api, size_bytes)
+            ctx.chunks = chunks
+            ctx.response_bytes = size_bytes
+        self._record(ctx)
 
-    def _record_served(self, ctx: RequestContext, api: Api, response_bytes: int) -> None:
-        now_ms = self._clock.now_ms
+    def _record(self, ctx: RequestContext) -> None:
+        """A request is over: its context becomes its record, without what only work needs."""
+        ctx.completed_ms = self._clock.now_ms
+        ctx.on_disconnect = None
         fetch = ctx.fetch
-        self.journal.record(
-            RequestServed(
-                ctx.connection_id,
-                ctx.client_id,
-                api.name,
-                ctx.api_version,
-                ctx.correlation_id,
-                ctx.request_bytes,
-                response_bytes,
-                ctx.arrived_ms,
-                now_ms,
-                now_ms > ctx.arrived_ms,
-                None if fetch is None else fetch.fetch_class,
-                0 if fetch is None else fetch.request_bytes_saved,
-                0 if fetch is None else fetch.response_bytes_saved,
-                ctx.woken_by,
-            )
-        )
+        if fetch is not None:
+            ctx.fetch = None
+            ctx.fetch_class = fetch.fetch_class
+            ctx.request_bytes_saved = fetch.request_bytes_saved
+            ctx.response_bytes_saved = fetch.response_bytes_saved
+        self.journal.served(ctx)
 
     # -- refusals --------------------------------------------------------------------------
 
@@ -449,6 +455,7 @@ class Broker:
                 _api_name(key),
                 None if header is None else header.api_version,
                 reason,
+                self.broker_id,
             )
         )
         self._close(conn, reason)
@@ -466,6 +473,8 @@ class Broker:
             ctx.done = True
             if ctx.on_disconnect is not None:
                 ctx.on_disconnect()
+            ctx.woken_by = DISCONNECT
+            self._record(ctx)
 
     # -- the end of a step -----------------------------------------------------------------
 

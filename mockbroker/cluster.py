@@ -68,6 +68,7 @@ class Cluster:
         self.metadata = MetadataStore(
             cluster_id.rstrip(b"=").translate(_URL_SAFE).decode(), broker_config
         )
+        self.journal.topic_name = self.metadata.topic_name
         self._producer_id_blocks = ProducerIdBlocks()
         self.controller = Controller(self.metadata, broker_config, substream("topics"))
         self.brokers = [self._make_broker(broker_config, substream)]

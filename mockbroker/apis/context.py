@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from mockbroker.journal.events import RequestServed
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.manager import ReplicaManager
+    from protocol.frames import Frame
 
 
 class Verdict:
@@ -56,33 +59,16 @@ class Responder(Protocol):
         """Make the answer of a parked request inside the request boundary, and queue it."""
 
 
-class RequestContext:
+class RequestContext(RequestServed):
     """One request on its way through the broker (Kafka: RequestChannel.Request, RequestContext).
 
     `peer` is the host as Kafka prints it ("/127.0.0.1"); `arrived_ms` is on the core's clock;
-    `throttle_time_ms` goes into the answer of each API that has the field. For the journal only:
-    `fetch` is the context of a Fetch, `woken_by` what ended its wait.
+    `throttle_time_ms` goes into the answer of each API that has the field. When the request is
+    over its context is its record in the journal; for that alone `fetch` is the context of a
+    Fetch, and `woken_by` what ended its wait.
     """
 
-    __slots__ = (
-        "_responder",
-        "api_key",
-        "api_version",
-        "arrived_ms",
-        "client_id",
-        "connection_id",
-        "correlation_id",
-        "done",
-        "fetch",
-        "listener",
-        "local_address",
-        "on_disconnect",
-        "peer",
-        "principal",
-        "request_bytes",
-        "throttle_time_ms",
-        "woken_by",
-    )
+    __slots__ = ("_responder", "done", "fetch", "local_address", "on_disconnect")
 
     def __init__(
         self,
@@ -98,7 +84,9 @@ class RequestContext:
         local_address: tuple[str, int],
         arrived_ms: float,
         request_bytes: int,
+        frame: Frame = b"",
     ) -> None:
+        # Not the record's own __init__: this is made for each request.
         self._responder = responder
         self.api_key = api_key
         self.api_version = api_version
@@ -111,11 +99,24 @@ class RequestContext:
         self.local_address = local_address
         self.arrived_ms = arrived_ms
         self.request_bytes = request_bytes
+        self.frame = frame
+        self.chunks = None
+        self.response_bytes = 0
         self.throttle_time_ms = 0
         self.done = False
         self.fetch: FetchContext | None = None
-        self.woken_by: str | None = None
+        self.fetch_class = None
+        self.request_bytes_saved = 0
+        self.response_bytes_saved = 0
+        self.woken_by = None
+        self.fault = None
         self.on_disconnect: Callable[[], None] | None = None
+
+    @property
+    def broker_id(self) -> int:
+        """The node that served it."""
+        node: int = getattr(self._responder, "broker_id", -1)
+        return node
 
     def respond(self, response: object) -> None:
         """Answer a parked request; nothing happens when it was answered or its peer has gone.

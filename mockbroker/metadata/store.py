@@ -79,6 +79,11 @@ class MetadataStore:
         self._colliding: dict[str, list[str]] = {}
         self._listeners: list[Callable[[Change], None]] = []
 
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name behind a topic id, for those who only look; None: there is no such topic."""
+        topic = self.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
+
     def subscribe(self, listener: Callable[[Change], None]) -> None:
         """Call `listener` after each change from now on, in the order of subscription."""
         self._listeners.append(listener)

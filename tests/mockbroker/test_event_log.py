@@ -21,10 +21,11 @@ from mockbroker.journal import (
 OPENED = ConnectionOpened(3, "/127.0.0.1", "PLAINTEXT")
 CLOSED = ConnectionClosed(3, "/127.0.0.1", "app", 7, 12.4, None)
 REFUSED = RequestRefused(3, "/127.0.0.1", "app", 1, "Fetch", 99, "served versions are 3 to 18")
-SERVED = RequestServed(
-    3, "app", "Fetch", 12, 5, 60, 80, 1.0, 3.5, True, "INCREMENTAL", 335, -9, "data"
-)
-PLAIN = RequestServed(3, "app", "Metadata", 12, 6, 60, 80, 1.0, 3.5, False)
+SERVED = RequestServed(1, 12, 5, "app", 3, arrived_ms=1.0, completed_ms=3.5)
+SERVED.fetch_class = "INCREMENTAL"
+SERVED.request_bytes_saved, SERVED.response_bytes_saved = 335, -9
+SERVED.woken_by = "data"
+PLAIN = RequestServed(3, 12, 6, "app", 3, arrived_ms=1.0, completed_ms=3.5)
 
 
 def failure() -> HandlerFailed:
@@ -39,7 +40,10 @@ def lines(level: str, *events: Event) -> list[dict[str, object]]:
     journal = Journal()
     EventLog(level, "json", stream).attach(journal)
     for event in events:
-        journal.record(event)
+        if isinstance(event, RequestServed):
+            journal.served(event)
+        else:
+            journal.record(event)
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
@@ -99,5 +103,6 @@ class Unread(io.StringIO):
 def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:
     journal = Journal()
     EventLog("debug", "json", Unread()).attach(journal)
-    for event in (OPENED, SERVED, failure(), CLOSED):
+    journal.served(SERVED)
+    for event in (OPENED, failure(), CLOSED):
         journal.record(event)

@@ -1,0 +1,49 @@
+"""A request's bytes into messages again, for those who look at the journal.
+
+Called lazily by `events.RequestServed` and by `journal.lines`; never while a request is served.
+The frame was decoded once already, so it cannot be malformed; an answer that a fault mangled can.
+"""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from typing import TYPE_CHECKING
+
+from protocol.errors import ProtocolError
+from protocol.headers import decode_request_header, decode_response_header
+from protocol.messages.catalog import request_class, response_class
+from protocol.plan import decode
+
+if TYPE_CHECKING:
+    from mockbroker.journal.events import RequestServed
+
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+
+
+def decode_request(served: RequestServed) -> object | None:
+    """The request message; None when its bytes were let go."""
+    frame = served.frame
+    if frame is None:
+        return None
+    position = decode_request_header(frame).body_pos
+    message_class: type[object] = request_class(served.api_key)
+    return decode(message_class, served.api_version, frame, position)[0]
+
+
+def decode_response(served: RequestServed) -> object | None:
+    """The answer; None when there was none, its bytes were let go, or nobody could read it."""
+    chunks = served.chunks
+    if not chunks:
+        return None
+    frame = b"".join(chunks)[4:]
+    message_class: type[object] = response_class(served.api_key)
+    try:
+        position = decode_response_header(frame, served.api_key, served.api_version)[1]
+        return decode(message_class, served.api_version, frame, position)[0]
+    except ProtocolError:
+        return None
+
+
+def uuid_text(value: bytes) -> str:
+    """A topic id as Kafka prints it: 22 characters."""
+    return b2a_base64(value, newline=False).rstrip(b"=").translate(_URL_SAFE).decode()

@@ -1,0 +1,136 @@
+"""The ring of what happened last, and those who listen to what happens next.
+
+`broker` calls `served` once a request, everyone else `record`; neither looks into anything. The
+ring is always there: a request costs it an append, its bytes stay undecoded until someone looks.
+Bounds: RING_REQUESTS requests and RING_EVENTS other events; of the requests that are larger than
+SMALL_BYTES only the last LARGE_BYTES keep their bytes.
+
+Positions in the ring are cursors: how many requests were served before. A cursor stays good for
+ever; what has left the ring since is simply no longer there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mockbroker.journal.events import Event, RequestServed
+
+RING_REQUESTS: Final = 2048
+RING_EVENTS: Final = 1024
+SMALL_BYTES: Final = 4096
+LARGE_BYTES: Final = 16 << 20
+
+
+def _no_name(_topic_id: bytes) -> str | None:
+    return None
+
+
+class Journal:
+    """Where events go.
+
+    `wants_requests` is False until someone asks to be told each request, `wants_high_watermarks`
+    likewise; `topic_name` finds the name of a topic id, for those who decode.
+    """
+
+    __slots__ = (
+        "_events",
+        "_large",
+        "_large_bytes",
+        "_listeners",
+        "_requests",
+        "count",
+        "topic_name",
+        "wants_high_watermarks",
+        "wants_requests",
+    )
+
+    def __init__(self, capacity: int = RING_REQUESTS) -> None:
+        self._listeners: list[tuple[Callable[[Event], None], bool, bool]] = []
+        self._requests: deque[RequestServed] = deque(maxlen=capacity)
+        self._events: deque[Event] = deque(maxlen=RING_EVENTS)
+        self._large: deque[tuple[int, RequestServed]] = deque()
+        self._large_bytes = 0
+        self.count = 0
+        self.wants_requests = False
+        self.wants_high_watermarks = False
+        self.topic_name: Callable[[bytes], str | None] = _no_name
+
+    # -- telling ---------------------------------------------------------------------------
+
+    def listen(
+        self,
+        listener: Callable[[Event], None],
+        *,
+        requests: bool = False,
+        high_watermarks: bool = False,
+    ) -> None:
+        """Call `listener` with each event from now on; with `requests`, each request too.
+
+        High watermarks move with every append: they are told to those who ask for them.
+        """
+        self._listeners = [*self._listeners, (listener, requests, high_watermarks)]
+        self._weigh_wishes()
+
+    def unlisten(self, listener: Callable[[Event], None]) -> None:
+        """Tell `listener` nothing more; nothing happens when it does not listen."""
+        self._listeners = [known for known in self._listeners if known[0] != listener]
+        self._weigh_wishes()
+
+    def _weigh_wishes(self) -> None:
+        self.wants_requests = any(requests for _, requests, _ in self._listeners)
+        self.wants_high_watermarks = any(moves for _, _, moves in self._listeners)
+
+    def record(self, event: Event) -> None:
+        """Keep an event, and tell everyone who listens, in the order in which they came."""
+        self._events.append(event)
+        for listener, _, _ in self._listeners:
+            listener(event)
+
+    def record_high_watermark(self, event: Event) -> None:
+        """Tell those who asked for it; the ring has no room for so many."""
+        for listener, _, wanted in self._listeners:
+            if wanted:
+                listener(event)
+
+    def served(self, request: RequestServed) -> None:
+        """A request is over: keep it, and tell those who asked for requests."""
+        self.count += 1
+        self._requests.append(request)
+        size_bytes = request.request_bytes + request.response_bytes
+        if size_bytes > SMALL_BYTES:
+            self._keep_large(request, size_bytes)
+        if self.wants_requests:
+            for listener, wanted, _ in self._listeners:
+                if wanted:
+                    listener(request)
+
+    def _keep_large(self, request: RequestServed, size_bytes: int) -> None:
+        self._large.append((size_bytes, request))
+        self._large_bytes += size_bytes
+        while self._large_bytes > LARGE_BYTES:
+            gone_bytes, gone = self._large.popleft()
+            self._large_bytes -= gone_bytes
+            gone.frame = gone.chunks = None
+
+    # -- looking ---------------------------------------------------------------------------
+
+    def cursor(self) -> int:
+        """Where the ring stands now: `requests(since=…)` gives what comes after."""
+        return self.count
+
+    def requests(self, since: int = 0) -> Iterator[RequestServed]:
+        """The requests that are still in the ring, oldest first, from a cursor on.
+
+        What is served while someone iterates is not part of it.
+        """
+        kept = list(self._requests)
+        first = self.count - len(kept)
+        yield from kept[max(0, since - first) :]
+
+    def events(self) -> list[Event]:
+        """The other events that are still in the ring, oldest first."""
+        return list(self._events)

@@ -1,0 +1,89 @@
+"""Each kind of event has its object, and every object can be written as JSON."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from mockbroker.journal import (
+    ClockChanged,
+    ConnectionClosed,
+    ConnectionOpened,
+    Event,
+    FaultChanged,
+    HandlerFailed,
+    HighWatermarkMoved,
+    RequestRefused,
+    SessionEvent,
+)
+from mockbroker.journal.lines import SCHEMA, line_of
+from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from tests.support.core import Core
+
+EVENTS: dict[str, Event] = {
+    "connection_opened": ConnectionOpened(1, "/127.0.0.1", "PLAINTEXT", 2),
+    "connection_closed": ConnectionClosed(1, "/127.0.0.1", "app", 7, 12.5, None, 2),
+    "refused": RequestRefused(1, "/127.0.0.1", "app", 1, "Fetch", 99, "not served", 2),
+    "failed": HandlerFailed(1, "/127.0.0.1", "app", "Fetch", 12, ZeroDivisionError(), 2),
+    "session": SessionEvent(2, "evicted", 5, rule="idle", partitions=3, idle_ms=120_001.0),
+    "high_watermark": HighWatermarkMoved(2, "orders", 0, 4, 9, 9),
+    "clock": ClockChanged("advance", 1000.0, 1.0, False),
+    "fault": FaultChanged("added", "f1", 0, {"api": "Fetch"}),
+}
+
+
+@pytest.mark.parametrize(("kind", "event"), EVENTS.items())
+def test_each_event_has_its_object(kind: str, event: Event) -> None:
+    line = line_of(event, lambda _id: None)
+    assert (line["schema"], line["kind"]) == (SCHEMA, kind)
+    assert json.loads(json.dumps(line)) == line
+    assert all(name.islower() for name in line)
+
+
+def test_a_request_tells_its_times_its_error_and_its_sizes() -> None:
+    core = Core()
+    client = core.client("app")
+    client.call(HeartbeatRequest("g", 1, "m"), 4, HeartbeatResponse)
+    (served,) = core.cluster.journal.requests()
+    line = line_of(served, core.cluster.journal.topic_name)
+    assert json.loads(json.dumps(line)) == line
+    assert (line["api"], line["api_key"], line["version"]) == ("Heartbeat", 12, 4)
+    assert (line["client_id"], line["connection"], line["cause"]) == ("app", 1, "immediate")
+    assert (line["error"], line["errors"], line["answered"]) == (25, [25], True)
+    # length, header (8 + client id 5 + tags 1), body ("g" 2, 4, "m" 2, null 1, tags 1)
+    assert line["request_bytes"] == 4 + 14 + 10
+    # length, correlation id and tags, throttle, error, tags
+    assert line["response_bytes"] == 4 + 5 + 7
+    assert line["group"] == {
+        "group": "g",
+        "member": "m",
+        "instance": None,
+        "generation": 1,
+        "answered_generation": None,
+        "leader": None,
+        "members": 0,
+        "protocol": None,
+        "error": 25,
+    }
+
+
+def test_a_request_without_its_bytes_still_tells_what_it_was() -> None:
+    core = Core()
+    core.client("app").call(HeartbeatRequest("g", 1, "m"), 4, HeartbeatResponse)
+    (served,) = core.cluster.journal.requests()
+    served.frame = served.chunks = None
+    line = line_of(served, core.cluster.journal.topic_name)
+    assert (line["api"], line["topics"], "group" in line) == ("Heartbeat", [], False)
+
+
+def test_times_do_not_run_backwards() -> None:
+    core = Core()
+    client = core.client("app")
+    for _ in range(3):
+        core.advance(1.5)
+        client.call(HeartbeatRequest("g", 1, "m"), 4, HeartbeatResponse)
+    lines = [line_of(s, lambda _id: None) for s in core.cluster.journal.requests()]
+    times = [float(str(line["completed_ms"])) for line in lines]
+    assert all(later - earlier == 1.5 for earlier, later in pairwise(times))

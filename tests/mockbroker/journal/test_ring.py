@@ -1,0 +1,83 @@
+"""The ring keeps what happened last, tells listeners in order, and lets large bytes go first."""
+
+from __future__ import annotations
+
+from mockbroker.journal import ConnectionOpened, Event, Journal, RequestServed
+from mockbroker.journal.ring import LARGE_BYTES
+
+
+def opened(connection_id: int) -> ConnectionOpened:
+    return ConnectionOpened(connection_id, "/127.0.0.1", "PLAINTEXT")
+
+
+def request(number: int, size_bytes: int = 10) -> RequestServed:
+    served = RequestServed(18, 3, number, "app", 1, request_bytes=size_bytes)
+    served.frame = b"x"
+    return served
+
+
+def numbers(journal: Journal, since: int = 0) -> list[int]:
+    return [served.correlation_id for served in journal.requests(since)]
+
+
+def test_every_listener_hears_each_event_in_order() -> None:
+    journal = Journal()
+    first: list[Event] = []
+    second: list[Event] = []
+    journal.listen(first.append)
+    before, after = opened(1), opened(2)
+    journal.record(before)
+    journal.listen(second.append)
+    journal.record(after)
+    assert first == [before, after]
+    assert second == [after]
+    assert journal.events() == [before, after]
+
+
+def test_requests_are_told_to_those_who_ask_for_them() -> None:
+    journal = Journal()
+    quiet: list[Event] = []
+    eager: list[Event] = []
+    journal.listen(quiet.append)
+    wishes = [journal.wants_requests]
+    hear = eager.append
+    journal.listen(hear, requests=True)
+    wishes.append(journal.wants_requests)
+    journal.served(request(1))
+    journal.unlisten(hear)
+    wishes.append(journal.wants_requests)
+    journal.served(request(2))
+    assert (len(quiet), len(eager)) == (0, 1)
+    assert wishes == [False, True, False]
+
+
+def test_a_cursor_gives_what_came_after_it() -> None:
+    journal = Journal()
+    journal.served(request(1))
+    cursor = journal.cursor()
+    assert numbers(journal, cursor) == []
+    journal.served(request(2))
+    journal.served(request(3))
+    assert numbers(journal) == [1, 2, 3]
+    assert numbers(journal, cursor) == [2, 3]
+
+
+def test_a_cursor_outlives_what_has_left_the_ring() -> None:
+    journal = Journal(capacity=2)
+    cursor = journal.cursor()
+    for number in range(5):
+        journal.served(request(number))
+    assert numbers(journal, cursor) == [3, 4]
+    assert numbers(journal, cursor + 4) == [4]
+
+
+def test_large_requests_let_their_bytes_go_first() -> None:
+    journal = Journal()
+    journal.served(request(1, LARGE_BYTES - 10_000))
+    journal.served(request(2))
+    journal.served(request(3, 10_001))
+    first, small, last = journal.requests()
+    assert first.frame is None
+    assert first.request is None
+    assert small.frame is not None
+    assert last.frame is not None

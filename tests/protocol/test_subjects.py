@@ -1,0 +1,89 @@
+"""Topics, groups, transactional ids and errors are found in messages of all shapes."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.messages.configs import DescribeConfigsRequest, DescribeConfigsResource
+from protocol.messages.fetch import FetchRequest, FetchRequestPartition, FetchRequestTopic
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from protocol.messages.group_offsets import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from protocol.messages.produce import (
+    ProduceResponse,
+    ProduceResponsePartition,
+    ProduceResponseTopic,
+)
+from protocol.messages.topics import DeleteTopicsRequest
+from protocol.messages.transactions import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+)
+from protocol.subjects import TopicRef, errors_in, subjects_of
+
+ID = bytes(15) + b"x"
+
+
+@pytest.mark.parametrize(
+    ("message", "topics"),
+    [
+        (
+            FetchRequest(topics=[FetchRequestTopic("t", partitions=[FetchRequestPartition(3)])]),
+            [TopicRef("t", None, [3])],
+        ),
+        (
+            FetchRequest(topics=[FetchRequestTopic(topic_id=ID)]),
+            [TopicRef(None, ID, [])],
+        ),
+        (DeleteTopicsRequest(topic_names=["a", "b"]), [TopicRef(n, None, None) for n in "ab"]),
+        (
+            DescribeConfigsRequest(
+                [DescribeConfigsResource(2, "t"), DescribeConfigsResource(4, "1")]
+            ),
+            [TopicRef("t", None, None)],
+        ),
+        (
+            AddPartitionsToTxnRequest(
+                v3_and_below_topics=[AddPartitionsToTxnTopic("t", [0, 2])],
+            ),
+            [TopicRef("t", None, [0, 2])],
+        ),
+        (
+            OffsetFetchRequest(
+                groups=[OffsetFetchRequestGroup("g", topics=[OffsetFetchRequestTopics("t")])]
+            ),
+            [TopicRef("t", None, [])],
+        ),
+        (HeartbeatRequest("g"), []),
+    ],
+)
+def test_topics_are_found_by_name_and_by_id(message: object, topics: list[TopicRef]) -> None:
+    assert subjects_of(message).topics == topics
+
+
+def test_groups_and_transactional_ids_are_told_apart() -> None:
+    assert subjects_of(HeartbeatRequest("g")).groups == ["g"]
+    assert subjects_of(OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g")])).groups == ["g"]
+    group = subjects_of(FindCoordinatorRequest(coordinator_keys=["a"], key_type=0))
+    transaction = subjects_of(FindCoordinatorRequest("b", key_type=1))
+    assert (group.groups, group.transactional_ids) == (["a"], [])
+    assert (transaction.groups, transaction.transactional_ids) == ([], ["b"])
+    old = AddPartitionsToTxnRequest(v3_and_below_transactional_id="t")
+    assert subjects_of(old).transactional_ids == ["t"]
+
+
+def test_errors_come_in_document_order() -> None:
+    partitions = [ProduceResponsePartition(0, 6), ProduceResponsePartition(1, 0)]
+    assert list(errors_in(ProduceResponse([ProduceResponseTopic("t", ID, partitions)]))) == [6, 0]
+    assert list(errors_in(HeartbeatResponse(0, 27))) == [27]
+    result = AddPartitionsToTxnTopicResult("t", [AddPartitionsToTxnPartitionResult(0, 48)])
+    old = AddPartitionsToTxnResponse(results_by_topic_v3_and_below=[result])
+    assert list(errors_in(old)) == [0, 48]
+    assert list(errors_in(None)) == []
