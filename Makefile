@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 bin := .venv/bin
 
-.PHONY: help setup format lint types imports tidy unit sim clients kafka test bench fuzz lock clean
+.PHONY: help setup format lint types imports tidy unit sim clients java kafka test bench fuzz lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -27,13 +27,16 @@ tidy: ## the house rules that no linter knows
 	$(bin)/pytest -q tests/tidy_test.py
 
 unit: ## all tests that need nothing but Python
-	$(bin)/pytest -q --without-tier=clients --without-tier=kafka
+	$(bin)/pytest -q $(addprefix --without-tier=,clients java node go kafka)
 
 sim: ## the tests on virtual time
 	$(bin)/pytest -q -m sim
 
 clients: ## unmodified clients against a server process
 	scripts/test clients
+
+java: ## Kafka's own Java clients and tools against a server process
+	scripts/test java
 
 kafka: ## the differential tests, beside an Apache Kafka
 	scripts/test kafka

@@ -1,6 +1,6 @@
 """What all tests share: the tiers, how to leave one out, and their results for scripts/test.
 
-A test belongs to the tier of its marker, `clients` or `kafka`, and to `unit` without one.
+A test belongs to the tier of its marker, such as `clients` or `kafka`, and to `unit` without one.
 `--tier-report=PATH` writes one line a tier: its name, passed, failed or skipped, the counts.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-TIERS = ("unit", "clients", "kafka")
+TIERS = ("unit", "clients", "java", "node", "go", "kafka")
 
 # Two cores that several test processes share make single examples slow, never wrong.
 hypothesis.settings.register_profile("mockbroker", deadline=None)
