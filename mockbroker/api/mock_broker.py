@@ -6,6 +6,7 @@ clients may be used beside it; `async with MockBroker(...)` runs it in the calle
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from mockbroker.api.bridge import NOT_RUNNING, Bridge
@@ -14,9 +15,12 @@ from mockbroker.launch import launch
 from mockbroker.settings import Settings, check_topic_name, parse_count, parse_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
+    from mockbroker.api.aio import AsyncViews
+    from mockbroker.api.group_view import GroupView
+    from mockbroker.api.topic_view import TopicView
     from mockbroker.launch import RunningBroker
 
 
@@ -84,6 +88,56 @@ class MockBroker:
         """
         bridge = self._bridged()
         return bridge.call(lambda _: bridge.running.metrics())
+
+    # -- see and await ---------------------------------------------------------------------
+
+    def topic(self, name: str) -> TopicView:
+        """One topic, which need not exist yet: its records, now or awaited, and what changes it."""
+        from mockbroker.api.topic_view import TopicView
+
+        return TopicView(self._bridged(), name)
+
+    def topics(self) -> list[str]:
+        """The names of the topics, without those of the coordinators."""
+        from mockbroker.state.partitions import topic_names
+
+        return self._bridged().call(topic_names)
+
+    def group(self, group_id: str) -> GroupView:
+        """One consumer group, which need not exist yet: members, commits, lag, awaited or now."""
+        from mockbroker.api.group_view import GroupView
+
+        return GroupView(self._bridged(), group_id)
+
+    def groups(self) -> list[str]:
+        """The ids of the groups."""
+        from mockbroker.state.groups import group_ids
+
+        return self._bridged().call(group_ids)
+
+    @property
+    def aio(self) -> AsyncViews:
+        """The same views for coroutines: `await broker.aio.topic("orders").wait_for(1)`."""
+        from mockbroker.api.aio import AsyncViews
+
+        return AsyncViews(self._bridged())
+
+    # -- clean up --------------------------------------------------------------------------
+
+    @contextmanager
+    def scope(self) -> Iterator[Self]:
+        """Delete at the end the topics, groups and transactional ids that were made inside.
+
+        What was there before stays as the body left it; see `snapshot` for that.
+        """
+        from mockbroker.state.cleaning import delete_since, holdings
+
+        bridge = self._bridged()
+        before = bridge.call(holdings)
+        try:
+            yield self
+        finally:
+            bridge.call(lambda cluster: delete_since(cluster, before))
 
     def _bridged(self) -> Bridge:
         if self._bridge is None:

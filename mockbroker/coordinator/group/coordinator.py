@@ -62,6 +62,11 @@ class GroupCoordinator:
         self._service: GroupCoordinatorService | None = None
 
     @property
+    def in_use(self) -> bool:
+        """Whether a client has needed it yet."""
+        return self._service is not None
+
+    @property
     def service(self) -> GroupCoordinatorService:
         """The coordinator itself, made on first use."""
         if self._service is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.classic_group import ClassicGroup, group_metadata_record
-from mockbroker.coordinator.group.offset_store import OffsetStore
+from mockbroker.coordinator.group.offset_store import OffsetStore, offset_tombstone
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.runtime import NO_PRODUCER_ID
 from protocol.messages.coordinator_records import (
@@ -127,6 +127,15 @@ class GroupShard:
                 members=[],
             ),
         )
+
+    def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
+        """The records that take away a group and its offsets, pending ones too."""
+        records = [
+            offset_tombstone(group_id, topic, index)
+            for topic, index in self.offsets.partitions_of_group(group_id)
+        ]
+        records.append(group_metadata_record(group_id, None))
+        return records
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
         """A transaction marker stands in the log: its pending offsets are committed, or gone."""

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.coordinator.group.classic_group import group_metadata_record
-from mockbroker.coordinator.group.offset_store import offset_tombstone
 from mockbroker.coordinator.group.states import GroupState
 from protocol.errors import ErrorCode
 from protocol.messages.group_admin import DescribedGroup, DescribedGroupMember, ListedGroup
@@ -89,9 +87,4 @@ def delete_group(
     elif group.state is not GroupState.EMPTY:
         on_complete(ErrorCode.NON_EMPTY_GROUP)
     else:
-        records = [
-            offset_tombstone(group_id, topic, index)
-            for topic, index in shard.offsets.partitions_of_group(group_id)
-        ]
-        records.append(group_metadata_record(group_id, None))
-        shard.write(records, on_complete)
+        shard.write(shard.tombstones(group_id), on_complete)

@@ -66,6 +66,11 @@ class TransactionCoordinator:
         self._marker_writer: MarkerWriter | None = None
 
     @property
+    def in_use(self) -> bool:
+        """Whether a client has needed it yet."""
+        return self._service is not None
+
+    @property
     def service(self) -> TransactionCoordinatorService:
         """The coordinator itself, made on first use."""
         if self._service is None:

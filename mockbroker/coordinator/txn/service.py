@@ -27,7 +27,7 @@ from mockbroker.coordinator.txn.metadata import (
 )
 from mockbroker.coordinator.txn.partitions import decide_add_partitions, verify_partitions
 from mockbroker.coordinator.txn.shard import ShardListener, TransactionShard
-from mockbroker.coordinator.txn.states import PREPARED
+from mockbroker.coordinator.txn.states import AT_REST, PREPARED, TransactionState
 from mockbroker.coordinator.txn.timeouts import Timeouts
 from mockbroker.coordinator.txn.views import describe_transaction, list_transactions
 from mockbroker.metadata.changes import TopicDeleted
@@ -292,6 +292,22 @@ class TransactionCoordinatorService(ShardListener):
     def _fence(self, shard: TransactionShard, current: TransactionMetadata) -> None:
         """It is open for too long; what cannot be written now is tried at the next look."""
         self._abort(shard, current, lambda _error: None)
+
+    def forget(self, transactional_id: str) -> None:
+        """Forget an id as if it had expired; a transaction that it has open is aborted first.
+
+        One whose markers cannot be written now keeps its id until they are.
+        """
+        shard = self.shard_for(transactional_id)
+        current = None if shard is None else shard.transactions.get(transactional_id)
+        if shard is None or current is None:
+            return
+        if current.state is TransactionState.ONGOING:
+            self._fence(shard, current)
+        if current.state in AT_REST:
+            shard.write_records(
+                [records.transaction_tombstone(transactional_id)], lambda _error: None
+            )
 
     def _ended(self, metadata: TransactionMetadata, committed: bool) -> None:
         producer_id = metadata.previous_producer_id

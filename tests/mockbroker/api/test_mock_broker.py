@@ -134,3 +134,22 @@ async def test_stop_is_not_for_a_broker_in_the_callers_loop() -> None:
         assert broker.port == port
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", port)
+
+
+def test_a_scope_takes_away_what_was_made_inside() -> None:
+    with MockBroker(topics={"orders": 1}) as broker:
+        with broker.scope():
+            broker.topic("payments").put("one")
+            broker.topic("orders").put("stays")
+            broker.group("g").commit({("orders", 0): 1})
+        assert broker.topics() == ["orders"]
+        assert broker.groups() == []
+        assert len(broker.topic("orders").records()) == 1
+
+
+def test_views_need_a_running_broker() -> None:
+    broker = MockBroker()
+    with pytest.raises(RuntimeError, match="not running"):
+        broker.topic("orders")
+    with pytest.raises(RuntimeError, match="not running"), broker.scope():
+        pass

@@ -1,0 +1,76 @@
+"""Taking away what a test made: topics, groups and transactional ids that were not there before.
+
+`MockBroker.scope` notes what there is, and has the rest deleted at its end. Clients that are still
+connected are told what Kafka tells them: that a topic, a member or a producer id is unknown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.metadata.topic_requests import TopicReference
+from mockbroker.state.groups import group_ids, owning_shard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mockbroker.cluster import Cluster
+    from mockbroker.coordinator.txn.service import TransactionCoordinatorService
+    from mockbroker.coordinator.txn.shard import TransactionShard
+    from protocol.errors import ErrorCode
+
+
+class Holdings(NamedTuple):
+    """What a cluster holds: topics by id, group ids, transactional ids."""
+
+    topic_ids: frozenset[bytes]
+    groups: frozenset[str]
+    transactional_ids: frozenset[str]
+
+
+def holdings(cluster: Cluster) -> Holdings:
+    """What there is now. The coordinators' own topics do not count."""
+    return Holdings(
+        frozenset(topic.id for topic in cluster.metadata.topics.values() if not topic.internal),
+        frozenset(group_ids(cluster)),
+        frozenset(one for _, shard in _transaction_shards(cluster) for one in shard.transactions),
+    )
+
+
+def delete_since(cluster: Cluster, before: Holdings) -> None:
+    """Delete what was not there `before`; open transactions among it are aborted first."""
+    for service, shard in _transaction_shards(cluster):
+        for transactional_id in [*shard.transactions]:
+            if transactional_id not in before.transactional_ids:
+                service.forget(transactional_id)
+    for group_id in group_ids(cluster):
+        if group_id not in before.groups:
+            delete_group(cluster, group_id)
+    doomed = [
+        TopicReference(None, topic.id)
+        for topic in cluster.metadata.topics.values()
+        if not topic.internal and topic.id not in before.topic_ids
+    ]
+    if doomed:
+        cluster.controller.delete_topics(doomed)
+
+
+def delete_group(cluster: Cluster, group_id: str) -> None:
+    """Delete a group with its offsets, members or not; nothing happens when there is none."""
+    shard = owning_shard(cluster, group_id)
+    if shard is not None and group_id in shard.groups:
+        shard.write(shard.tombstones(group_id), _ignore)
+
+
+def _transaction_shards(
+    cluster: Cluster,
+) -> Iterator[tuple[TransactionCoordinatorService, TransactionShard]]:
+    for broker in cluster.brokers:
+        transactions = broker.services.transactions
+        if transactions.in_use:
+            for shard in transactions.service.shards():
+                yield transactions.service, shard
+
+
+def _ignore(_error: ErrorCode) -> None:
+    """A coordinator without its topic has nothing to forget."""

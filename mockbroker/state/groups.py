@@ -1,0 +1,176 @@
+"""Groups as a test sees them: state, members, committed offsets and lag, from the coordinators.
+
+Called by the group view. A group that nobody has heard of is Dead and without members, as
+DescribeGroups says it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.state.partitions import leading_partition, topic_names
+from protocol.errors import ErrorCode, ProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mockbroker.cluster import Cluster
+    from mockbroker.coordinator.group.shard import GroupShard
+
+STABLE = "Stable"
+EMPTY = "Empty"
+DEAD = "Dead"
+_VERSION_BYTES = 2
+
+
+class GroupError(Exception):
+    """A group could not be changed; the message names it and says why."""
+
+
+class Member(NamedTuple):
+    """One member of a group; `assignment` holds partitions by topic.
+
+    It is empty while the group rebalances, and for a group that is not of consumers.
+    """
+
+    member_id: str
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    assignment: dict[str, list[int]]
+
+
+class Group(NamedTuple):
+    """A group at one moment; `state` is Kafka's word for it."""
+
+    group_id: str
+    state: str
+    generation_id: int
+    protocol: str
+    members: list[Member]
+
+
+def group_shards(cluster: Cluster) -> Iterator[GroupShard]:
+    """Every shard in use, on whichever node."""
+    for broker in cluster.brokers:
+        if broker.services.groups.in_use:
+            yield from broker.services.groups.service.shards()
+
+
+def owning_shard(cluster: Cluster, group_id: str) -> GroupShard | None:
+    """The shard that has, or would have, a group."""
+    for broker in cluster.brokers:
+        shard = broker.services.groups.service.shard_for(group_id)
+        if shard is not None:
+            return shard
+    return None
+
+
+def group_ids(cluster: Cluster) -> list[str]:
+    """The groups that there are, in order."""
+    return sorted(group_id for shard in group_shards(cluster) for group_id in shard.groups)
+
+
+def describe_group(cluster: Cluster, group_id: str) -> Group:
+    """The group now."""
+    shard = owning_shard(cluster, group_id)
+    group = None if shard is None else shard.groups.get(group_id)
+    if group is None:
+        return Group(group_id, DEAD, -1, "", [])
+    members = [
+        Member(
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            member.group_instance_id,
+            decode_assignment(member.assignment),
+        )
+        for member in group.members.values()
+    ]
+    return Group(
+        group_id, group.state.value, group.generation_id, group.protocol_name or "", members
+    )
+
+
+def decode_assignment(assignment: bytes) -> dict[str, list[int]]:
+    """Partitions by topic of a consumer's assignment; {} for what is none."""
+    from protocol.messages.consumer_protocol import ConsumerProtocolAssignment
+    from protocol.plan import decode
+
+    if len(assignment) < _VERSION_BYTES:
+        return {}
+    try:
+        # Version 0 is the beginning of every later version.
+        decoded, _ = decode(ConsumerProtocolAssignment, 0, assignment, _VERSION_BYTES)
+    except ProtocolError:
+        return {}
+    return {one.topic: sorted(one.partitions) for one in decoded.assigned_partitions}
+
+
+def committed_offsets(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:
+    """What the group has committed, by (topic, partition); not what a transaction has pending."""
+    shard = owning_shard(cluster, group_id)
+    if shard is None:
+        return {}
+    return {
+        (topic, index): committed.offset
+        for topic, partitions in sorted(shard.offsets.of_group(group_id).items())
+        for index, committed in sorted(partitions.items())
+    }
+
+
+def lag(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:
+    """How far the group is behind the high watermark, by (topic, partition).
+
+    Of each partition that it has committed or that is assigned to a member; without a commit the
+    partition's first record counts as the next.
+    """
+    committed = committed_offsets(cluster, group_id)
+    wanted = dict.fromkeys(committed)
+    for member in describe_group(cluster, group_id).members:
+        for topic, indexes in member.assignment.items():
+            wanted.update(dict.fromkeys((topic, index) for index in indexes))
+    behind: dict[tuple[str, int], int] = {}
+    for topic, index in sorted(wanted):
+        partition = leading_partition(cluster, topic, index)
+        log = None if partition is None else partition.log
+        start, end = (0, 0) if log is None else (log.log_start_offset, log.high_watermark)
+        behind[topic, index] = max(0, end - committed.get((topic, index), start))
+    return behind
+
+
+def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[tuple[str, int], int]) -> None:
+    """Commit for a group from outside, as an admin client does. Raises GroupError.
+
+    Kafka refuses that for a group with members, so does this.
+    """
+    from mockbroker.coordinator.group.offset_store import offset_commit_record
+    from protocol.messages.coordinator_records import OffsetCommitValue
+
+    now_ms = cluster.clock.wall_ms()
+    for topic, index in offsets:
+        known = cluster.metadata.topics.get(topic)
+        if known is None or not 0 <= index < len(known.partitions):
+            names = ", ".join(topic_names(cluster)) or "none"
+            message = f"group {group_id}: there is no partition {topic}-{index}; topics: {names}"
+            raise GroupError(message)
+    group = describe_group(cluster, group_id)
+    if group.members:
+        message = f"group {group_id}: it is {group.state} and has {len(group.members)} member(s)"
+        raise GroupError(f"{message}; allowed: a group without members")
+    records = [
+        offset_commit_record(
+            group_id,
+            topic,
+            index,
+            OffsetCommitValue(offset=offset, leader_epoch=-1, metadata="", commit_timestamp=now_ms),
+        )
+        for (topic, index), offset in offsets.items()
+    ]
+    shard = owning_shard(cluster, group_id)
+    errors = [ErrorCode.NOT_COORDINATOR]
+    if shard is not None:
+        errors.clear()
+        shard.write(records, errors.append)
+    if errors != [ErrorCode.NONE]:
+        raise GroupError(f"group {group_id}: {', '.join(error.name for error in errors)}")

@@ -1,0 +1,161 @@
+"""Reading a topic's records out of its logs, without a consumer.
+
+The topic view reads once with a fresh `TopicReader`, or keeps one while it waits: each `read` then
+parses only what is new. A partition whose log was replaced (the topic was made anew, or restored)
+is read from its start again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from mockbroker.state.partitions import leading_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mockbroker.cluster import Cluster
+    from mockbroker.log.unified_log import UnifiedLog
+
+READ_UNCOMMITTED: Final = "read_uncommitted"
+READ_COMMITTED: Final = "read_committed"
+
+
+class Record(NamedTuple):
+    """One record as a consumer would get it; `timestamp` in epoch ms, -1 without one.
+
+    `key` and `value` are bytes or None, or what the reader's `decode_key` and `decode` made of
+    the bytes.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: Any
+    value: Any
+    headers: list[tuple[str, bytes | None]]
+
+    def header(self, name: str) -> bytes | None:
+        """The value of the last header of that name; None without one."""
+        for key, value in reversed(self.headers):
+            if key == name:
+                return value
+        return None
+
+
+class _Cursor:
+    """How far one partition was read, and what was found."""
+
+    __slots__ = ("log", "next_offset", "records")
+
+    def __init__(self, log: UnifiedLog) -> None:
+        self.log = log
+        self.next_offset = 0
+        self.records: list[Record] = []
+
+
+class TopicReader:
+    """Reads one topic, or one `partition` of it.
+
+    `isolation` is a consumer's isolation.level; `decode` and `decode_key` are given the bytes of
+    values and keys that are not null; `where` says which records count. Raises ValueError for
+    another isolation.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        *,
+        partition: int | None = None,
+        isolation: str = READ_UNCOMMITTED,
+        decode: Callable[[bytes], Any] | None = None,
+        decode_key: Callable[[bytes], Any] | None = None,
+        where: Callable[[Record], bool] | None = None,
+    ) -> None:
+        if isolation not in (READ_UNCOMMITTED, READ_COMMITTED):
+            message = f"isolation: {isolation!r}; allowed: {READ_UNCOMMITTED}, {READ_COMMITTED}"
+            raise ValueError(message)
+        self.topic = topic
+        self.partition = partition
+        self._committed = isolation == READ_COMMITTED
+        self._decode = decode
+        self._decode_key = decode_key
+        self._where = where
+        self._cursors: dict[int, _Cursor] = {}
+
+    def read(self, cluster: Cluster) -> list[Record]:
+        """Every record so far that counts, by partition and offset; [] without such a topic."""
+        topic = cluster.metadata.topics.get(self.topic)
+        indexes = range(0 if topic is None else len(topic.partitions))
+        found: list[Record] = []
+        for index in indexes:
+            if self.partition in (None, index):
+                found += self._read_partition(cluster, index)
+        return found
+
+    def _read_partition(self, cluster: Cluster, index: int) -> list[Record]:
+        partition = leading_partition(cluster, self.topic, index)
+        if partition is None or partition.log is None:
+            self._cursors.pop(index, None)
+            return []
+        log = partition.log
+        cursor = self._cursors.get(index)
+        if cursor is None or cursor.log is not log or log.log_end_offset < cursor.next_offset:
+            cursor = self._cursors[index] = _Cursor(log)
+        bound = log.last_stable_offset if self._committed else log.high_watermark
+        start = max(cursor.next_offset, log.log_start_offset)
+        if start < bound:
+            cursor.records += [
+                record
+                for record in self._records(log, index, start, bound)
+                if self._where is None or self._where(record)
+            ]
+            cursor.next_offset = bound
+        return cursor.records
+
+    def _records(self, log: UnifiedLog, index: int, start: int, bound: int) -> Iterator[Record]:
+        from protocol.records.batch import iterate_records
+
+        aborted = _aborted_batches(log, start) if self._committed else frozenset()
+        for header, batch in log.iterate_batches(start):
+            if header.base_offset >= bound:
+                return
+            if header.is_control or header.base_offset in aborted:
+                continue
+            for record in iterate_records(batch, 0, header):
+                if start <= record.offset < bound:
+                    key, value = record.key, record.value
+                    yield Record(
+                        self.topic,
+                        index,
+                        record.offset,
+                        record.timestamp,
+                        self._decode_key(key) if self._decode_key and key is not None else key,
+                        self._decode(value) if self._decode and value is not None else value,
+                        list(record.headers),
+                    )
+
+
+def _aborted_batches(log: UnifiedLog, start: int) -> frozenset[int]:
+    """Base offsets of the batches from `start` on whose transaction was aborted.
+
+    Read backwards: the next marker of a producer says what became of its batches before it. That
+    marker may stand behind the last stable offset.
+    """
+    from protocol.records.batch import CONTROL_ABORT, iterate_records, parse_control_record
+
+    batches = [
+        (header, batch if header.is_control else None)
+        for header, batch in log.iterate_batches(start)
+        if header.is_transactional
+    ]
+    was_aborted: dict[int, bool] = {}
+    aborted = set()
+    for header, marker in reversed(batches):
+        if marker is not None:
+            kinds = [parse_control_record(one)[0] for one in iterate_records(marker, 0, header)]
+            was_aborted[header.producer_id] = kinds == [CONTROL_ABORT]
+        elif was_aborted.get(header.producer_id):
+            aborted.add(header.base_offset)
+    return frozenset(aborted)

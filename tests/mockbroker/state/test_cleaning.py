@@ -1,0 +1,68 @@
+"""What was made since goes; what was there stays."""
+
+from __future__ import annotations
+
+from mockbroker.state.cleaning import delete_group, delete_since, holdings
+from mockbroker.state.groups import commit_offsets, describe_group, group_ids
+from mockbroker.state.reading import READ_COMMITTED, TopicReader
+from mockbroker.state.writing import NewRecord, create_topic, delete_topic, put
+from protocol.errors import ErrorCode
+from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from tests.support.core import Core
+from tests.support.group_calls import stable_group
+from tests.support.inside import make_cluster
+from tests.support.transactions import Transactional
+
+
+def test_only_what_is_new_goes() -> None:
+    cluster = make_cluster({"old": 1})
+    commit_offsets(cluster, "old", {("old", 0): 1})
+    before = holdings(cluster)
+    create_topic(cluster, "new", 2)
+    commit_offsets(cluster, "new", {("old", 0): 1, ("new", 1): 5})
+    put(cluster, "old", [NewRecord(b"stays")])
+    delete_since(cluster, before)
+    assert holdings(cluster) == before
+    assert group_ids(cluster) == ["old"]
+    assert [name for name in cluster.metadata.topics if name[0] != "_"] == ["old"]
+
+
+def test_a_topic_that_was_made_anew_is_new() -> None:
+    cluster = make_cluster({"orders": 1})
+    before = holdings(cluster)
+    delete_topic(cluster, "orders")
+    create_topic(cluster, "orders")
+    delete_since(cluster, before)
+    assert list(cluster.metadata.topics) == []
+
+
+def test_an_open_transaction_is_aborted_and_its_id_forgotten() -> None:
+    core = Core(topics={"orders": 1})
+    before = holdings(core.cluster)
+    producer = Transactional.begin(core)
+    producer.add({"orders": [0]})
+    producer.write("orders", 0, "one")
+    assert holdings(core.cluster).transactional_ids == {"tx"}
+    delete_since(core.cluster, before)
+    assert holdings(core.cluster) == before
+    put(core.cluster, "orders", [NewRecord(b"two")])
+    committed = TopicReader("orders", isolation=READ_COMMITTED).read(core.cluster)
+    assert [record.value for record in committed] == [b"two"]
+    assert producer.end(commit=True).error == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+
+def test_members_of_a_group_that_goes_are_unknown() -> None:
+    core = Core()
+    client = core.client()
+    member_id = stable_group(client)
+    delete_since(core.cluster, holdings(make_cluster()))
+    assert describe_group(core.cluster, "g").state == "Dead"
+    heartbeat = HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id)
+    answer = client.call(heartbeat, 4, HeartbeatResponse)
+    assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_group_that_is_not_there_is_no_trouble() -> None:
+    cluster = make_cluster()
+    delete_group(cluster, "nope")
+    assert group_ids(cluster) == []

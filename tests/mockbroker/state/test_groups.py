@@ -1,0 +1,79 @@
+"""Groups as a test sees them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.state.groups import (
+    GroupError,
+    Member,
+    commit_offsets,
+    committed_offsets,
+    decode_assignment,
+    describe_group,
+    group_ids,
+    lag,
+)
+from mockbroker.state.writing import NewRecord, delete_records, put
+from protocol.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolAssignmentTopicPartition,
+)
+from protocol.plan import encode
+from tests.support.core import Core
+from tests.support.group_calls import join_group, stable_group
+from tests.support.inside import make_cluster
+
+
+def assignment(topic: str, *indexes: int) -> bytes:
+    assigned = [ConsumerProtocolAssignmentTopicPartition(topic, list(indexes))]
+    return b"\0\3" + b"".join(encode(ConsumerProtocolAssignment(assigned), 3))
+
+
+def test_a_group_that_nobody_knows_is_dead() -> None:
+    cluster = make_cluster()
+    assert describe_group(cluster, "g") == ("g", "Dead", -1, "", [])
+    assert committed_offsets(cluster, "g") == {}
+    assert lag(cluster, "g") == {}
+    assert group_ids(cluster) == []
+
+
+def test_members_have_what_they_were_assigned() -> None:
+    core = Core(topics={"orders": 3})
+    member_id = stable_group(core.client("svc"), assignment=assignment("orders", 2, 0))
+    group = describe_group(core.cluster, "g")
+    assert group[:4] == ("g", "Stable", 1, "range")
+    assert group.members == [Member(member_id, "svc", "/127.0.0.1", None, {"orders": [0, 2]})]
+    assert group_ids(core.cluster) == ["g"]
+
+
+def test_an_assignment_that_is_no_consumers_is_empty() -> None:
+    assert decode_assignment(b"") == {}
+    assert decode_assignment(b"\0\0\0\0\0\x09") == {}
+    assert decode_assignment(assignment("orders", 1)) == {"orders": [1]}
+
+
+def test_lag_counts_from_the_commit_or_from_the_first_record() -> None:
+    core = Core(topics={"orders": 3})
+    cluster = core.cluster
+    put(cluster, "orders", [NewRecord(b"x", partition=at % 3) for at in range(12)])
+    commit_offsets(cluster, "g", {("orders", 0): 3})
+    assert committed_offsets(cluster, "g") == {("orders", 0): 3}
+    assert lag(cluster, "g") == {("orders", 0): 1}
+    delete_records(cluster, "orders")
+    put(cluster, "orders", [NewRecord(b"x", partition=2)])
+    stable_group(core.client(), assignment=assignment("orders", 1, 2))
+    assert lag(cluster, "g") == {("orders", 0): 1, ("orders", 1): 0, ("orders", 2): 1}
+
+
+def test_offsets_are_committed_from_outside_for_a_group_without_members() -> None:
+    core = Core(topics={"orders": 1})
+    commit_offsets(core.cluster, "g", {("orders", 0): 7})
+    with pytest.raises(GroupError, match="there is no partition orders-1; topics: orders"):
+        commit_offsets(core.cluster, "g", {("orders", 1): 7})
+    with pytest.raises(GroupError, match="there is no partition nope-0"):
+        commit_offsets(core.cluster, "g", {("orders", 0): 8, ("nope", 0): 7})
+    assert committed_offsets(core.cluster, "g") == {("orders", 0): 7}
+    join_group(core.client())
+    with pytest.raises(GroupError, match=r"has 1 member\(s\); allowed: a group without members"):
+        commit_offsets(core.cluster, "g", {("orders", 0): 9})
