@@ -26,8 +26,9 @@ _CODECS = {
 class LogConfig:
     """Topic configs under Kafka's names (dots are underscores, message.timestamp.* shortened).
 
-    Derived from them: `log_append_time`, `compact`, `delete`, and `target_compression`, the codec
-    to store in (-1: that of the producer).
+    Derived from them: `log_append_time`, `compact`, `delete`; `max_segment_ms`, since a compacted
+    log must roll in time for max.compaction.lag.ms; and `target_compression`, the codec to store
+    in (-1: that of the producer).
     """
 
     __slots__ = (
@@ -36,12 +37,18 @@ class LogConfig:
         "compression_level",
         "compression_type",
         "delete",
+        "delete_retention_ms",
         "index_interval_bytes",
         "log_append_time",
+        "max_compaction_lag_ms",
         "max_message_bytes",
+        "max_segment_ms",
+        "min_cleanable_dirty_ratio",
+        "min_compaction_lag_ms",
         "retention_bytes",
         "retention_ms",
         "segment_bytes",
+        "segment_jitter_ms",
         "segment_ms",
         "target_compression",
         "timestamp_after_max_ms",
@@ -64,6 +71,11 @@ class LogConfig:
         retention_ms: int = 7 * 86_400_000,
         retention_bytes: int = -1,
         index_interval_bytes: int = 4096,
+        segment_jitter_ms: int = 0,
+        min_cleanable_dirty_ratio: float = 0.5,
+        min_compaction_lag_ms: int = 0,
+        max_compaction_lag_ms: int = INT64_MAX,
+        delete_retention_ms: int = 86_400_000,
     ) -> None:
         self.segment_bytes = segment_bytes
         self.segment_ms = segment_ms
@@ -77,9 +89,15 @@ class LogConfig:
         self.retention_ms = retention_ms
         self.retention_bytes = retention_bytes
         self.index_interval_bytes = index_interval_bytes
+        self.segment_jitter_ms = segment_jitter_ms
+        self.min_cleanable_dirty_ratio = min_cleanable_dirty_ratio
+        self.min_compaction_lag_ms = min_compaction_lag_ms
+        self.max_compaction_lag_ms = max_compaction_lag_ms
+        self.delete_retention_ms = delete_retention_ms
         policies = [policy.strip() for policy in cleanup_policy.split(",")]
         self.compact = "compact" in policies
         self.delete = "delete" in policies
+        self.max_segment_ms = min(segment_ms, max_compaction_lag_ms) if self.compact else segment_ms
         self.log_append_time = timestamp_type == "LogAppendTime"
         self.target_compression = _CODECS[compression_type]
 

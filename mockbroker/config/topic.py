@@ -94,6 +94,11 @@ class TopicConfig(TypedLookups):
             retention_ms=self.int("retention.ms"),
             retention_bytes=self.int("retention.bytes"),
             index_interval_bytes=self.int("index.interval.bytes"),
+            segment_jitter_ms=self.int("segment.jitter.ms"),
+            min_cleanable_dirty_ratio=self.float("min.cleanable.dirty.ratio"),
+            min_compaction_lag_ms=self.int("min.compaction.lag.ms"),
+            max_compaction_lag_ms=self.int("max.compaction.lag.ms"),
+            delete_retention_ms=self.int("delete.retention.ms"),
         )
 
     def inherited(self, name: str) -> tuple[str | None, str | None]:

@@ -10,6 +10,10 @@ Invariant: `last_offset` grows along the list.
 from __future__ import annotations
 
 from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class AbortedTransaction:
@@ -68,6 +72,12 @@ class AbortedIndex:
         keep = bisect_left(self._last_offsets, offset)
         del self._entries[keep:]
         del self._last_offsets[keep:]
+
+    def replace_before(self, offset: int, kept: Sequence[AbortedTransaction]) -> None:
+        """Of the markers below `offset` only those of `kept` are left, in their order."""
+        cut = bisect_left(self._last_offsets, offset)
+        self._entries[:cut] = kept
+        self._last_offsets[:cut] = [entry.last_offset for entry in kept]
 
     def delete_before(self, offset: int) -> None:
         """Forget markers below `offset`: no read can begin there any more."""

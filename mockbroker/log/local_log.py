@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from operator import attrgetter
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from mockbroker.log.offsets import UNKNOWN_OFFSET_METADATA, LogOffsetMetadata
 from mockbroker.log.results import ReadResult
@@ -34,7 +35,15 @@ _segment_base_offset = attrgetter("base_offset")
 class LocalLog:
     """The segments of one partition."""
 
-    __slots__ = ("_end_metadata", "_segments", "config", "log_end_offset", "partition", "topic")
+    __slots__ = (
+        "_end_metadata",
+        "_segments",
+        "config",
+        "log_end_offset",
+        "partition",
+        "topic",
+        "wants_upkeep",
+    )
 
     def __init__(self, topic: str, partition: int, config: LogConfig) -> None:
         self.topic = topic
@@ -42,6 +51,8 @@ class LocalLog:
         self.config = config
         self.log_end_offset = 0
         self._segments: Sequence[Segment] = ()
+        self.wants_upkeep = False
+        """Whether something began since it was last looked at that grows old: see `LogUpkeep`."""
         # Made when it is asked for, dropped when the log moves.
         self._end_metadata: LogOffsetMetadata | None = None
 
@@ -49,6 +60,10 @@ class LocalLog:
     def size_bytes(self) -> int:
         """Bytes of all segments."""
         return sum(segment.size_bytes for segment in self._segments)
+
+    def segments(self) -> Sequence[Segment]:
+        """The segments as they are now, oldest first; for the duties on whole segments only."""
+        return self._segments
 
     @property
     def segment_count(self) -> int:
@@ -176,22 +191,42 @@ class LocalLog:
         if segments:
             segment = segments[-1]
             if segment.should_roll(
-                len(batch), max_timestamp, now_wall_ms, config.segment_bytes, config.segment_ms
+                len(batch), max_timestamp, now_wall_ms, config.segment_bytes, self._segment_ms()
             ):
                 segment = self._roll(base_offset, now_wall_ms)
         else:
             segment = self._roll(self.log_end_offset, now_wall_ms)
         last_offset = base_offset + header.last_offset_delta
         segment.append(batch, base_offset, last_offset, leader_epoch, max_timestamp, new_header)
+        segment.modified_wall_ms = now_wall_ms
         self.log_end_offset = last_offset + 1
         self._end_metadata = None
+
+    def _segment_ms(self) -> int:
+        """How long the active segment may grow: segment.ms less this segment's own jitter.
+
+        The jitter keeps the segments of many partitions from rolling together. Kafka throws dice;
+        here it is spread by names and offset, so that a run repeats.
+        """
+        config = self.config
+        jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
+        if not jitter_ms:
+            return config.max_segment_ms
+        name = f"{self.topic}-{self.partition}-{self._segments[-1].base_offset}"
+        return config.max_segment_ms - crc32(name.encode()) % jitter_ms
 
     def _roll(self, base_offset: int, now_wall_ms: int) -> Segment:
         segment = Segment(base_offset, now_wall_ms, self.config.index_interval_bytes)
         self._segments = [*self._segments, segment]
+        self.wants_upkeep = True
         return segment
 
     # --- cutting -------------------------------------------------------------------------------
+
+    def _replace_segments(self, count: int, replaced: Sequence[Segment]) -> None:
+        """Put these in the place of the first `count` segments."""
+        self._segments = [*replaced, *self._segments[count:]]
+        self._end_metadata = None
 
     def _drop_segments_before(self, offset: int) -> None:
         """Forget the segments that lie below `offset` as a whole; the last one stays."""

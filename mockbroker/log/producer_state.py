@@ -248,6 +248,27 @@ class ProducerStateManager:
         for producer_id in expired:
             del self.producers[producer_id]
 
+    def oldest_timestamp(self) -> int | None:
+        """The last write of the producer that is silent the longest, of those that may expire."""
+        return min(
+            (
+                entry.last_timestamp
+                for entry in self.producers.values()
+                if entry.current_txn_first_offset == NO_OFFSET
+            ),
+            default=None,
+        )
+
+    def last_records(self) -> dict[int, tuple[int, int]]:
+        """By producer: its last data offset, -1 without one, and its epoch."""
+        return {
+            producer_id: (
+                entry.batches[-1].last_offset if entry.batches else NO_OFFSET,
+                entry.producer_epoch,
+            )
+            for producer_id, entry in self.producers.items()
+        }
+
     def clear(self) -> None:
         """Forget all, before the state is built again from the log."""
         self.producers.clear()

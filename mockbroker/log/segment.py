@@ -51,6 +51,7 @@ class Segment:
         "highest_timestamps",
         "last_offsets",
         "max_timestamp",
+        "modified_wall_ms",
         "positions",
         "size_bytes",
     )
@@ -59,7 +60,7 @@ class Segment:
         self, base_offset: int, created_wall_ms: int, index_interval_bytes: int = 4096
     ) -> None:
         self.base_offset = base_offset
-        self.created_wall_ms = created_wall_ms
+        self.created_wall_ms = self.modified_wall_ms = created_wall_ms
         self.size_bytes = 0
         self.first_timestamp = -1
         self.max_timestamp = -1
@@ -79,6 +80,11 @@ class Segment:
     def __len__(self) -> int:
         """Number of batches."""
         return len(self.last_offsets)
+
+    @property
+    def largest_timestamp(self) -> int:
+        """The newest record's time; of a segment that knows none, when it was last written to."""
+        return self.max_timestamp if self.max_timestamp >= 0 else self.modified_wall_ms
 
     # --- writing -------------------------------------------------------------------------------
 

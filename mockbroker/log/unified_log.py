@@ -40,10 +40,11 @@ from protocol.records.batch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mockbroker.config.log_config import LogConfig
     from mockbroker.log.results import Buffer
+    from mockbroker.log.segment import Segment
     from protocol.records.batch import BatchHeader
 
 _NONE = ErrorCode.NONE
@@ -67,6 +68,7 @@ class UnifiedLog(LocalLog):
         "_first_unstable_offset",
         "_idle_read",
         "_producers",
+        "first_dirty_offset",
         "high_watermark",
         "log_start_offset",
     )
@@ -77,6 +79,8 @@ class UnifiedLog(LocalLog):
         super().__init__(topic, partition, config)
         self.log_start_offset = 0
         self.high_watermark = 0
+        self.first_dirty_offset = 0
+        """Below it every segment was compacted (Kafka: the cleaner's checkpoint)."""
         self._first_unstable_offset = -1
         self._producers: ProducerStateManager | None = None
         self._epochs: LeaderEpochCache | None = None
@@ -251,7 +255,30 @@ class UnifiedLog(LocalLog):
     def _producer_state(self) -> ProducerStateManager:
         if self._producers is None:
             self._producers = ProducerStateManager()
+            self.wants_upkeep = True
         return self._producers
+
+    def aborted_transactions(self, offset: int, bound: int) -> list[AbortedTransaction]:
+        """The aborted transactions that reach `offset` or more and began below `bound`."""
+        return [] if self._aborted is None else self._aborted.collect(offset, bound)
+
+    def last_records_of_producers(self) -> dict[int, tuple[int, int]]:
+        """By producer: the last offset of its data (-1: it has a marker only), and its epoch."""
+        producers = self._producers
+        return {} if producers is None else producers.last_records()
+
+    def expire_producers(self, now_wall_ms: int, expiration_ms: int) -> int | None:
+        """Forget producers that are silent for so long; when to look again, None: at no time."""
+        producers = self._producers
+        if producers is None:
+            return None
+        producers.remove_expired(now_wall_ms, expiration_ms)
+        oldest = producers.oldest_timestamp()
+        if oldest is None:
+            if producers.first_unstable_offset() < 0:
+                self._producers = None
+            return None
+        return oldest + expiration_ms
 
     def _remember_producer(self, header: BatchHeader, batch: Buffer) -> None:
         if header.producer_id < 0:
@@ -500,6 +527,32 @@ class UnifiedLog(LocalLog):
         self._check_offsets()
         return True
 
+    def delete_oldest_segments(self, count: int) -> None:
+        """Drop that many segments; the log start moves up to what is left, or to the log end."""
+        segments = self._segments
+        left = segments[count:]
+        start = left[0].base_offset if left else self.log_end_offset
+        self._replace_segments(count, ())
+        self._idle_read = None
+        self.advance_log_start(start)
+
+    def replace_segments(
+        self,
+        count: int,
+        replaced: Sequence[Segment],
+        end_offset: int,
+        kept_aborted: Sequence[AbortedTransaction],
+    ) -> None:
+        """Put compacted segments in the place of the first `count`, which end at `end_offset`.
+
+        Of the aborted transactions with a marker below it, `kept_aborted` are left.
+        """
+        self._replace_segments(count, replaced)
+        if self._aborted is not None:
+            self._aborted.replace_before(end_offset, kept_aborted)
+        self.first_dirty_offset = end_offset
+        self._idle_read = None
+
     def truncate_to(self, offset: int) -> bool:
         """Drop every batch that reaches `offset`, which becomes the log end; False if it is past.
 
@@ -534,11 +587,13 @@ class UnifiedLog(LocalLog):
         if self._epochs is not None:
             self._epochs.truncate_from_end(offset)
         self._first_unstable_offset = -1
-        if self._producers is not None:
+        self.first_dirty_offset = min(self.first_dirty_offset, offset)
+        if self._producers is not None or self._aborted is not None:
             self._aborted = None
-            self._producers.clear()
+            producers = self._producer_state()
+            producers.clear()
             for header, batch in self.iterate_batches(self.log_start_offset):
                 self._remember_producer(header, batch)
-            self._producers.on_high_watermark_updated(self.high_watermark)
+            producers.on_high_watermark_updated(self.high_watermark)
             self._update_first_unstable_offset()
         self._check_offsets()

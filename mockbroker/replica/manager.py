@@ -22,6 +22,7 @@ from mockbroker.metadata.changes import (
 )
 from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.delayed_produce import DelayedProduce
+from mockbroker.replica.log_upkeep import LogUpkeep
 from mockbroker.replica.partition import ACKS_ALL, Partition
 from protocol.errors import ErrorCode
 
@@ -52,6 +53,7 @@ class ReplicaManager:
         "follower_fetches_expired",
         "metadata",
         "produce_purgatory",
+        "upkeep",
     )
 
     def __init__(
@@ -72,6 +74,7 @@ class ReplicaManager:
         self.produce_purgatory = Purgatory(
             timer, config.int("producer.purgatory.purge.interval.requests")
         )
+        self.upkeep = LogUpkeep(clock, timer, config)
         self._partitions: dict[str, dict[int, Partition]] = {}
         self._ready: deque[Partition] = deque()
         self.draining: str | None = None

@@ -190,9 +190,15 @@ class Partition:
     ) -> None:
         if segments_before and log.segment_count > segments_before:
             self._tell_rolled(log.offset_metadata(base_offset - 1).segment_base_offset)
+        if log.wants_upkeep:
+            self._manager.upkeep.look_at(self, log)
         self._advance_high_watermark(log)
         self._mark_watchers()
         self._manager.mark_ready(self, cause)
+
+    def note_log_start(self) -> None:
+        """Its oldest segments were deleted: sessions tell the new start, parked fetches wait on."""
+        self._mark_watchers()
 
     def _advance_high_watermark(self, log: UnifiedLog) -> None:
         """Raise the high watermark to the smallest end offset in the in-sync set.
@@ -257,13 +263,16 @@ class Partition:
     def reconfigure(self) -> None:
         """Its topic's configs may have changed."""
         topic = self._manager.metadata.topics.get(self.topic)
-        if topic is not None and self.log is not None:
-            self.log.config = topic.config.log_config
+        log = self.log
+        if topic is not None and log is not None and log.config is not topic.config.log_config:
+            log.config = topic.config.log_config
+            self._manager.upkeep.look_at(self, log)
 
     def delete(self) -> None:
         """It is gone from this node, and so is its log; whoever waits on it is answered."""
         self.deleted = True
         self.log = None
+        self._manager.upkeep.forget(self)
         self._mark_watchers()
         self._manager.mark_ready(self, ERROR)
 

@@ -304,8 +304,9 @@ def check_nothing_waits(world: World) -> None:
         )
         if any(left):
             world.violate(f"the {kind} purgatory holds operations, entries, keys {left}")
-    if len(services.timer):
-        world.violate(f"{len(services.timer)} timer tasks are left")
+    tasks = len(services.timer) - replicas.upkeep.is_armed  # logs grow old when nobody waits
+    if tasks:
+        world.violate(f"{tasks} timer tasks are left")
     if replicas.has_ready or services.has_deferred:
         world.violate("something is ready and was not drained")
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from mockbroker.config.log_config import LogConfig
 from mockbroker.log.local_log import LocalLog
 from mockbroker.log.offsets import LogOffsetMetadata
-from tests.mockbroker.log.batches import LOG_END, bytes_of, log_with, plain
+from mockbroker.log.unified_log import UnifiedLog
+from tests.mockbroker.log.batches import LOG_END, NOW, bytes_of, log_with, plain, put
 
 SMALL_SEGMENTS = LogConfig(segment_bytes=300)
 
@@ -63,3 +64,33 @@ def _next_segment(log: LocalLog, offset: int) -> int:
         ),
         default=log.log_end_offset,
     )
+
+
+def test_jitter_spreads_the_rolls_of_partitions_and_repeats() -> None:
+    config = LogConfig(segment_ms=1000, segment_jitter_ms=900)
+
+    def first_roll(partition: int) -> int:
+        return next(
+            ms for ms in range(1002) if _rolls_after(UnifiedLog("t", partition, config), ms)
+        )
+
+    rolls = [first_roll(partition) for partition in range(8)]
+    assert rolls == [first_roll(partition) for partition in range(8)]
+    assert len(set(rolls)) > 4
+    assert all(100 <= roll <= 1001 for roll in rolls)
+
+
+def _rolls_after(log: UnifiedLog, milliseconds: int) -> bool:
+    put(log, plain(timestamp=NOW))
+    put(log, plain(timestamp=NOW + milliseconds))
+    return log.segment_count == 2
+
+
+def test_a_compacted_log_rolls_in_time_for_its_maximum_lag() -> None:
+    config = LogConfig(cleanup_policy="compact", max_compaction_lag_ms=500)
+    log = UnifiedLog("t", 0, config)
+    for milliseconds in (0, 500):
+        put(log, plain(key=b"k", timestamp=NOW + milliseconds))
+    assert log.segment_count == 1
+    put(log, plain(key=b"k", timestamp=NOW + 501))
+    assert log.segment_count == 2
