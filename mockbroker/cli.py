@@ -42,8 +42,8 @@ examples:
       the same by environment, as in a container
 
 A TOML file given by --config may hold host, port, advertised-host, auto-create,
-default-partitions, log-level, log-format, ready-file, seed, a table [topics]
-(orders = 6) and a table [config] ("log.retention.ms" = 60000).
+default-partitions, freeze-clock, log-level, log-format, ready-file, seed, a table
+[topics] (orders = 6) and a table [config] ("log.retention.ms" = 60000).
 """
 
 
@@ -167,6 +167,11 @@ def _add_serve_options(serve: argparse.ArgumentParser) -> None:
     )
     add("--seed", metavar="N", help="make random ids repeatable [MOCKBROKER_SEED]")
     add(
+        "--freeze-clock",
+        action=argparse.BooleanOptionalAction,
+        help="start with a time that stands still (default no) [MOCKBROKER_FREEZE_CLOCK]",
+    )
+    add(
         "--log-level",
         metavar="LEVEL",
         help=f"{', '.join(LOG_LEVELS)} (default info; debug: a line a request)"
@@ -192,6 +197,7 @@ _KEYS: Final = (
     "advertised_host",
     "ready_file",
     "seed",
+    "freeze_clock",
     "log_level",
     "log_format",
 )
@@ -254,6 +260,7 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
         seed_value = None if seed is None else int(seed)
     except ValueError:
         raise SettingsError(seed_option, f"{seed!r} is not a number", "a whole number") from None
+    freeze_option, freeze = sources.find("freeze_clock")
     if host is not None and not host.strip():
         raise SettingsError(option, "it is empty", "an address such as 127.0.0.1 or 0.0.0.0")
     return Settings(
@@ -263,7 +270,12 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
         config=config,
         advertised_host=sources.text("advertised_host")[1],
         seed=seed_value,
+        freeze_clock=freeze if isinstance(freeze, bool) else _flag(freeze_option, freeze),
     )
+
+
+def _flag(option: str, value: object | None) -> bool:
+    return False if value is None else parse_flag(option, str(value))
 
 
 def _read_topics(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mockbroker.cluster import Cluster
 from mockbroker.network.server import BrokerServer
+from mockbroker.network.timekeeper import TimeKeeper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +29,19 @@ T = TypeVar("T")
 class RunningBroker:
     """A broker that accepts connections at `host`:`port`; it runs in `loop`."""
 
-    __slots__ = ("_server", "cluster", "host", "loop", "port")
+    __slots__ = ("_server", "cluster", "host", "loop", "port", "timekeeper")
 
-    def __init__(self, cluster: Cluster, server: BrokerServer, host: str, port: int) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        server: BrokerServer,
+        timekeeper: TimeKeeper,
+        host: str,
+        port: int,
+    ) -> None:
         self.cluster = cluster
         self._server = server
+        self.timekeeper = timekeeper
         self.host = host
         self.port = port
         self.loop = asyncio.get_running_loop()
@@ -101,7 +110,8 @@ async def launch(settings: Settings) -> RunningBroker:
         substream=lambda purpose: Random(f"{seed}/{purpose}"),
         epoch_ms=time.time_ns() // 1_000_000,
     )
-    server = BrokerServer(cluster.brokers[0])
+    timekeeper = TimeKeeper(cluster, frozen=settings.freeze_clock)
+    server = BrokerServer(cluster.brokers[0], timekeeper)
     host, port = await server.start(settings.host, settings.port)
     cluster.advertise(0, settings.advertised_host)
-    return RunningBroker(cluster, server, host, port)
+    return RunningBroker(cluster, server, timekeeper, host, port)

@@ -31,9 +31,18 @@ class Settings:
     `topics` maps a name to its partition count (None: `num.partitions`); `config` holds broker
     configs under Kafka's names, as text. `advertised_host` None: a client is told the address that
     it connected to. `seed` None: random ids differ from run to run.
+    `freeze_clock`: time stands still from the start.
     """
 
-    __slots__ = ("advertised_host", "config", "host", "port", "seed", "topics")
+    __slots__ = (
+        "advertised_host",
+        "config",
+        "freeze_clock",
+        "host",
+        "port",
+        "seed",
+        "topics",
+    )
 
     def __init__(
         self,
@@ -44,6 +53,7 @@ class Settings:
         config: Mapping[str, str] | None = None,
         advertised_host: str | None = None,
         seed: int | None = None,
+        freeze_clock: bool = False,
     ) -> None:
         self.host = host
         self.port = port
@@ -51,6 +61,7 @@ class Settings:
         self.config = dict(config or {})
         self.advertised_host = advertised_host
         self.seed = seed
+        self.freeze_clock = freeze_clock
 
 
 def parse_port(option: str, text: str | int) -> int:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mockbroker.api.aio import AsyncViews
+    from mockbroker.api.clock_view import ClockView
     from mockbroker.api.group_view import GroupView
     from mockbroker.api.topic_view import TopicView
     from mockbroker.launch import RunningBroker
@@ -28,8 +29,9 @@ class MockBroker:
     """A fake Kafka broker for tests.
 
     `topics` maps a name to its partitions, or lists names; `config` holds broker configs under
-    Kafka's names; `port` 0 takes any free port; `seed` makes random ids repeatable. Raises
-    SettingsError or ConfigError for a bad value, OSError when the address cannot be bound.
+    Kafka's names; `port` 0 takes any free port; `seed` makes random ids repeatable;
+    `freeze_clock` starts with a time that stands still (see `clock`). Raises SettingsError or
+    ConfigError for a bad value, OSError when the address cannot be bound.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class MockBroker:
         port: int = 0,
         advertised_host: str | None = None,
         seed: int | None = None,
+        freeze_clock: bool = False,
     ) -> None:
         settings_config = {
             "auto.create.topics.enable": "true" if auto_create else "false",
@@ -57,6 +60,7 @@ class MockBroker:
             config=settings_config,
             advertised_host=advertised_host,
             seed=seed,
+            freeze_clock=freeze_clock,
         )
         self._bridge: Bridge | None = None
         self._thread: BrokerThread | None = None
@@ -138,6 +142,13 @@ class MockBroker:
             yield self
         finally:
             bridge.call(lambda cluster: delete_since(cluster, before))
+
+    @property
+    def clock(self) -> ClockView:
+        """The broker's time: freeze it, let it run faster, move it on or its wall time about."""
+        from mockbroker.api.clock_view import ClockView
+
+        return ClockView(self._bridged())
 
     def _bridged(self) -> Bridge:
         if self._bridge is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-import time
+from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from mockbroker.network.transport import ClientTransport
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.broker import Broker
+    from mockbroker.network.timekeeper import TimeKeeper
 
 T = TypeVar("T")
 
@@ -32,13 +33,14 @@ STOP_GRACE_SECONDS: Final = 0.5
 class BrokerServer:
     """Serves one `Broker` core on TCP."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, timekeeper: TimeKeeper) -> None:
         self.broker = broker
+        self.timekeeper = timekeeper
+        timekeeper.on_change(self._retime)
         self._transports: dict[int, ClientTransport] = {}
         self._next_id = 0
         self._last_id = 0
         self._collecting = False
-        self._origin = time.monotonic()
         self._listener: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._alarm: asyncio.TimerHandle | None = None
@@ -101,8 +103,9 @@ class BrokerServer:
         return len(self._transports)
 
     def now_ms(self) -> float:
-        """Milliseconds since this server was made: the core's clock."""
-        return (time.monotonic() - self._origin) * 1000.0
+        """The core's clock, in milliseconds."""
+        keeper = self.timekeeper
+        return keeper.anchor_ms + (monotonic() - keeper.anchor_seconds) * keeper.scale
 
     # -- steps, called by the transports ---------------------------------------------------
 
@@ -204,9 +207,19 @@ class BrokerServer:
             if self._alarm_ms <= deadline_ms:
                 return
             self._alarm.cancel()
+            self._alarm = None
+        delay_seconds = self.timekeeper.delay_seconds(deadline_ms)
+        if delay_seconds is None:
+            return
         self._alarm_ms = deadline_ms
-        delay_seconds = max(0.0, (deadline_ms - self.now_ms()) / 1000.0)
         self._alarm = self._loop.call_later(delay_seconds, self._ring)
+
+    def _retime(self) -> None:
+        """Time stands still, goes on or was moved: the alarm that is set may be wrong."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._rearm()
 
     def _ring(self) -> None:
         self._alarm = None

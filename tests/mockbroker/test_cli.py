@@ -31,6 +31,7 @@ def test_a_variable_stands_in_for_each_flag() -> None:
         "MOCKBROKER_ADVERTISED_HOST": "kafka",
         "MOCKBROKER_READY_FILE": "ready.json",
         "MOCKBROKER_SEED": "7",
+        "MOCKBROKER_FREEZE_CLOCK": "yes",
         "MOCKBROKER_LOG_LEVEL": "debug",
         "MOCKBROKER_LOG_FORMAT": "json",
     }
@@ -38,6 +39,7 @@ def test_a_variable_stands_in_for_each_flag() -> None:
     settings = options.settings
     assert (settings.host, settings.port, settings.seed) == ("0.0.0.0", 19092, 7)
     assert settings.advertised_host == "kafka"
+    assert settings.freeze_clock
     assert settings.topics == {"orders": 6, "logs": None}
     assert settings.config == {
         "auto.create.topics.enable": "false",
@@ -87,6 +89,7 @@ def test_a_file_holds_topics_and_configs(tmp_path: Path) -> None:
         ({}, {"MOCKBROKER_SET": "no.such.key=1"}, r"^MOCKBROKER_SET: .*no\.such\.key"),
         ({"log_level": "loud"}, {}, "--log-level: 'loud' is unknown; allowed: debug, info"),
         ({"seed": "s"}, {}, "--seed: 's' is not a number"),
+        ({}, {"MOCKBROKER_FREEZE_CLOCK": "maybe"}, "MOCKBROKER_FREEZE_CLOCK: 'maybe' is neither"),
         ({"host": " "}, {}, "--host: it is empty"),
         ({"config": "/no/such.toml"}, {}, "--config: /no/such.toml: No such file"),
     ],

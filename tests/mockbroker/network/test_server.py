@@ -12,6 +12,7 @@ import pytest
 
 from mockbroker.cluster import Cluster
 from mockbroker.network.server import BrokerServer
+from mockbroker.network.timekeeper import TimeKeeper
 from protocol.headers import encode_request_header
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.fetch import (
@@ -50,7 +51,7 @@ class Running:
 @pytest.fixture
 async def running() -> AsyncIterator[Running]:
     cluster = Cluster({}, {"orders": 1}, substream=Random, epoch_ms=1_700_000_000_000)
-    server = BrokerServer(cluster.brokers[0])
+    server = BrokerServer(cluster.brokers[0], TimeKeeper(cluster))
     host, port = await server.start("127.0.0.1", 0)
     yield Running(server, f"{host}:{port}")
     await server.stop()
@@ -185,7 +186,7 @@ async def test_stopping_answers_what_is_parked_and_refuses_newcomers(running: Ru
 
 async def test_a_busy_port_is_an_os_error(running: Running) -> None:
     host, _, port = running.address.rpartition(":")
-    second = BrokerServer(running.server.broker)
+    second = BrokerServer(running.server.broker, running.server.timekeeper)
     with pytest.raises(OSError, match=r"[Aa]ddress already in use"):
         await second.start(host, int(port))
 
@@ -200,7 +201,7 @@ async def test_a_start_that_fails_leaves_no_socket_open(monkeypatch: pytest.Monk
     monkeypatch.setattr("mockbroker.network.server.socket.socket", open_socket)
     cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
     with pytest.raises(OSError, match="taken"):
-        await BrokerServer(cluster.brokers[0]).start("127.0.0.1", 0)
+        await BrokerServer(cluster.brokers[0], TimeKeeper(cluster)).start("127.0.0.1", 0)
     assert [one.fileno() for one in opened] == [-1]
 
 
@@ -213,7 +214,7 @@ class Unlistening(socket.socket):
 
 async def test_after_the_stop_no_connection_and_no_timer_is_left() -> None:
     cluster = Cluster({}, {"orders": 1}, substream=Random, epoch_ms=0)
-    server = BrokerServer(cluster.brokers[0])
+    server = BrokerServer(cluster.brokers[0], TimeKeeper(cluster))
     await server.start("127.0.0.1", 0)
     await server.stop()
     cluster.timer.schedule(60_000, lambda: None)
@@ -231,4 +232,4 @@ async def test_after_the_stop_no_connection_and_no_timer_is_left() -> None:
 async def test_what_is_no_host_name_cannot_be_bound() -> None:
     cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
     with pytest.raises(OSError, match="not a host name"):
-        await BrokerServer(cluster.brokers[0]).start("a..b", 0)
+        await BrokerServer(cluster.brokers[0], TimeKeeper(cluster)).start("a..b", 0)

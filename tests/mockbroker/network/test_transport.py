@@ -11,6 +11,7 @@ import pytest
 from mockbroker.broker import Outgoing
 from mockbroker.cluster import Cluster
 from mockbroker.network.server import BrokerServer
+from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker.network.transport import (
     JOIN_LIMIT_BYTES,
     WRITE_HIGH_WATER_BYTES,
@@ -52,7 +53,7 @@ class FakeSocket(asyncio.Transport):
 
 def connected() -> tuple[ClientTransport, FakeSocket]:
     cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
-    transport = ClientTransport(BrokerServer(cluster.brokers[0]), 1)
+    transport = ClientTransport(BrokerServer(cluster.brokers[0], TimeKeeper(cluster)), 1)
     socket = FakeSocket()
     transport.connection_made(socket)
     socket.calls.clear()
@@ -119,7 +120,7 @@ def test_nothing_is_done_once_the_socket_is_gone() -> None:
 def test_a_full_write_buffer_blocks_the_connection_in_the_core() -> None:
     cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
     broker = cluster.brokers[0]
-    transport = ClientTransport(BrokerServer(broker), 1)
+    transport = ClientTransport(BrokerServer(broker, TimeKeeper(cluster)), 1)
     transport.connection_made(FakeSocket())
     (connection,) = broker.connections()
     transport.pause_writing()

@@ -1,0 +1,148 @@
+"""What time it is for the core: the machine's, or stopped, faster, or moved by hand.
+
+`launch` makes one for a cluster; its servers read `now_ms` once a step and ask `delay_seconds` for
+their one timer. `api`, `admin` and `app` call the verbs, inside a step of the loop that the servers
+run in. Two times are kept apart, as on a machine:
+
+    now_ms     only goes forward; every time-out, session and transaction deadline runs on it
+    wall_ms    what record timestamps have; `jump` moves it alone, both ways, as an operator does
+
+Invariants: `now_ms` never goes back; while the clock is frozen no timer of a server is armed, and
+only `advance` makes time pass; `advance` runs all that is due on the way, in order.
+"""
+
+from __future__ import annotations
+
+import time
+from math import isfinite
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.journal import ClockChanged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.cluster import Cluster
+
+MAX_RATE: Final = 1_000_000.0
+MAX_MOVE_MS: Final = 1e14
+"""About 3,000 years: record timestamps stay in their 64 bits."""
+_TURNS_WITHOUT_PROGRESS: Final = 1000
+
+
+class TimeKeeper:
+    """The time of one cluster. A frozen one has `scale` 0: reading it costs the same."""
+
+    __slots__ = ("_cluster", "_rate", "_retime", "anchor_ms", "anchor_seconds", "scale")
+
+    def __init__(self, cluster: Cluster, *, frozen: bool = False) -> None:
+        self._cluster = cluster
+        self._rate = 1.0
+        self._retime: list[Callable[[], None]] = []
+        self.anchor_ms = cluster.clock.now_ms
+        self.anchor_seconds = time.monotonic()
+        self.scale = 0.0 if frozen else 1000.0
+
+    # -- what a server asks ----------------------------------------------------------------
+
+    def now_ms(self) -> float:
+        """The core's time, in milliseconds since it was made."""
+        return self.anchor_ms + (time.monotonic() - self.anchor_seconds) * self.scale
+
+    def delay_seconds(self, deadline_ms: float) -> float | None:
+        """How long a timer must run until `deadline_ms`; None: until someone moves the time."""
+        if not self.scale:
+            return None
+        return max(0.0, (deadline_ms - self.now_ms()) / self.scale)
+
+    def on_change(self, retime: Callable[[], None]) -> None:
+        """Call `retime` whenever a timer that is armed may be wrong."""
+        self._retime.append(retime)
+
+    # -- verbs -----------------------------------------------------------------------------
+
+    @property
+    def frozen(self) -> bool:
+        """Whether time stands still."""
+        return not self.scale
+
+    @property
+    def rate(self) -> float:
+        """Seconds that pass here in one of the machine, unless frozen."""
+        return self._rate
+
+    @property
+    def wall_ms(self) -> int:
+        """Milliseconds since 1970."""
+        return self._cluster.clock.epoch_ms + int(self.now_ms())
+
+    def freeze(self) -> None:
+        """Stop the time; nothing happens when it stands already."""
+        if not self.frozen:
+            self._set(0.0)
+            self._tell("freeze", None)
+
+    def unfreeze(self) -> None:
+        """Let time pass on, from where it stands."""
+        if self.frozen:
+            self._set(self._rate * 1000.0)
+            self._tell("unfreeze", None)
+
+    def set_rate(self, rate: float) -> None:
+        """Let time pass `rate` times as fast; ValueError unless above 0 and at most MAX_RATE."""
+        if not 0 < rate <= MAX_RATE:
+            raise ValueError(f"rate: {rate} is not above 0 and at most {MAX_RATE:g}")
+        self._rate = float(rate)
+        if not self.frozen:
+            self._set(self._rate * 1000.0)
+        self._tell("rate", None)
+
+    def jump(self, by_ms: float) -> None:
+        """Move the wall time alone, forward or back: no deadline comes nearer."""
+        if not isfinite(by_ms) or abs(by_ms) > MAX_MOVE_MS:
+            raise ValueError(f"jump: {by_ms} ms is out of range")
+        self._cluster.clock.epoch_ms += int(by_ms)
+        self._tell("jump", by_ms)
+
+    def advance(self, by_ms: float, *, wall: bool = True) -> None:
+        """Let `by_ms` pass at once: all that is due on the way runs, each at its own time.
+
+        With `wall` False the wall time stays where it was: only deadlines come nearer. ValueError
+        for a negative or endless time.
+        """
+        if not 0 <= by_ms <= MAX_MOVE_MS:
+            raise ValueError(f"advance: {by_ms} ms is not from 0 to {MAX_MOVE_MS:g}")
+        end_ms = self.now_ms() + by_ms
+        self._run_until(end_ms)
+        if not wall:
+            self._cluster.clock.epoch_ms -= int(by_ms)
+        self._set(self.scale)
+        self._tell("advance", by_ms)
+
+    def _run_until(self, end_ms: float) -> None:
+        now_ms, turns = self.now_ms(), 0
+        while turns < _TURNS_WITHOUT_PROGRESS:
+            deadline_ms = self._cluster.timer.next_deadline()
+            if deadline_ms is None or deadline_ms > end_ms:
+                break
+            turns = 0 if deadline_ms > now_ms else turns + 1
+            now_ms = max(now_ms, deadline_ms)
+            self._tick(now_ms)
+        self._tick(end_ms)
+
+    def _tick(self, now_ms: float) -> None:
+        self.anchor_ms = now_ms
+        self.anchor_seconds = time.monotonic()
+        for broker in self._cluster.brokers:
+            broker.tick(now_ms)
+
+    def _set(self, scale: float) -> None:
+        self.anchor_ms = self.now_ms()
+        self.anchor_seconds = time.monotonic()
+        self.scale = scale
+        for retime in self._retime:
+            retime()
+
+    def _tell(self, action: str, by_ms: float | None) -> None:
+        self._cluster.clock.now_ms = max(self._cluster.clock.now_ms, self.now_ms())
+        self._cluster.journal.record(ClockChanged(action, by_ms, self._rate, self.frozen))
