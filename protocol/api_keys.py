@@ -1,9 +1,9 @@
 """The APIs of Kafka 4.4: their keys, and the versions that this codec decodes.
 
 `API_SPECS` holds what a broker listener of Kafka 4.4 serves, widened where older clients need it:
-Fetch begins at 3 and Produce at 0. What is advertised to clients is decided elsewhere. The ranges
-and the first flexible version come from Kafka's message schemas; unstable versions
-(latestVersionUnstable) are left out.
+Fetch begins at 3 and Produce at 0. `CONTROLLER_SPECS` holds what only a controller's listener
+serves. What is advertised is decided elsewhere. The ranges and the first flexible version come from
+Kafka's message schemas; unstable versions (latestVersionUnstable) are left out.
 """
 
 from __future__ import annotations
@@ -215,3 +215,23 @@ API_SPECS: dict[int, ApiSpec] = {
         (ApiKey.UNREGISTER_CONTROLLER, "UnregisterController", 0, 0, 0),
     )
 }
+
+CONTROLLER_SPECS: dict[int, ApiSpec] = {
+    key.value: ApiSpec(key, name, min_version, max_version, flexible)
+    for key, name, min_version, max_version, flexible in (
+        (ApiKey.VOTE, "Vote", 0, 2, 0),
+        (ApiKey.BEGIN_QUORUM_EPOCH, "BeginQuorumEpoch", 0, 1, 1),
+        (ApiKey.END_QUORUM_EPOCH, "EndQuorumEpoch", 0, 1, 1),
+        (ApiKey.ALTER_PARTITION, "AlterPartition", 2, 3, 0),
+        (ApiKey.ENVELOPE, "Envelope", 0, 0, 0),
+        (ApiKey.FETCH_SNAPSHOT, "FetchSnapshot", 0, 1, 0),
+        (ApiKey.BROKER_REGISTRATION, "BrokerRegistration", 0, 4, 0),
+        (ApiKey.BROKER_HEARTBEAT, "BrokerHeartbeat", 0, 2, 0),
+        (ApiKey.ALLOCATE_PRODUCER_IDS, "AllocateProducerIds", 0, 0, 0),
+        (ApiKey.CONTROLLER_REGISTRATION, "ControllerRegistration", 0, 0, 0),
+        (ApiKey.ASSIGN_REPLICAS_TO_DIRS, "AssignReplicasToDirs", 0, 0, 0),
+        (ApiKey.UPDATE_RAFT_VOTER, "UpdateRaftVoter", 0, 0, 0),
+    )
+}
+
+ALL_SPECS: dict[int, ApiSpec] = {**API_SPECS, **CONTROLLER_SPECS}

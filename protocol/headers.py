@@ -1,6 +1,6 @@
 """What a frame opens with: request headers v1 and v2, response headers v0 and v1.
 
-Called once per request, before the body's plan. An API is flexible from a version on (API_SPECS);
+Called once per request, before the body's plan. An API is flexible from a version on (ALL_SPECS);
 from there the request header is v2 and the response header v1: each ends with a tag section. The
 client id keeps its int16 length in both. ApiVersions answers with response header v0 always, so
 that a client which knows no version yet can read it (KIP-511, ApiVersionsResponse.json).
@@ -12,7 +12,7 @@ from __future__ import annotations
 from struct import Struct, error
 from typing import Final
 
-from protocol.api_keys import API_SPECS, NEVER, ApiKey
+from protocol.api_keys import ALL_SPECS, API_SPECS, NEVER, ApiKey
 from protocol.errors import ProtocolError
 from protocol.primitives import Buffer, read_tags, write_nullable_string, write_tags
 
@@ -21,7 +21,7 @@ _REQUEST_V0: Final = Struct(">hhi")
 _API: Final = Struct(">hh")
 _RESPONSE: Final = Struct(">i")
 _RESPONSE_V1: Final = Struct(">ix")
-_FLEXIBLE: Final = {spec.key.value: spec.flexible for spec in API_SPECS.values()}
+_FLEXIBLE: Final = {spec.key.value: spec.flexible for spec in ALL_SPECS.values()}
 _unpack_request: Final = _REQUEST.unpack_from
 _first_flexible: Final = _FLEXIBLE.get
 _new: Final = object.__new__

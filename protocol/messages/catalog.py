@@ -1,7 +1,7 @@
 """Which module declares which API, so that a message class is imported when first needed.
 
 Called by whoever turns an API key into a class: the request boundary, the tools, the tests. The
-table covers every API in `protocol.api_keys.API_SPECS`. Handlers import their own classes plainly.
+table covers every API in `protocol.api_keys.ALL_SPECS`. Handlers import their own classes plainly.
 """
 
 from __future__ import annotations
@@ -247,6 +247,38 @@ CATALOG: Final[dict[int, tuple[str, str, str]]] = {
         "UnregisterControllerRequest",
         "UnregisterControllerResponse",
     ),
+    ApiKey.VOTE: ("raft", "VoteRequest", "VoteResponse"),
+    ApiKey.BEGIN_QUORUM_EPOCH: ("raft", "BeginQuorumEpochRequest", "BeginQuorumEpochResponse"),
+    ApiKey.END_QUORUM_EPOCH: ("raft", "EndQuorumEpochRequest", "EndQuorumEpochResponse"),
+    ApiKey.ALTER_PARTITION: ("controller_apis", "AlterPartitionRequest", "AlterPartitionResponse"),
+    ApiKey.ENVELOPE: ("controller_apis", "EnvelopeRequest", "EnvelopeResponse"),
+    ApiKey.FETCH_SNAPSHOT: ("raft", "FetchSnapshotRequest", "FetchSnapshotResponse"),
+    ApiKey.BROKER_REGISTRATION: (
+        "controller_apis",
+        "BrokerRegistrationRequest",
+        "BrokerRegistrationResponse",
+    ),
+    ApiKey.BROKER_HEARTBEAT: (
+        "controller_apis",
+        "BrokerHeartbeatRequest",
+        "BrokerHeartbeatResponse",
+    ),
+    ApiKey.ALLOCATE_PRODUCER_IDS: (
+        "controller_apis",
+        "AllocateProducerIdsRequest",
+        "AllocateProducerIdsResponse",
+    ),
+    ApiKey.CONTROLLER_REGISTRATION: (
+        "controller_apis",
+        "ControllerRegistrationRequest",
+        "ControllerRegistrationResponse",
+    ),
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: (
+        "controller_apis",
+        "AssignReplicasToDirsRequest",
+        "AssignReplicasToDirsResponse",
+    ),
+    ApiKey.UPDATE_RAFT_VOTER: ("raft", "UpdateRaftVoterRequest", "UpdateRaftVoterResponse"),
 }
 """API key → (module in this package, request class, response class)."""
 

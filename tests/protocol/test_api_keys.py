@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.api_keys import API_SPECS, NEVER, ApiKey
+from protocol.api_keys import ALL_SPECS, API_SPECS, CONTROLLER_SPECS, NEVER, ApiKey
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,12 @@ def test_specs_are_those_of_a_broker_listener(
     assert API_SPECS[key] == (key, name, min_version, max_version, flexible)
 
 
-def test_apis_between_controllers_have_no_spec() -> None:
-    assert ApiKey.VOTE not in API_SPECS
-    assert ApiKey.LEADER_AND_ISR not in API_SPECS
+def test_apis_of_controllers_are_none_of_a_broker_listener() -> None:
+    assert ApiKey.VOTE in CONTROLLER_SPECS
+    assert not set(API_SPECS) & set(CONTROLLER_SPECS)
+    assert ApiKey.LEADER_AND_ISR not in ALL_SPECS
 
 
 def test_keys_are_those_of_their_specs() -> None:
-    assert all(spec.key == key for key, spec in API_SPECS.items())
-    assert all(spec.min_version <= spec.max_version for spec in API_SPECS.values())
+    assert all(spec.key == key for key, spec in ALL_SPECS.items())
+    assert all(spec.min_version <= spec.max_version for spec in ALL_SPECS.values())

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.api_keys import API_SPECS, ApiKey
+from protocol.api_keys import ALL_SPECS, ApiKey
 from protocol.errors import ProtocolError
 from protocol.headers import (
     decode_request_header,
@@ -14,7 +14,7 @@ from protocol.headers import (
     peek_request_header,
 )
 
-KEYS = st.sampled_from(sorted(API_SPECS))
+KEYS = st.sampled_from(sorted(ALL_SPECS))
 CLIENT_IDS = st.none() | st.text(st.characters(codec="utf-8"), max_size=40)
 TAGS = st.dictionaries(st.integers(0, 400), st.binary(max_size=4), min_size=1, max_size=3)
 
@@ -23,7 +23,7 @@ TAGS = st.dictionaries(st.integers(0, 400), st.binary(max_size=4), min_size=1, m
 def test_request_headers_round_trip(
     key: int, version: int, correlation_id: int, client_id: str | None, tags: dict[int, bytes]
 ) -> None:
-    if version < API_SPECS[key].flexible:
+    if version < ALL_SPECS[key].flexible:
         tags = {}
     raw = encode_request_header(key, version, correlation_id, client_id, tags)
     for buf in (raw + b"body", bytearray(raw + b"body"), memoryview(raw + b"body")):

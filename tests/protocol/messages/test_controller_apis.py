@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import pytest
+
+from protocol.messages import controller_apis
+from tests.support.message_checks import check_message, versions_of
+
+
+@pytest.mark.parametrize(("cls", "version"), versions_of(controller_apis))
+def test_messages_round_trip_and_agree_with_kio(cls: type, version: int) -> None:
+    check_message(cls, version)
