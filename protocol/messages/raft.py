@@ -1,4 +1,4 @@
-"""Between the members of a metadata quorum: votes, epochs, snapshots (KIP-595, KIP-630, KIP-853)."""
+"""Between members of a metadata quorum: votes, epochs, snapshots (KIP-595, KIP-630, KIP-853)."""
 
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
