@@ -66,12 +66,14 @@ def _cannot_bind(settings: Settings, error: OSError) -> str:
 
 
 def _publish(running: RunningBroker, ready_file: str | None) -> None:
-    facts = {
+    facts: dict[str, object] = {
         "bootstrap": running.bootstrap_servers,
         "brokers": [{"id": running.broker_id, "host": running.host, "port": running.port}],
         "cluster_id": running.cluster_id,
         "pid": os.getpid(),
     }
+    if running.controller_servers is not None:
+        facts["controller"] = running.controller_servers
     if ready_file is not None:
         import json
 

@@ -121,6 +121,7 @@ class Broker:
             listener,
             FrameBuffer(self._receive_area),
             now_ms,
+            self.services.registry_of(listener),
         )
         self.journal.record(ConnectionOpened(connection_id, peer, listener, self.broker_id))
 
@@ -304,7 +305,7 @@ class Broker:
             return
         client_id = header.client_id or ""
         conn.client_id = client_id
-        api = self.registry.get(header.api_key)
+        api = conn.registry.get(header.api_key)
         version = header.api_version
         if api is None or not api.min_version <= version <= api.max_version:
             self._unserved(conn, header, api)
@@ -349,9 +350,10 @@ class Broker:
         self, ctx: RequestContext, response: object | None, make: Callable[[], object] | None
     ) -> None:
         conn = self._connections.get(ctx.connection_id)
-        api = self.registry.get(ctx.api_key)
-        if conn is None or conn.in_work is not ctx or api is None:
+        if conn is None or conn.in_work is not ctx:
             return
+        api = conn.registry.get(ctx.api_key)
+        assert api is not None
         if ctx.woken_by is PEER:
             ctx.woken_by = self.services.replicas.draining or self._cause
         self._attempt(conn, ctx, api, None, response, make)
@@ -432,11 +434,11 @@ class Broker:
         """KIP-511: a version-0 body with error 35, whatever version was asked for."""
         from mockbroker.apis.api_versions import unsupported_version_response
 
-        api = self.registry.get(ApiKey.API_VERSIONS)
+        api = conn.registry.get(ApiKey.API_VERSIONS)
         assert api is not None
         conn.requests += 1
         api.requests += 1
-        body = api.encode(unsupported_version_response(self.registry), 0)
+        body = api.encode(unsupported_version_response(conn.registry), 0)
         chunks = frame_response(
             encode_response_header(ApiKey.API_VERSIONS, 0, header.correlation_id), body
         )

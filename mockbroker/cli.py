@@ -41,9 +41,9 @@ examples:
   MOCKBROKER_HOST=0.0.0.0 MOCKBROKER_ADVERTISED_HOST=kafka mockbroker serve
       the same by environment, as in a container
 
-A TOML file given by --config may hold host, port, advertised-host, auto-create,
-default-partitions, freeze-clock, log-level, log-format, ready-file, seed, a table
-[topics] (orders = 6) and a table [config] ("log.retention.ms" = 60000).
+A TOML file given by --config may hold host, port, controller-port, advertised-host,
+auto-create, default-partitions, freeze-clock, log-level, log-format, ready-file, seed,
+a table [topics] (orders = 6) and a table [config] ("log.retention.ms" = 60000).
 """
 
 
@@ -165,6 +165,12 @@ def _add_serve_options(serve: argparse.ArgumentParser) -> None:
         help="write JSON with bootstrap, brokers, cluster_id and pid there once clients may connect"
         " [MOCKBROKER_READY_FILE]",
     )
+    add(
+        "--controller-port",
+        metavar="PORT",
+        help="serve the metadata log to raft observers on this port, 0 for any free one"
+        " (default: not at all) [MOCKBROKER_CONTROLLER_PORT]",
+    )
     add("--seed", metavar="N", help="make random ids repeatable [MOCKBROKER_SEED]")
     add(
         "--freeze-clock",
@@ -190,6 +196,7 @@ def _add_serve_options(serve: argparse.ArgumentParser) -> None:
 _KEYS: Final = (
     "host",
     "port",
+    "controller_port",
     "topic",
     "auto_create",
     "default_partitions",
@@ -255,6 +262,7 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
     option, host = sources.text("host")
     port_option, port = sources.text("port")
     seed_option, seed = sources.text("seed")
+    controller_option, controller_port = sources.text("controller_port")
     config = _read_config(sources, file, file_name)
     try:
         seed_value = None if seed is None else int(seed)
@@ -271,6 +279,9 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
         advertised_host=sources.text("advertised_host")[1],
         seed=seed_value,
         freeze_clock=freeze if isinstance(freeze, bool) else _flag(freeze_option, freeze),
+        controller_port=(
+            None if controller_port is None else parse_port(controller_option, controller_port)
+        ),
     )
 
 

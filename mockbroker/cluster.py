@@ -39,8 +39,11 @@ from mockbroker.replica.manager import ReplicaManager
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from random import Random
+
+    from mockbroker.quorum.quorum import MetadataQuorum
+    from mockbroker.quorum.registrations import ListenerAddress
 
 LISTENER = "PLAINTEXT"
 
@@ -61,6 +64,7 @@ class Cluster:
         epoch_ms: int,
     ) -> None:
         broker_config = BrokerConfig(config)
+        self._substream = substream
         self.clock = Clock(epoch_ms)
         self.timer = Timer()
         self.journal = Journal()
@@ -79,6 +83,42 @@ class Cluster:
         node_id = self.brokers[node].services.broker_id
         endpoints = {LISTENER: Endpoint(host)}
         self.metadata.apply(BrokerChanged(BrokerInfo(node_id, endpoints)))
+
+    def quorum(self) -> MetadataQuorum:
+        """The metadata quorum; RuntimeError without a controller's listener."""
+        quorum = self.brokers[0].services.quorum
+        if quorum is None:
+            raise RuntimeError("there is no metadata log: start it with a controller_port")
+        return quorum
+
+    def start_quorum(
+        self,
+        controller: ListenerAddress,
+        broker_listeners: Mapping[int, Sequence[ListenerAddress]],
+    ) -> MetadataQuorum:
+        """Keep a metadata log from now on, and serve it on the listener named `controller`.
+
+        `broker_listeners` are where the brokers listen, by node id. All of it is imported here, so
+        that a broker without such a listener pays nothing.
+        """
+        from mockbroker.apis.api_versions import finalized_features
+        from mockbroker.apis.registry import controller_registry
+        from mockbroker.quorum.quorum import MetadataQuorum
+
+        services = self.brokers[0].services
+        quorum = MetadataQuorum(
+            self.metadata,
+            self.clock,
+            self.timer,
+            self._substream("quorum"),
+            features=finalized_features(services.registry),
+            defer=services.defer,
+        )
+        max_fetch_version = services.config.int("mockbroker.controller.fetch.max.version")
+        services.registries[controller.name] = controller_registry(max_fetch_version)
+        services.quorum = quorum
+        quorum.start(controller, broker_listeners)
+        return quorum
 
     def _make_broker(self, config: BrokerConfig, substream: Callable[[str], Random]) -> Broker:
         node_id = config.int("node.id")

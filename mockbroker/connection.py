@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext
+    from mockbroker.apis.registry import Registry
     from protocol.frames import Frame, FrameBuffer
     from protocol.primitives import Buffer
 
@@ -44,6 +45,7 @@ class Connection:
         "principal",
         "queue",
         "queued_bytes",
+        "registry",
         "requests",
         "touched",
     )
@@ -56,6 +58,7 @@ class Connection:
         listener: str,
         frames: FrameBuffer,
         opened_ms: float,
+        registry: Registry,
     ) -> None:
         self.id = connection_id
         self.peer = peer
@@ -65,6 +68,7 @@ class Connection:
         self.client_id = ""
         self.frames = frames
         self.opened_ms = opened_ms
+        self.registry = registry
         self.requests = 0
         self.queue: deque[Frame] = deque()
         self.queued_bytes = 0

@@ -29,7 +29,15 @@ T = TypeVar("T")
 class RunningBroker:
     """A broker that accepts connections at `host`:`port`; it runs in `loop`."""
 
-    __slots__ = ("_server", "cluster", "host", "loop", "port", "timekeeper")
+    __slots__ = (
+        "_server",
+        "cluster",
+        "controller_port",
+        "host",
+        "loop",
+        "port",
+        "timekeeper",
+    )
 
     def __init__(
         self,
@@ -44,13 +52,19 @@ class RunningBroker:
         self.timekeeper = timekeeper
         self.host = host
         self.port = port
+        self.controller_port: int | None = None
         self.loop = asyncio.get_running_loop()
 
     @property
     def bootstrap_servers(self) -> str:
         """HOST:PORT for a client's `bootstrap.servers`."""
-        host = _WILDCARDS.get(self.host, self.host)
-        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        return address_text(self.host, self.port)
+
+    @property
+    def controller_servers(self) -> str | None:
+        """HOST:PORT for `controller.quorum.bootstrap.servers`; None without such a listener."""
+        port = self.controller_port
+        return None if port is None else address_text(self.host, port)
 
     @property
     def broker_id(self) -> int:
@@ -89,6 +103,12 @@ class RunningBroker:
         await self._server.stop()
 
 
+def address_text(host: str, port: int) -> str:
+    """HOST:PORT under which a client of this machine reaches a listener."""
+    host = _WILDCARDS.get(host, host)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- looked up, not bound
 
 
@@ -114,4 +134,32 @@ async def launch(settings: Settings) -> RunningBroker:
     server = BrokerServer(cluster.brokers[0], timekeeper)
     host, port = await server.start(settings.host, settings.port)
     cluster.advertise(0, settings.advertised_host)
-    return RunningBroker(cluster, server, timekeeper, host, port)
+    running = RunningBroker(cluster, server, timekeeper, host, port)
+    if settings.controller_port is not None:
+        try:
+            await _start_controller(running, server, settings)
+        except BaseException:
+            await server.stop()
+            raise
+    return running
+
+
+async def _start_controller(
+    running: RunningBroker, server: BrokerServer, settings: Settings
+) -> None:
+    """Serve the metadata log on a port of its own."""
+    from mockbroker.cluster import LISTENER
+    from mockbroker.quorum.registrations import ListenerAddress
+
+    assert settings.controller_port is not None
+    config = running.cluster.metadata.config
+    name = config.list("controller.listener.names")[0]
+    reached_at = _WILDCARDS.get(running.host, running.host)
+    broker = ListenerAddress(LISTENER, settings.advertised_host or reached_at, running.port)
+
+    def bound(port: int) -> None:
+        controller = ListenerAddress(name, settings.advertised_host or reached_at, port)
+        running.controller_port = port
+        running.act(lambda cluster: cluster.start_quorum(controller, {running.broker_id: [broker]}))
+
+    await server.add_listener(name, settings.host, settings.controller_port, bound)

@@ -30,13 +30,14 @@ class Settings:
 
     `topics` maps a name to its partition count (None: `num.partitions`); `config` holds broker
     configs under Kafka's names, as text. `advertised_host` None: a client is told the address that
-    it connected to. `seed` None: random ids differ from run to run.
-    `freeze_clock`: time stands still from the start.
+    it connected to. `seed` None: random ids differ from run to run. `freeze_clock`: time stands
+    still from the start. `controller_port` None: there is no controller's listener.
     """
 
     __slots__ = (
         "advertised_host",
         "config",
+        "controller_port",
         "freeze_clock",
         "host",
         "port",
@@ -54,6 +55,7 @@ class Settings:
         advertised_host: str | None = None,
         seed: int | None = None,
         freeze_clock: bool = False,
+        controller_port: int | None = None,
     ) -> None:
         self.host = host
         self.port = port
@@ -62,6 +64,7 @@ class Settings:
         self.advertised_host = advertised_host
         self.seed = seed
         self.freeze_clock = freeze_clock
+        self.controller_port = controller_port
 
 
 def parse_port(option: str, text: str | int) -> int:

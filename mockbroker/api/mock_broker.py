@@ -30,8 +30,9 @@ class MockBroker:
 
     `topics` maps a name to its partitions, or lists names; `config` holds broker configs under
     Kafka's names; `port` 0 takes any free port; `seed` makes random ids repeatable;
-    `freeze_clock` starts with a time that stands still (see `clock`). Raises SettingsError or
-    ConfigError for a bad value, OSError when the address cannot be bound.
+    `freeze_clock` starts with a time that stands still (see `clock`); `controller_port` (0: any
+    free one) serves the metadata log to Kafka's raft client. Raises SettingsError or ConfigError
+    for a bad value, OSError when the address cannot be bound.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class MockBroker:
         advertised_host: str | None = None,
         seed: int | None = None,
         freeze_clock: bool = False,
+        controller_port: int | None = None,
     ) -> None:
         settings_config = {
             "auto.create.topics.enable": "true" if auto_create else "false",
@@ -61,6 +63,9 @@ class MockBroker:
             advertised_host=advertised_host,
             seed=seed,
             freeze_clock=freeze_clock,
+            controller_port=(
+                None if controller_port is None else parse_port("controller_port", controller_port)
+            ),
         )
         self._bridge: Bridge | None = None
         self._thread: BrokerThread | None = None
@@ -79,6 +84,11 @@ class MockBroker:
     def port(self) -> int:
         """The port that the broker listens on."""
         return self._started().port
+
+    @property
+    def controller_servers(self) -> str | None:
+        """HOST:PORT for `controller.quorum.bootstrap.servers`; None without a controller_port."""
+        return self._started().controller_servers
 
     @property
     def cluster_id(self) -> str:
@@ -149,6 +159,20 @@ class MockBroker:
         from mockbroker.api.clock_view import ClockView
 
         return ClockView(self._bridged())
+
+    # -- the metadata log ------------------------------------------------------------------
+
+    def hold_metadata_commits(self) -> None:
+        """Let the metadata log's high watermark stand still; needs a `controller_port`."""
+        self._bridged().call(lambda cluster: cluster.quorum().hold())
+
+    def release_metadata_commits(self) -> None:
+        """Let it go up to the log's end, and follow it again."""
+        self._bridged().call(lambda cluster: cluster.quorum().release())
+
+    def begin_metadata_epoch(self) -> None:
+        """Let the controller resign and be elected again, in the next epoch."""
+        self._bridged().call(lambda cluster: cluster.quorum().begin_epoch())
 
     def _bridged(self) -> Bridge:
         if self._bridge is None:

@@ -56,14 +56,16 @@ def handle(
     error = _refusal(services, ctx.api_version, request)
     if error is not ErrorCode.NONE:
         return ApiVersionsResponse(error_code=error, throttle_time_ms=ctx.throttle_time_ms)
-    registry = services.registry
     features = [
         feature
         for feature in FEATURES
-        if feature.needs is None or registry.get(feature.needs) is not None
+        if feature.needs is None or services.registry.get(feature.needs) is not None
     ]
+    finalized = finalized_features(services.registry)
+    if services.quorum is not None:
+        finalized = services.quorum.features
     return ApiVersionsResponse(
-        api_keys=_api_keys(registry),
+        api_keys=_api_keys(services.registry_of(ctx.listener)),
         throttle_time_ms=ctx.throttle_time_ms,
         supported_features=[
             SupportedFeatureKey(feature.name, feature.min_version, feature.max_version)
@@ -72,11 +74,19 @@ def handle(
         ],
         finalized_features_epoch=services.metadata.version,
         finalized_features=[
-            FinalizedFeatureKey(feature.name, feature.finalized, feature.finalized)
-            for feature in features
-            if feature.finalized is not None
+            FinalizedFeatureKey(name, level, level) for name, level in finalized.items()
         ],
     )
+
+
+def finalized_features(registry: Registry) -> dict[str, int]:
+    """The level of each feature that a cluster of such brokers has finalized."""
+    return {
+        feature.name: feature.finalized
+        for feature in FEATURES
+        if feature.finalized is not None
+        and (feature.needs is None or registry.get(feature.needs) is not None)
+    }
 
 
 def unsupported_version_response(registry: Registry) -> ApiVersionsResponse:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mockbroker.fetch.manager import FetchManager
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
+    from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker.replica.manager import ReplicaManager
     from protocol.frames import Frame
 
@@ -145,6 +146,8 @@ class Services:
         "groups",
         "metadata",
         "producer_ids",
+        "quorum",
+        "registries",
         "registry",
         "replicas",
         "rng",
@@ -182,10 +185,20 @@ class Services:
         self.producer_ids = producer_ids
         self.registry = registry
         self.rng = rng
+        self.quorum: MetadataQuorum | None = None
+        """There once a controller's listener is wanted (`Cluster.start_quorum`)."""
+        self.registries: dict[str, Registry] = {}
+        """APIs of listeners that serve others than `registry`, by the listener's name."""
         self._deferred: list[Callable[[], None]] = []
+
+    def registry_of(self, listener: str) -> Registry:
+        """What is served on a listener."""
+        return self.registries.get(listener, self.registry) if self.registries else self.registry
 
     def release_parked(self) -> None:
         """Answer every parked request as far as it can be (a clean shutdown)."""
+        if self.quorum is not None:
+            self.quorum.release_parked()
         self.transactions.release_parked()
         self.replicas.release_parked()
         self.groups.release_parked()

@@ -10,10 +10,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
-from protocol.api_keys import API_SPECS, ApiKey
+from protocol.api_keys import ALL_SPECS, ApiKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from mockbroker.apis.context import RequestContext, Services
     from protocol.primitives import Buffer
@@ -74,6 +74,12 @@ SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions",
 }
 
+CONTROLLER_SERVED: Final[dict[ApiKey, str]] = {
+    ApiKey.FETCH: "controller.fetch",
+    ApiKey.API_VERSIONS: "api_versions",
+}
+"""What a controller's listener serves, by the module under `apis`."""
+
 
 PROFILES: Final[dict[str, dict[ApiKey, VersionRange]]] = {
     "widest": {},
@@ -81,6 +87,7 @@ PROFILES: Final[dict[str, dict[ApiKey, VersionRange]]] = {
 }
 """What each value of `mockbroker.version.profile` narrows; all else is the codec's range."""
 
+_MIN_CONTROLLER_FETCH: Final = 4
 PRODUCE_ADVERTISED_MIN: Final = 0
 """Apache Kafka 4 advertises Produce from 0 and serves it from 3, because older librdkafka derives
 the compression types from it (KAFKA-18659)."""
@@ -100,13 +107,15 @@ class Api:
         "key",
         "max_version",
         "min_version",
+        "module",
         "name",
         "requests",
     )
 
-    def __init__(self, key: ApiKey, min_version: int, max_version: int) -> None:
+    def __init__(self, key: ApiKey, module: str, min_version: int, max_version: int) -> None:
         self.key = key
-        self.name = API_SPECS[key].name
+        self.module = module
+        self.name = ALL_SPECS[key].name
         self.min_version = min_version
         self.max_version = max_version
         self.requests = 0
@@ -116,7 +125,7 @@ class Api:
 
     def load(self) -> None:
         """Import the handler's module and the codec of its messages."""
-        module = import_module(f"mockbroker.apis.{SERVED[self.key]}")
+        module = import_module(f"mockbroker.apis.{self.module}")
         self.handle = cast("Handle", module.handle)
         self.decode, self.encode = _fetch_codec() if self.key is ApiKey.FETCH else _codec(self.key)
 
@@ -134,15 +143,21 @@ class Api:
 
 
 class Registry:
-    """The APIs of one node under a version profile."""
+    """The APIs of one listener: `served` names their modules, `narrowed` versions of some."""
 
-    def __init__(self, profile: str = "widest") -> None:
-        narrowed = PROFILES[profile]
+    def __init__(
+        self,
+        profile: str = "widest",
+        served: Mapping[ApiKey, str] = SERVED,
+        narrowed: Mapping[ApiKey, VersionRange] | None = None,
+    ) -> None:
+        if narrowed is None:
+            narrowed = PROFILES[profile]
         self._apis: dict[int, Api] = {}
-        for key in SERVED:
-            spec = API_SPECS[key]
-            served = narrowed.get(key, VersionRange(spec.min_version, spec.max_version))
-            self._apis[int(key)] = Api(key, served.min_version, served.max_version)
+        for key, module in served.items():
+            spec = ALL_SPECS[key]
+            versions = narrowed.get(key, VersionRange(spec.min_version, spec.max_version))
+            self._apis[int(key)] = Api(key, module, versions.min_version, versions.max_version)
 
     def get(self, api_key: int) -> Api | None:
         """The API, whether or not the version is served."""
@@ -158,9 +173,16 @@ class Registry:
             key: VersionRange(api.min_version, api.max_version)
             for key, api in sorted(self._apis.items())
         }
-        produce = ranges[ApiKey.PRODUCE]
-        ranges[ApiKey.PRODUCE] = produce._replace(min_version=PRODUCE_ADVERTISED_MIN)
+        produce = ranges.get(ApiKey.PRODUCE)
+        if produce is not None:
+            ranges[ApiKey.PRODUCE] = produce._replace(min_version=PRODUCE_ADVERTISED_MIN)
         return ranges
+
+
+def controller_registry(max_fetch_version: int) -> Registry:
+    """The APIs of a controller's listener; Fetch up to that version (18: KIP-1166)."""
+    fetch = VersionRange(_MIN_CONTROLLER_FETCH, max_fetch_version)
+    return Registry(served=CONTROLLER_SERVED, narrowed={ApiKey.FETCH: fetch})
 
 
 def _fetch_codec() -> tuple[Decode, Encode]:

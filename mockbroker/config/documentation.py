@@ -205,6 +205,8 @@ metrics.recording.level: Least level of a metric that is recorded.
 metrics.sample.window.ms: Length of a metric's sample.
 min.incremental.fetch.session.eviction.ms: Idle time after which a session may be evicted.
 min.insync.replicas: In-sync replicas that a write with acks=all needs.
+mockbroker.controller.fetch.max.version: Highest Fetch version of the controller's listener.
+mockbroker.quorum.commit.delay.ms: Time after which a metadata record counts as committed.
 mockbroker.version.profile: Which versions are served: widest, or those of Apache Kafka 4.4.
 node.id: Id of this node.
 num.io.threads: Threads that handle requests.

@@ -23,8 +23,8 @@ INTERNAL_TOPICS: Final = frozenset(
 _MAX_NAME_LENGTH: Final = 249
 _PUNCTUATION: Final = str.maketrans("", "", "._-")
 NO_TOPIC_ID: Final = bytes(16)
-_CLUSTER_METADATA_TOPIC_ID: Final = bytes(15) + b"\x01"
-_RESERVED_IDS: Final = frozenset({NO_TOPIC_ID, _CLUSTER_METADATA_TOPIC_ID})
+CLUSTER_METADATA_TOPIC_ID: Final = bytes(15) + b"\x01"
+_RESERVED_IDS: Final = frozenset({NO_TOPIC_ID, CLUSTER_METADATA_TOPIC_ID})
 
 
 def invalid_topic_name(name: str) -> str | None:

@@ -42,6 +42,7 @@ class BrokerServer:
         self._last_id = 0
         self._collecting = False
         self._listener: asyncio.Server | None = None
+        self._more_listeners: list[asyncio.Server] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_ms = 0.0
@@ -56,30 +57,52 @@ class BrokerServer:
         Raises OSError when the address cannot be bound.
         """
         self._loop = asyncio.get_running_loop()
+        self._listener, bound = await self._listen(host, port, self._accept, lambda _: None)
+        self._rearm()
+        return bound
+
+    async def add_listener(
+        self, name: str, host: str, port: int, bound: Callable[[int], None]
+    ) -> None:
+        """Listen on one more address, under another listener's name; as `start` otherwise.
+
+        `bound` is told the port before anyone may connect to it.
+        """
+        listener, _ = await self._listen(host, port, lambda: self._accept(name), bound)
+        self._more_listeners.append(listener)
+
+    async def _listen(
+        self,
+        host: str,
+        port: int,
+        accept: Callable[[], ClientTransport],
+        bound: Callable[[int], None],
+    ) -> tuple[asyncio.Server, tuple[str, int]]:
+        assert self._loop is not None
         sock = _listening_socket(host, port)
         try:
             listener = await self._loop.create_server(
-                self._accept, sock=sock, backlog=BACKLOG, start_serving=False
+                accept, sock=sock, backlog=BACKLOG, start_serving=False
             )
         except BaseException:
             sock.close()
             raise
+        address = sock.getsockname()
         try:
+            bound(int(address[1]))
             await listener.start_serving()
         except BaseException:
             listener.close()
             raise
-        self._listener = listener
-        bound = sock.getsockname()
-        self._rearm()
-        return str(bound[0]), int(bound[1])
+        return listener, (str(address[0]), int(address[1]))
 
     async def stop(self) -> None:
         """Stop accepting, answer what is parked, close every connection."""
         if self._listener is None:
             return
         self._stopping = True
-        self._listener.close()
+        for listener in (self._listener, *self._more_listeners):
+            listener.close()
         self.broker.release_parked(self.now_ms())
         self._after_step()
         for transport in list(self._transports.values()):
@@ -126,6 +149,7 @@ class BrokerServer:
             f"/{host}",
             self.now_ms(),
             local_address=("", 0) if local is None else (local[0], local[1]),
+            listener=transport.listener,
         )
 
     def received(self, connection_id: int, size_bytes: int) -> None:
@@ -168,9 +192,9 @@ class BrokerServer:
 
     # -- the shell's own work --------------------------------------------------------------
 
-    def _accept(self) -> ClientTransport:
+    def _accept(self, listener: str = "PLAINTEXT") -> ClientTransport:
         self._next_id += 1
-        return ClientTransport(self, self._next_id)
+        return ClientTransport(self, self._next_id, listener)
 
     def _after_step(self) -> None:
         """Write what the step wants written, and see that the timer rings in time."""

@@ -27,10 +27,13 @@ WRITELINES_FORGETS_TO_PAUSE: Final = (3, 12) <= sys.version_info < (3, 12, 9) or
 class ClientTransport(asyncio.BufferedProtocol):
     """The shell's side of one connection."""
 
-    __slots__ = ("_reading", "_server", "_transport", "id")
+    __slots__ = ("_reading", "_server", "_transport", "id", "listener")
 
-    def __init__(self, server: BrokerServer, connection_id: int) -> None:
+    def __init__(
+        self, server: BrokerServer, connection_id: int, listener: str = "PLAINTEXT"
+    ) -> None:
         self.id = connection_id
+        self.listener = listener
         self._server = server
         self._transport: asyncio.Transport | None = None
         self._reading = True

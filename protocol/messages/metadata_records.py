@@ -164,6 +164,18 @@ class NoOpRecord:
 
 
 @message(versions=(0, 0), flexible=0)
+class BeginTransactionRecord:
+    """What follows counts together, once it has ended."""
+
+    name: Annotated[str | None, V(nullable=0, tag=0, tagged=0)] = None
+
+
+@message(versions=(0, 0), flexible=0)
+class EndTransactionRecord:
+    """What was begun counts from here on."""
+
+
+@message(versions=(0, 0), flexible=0)
 class RegisterControllerRecord:
     """A controller started."""
 
@@ -205,6 +217,8 @@ METADATA_RECORDS: Final[dict[int, type]] = {
     15: ProducerIdsRecord,
     17: BrokerRegistrationChangeRecord,
     20: NoOpRecord,
+    23: BeginTransactionRecord,
+    24: EndTransactionRecord,
     27: RegisterControllerRecord,
 }
 """Key of a record in the metadata log → its class."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import RequestContext
+from mockbroker.apis.registry import Registry
 from mockbroker.connection import (
     OUT_BYTES_LIMIT,
     QUEUED_BYTES_LIMIT,
@@ -28,7 +29,9 @@ class NoAnswer:
 
 
 def connection() -> Connection:
-    return Connection(1, "/127.0.0.1", ("127.0.0.1", 9092), "PLAINTEXT", FrameBuffer(), 0.0)
+    return Connection(
+        1, "/127.0.0.1", ("127.0.0.1", 9092), "PLAINTEXT", FrameBuffer(), 0.0, Registry()
+    )
 
 
 def works(conn: Connection) -> bool:

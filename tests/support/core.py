@@ -48,7 +48,7 @@ class Core:
         self.cluster.journal.listen(self.events.append, requests=True)
         self._clients: dict[int, CoreClient] = {}
 
-    def client(self, client_id: str | None = "test") -> CoreClient:
+    def client(self, client_id: str | None = "test", *, listener: str = "PLAINTEXT") -> CoreClient:
         """Connect one more client."""
         client = CoreClient(self, len(self._clients) + 1, client_id)
         self._clients[client.connection_id] = client
@@ -57,6 +57,7 @@ class Core:
             "/127.0.0.1",
             self.now_ms,
             local_address=("127.0.0.1", 9092),
+            listener=listener,
         )
         return client
 

@@ -1,0 +1,303 @@
+"""The quorum of one voter that leads `__cluster_metadata`: epoch, high watermark, who waits.
+
+`cluster` makes one when a controller's listener is wanted; handlers of that listener read it. What
+`MetadataStore` applies is appended as records. A quorum of one commits what it appends at once;
+`mockbroker.quorum.commit.delay.ms` and `hold` let the high watermark trail the log end as it does
+while other voters replicate, so that its advance is an event of its own (KIP-1166).
+
+Kafka: KafkaRaftClient and LeaderState for the log, QuorumController for what is in it.
+
+Invariants: the high watermark is None or beyond the start of the leader's epoch; it never moves
+back; a parked fetch is completed or given up once; completions run at the end of a step.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.names import random_uuid
+from mockbroker.quorum.metadata_log import MetadataLog
+from mockbroker.quorum.observers import Observers
+from mockbroker.quorum.registrations import ListenerAddress, Registration
+from mockbroker.quorum.translation import Translation
+from protocol.messages.metadata_records import (
+    ControllerEndpoint,
+    ControllerFeature,
+    FeatureLevelRecord,
+    NoOpRecord,
+    RegisterControllerRecord,
+)
+from protocol.messages.raft_records import (
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    LeaderChangeVoter,
+    Voter,
+    VoterEndpoint,
+    VoterKRaftVersions,
+    VotersRecord,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from random import Random
+
+    from mockbroker.clock import Clock, Timer, TimerTask
+    from mockbroker.metadata.brokers import BrokerInfo
+    from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.store import MetadataStore
+
+METADATA_VERSION: Final = 27
+"""4.1-IV1, which every Apache Kafka from 4.1 on can follow (Kafka: MetadataVersion)."""
+SUPPORTED_FEATURES: Final = {"kraft.version": (0, 1), "metadata.version": (7, METADATA_VERSION)}
+_KRAFT_VERSION: Final = 1
+_LEADER_CHANGE_VERSION: Final = 1
+_RELEASES_ON_ADVANCE: Final = 18
+
+
+class ParkedFetch:
+    """A Fetch of the metadata log that waits, as in the ThresholdPurgatory of KafkaRaftClient.
+
+    `answer(False)` makes the answer anew; `answer(True)`, at the deadline, sends the one that was
+    made when the fetch arrived.
+    """
+
+    __slots__ = ("answer", "fetch_offset", "timer_task")
+
+    def __init__(self, fetch_offset: int, answer: Callable[[bool], None]) -> None:
+        self.fetch_offset = fetch_offset
+        self.answer = answer
+        self.timer_task: TimerTask | None = None
+
+
+class MetadataQuorum:
+    """The active controller's view. `defer` runs an action at the end of the step.
+
+    `features` are finalized beside metadata.version. Call `start` once the listener is bound.
+    """
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        clock: Clock,
+        timer: Timer,
+        rng: Random,
+        *,
+        features: Mapping[str, int],
+        defer: Callable[[Callable[[], None]], None],
+    ) -> None:
+        config = store.config
+        self.store = store
+        self.clock = clock
+        self.leader_id = config.node_id
+        self.epoch = 0
+        self.is_leader = False
+        self.features = {**features, "metadata.version": METADATA_VERSION}
+        self.log = MetadataLog()
+        self.high_watermark: int | None = None
+        self.observers = Observers(clock)
+        self.directory_id = random_uuid(rng)
+        self.listeners: tuple[ListenerAddress, ...] = ()
+        self.external: dict[int, Registration] = {}
+        self.translation = Translation(self._register)
+        self._broker_listeners: dict[int, tuple[ListenerAddress, ...]] = {}
+        self._timer = timer
+        self._rng = rng
+        self._defer = defer
+        self._commit_delay_ms = config.int("mockbroker.quorum.commit.delay.ms")
+        self._idle_ms = config.int("metadata.max.idle.interval.ms")
+        self._advance_wakes = (
+            config.int("mockbroker.controller.fetch.max.version") >= _RELEASES_ON_ADVANCE
+        )
+        self._held = False
+        self._epoch_start = 0
+        self._parked: dict[ParkedFetch, None] = {}
+        self._waking = False
+        self._advanced = False
+        self._no_op_task: TimerTask | None = None
+
+    # -- its life --------------------------------------------------------------------------
+
+    def start(
+        self,
+        listener: ListenerAddress,
+        broker_listeners: Mapping[int, Sequence[ListenerAddress]],
+    ) -> None:
+        """Lead from now on; `listener` is the controller's, the others are the brokers' by id."""
+        self.listeners = (listener,)
+        self._broker_listeners = {
+            node_id: tuple(listeners) for node_id, listeners in broker_listeners.items()
+        }
+        self._begin_epoch()
+        self._append(
+            [
+                *(FeatureLevelRecord(name, level) for name, level in self.features.items()),
+                self._controller_registration(),
+            ]
+        )
+        self._append(self.translation.image(self.store, self.log.log_end_offset))
+        self.store.subscribe(self._on_change)
+        self._schedule_no_op()
+
+    def begin_epoch(self) -> None:
+        """Resign and be elected again: whoever waits is answered 6, and the epoch is another."""
+        self.high_watermark = None
+        self.observers.clear()
+        self.is_leader = False
+        for fetch in list(self._parked):
+            self._take(fetch)
+            fetch.answer(False)
+        self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
+        """Kafka: LeaderState.appendStartOfEpochControlRecords."""
+        self.epoch += 1
+        self.is_leader = True
+        self._epoch_start = self.log.log_end_offset
+        voter = LeaderChangeVoter(self.leader_id, self.directory_id)
+        records: list[object] = [
+            LeaderChangeMessage(_LEADER_CHANGE_VERSION, self.leader_id, [voter], [voter])
+        ]
+        if self._epoch_start == 0:
+            records += [KRaftVersionRecord(0, _KRAFT_VERSION), self._voters()]
+        self.log.append_control(records, self.epoch, self.clock.wall_ms())
+        self._appended()
+
+    def _voters(self) -> VotersRecord:
+        endpoints = [VoterEndpoint(one.name, one.host, one.port) for one in self.listeners]
+        versions = VoterKRaftVersions(*SUPPORTED_FEATURES["kraft.version"])
+        return VotersRecord(0, [Voter(self.leader_id, self.directory_id, endpoints, versions)])
+
+    def _controller_registration(self) -> RegisterControllerRecord:
+        return RegisterControllerRecord(
+            self.leader_id,
+            random_uuid(self._rng),
+            end_points=[ControllerEndpoint(*listener) for listener in self.listeners],
+            features=[
+                ControllerFeature(name, *levels) for name, levels in SUPPORTED_FEATURES.items()
+            ],
+        )
+
+    # -- what goes into the log --------------------------------------------------------------
+
+    def append(self, records: Sequence[object]) -> int:
+        """Write metadata records that are no change of the store; the offset of the first."""
+        return self._append(records)
+
+    def _on_change(self, change: Change) -> None:
+        self._append(self.translation.records(change, self.log.log_end_offset))
+
+    def _append(self, records: Sequence[object]) -> int:
+        offset = self.log.log_end_offset
+        if records:
+            self.log.append(records, self.epoch, self.clock.wall_ms())
+            self._appended()
+        return offset
+
+    def _register(self, broker: BrokerInfo, offset: int) -> Registration:
+        """A broker of this process registers anew whenever its addresses change."""
+        external = self.external.get(broker.node_id)
+        if external is not None:
+            return external._replace(epoch=offset)
+        known = self.translation.registrations.get(broker.node_id)
+        listeners = tuple(
+            ListenerAddress(bound.name, endpoint.host or bound.host, endpoint.port or bound.port)
+            for bound in self._broker_listeners.get(broker.node_id, ())
+            if (endpoint := broker.endpoints.get(bound.name)) is not None
+        )
+        return Registration(
+            broker.node_id,
+            random_uuid(self._rng) if known is None else known.incarnation_id,
+            listeners,
+            SUPPORTED_FEATURES,
+            (random_uuid(self._rng),) if known is None else known.log_dirs,
+            broker.rack,
+            offset,
+        )
+
+    def _schedule_no_op(self) -> None:
+        if self._idle_ms > 0:
+            self._no_op_task = self._timer.schedule(
+                self.clock.now_ms + self._idle_ms, self._write_no_op
+            )
+
+    def _write_no_op(self) -> None:
+        self._append([NoOpRecord()])
+        self._schedule_no_op()
+
+    # -- the high watermark ------------------------------------------------------------------
+
+    def hold(self) -> None:
+        """Commit nothing until `release`: the voters have stopped replicating."""
+        self._held = True
+
+    def release(self) -> None:
+        """Commit everything, and from now on as before `hold`."""
+        self._held = False
+        self._commit(self.log.log_end_offset)
+
+    def _appended(self) -> None:
+        end = self.log.log_end_offset
+        if self._commit_delay_ms > 0:
+            due_ms = self.clock.now_ms + self._commit_delay_ms
+            self._timer.schedule(due_ms, partial(self._commit, end))
+        else:
+            self._commit(end)
+        self._wake()
+
+    def _commit(self, offset: int) -> None:
+        """A majority has everything below `offset`; it counts once it has one of this epoch."""
+        if self._held or offset <= self._epoch_start:
+            return
+        if self.high_watermark is not None and offset <= self.high_watermark:
+            return
+        self.high_watermark = offset
+        self.log.commit(offset)
+        self._advanced = True
+        self._wake()
+
+    # -- who waits ---------------------------------------------------------------------------
+
+    def park(self, fetch: ParkedFetch, deadline_ms: float) -> None:
+        """Keep `fetch` until there is news for it or its time is over."""
+        self._parked[fetch] = None
+        fetch.timer_task = self._timer.schedule(deadline_ms, partial(self._expire, fetch))
+
+    def give_up(self, fetch: ParkedFetch) -> None:
+        """Its client has gone."""
+        if fetch in self._parked:
+            self._take(fetch)
+
+    def release_parked(self) -> None:
+        """Answer everybody with what there is, and fall silent (a clean shutdown)."""
+        for fetch in list(self._parked):
+            self._expire(fetch)
+        if self._no_op_task is not None:
+            self._no_op_task.cancel()
+
+    def _take(self, fetch: ParkedFetch) -> None:
+        del self._parked[fetch]
+        if fetch.timer_task is not None:
+            fetch.timer_task.cancel()
+
+    def _expire(self, fetch: ParkedFetch) -> None:
+        self._take(fetch)
+        fetch.answer(True)
+
+    def _wake(self) -> None:
+        if not self._parked:
+            self._advanced = False
+        elif not self._waking:
+            self._waking = True
+            self._defer(self._complete)
+
+    def _complete(self) -> None:
+        """Kafka: onUpdateLeaderHighWatermark releases everybody; before 4.1 (Fetch v17) nobody."""
+        self._waking = False
+        everybody = self._advanced and self._advance_wakes
+        self._advanced = False
+        end = self.log.log_end_offset
+        for fetch in list(self._parked):
+            if everybody or fetch.fetch_offset < end:
+                self._take(fetch)
+                fetch.answer(False)

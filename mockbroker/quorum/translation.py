@@ -1,0 +1,174 @@
+"""What a change of the metadata is as records of the metadata log.
+
+`MetadataQuorum` hands each change here after the store applied it. Records of a partition tell only
+what changed when Kafka's own rules lead from the old state to the new one (PartitionRegistration's
+merge counts the epochs up); otherwise the partition is told anew as a whole.
+
+Invariant: replaying all records so far gives what the store holds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.changes import (
+    BrokerChanged,
+    ConfigsChanged,
+    LeaderChanged,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeleted,
+)
+from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
+from protocol.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from protocol.schema import ZERO_UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mockbroker.metadata.brokers import BrokerInfo
+    from mockbroker.metadata.changes import Change, PartitionState
+    from mockbroker.metadata.store import MetadataStore
+    from mockbroker.quorum.registrations import Registration
+
+UNASSIGNED_DIRECTORY: Final = ZERO_UUID
+"""DirectoryId.UNASSIGNED: the broker has yet to say where the replica lies."""
+_FENCE: Final = 1
+_UNFENCE: Final = -1
+
+Resource = tuple[int, str]
+
+
+class Translation:
+    """Turns changes into records; remembers what the log says already.
+
+    `register` tells how a broker is registered, given the offset that its record will have.
+    """
+
+    __slots__ = ("_configs", "_fenced", "_partitions", "_register", "registrations")
+
+    def __init__(self, register: Callable[[BrokerInfo, int], Registration]) -> None:
+        self._register = register
+        self.registrations: dict[int, Registration] = {}
+        self._fenced: dict[int, bool] = {}
+        self._partitions: dict[bytes, list[PartitionState]] = {}
+        self._configs: dict[Resource, dict[str, str]] = {}
+
+    def image(self, store: MetadataStore, offset: int) -> list[object]:
+        """All that the store holds now, as records from `offset` on."""
+        records: list[object] = []
+        for _, broker in sorted(store.brokers.items()):
+            records += self._broker(broker, offset + len(records))
+        for default in (True, False):
+            configs = store.config.dynamic(cluster_default=default)
+            name = "" if default else str(store.config.node_id)
+            records += self._configure((RESOURCE_BROKER, name), configs)
+        for topic in store.topics.values():
+            created = TopicCreated(topic.name, topic.id, topic.partitions, topic.configs)
+            records += self._create(created)
+        return records
+
+    def records(self, change: Change, offset: int) -> list[object]:
+        """One change as records from `offset` on; none when the log says it already."""
+        if isinstance(change, BrokerChanged):
+            return self._broker(change.broker, offset)
+        if isinstance(change, TopicCreated):
+            return self._create(change)
+        if isinstance(change, TopicDeleted):
+            del self._partitions[change.topic_id]
+            self._configs.pop((RESOURCE_TOPIC, change.name), None)
+            return [RemoveTopicRecord(change.topic_id)]
+        if isinstance(change, PartitionsAdded):
+            return self._add_partitions(change.topic_id, change.partitions)
+        if isinstance(change, LeaderChanged):
+            return self._change_partition(change.topic_id, change.index, change.state)
+        assert isinstance(change, ConfigsChanged)
+        return self._configure((change.resource_type, change.name), change.configs)
+
+    # -- brokers ---------------------------------------------------------------------------
+
+    def _broker(self, broker: BrokerInfo, offset: int) -> list[object]:
+        node_id = broker.node_id
+        known = self.registrations.get(node_id)
+        registration = self._register(broker, offset)
+        if known is not None and registration._replace(epoch=known.epoch) == known:
+            if self._fenced[node_id] == broker.fenced:
+                return []
+            self._fenced[node_id] = broker.fenced
+            fenced = _FENCE if broker.fenced else _UNFENCE
+            return [BrokerRegistrationChangeRecord(node_id, known.epoch, fenced)]
+        self.registrations[node_id] = registration
+        self._fenced[node_id] = broker.fenced
+        return [registration.record(fenced=broker.fenced)]
+
+    # -- topics ----------------------------------------------------------------------------
+
+    def _create(self, change: TopicCreated) -> list[object]:
+        self._partitions[change.topic_id] = []
+        return [
+            TopicRecord(change.name, change.topic_id),
+            *self._configure((RESOURCE_TOPIC, change.name), change.configs),
+            *self._add_partitions(change.topic_id, change.partitions),
+        ]
+
+    def _add_partitions(self, topic_id: bytes, states: Sequence[PartitionState]) -> list[object]:
+        known = self._partitions[topic_id]
+        first = len(known)
+        known += states
+        return [self._whole(topic_id, first + at, state) for at, state in enumerate(states)]
+
+    def _whole(self, topic_id: bytes, index: int, state: PartitionState) -> PartitionRecord:
+        return PartitionRecord(
+            index,
+            topic_id,
+            replicas=list(state.replicas),
+            isr=list(state.isr),
+            leader=state.leader,
+            leader_epoch=state.leader_epoch,
+            partition_epoch=state.partition_epoch,
+            directories=[self._directory(node_id) for node_id in state.replicas],
+        )
+
+    def _directory(self, node_id: int) -> bytes:
+        """Where a replica lies: no choice when its broker has one directory."""
+        registration = self.registrations.get(node_id)
+        if registration is None or len(registration.log_dirs) != 1:
+            return UNASSIGNED_DIRECTORY
+        return registration.log_dirs[0]
+
+    def _change_partition(self, topic_id: bytes, index: int, state: PartitionState) -> list[object]:
+        known = self._partitions[topic_id]
+        old, known[index] = known[index], state
+        elected = state.leader_epoch == old.leader_epoch + 1
+        kept = state.leader_epoch == old.leader_epoch and state.leader == old.leader
+        if state.partition_epoch != old.partition_epoch + 1 or not (elected or kept):
+            return [self._whole(topic_id, index, state)]
+        record = PartitionChangeRecord(index, topic_id)
+        if elected:
+            record.leader = state.leader
+        if state.isr != old.isr:
+            record.isr = list(state.isr)
+        if state.replicas != old.replicas:
+            record.replicas = list(state.replicas)
+            record.directories = [self._directory(node_id) for node_id in state.replicas]
+        return [record]
+
+    # -- configs ---------------------------------------------------------------------------
+
+    def _configure(self, resource: Resource, configs: Mapping[str, str]) -> list[object]:
+        old = self._configs.get(resource, {})
+        self._configs[resource] = dict(configs)
+        records: list[object] = [
+            ConfigRecord(*resource, key, value)
+            for key, value in configs.items()
+            if old.get(key) != value
+        ]
+        records += [ConfigRecord(*resource, key, None) for key in old if key not in configs]
+        return records

@@ -1,0 +1,145 @@
+"""Changes of the metadata as records, and the store that replaying them gives."""
+
+from __future__ import annotations
+
+from mockbroker.metadata.brokers import BrokerInfo, Endpoint
+from mockbroker.metadata.changes import (
+    BrokerChanged,
+    ConfigsChanged,
+    LeaderChanged,
+    PartitionsAdded,
+    PartitionState,
+    TopicCreated,
+    TopicDeleted,
+)
+from mockbroker.quorum.registrations import Registration
+from mockbroker.quorum.translation import UNASSIGNED_DIRECTORY, Translation
+from protocol.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from tests.support.metadata_logs import QuorumCore, records_in
+
+TOPIC = b"t" * 16
+
+
+def register(broker: BrokerInfo, offset: int) -> Registration:
+    log_dirs = tuple(bytes([broker.node_id, at]) * 8 for at in range(broker.node_id))
+    return Registration(broker.node_id, b"i" * 16, (), {}, log_dirs, broker.rack, offset)
+
+
+def translation(*states: PartitionState) -> Translation:
+    made = Translation(register)
+    made.records(TopicCreated("a", TOPIC, states, {}), 0)
+    return made
+
+
+def test_a_broker_registers_once_and_is_then_fenced_and_unfenced() -> None:
+    made = Translation(register)
+    (record,) = made.records(BrokerChanged(BrokerInfo(1, fenced=True)), 7)
+    assert isinstance(record, RegisterBrokerRecord)
+    assert (record.broker_id, record.broker_epoch, record.fenced) == (1, 7, True)
+    assert made.records(BrokerChanged(BrokerInfo(1)), 8) == [
+        BrokerRegistrationChangeRecord(1, 7, -1)
+    ]
+    assert made.records(BrokerChanged(BrokerInfo(1)), 9) == []
+    fenced = made.records(BrokerChanged(BrokerInfo(1, fenced=True)), 9)
+    assert fenced == [BrokerRegistrationChangeRecord(1, 7, 1)]
+    (again,) = made.records(BrokerChanged(BrokerInfo(1, rack="r")), 10)
+    assert isinstance(again, RegisterBrokerRecord)
+    assert (again.broker_epoch, again.rack, again.fenced) == (10, "r", False)
+
+
+def test_a_topic_is_told_with_its_configs_and_partitions() -> None:
+    made = Translation(register)
+    made.records(BrokerChanged(BrokerInfo(1)), 0)
+    made.records(BrokerChanged(BrokerInfo(2)), 1)
+    states = [PartitionState(1, [1, 2], [1]), PartitionState(2, [2], [2])]
+    records = made.records(TopicCreated("a", TOPIC, states, {"k": "v"}), 2)
+    assert records[:2] == [TopicRecord("a", TOPIC), ConfigRecord(2, "a", "k", "v")]
+    first, second = records[2:]
+    assert isinstance(first, PartitionRecord)
+    assert isinstance(second, PartitionRecord)
+    assert (first.replicas, first.isr, first.leader) == ([1, 2], [1], 1)
+    # Broker 1 has one directory; broker 2 has two, and has yet to say which it takes.
+    assert first.directories == [bytes([1, 0]) * 8, UNASSIGNED_DIRECTORY]
+    assert (second.partition_id, second.leader_epoch, second.partition_epoch) == (1, 0, 0)
+
+
+def test_a_topic_grows_and_goes() -> None:
+    made = translation(PartitionState(1, [1], [1]))
+    (added,) = made.records(PartitionsAdded("a", TOPIC, 1, [PartitionState(1, [1], [1])]), 0)
+    assert isinstance(added, PartitionRecord)
+    assert added.partition_id == 1
+    assert made.records(TopicDeleted("a", TOPIC), 0) == [RemoveTopicRecord(TOPIC)]
+
+
+def test_an_election_tells_the_leader_and_the_in_sync_set() -> None:
+    made = translation(PartitionState(1, [1, 2], [1, 2], 3, 5))
+    state = PartitionState(2, [1, 2], [2], 4, 6)
+    assert made.records(LeaderChanged("a", TOPIC, 0, state), 0) == [
+        PartitionChangeRecord(0, TOPIC, isr=[2], leader=2)
+    ]
+    # A leader of the same epoch leaves the epoch as it is: the leader is not named.
+    state = PartitionState(2, [1, 2], [2, 1], 4, 7)
+    assert made.records(LeaderChanged("a", TOPIC, 0, state), 0) == [
+        PartitionChangeRecord(0, TOPIC, isr=[2, 1])
+    ]
+
+
+def test_replicas_bring_their_directories() -> None:
+    made = translation(PartitionState(1, [1], [1]))
+    state = PartitionState(1, [1, 3], [1], 0, 1)
+    (record,) = made.records(LeaderChanged("a", TOPIC, 0, state), 0)
+    assert isinstance(record, PartitionChangeRecord)
+    assert (record.replicas, record.directories) == ([1, 3], [UNASSIGNED_DIRECTORY] * 2)
+
+
+def test_what_kafka_would_count_otherwise_is_told_as_a_whole() -> None:
+    made = translation(PartitionState(1, [1], [1]))
+    (record,) = made.records(LeaderChanged("a", TOPIC, 0, PartitionState(1, [1], [1], 9, 9)), 0)
+    assert isinstance(record, PartitionRecord)
+    assert (record.leader_epoch, record.partition_epoch) == (9, 9)
+
+
+def test_configs_are_told_as_they_change() -> None:
+    made = Translation(register)
+    assert made.records(ConfigsChanged(4, "", {"a": "1", "b": "2"}), 0) == [
+        ConfigRecord(4, "", "a", "1"),
+        ConfigRecord(4, "", "b", "2"),
+    ]
+    assert made.records(ConfigsChanged(4, "", {"a": "1", "c": "3"}), 0) == [
+        ConfigRecord(4, "", "c", "3"),
+        ConfigRecord(4, "", "b", None),
+    ]
+
+
+def test_the_image_of_a_store_is_its_brokers_configs_and_topics() -> None:
+    core = QuorumCore(topics={"a": 2, "b": 1})
+    records = records_in(core.quorum.log)
+    topics = [record.name for record in records if isinstance(record, TopicRecord)]
+    assert topics == ["a", "b"]
+    assert sum(isinstance(record, PartitionRecord) for record in records) == 3
+    (broker,) = (record for record in records if isinstance(record, RegisterBrokerRecord))
+    (point,) = broker.end_points
+    assert (point.name, point.host, point.port) == ("PLAINTEXT", "broker.test", 9092)
+    assert records[broker.broker_epoch] is broker
+    assert ConfigRecord(4, "", "min.insync.replicas", "1") in records
+
+
+def test_an_advertised_host_is_a_new_registration() -> None:
+    core = QuorumCore()
+    end = core.quorum.log.log_end_offset
+    core.act(
+        lambda: core.cluster.metadata.apply(
+            BrokerChanged(BrokerInfo(1, {"PLAINTEXT": Endpoint("other")}))
+        )
+    )
+    (record,) = records_in(core.quorum.log, end)
+    assert isinstance(record, RegisterBrokerRecord)
+    assert (record.broker_epoch, record.end_points[0].host) == (end, "other")

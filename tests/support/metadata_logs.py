@@ -1,0 +1,100 @@
+"""A core with a controller's listener, and its metadata log as objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC_ID
+from mockbroker.quorum.record_codec import decode_control_record, decode_metadata_record
+from mockbroker.quorum.registrations import ListenerAddress
+from protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+    FetchResponsePartition,
+    ReplicaState,
+)
+from protocol.records.batch import iterate_batches, iterate_records
+from tests.support.core import Core, CoreClient
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mockbroker.quorum.metadata_log import MetadataLog
+    from mockbroker.quorum.quorum import MetadataQuorum
+    from protocol.primitives import Buffer
+
+CONTROLLER = ListenerAddress("CONTROLLER", "controller.test", 9093)
+BROKER = ListenerAddress("PLAINTEXT", "broker.test", 9092)
+QUIET = {"metadata.max.idle.interval.ms": "0"}
+
+
+class QuorumCore(Core):
+    """A node that is broker and controller; no no-op records unless `config` wants them."""
+
+    def __init__(
+        self,
+        topics: Mapping[str, int | None] | None = None,
+        config: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(topics=topics, config={**QUIET, **(config or {})})
+        self.quorum: MetadataQuorum = self.act(
+            lambda: self.cluster.start_quorum(CONTROLLER, {1: [BROKER]})
+        )
+
+    def act(self, action: Any) -> Any:
+        """Do something to the core as one step."""
+        result = self.broker.act(action, self.now_ms)
+        self.deliver()
+        return result
+
+    def observer(self) -> CoreClient:
+        """A connection to the controller's listener."""
+        return self.client(listener=CONTROLLER.name)
+
+
+def raft_fetch(
+    offset: int,
+    epoch: int = 1,
+    last_epoch: int = 1,
+    *,
+    wait: int = 0,
+    max_bytes: int = 1 << 20,
+    replica_id: int = -1,
+    cluster_id: str | None = None,
+    **values: Any,
+) -> FetchRequest:
+    """A fetch of the metadata log as a raft replica sends it, from version 15 on."""
+    asked = FetchRequestPartition(0, epoch, offset, last_epoch, **values)
+    topic = FetchRequestTopic(topic_id=CLUSTER_METADATA_TOPIC_ID, partitions=[asked])
+    return FetchRequest(
+        max_wait_ms=wait,
+        max_bytes=max_bytes,
+        topics=[topic],
+        cluster_id=cluster_id,
+        replica_state=ReplicaState(replica_id, -1) if replica_id >= 0 else None,
+    )
+
+
+def records_of(data: FetchResponsePartition) -> bytes:
+    """The records of an answer in one piece."""
+    chunks = data.records if isinstance(data.records, list) else [data.records or b""]
+    return b"".join(chunks)
+
+
+def decoded(data: Buffer) -> list[object]:
+    """The records in some batches, control records too."""
+    found: list[object] = []
+    for pos, header in iterate_batches(data):
+        for record in iterate_records(data, pos, header):
+            assert record.value is not None
+            if header.is_control:
+                found.append(decode_control_record(record.key or b"", record.value))
+            else:
+                found.append(decode_metadata_record(record.value)[0])
+    return found
+
+
+def records_in(log: MetadataLog, offset: int = 0) -> list[object]:
+    """The records of a log from the batch with `offset` on."""
+    return decoded(b"".join(log.read(offset, 1 << 30)))
