@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocol.errors import ErrorCode
@@ -36,7 +38,7 @@ def append(core: QuorumCore) -> None:
     core.act(lambda: core.quorum.append([NoOpRecord()]))
 
 
-def parked(core: QuorumCore, version: int = 18, **values: int) -> CoreClient:
+def parked(core: QuorumCore, version: int = 18, **values: Any) -> CoreClient:
     """An observer that waits at the log's end."""
     client = core.observer()
     client.send(raft_fetch(core.quorum.log.log_end_offset, wait=WAIT_MS, **values), version)
