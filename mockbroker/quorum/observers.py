@@ -1,7 +1,7 @@
 """How far those who follow the metadata log have come, as their fetches tell (Kafka: LeaderState).
 
-For DescribeQuorum. A replica is known by id and directory; one that has not fetched for five minutes
-is forgotten, as in Kafka.
+For DescribeQuorum. A replica is known by id and directory; one that has not fetched for five
+minutes is forgotten, as in Kafka.
 """
 
 from __future__ import annotations
