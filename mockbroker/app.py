@@ -42,7 +42,7 @@ async def _serve(settings: Settings, event_log: EventLog, ready_file: str | None
         running = await launch(settings)
     except OSError as error:
         raise ServeError(_cannot_bind(settings, error)) from None
-    event_log.attach(running.journal)
+    event_log.follow(running.journal, running.cluster.metadata)
     _relax_collector()
     try:
         _publish(running, ready_file)

@@ -17,13 +17,20 @@ from mockbroker.journal import (
     RequestRefused,
     RequestServed,
 )
+from mockbroker.metadata.changes import ConfigsChanged
+from mockbroker.metadata.store import RESOURCE_BROKER_LOGGER, ROOT_LOGGER
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from mockbroker.journal import Event, Journal
+    from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.store import MetadataStore
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+# The names that Kafka's loggers have for them.
+_LOGGER_LEVELS: Final = {"debug": "DEBUG", "info": "INFO", "warning": "WARN", "error": "ERROR"}
+_NUMBERS: Final = {"TRACE": 10, "DEBUG": 10, "INFO": 20, "WARN": 30, "ERROR": 40, "FATAL": 40}
 
 
 class EventLog:
@@ -38,6 +45,28 @@ class EventLog:
     def attach(self, journal: Journal) -> None:
         """Listen to `journal`; to each request only when the level asks for it."""
         journal.listen(self._tell, requests=self._level <= LEVELS["debug"])
+
+    def follow(self, journal: Journal, metadata: MetadataStore) -> None:
+        """Listen, and go by the level of the node's root logger from now on, which begins as ours.
+
+        Clients change it through IncrementalAlterConfigs of a BROKER_LOGGER.
+        """
+        self.attach(journal)
+        node = str(metadata.config.node_id)
+        level = next(name for name, number in LEVELS.items() if number == self._level)
+        shown = {ROOT_LOGGER: _LOGGER_LEVELS[level]}
+        metadata.apply(ConfigsChanged(RESOURCE_BROKER_LOGGER, node, shown))
+
+        def on_change(change: Change) -> None:
+            if isinstance(change, ConfigsChanged) and change.resource_type == (
+                RESOURCE_BROKER_LOGGER
+            ):
+                self._level = _NUMBERS[change.configs[ROOT_LOGGER]]
+                self._logger = None
+                journal.unlisten(self._tell)
+                self.attach(journal)
+
+        metadata.subscribe(on_change)
 
     def logger(self) -> FilteringBoundLogger:
         """The structlog logger, made at first use."""

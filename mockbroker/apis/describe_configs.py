@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.config.definition import ConfigType
 from mockbroker.config.describe import (
     describe_broker,
+    describe_client_metrics,
     describe_cluster_default,
+    describe_group,
     describe_topic,
 )
-from mockbroker.config.group import describe_group
 from mockbroker.config.rows import ConfigRow, ConfigSource, documentation_of
 from mockbroker.metadata.names import invalid_topic_name
+from mockbroker.metadata.store import RESOURCE_CLIENT_METRICS
 from mockbroker.metadata.topic_requests import Refusal
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
@@ -40,12 +42,6 @@ KEY: Final = ApiKey.DESCRIBE_CONFIGS
 _MALFORMED: Final = (
     "This most likely occurs because of a request being malformed by the client library or the "
     "message was sent to an incompatible broker. See the broker logs for more details."
-)
-
-_CLIENT_METRICS_DEFAULTS: Final = (
-    ("interval.ms", "300000", ConfigType.INT),
-    ("match", "", ConfigType.LIST),
-    ("metrics", "", ConfigType.LIST),
 )
 
 
@@ -123,7 +119,10 @@ def _broker_logger(services: Services, name: str) -> Iterable[ConfigRow] | Refus
     if refusal is not None:
         return refusal
     source = ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG
-    return [ConfigRow("root", "INFO", source, ConfigType.UNKNOWN, False, False, ())]
+    return [
+        ConfigRow(logger, level, source, ConfigType.UNKNOWN, False, False, ())
+        for logger, level in services.metadata.log_levels.items()
+    ]
 
 
 def _refuse_broker(services: Services, name: str, expected: str) -> Refusal | None:
@@ -140,17 +139,15 @@ def _client_metrics(services: Services, name: str) -> Iterable[ConfigRow] | Refu
     if not name:
         message = "Client metrics subscription name must not be empty"
         return Refusal(ErrorCode.INVALID_REQUEST, message)
-    source = ConfigSource.DEFAULT_CONFIG
-    return [
-        ConfigRow(key, value, source, type, False, False, ())
-        for key, value, type in _CLIENT_METRICS_DEFAULTS
-    ]
+    return describe_client_metrics(
+        services.metadata.resource_configs[RESOURCE_CLIENT_METRICS].get(name, {})
+    )
 
 
 def _group(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
     if not name:
         return Refusal(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-    return describe_group(services.config)
+    return describe_group(services.metadata.group_config(name))
 
 
 # By Kafka's ConfigResource.Type.

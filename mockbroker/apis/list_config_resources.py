@@ -1,15 +1,20 @@
 """ListConfigResources: the resources that have configs (KIP-714, KIP-1142).
 
 Version 0 was ListClientMetricsResources and asks for those alone. Topics and brokers are listed
-whether or not a config is set on them; client metrics and groups only when one is, which cannot
-be done here yet.
+whether or not a config is set on them; client metrics and groups only when one is.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
+from mockbroker.metadata.store import (
+    RESOURCE_BROKER,
+    RESOURCE_BROKER_LOGGER,
+    RESOURCE_CLIENT_METRICS,
+    RESOURCE_GROUP,
+    RESOURCE_TOPIC,
+)
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.configs import (
@@ -23,13 +28,10 @@ if TYPE_CHECKING:
 
 KEY: Final = ApiKey.LIST_CONFIG_RESOURCES
 
-_RESOURCE_BROKER_LOGGER: Final = 8
-_RESOURCE_CLIENT_METRICS: Final = 16
-_RESOURCE_GROUP: Final = 32
 _ALL: Final = (
-    _RESOURCE_GROUP,
-    _RESOURCE_CLIENT_METRICS,
-    _RESOURCE_BROKER_LOGGER,
+    RESOURCE_GROUP,
+    RESOURCE_CLIENT_METRICS,
+    RESOURCE_BROKER_LOGGER,
     RESOURCE_BROKER,
     RESOURCE_TOPIC,
 )
@@ -39,7 +41,7 @@ def handle(
     services: Services, ctx: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
     response = ListConfigResourcesResponse(throttle_time_ms=ctx.throttle_time_ms)
-    wanted = (_RESOURCE_CLIENT_METRICS,) if ctx.api_version == 0 else request.resource_types or _ALL
+    wanted = (RESOURCE_CLIENT_METRICS,) if ctx.api_version == 0 else request.resource_types or _ALL
     if not set(wanted) <= set(_ALL):
         response.error_code = ErrorCode.UNSUPPORTED_VERSION
         return response
@@ -54,6 +56,6 @@ def handle(
 def _names(services: Services, kind: int) -> list[str]:
     if kind == RESOURCE_TOPIC:
         return list(services.metadata.topics)
-    if kind in (RESOURCE_BROKER, _RESOURCE_BROKER_LOGGER):
+    if kind in (RESOURCE_BROKER, RESOURCE_BROKER_LOGGER):
         return [str(broker.node_id) for broker in services.metadata.alive_brokers()]
-    return []
+    return list(services.metadata.resource_configs[kind])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.config import client_metrics, group
 from mockbroker.config.broker import synonym_names
 from mockbroker.config.definition import ConfigType, format_value
 from mockbroker.config.dynamic import find_definition
@@ -16,9 +17,10 @@ from mockbroker.config.rows import ConfigRow, ConfigSource, ConfigSynonym
 from mockbroker.config.topic_definitions import BROKER_SYNONYMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.config.group import GroupConfig
     from mockbroker.config.topic import TopicConfig
 
 # The sources of `BrokerConfig.levels`.
@@ -96,6 +98,31 @@ def describe_topic(config: TopicConfig) -> Iterator[ConfigRow]:
         synonyms = _topic_synonyms(config, name)
         source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
         yield _topic_row(name, format_value(config.value(name)), source, synonyms)
+
+
+def describe_group(config: GroupConfig) -> Iterator[ConfigRow]:
+    """The rows of a group, known or not (Kafka: ConfigHelper, GroupConfig)."""
+    for name, (definition, broker_name) in group.definitions().items():
+        value = config.inherited(name)
+        synonyms = () if broker_name is None else broker_synonyms(config.broker, broker_name)
+        if not synonyms:
+            synonyms = (ConfigSynonym(name, value, ConfigSource.DEFAULT_CONFIG),)
+        if name in config.overrides:
+            value = format_value(config.value(name))
+            synonyms = (ConfigSynonym(name, value, ConfigSource.GROUP_CONFIG), *synonyms)
+        source = synonyms[0].source
+        yield ConfigRow(name, value, source, definition.type, False, False, synonyms)
+
+
+def describe_client_metrics(configs: Mapping[str, str]) -> Iterator[ConfigRow]:
+    """The rows of a subscription to clients' metrics, known or not."""
+    for name, definition in client_metrics.DEFINITIONS.items():
+        value, source = definition.default, ConfigSource.DEFAULT_CONFIG
+        synonyms: tuple[ConfigSynonym, ...] = ()
+        if name in configs:
+            value, source = configs[name], ConfigSource.CLIENT_METRICS_CONFIG
+            synonyms = (ConfigSynonym(name, value, source),)
+        yield ConfigRow(name, value, source, definition.type, False, False, synonyms)
 
 
 def describe_created_topic(config: TopicConfig) -> Iterator[ConfigRow]:

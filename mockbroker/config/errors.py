@@ -10,3 +10,7 @@ from __future__ import annotations
 
 class ConfigError(ValueError):
     """A config key is unknown, or its value is not allowed."""
+
+
+class InvalidRequestError(ConfigError):
+    """The same where Apache Kafka answers error 42 instead of 40."""

@@ -1,6 +1,6 @@
 """Rows of a config listing, as DescribeConfigs and CreateTopics answer them.
 
-`config.describe` and `config.group` make them; the handlers turn them into messages.
+`config.describe` makes them; the handlers turn them into messages.
 """
 
 from __future__ import annotations

@@ -103,7 +103,8 @@ class LeaderChanged:
 class ConfigsChanged:
     """The configs set on a topic, a broker or (empty name) all brokers are now `configs`.
 
-    `resource_type` is Kafka's ConfigResource.Type: 2 topic, 4 broker.
+    `resource_type` is Kafka's ConfigResource.Type: 2 topic, 4 broker, 8 a broker's loggers (then
+    all levels), 16 client metrics, 32 group.
     """
 
     __slots__ = ("configs", "name", "resource_type")

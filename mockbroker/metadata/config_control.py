@@ -1,4 +1,4 @@
-"""How configs of topics and brokers change by request (Kafka: ConfigurationControlManager).
+"""How configs of resources change by request (Kafka: ConfigurationControlManager).
 
 `Controller.alter_configs` calls this, for both AlterConfigs and IncrementalAlterConfigs; it is
 imported with the first such request. Kafka's broker looks at a request before its controller does
@@ -13,14 +13,22 @@ from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.config import client_metrics
 from mockbroker.config.definition import ConfigType
 from mockbroker.config.dynamic import check_dynamic, find_definition
-from mockbroker.config.errors import ConfigError
+from mockbroker.config.errors import ConfigError, InvalidRequestError
+from mockbroker.config.group import GroupConfig
 from mockbroker.config.registry import TOPIC
 from mockbroker.config.topic import TopicConfig
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.names import invalid_topic_name
-from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
+from mockbroker.metadata.store import (
+    RESOURCE_BROKER,
+    RESOURCE_BROKER_LOGGER,
+    RESOURCE_CLIENT_METRICS,
+    RESOURCE_GROUP,
+    RESOURCE_TOPIC,
+)
 from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
 from protocol.errors import ErrorCode
 
@@ -43,8 +51,8 @@ class AlterOperation(IntEnum):
 
 _OPERATIONS: Final = frozenset(AlterOperation)
 _MIN_IN_SYNC: Final = "min.insync.replicas"
-# Known to Kafka, and kept nowhere here: loggers, client metrics, groups.
-_NOT_ALTERED_HERE: Final = {8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
+_LOG_LEVELS: Final = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
+_DECIDED_BY_CONTROLLER: Final = (RESOURCE_TOPIC, RESOURCE_CLIENT_METRICS, RESOURCE_GROUP)
 
 
 def alter_configs(
@@ -84,18 +92,46 @@ def _preprocess(store: MetadataStore, alteration: ConfigAlteration) -> Refusal |
     kind = alteration.resource_type
     if kind == RESOURCE_BROKER:
         return _preprocess_broker(store, alteration)
-    if kind == RESOURCE_TOPIC:
-        return None
-    name = None if alteration.replace and kind == 8 else _NOT_ALTERED_HERE.get(kind)
-    if name is not None:
-        return _invalid(f"Configs of resource type {name} cannot be altered on this broker")
-    return _invalid(f"Unknown resource type {kind}")
+    if kind == RESOURCE_BROKER_LOGGER and not alteration.replace:
+        return _preprocess_loggers(store, alteration)
+    return None if kind in _DECIDED_BY_CONTROLLER else _invalid(f"Unknown resource type {kind}")
+
+
+def _preprocess_loggers(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | None:
+    """Kafka: ConfigAdminManager, RuntimeLoggerManager.validateLogLevelConfigs."""
+    name = alteration.name
+    if not _is_number(name):
+        return _invalid(f"Node id must be an integer, but it is: {name}")
+    if int(name) != store.config.node_id:
+        return _invalid(f"Unexpected node id. Expected {store.config.node_id}, but received {name}")
+    for logger, operation, level in alteration.changes:
+        if operation not in (AlterOperation.SET, AlterOperation.DELETE):
+            known = operation in _OPERATIONS
+            verb = (
+                AlterOperation(operation).name if known else f"Unknown operation type {operation}"
+            )
+            suffix = " operation" if known else ""
+            return _invalid(f"{verb}{suffix} is not allowed for the BROKER_LOGGER resource")
+        if logger not in store.log_levels:
+            return _bad_config(f"Logger {logger} does not exist!")
+        if operation == AlterOperation.DELETE:
+            return _invalid(f"Removing the log level of the {logger} logger is not allowed")
+        if level not in _LOG_LEVELS:
+            return _bad_config(
+                f"Cannot set the log level of {logger} to {level} as it is not a supported log "
+                f"level. Valid log levels are {', '.join(_LOG_LEVELS)}"
+            )
+    return None
+
+
+def _is_number(name: str) -> bool:
+    digits = name.removeprefix("-")
+    return digits.isascii() and digits.isdigit()
 
 
 def _preprocess_broker(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | None:
     name = alteration.name
-    digits = name.removeprefix("-")
-    if name and not (digits.isascii() and digits.isdigit()):
+    if name and not _is_number(name):
         return _invalid(f"Node id must be an integer, but it is: {name}")
     if name and int(name) != store.config.node_id:
         return _invalid(
@@ -125,17 +161,23 @@ def _preprocess_broker(store: MetadataStore, alteration: ConfigAlteration) -> Re
 
 def _decide(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | dict[str, str]:
     """The new configs of the resource."""
-    if alteration.resource_type == RESOURCE_BROKER:
+    kind = alteration.resource_type
+    if kind == RESOURCE_BROKER:
         return _decide_broker(store, alteration)
+    if kind == RESOURCE_BROKER_LOGGER:
+        return _altered(store.log_levels, alteration)
     for key, operation, _ in alteration.changes:
         if operation not in _OPERATIONS:
             # Kafka: the operation is null there, and its exception has no text.
             return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
         if operation in (AlterOperation.APPEND, AlterOperation.SUBTRACT):
-            definition = TOPIC.get(key)
+            # Kafka's controller knows the types of topics' configs only.
+            definition = TOPIC.get(key) if kind == RESOURCE_TOPIC else None
             if definition is None or definition.type is not ConfigType.LIST:
                 verb = AlterOperation(operation).name
                 return _bad_config(f"Can't {verb} to key {key} because its type is not LIST.")
+    if kind != RESOURCE_TOPIC:
+        return _decide_named(store, alteration)
     name = alteration.name
     topic = store.topics.get(name)
     configs = _altered({} if topic is None else topic.configs, alteration)
@@ -151,6 +193,24 @@ def _decide(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | dic
     if topic is None:
         message = f"The topic '{name}' does not exist."
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+    return configs
+
+
+def _decide_named(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | dict[str, str]:
+    """Groups and subscriptions to clients' metrics, which need not exist."""
+    kind, name = alteration.resource_type, alteration.name
+    configs = _altered(store.resource_configs[kind].get(name, {}), alteration)
+    try:
+        if kind == RESOURCE_CLIENT_METRICS:
+            client_metrics.validate(name, configs)
+        elif not name:
+            return _invalid("Default group resources are not allowed.")
+        else:
+            GroupConfig(configs, store.config).validate()
+    except InvalidRequestError as error:
+        return _invalid(str(error))
+    except ConfigError as error:
+        return _bad_config(str(error))
     return configs
 
 

@@ -24,14 +24,20 @@ from mockbroker.metadata.changes import (
 from mockbroker.metadata.names import is_internal, unified_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.config.group import GroupConfig
     from mockbroker.metadata.brokers import BrokerInfo
     from mockbroker.metadata.changes import Change, PartitionState
 
 RESOURCE_TOPIC: Final = 2
 RESOURCE_BROKER: Final = 4
+RESOURCE_BROKER_LOGGER: Final = 8
+RESOURCE_CLIENT_METRICS: Final = 16
+RESOURCE_GROUP: Final = 32
+
+ROOT_LOGGER: Final = "root"
 
 
 class Topic:
@@ -60,10 +66,13 @@ class MetadataStore:
 
     __slots__ = (
         "_colliding",
+        "_group_configs",
         "_listeners",
         "brokers",
         "cluster_id",
         "config",
+        "log_levels",
+        "resource_configs",
         "topics",
         "topics_by_id",
         "version",
@@ -76,6 +85,14 @@ class MetadataStore:
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
         self.version = 0
+        self.resource_configs: dict[int, dict[str, Mapping[str, str]]] = {
+            RESOURCE_CLIENT_METRICS: {},
+            RESOURCE_GROUP: {},
+        }
+        """The configs set on subscriptions to clients' metrics and on groups, by type and name."""
+        self.log_levels: Mapping[str, str] = {ROOT_LOGGER: "INFO"}
+        """This node's loggers and their levels."""
+        self._group_configs: dict[str, GroupConfig] = {}
         self._colliding: dict[str, list[str]] = {}
         self._listeners: list[Callable[[Change], None]] = []
 
@@ -108,6 +125,17 @@ class MetadataStore:
         assert len(self.topics) == len(self.topics_by_id)
         for listener in self._listeners:
             listener(change)
+
+    def group_config(self, group_id: str) -> GroupConfig:
+        """The effective configs of a group, known or not; keep it no longer than a step."""
+        config = self._group_configs.get(group_id)
+        if config is None:
+            from mockbroker.config.group import GroupConfig
+
+            overrides = self.resource_configs[RESOURCE_GROUP].get(group_id, {})
+            config = GroupConfig(overrides, self.config)
+            self._group_configs[group_id] = config
+        return config
 
     def alive_brokers(self) -> list[BrokerInfo]:
         """The brokers that a client may use, by ascending id."""
@@ -152,7 +180,16 @@ class MetadataStore:
             topic = self.topics[change.name]
             topic.configs = dict(change.configs)
             topic.config = TopicConfig(topic.configs, self.config)
+        elif change.resource_type in self.resource_configs:
+            if change.configs:
+                self.resource_configs[change.resource_type][change.name] = dict(change.configs)
+            else:
+                self.resource_configs[change.resource_type].pop(change.name, None)
+            self._group_configs.pop(change.name, None)
+        elif change.resource_type == RESOURCE_BROKER_LOGGER:
+            self.log_levels = dict(change.configs)
         elif change.name in ("", str(self.config.node_id)):
+            self._group_configs.clear()
             self.config.replace_dynamic(change.configs, cluster_default=not change.name)
             # What topics inherit has changed with it.
             for topic in self.topics.values():

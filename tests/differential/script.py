@@ -9,6 +9,7 @@ from tests.differential.config_steps import alter_configs_steps, list_config_res
 from tests.differential.group_steps import group_steps
 from tests.differential.page_steps import delete_records_steps, describe_topic_partitions_steps
 from tests.differential.record_steps import record_steps
+from tests.differential.resource_steps import resource_steps
 from tests.differential.topic_steps import (
     api_versions_steps,
     configs_steps,
@@ -38,6 +39,7 @@ def make_script(seed: int = SEED) -> list[Step | Awaited]:
         *txn_steps(),
         *alter_configs_steps(),
         *list_config_resources_steps(),
+        *resource_steps(),
         *describe_topic_partitions_steps(),
         *delete_records_steps(),
         *delete_steps(),

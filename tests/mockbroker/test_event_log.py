@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from mockbroker.config.broker import BrokerConfig
 from mockbroker.event_log import EventLog
 from mockbroker.journal import (
     ConnectionClosed,
@@ -17,6 +18,8 @@ from mockbroker.journal import (
     RequestRefused,
     RequestServed,
 )
+from mockbroker.metadata.changes import ConfigsChanged
+from mockbroker.metadata.store import MetadataStore
 
 OPENED = ConnectionOpened(3, "/127.0.0.1", "PLAINTEXT")
 CLOSED = ConnectionClosed(3, "/127.0.0.1", "app", 7, 12.4, None)
@@ -106,3 +109,19 @@ def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:
     journal.served(SERVED)
     for event in (OPENED, failure(), CLOSED):
         journal.record(event)
+
+
+def test_the_level_follows_the_root_logger() -> None:
+    stream, journal = io.StringIO(), Journal()
+    metadata = MetadataStore("cluster", BrokerConfig())
+    EventLog("warning", "json", stream).follow(journal, metadata)
+    assert metadata.log_levels == {"root": "WARN"}
+    wanted = [journal.wants_requests]
+    journal.record(OPENED)
+    metadata.apply(ConfigsChanged(8, "1", {"root": "TRACE"}))
+    wanted.append(journal.wants_requests)
+    journal.record(OPENED)
+    assert wanted == [False, True]
+    metadata.apply(ConfigsChanged(8, "1", {"root": "FATAL"}))
+    journal.record(OPENED)
+    assert len(stream.getvalue().splitlines()) == 1

@@ -128,9 +128,15 @@ def test_validation_changes_nothing(core: Core) -> None:
         (BROKER, "", [("min.insync.replicas", DELETE, None)], 40),
         (BROKER, "2", [], 42),
         (BROKER, "x", [], 42),
-        (8, "1", [("root", SET, "DEBUG")], 42),
-        (16, "m", [("interval.ms", SET, "1000")], 42),
-        (32, "g", [("share.session.timeout.ms", SET, "45000")], 42),
+        (8, "1", [("root", SET, "debug")], 40),
+        (8, "1", [("root", DELETE, None)], 42),
+        (8, "2", [("root", SET, "DEBUG")], 42),
+        (16, "m", [("interval.ms", SET, "99")], 42),
+        (16, "m", [("match", SET, "x")], 40),
+        (16, "", [("interval.ms", SET, "1000")], 42),
+        (32, "g", [("share.session.timeout.ms", SET, "1")], 40),
+        (32, "g", [("share.session.timeout.ms", APPEND, "1")], 40),
+        (32, "", [("share.session.timeout.ms", SET, "45000")], 42),
         (99, "t", [], 42),
     ],
 )
@@ -168,3 +174,30 @@ def test_a_plug_ins_key_is_kept_and_not_shown(core: Core) -> None:
     assert (config.value, config.config_source, config.config_type) == (None, 2, 0)
     assert (config.is_sensitive, config.read_only) == (True, True)
     assert [(each.value, each.source) for each in config.synonyms] == [(None, 2)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "key", "text", "source"),
+    [
+        (8, "1", "root", "DEBUG", 6),
+        (16, "m", "interval.ms", "1000", 7),
+        (32, "g", "share.session.timeout.ms", "50000", 8),
+    ],
+)
+def test_other_resources_keep_what_is_set(
+    core: Core, kind: int, name: str, key: str, text: str, source: int
+) -> None:
+    assert alter(core, (kind, name, [(key, SET, text)])) == [(0, None)]
+    config = described(core, kind, name, key)
+    assert (config.value, config.config_source) == (text, source)
+
+
+def test_the_group_coordinator_sees_a_groups_configs(core: Core) -> None:
+    key = "consumer.session.timeout.ms"
+    metadata = core.cluster.metadata
+    assert metadata.group_config("g").int(key) == 45_000
+    alter(core, (32, "g", [(key, SET, "50000")]))
+    assert metadata.group_config("g").int(key) == 50_000
+    assert metadata.group_config("other").int(key) == 45_000
+    alter(core, (32, "g", [(key, DELETE, None)]))
+    assert metadata.group_config("g").int(key) == 45_000

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mockbroker.config.broker import BrokerConfig
-from mockbroker.config.describe import describe_broker, describe_topic
+from mockbroker.config.describe import describe_broker, describe_group, describe_topic
 from mockbroker.config.documentation import (
     BROKER_DOCUMENTATION,
     GROUP_DOCUMENTATION,
     TOPIC_DOCUMENTATION,
     documentation,
 )
-from mockbroker.config.group import describe_group
+from mockbroker.config.group import GroupConfig
 from mockbroker.config.registry import BROKER, TOPIC
 from mockbroker.config.topic import TopicConfig
 
@@ -20,7 +20,7 @@ def test_each_listed_config_has_a_text() -> None:
     rows = [
         *describe_broker(broker),
         *describe_topic(TopicConfig({}, broker)),
-        *describe_group(broker),
+        *describe_group(GroupConfig({}, broker)),
     ]
     assert [row.name for row in rows if not documentation(row.name)] == []
 
@@ -32,7 +32,7 @@ def test_no_text_is_without_its_config() -> None:
         for line in table.splitlines()
     ]
     known = {*BROKER.names(), *TOPIC.names()}
-    groups = {row.name for row in describe_group(BrokerConfig())}
+    groups = {row.name for row in describe_group(GroupConfig({}, BrokerConfig()))}
     assert [name for name in documented if name not in known] == []
     assert {line.split(": ")[0] for line in GROUP_DOCUMENTATION.splitlines()} == groups
 
