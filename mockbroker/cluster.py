@@ -73,7 +73,7 @@ class Cluster:
             cluster_id.rstrip(b"=").translate(_URL_SAFE).decode(), broker_config
         )
         self.journal.topic_name = self.metadata.topic_name
-        self._producer_id_blocks = ProducerIdBlocks()
+        self.producer_id_blocks = ProducerIdBlocks()
         self.controller = Controller(self.metadata, broker_config, substream("topics"))
         self.brokers = [self._make_broker(broker_config, substream)]
         self._create_topics(topics)
@@ -125,7 +125,7 @@ class Cluster:
         self.metadata.apply(BrokerChanged(BrokerInfo(node_id, {LISTENER: Endpoint()})))
         replicas = ReplicaManager(node_id, self.clock, self.timer, config, self.metadata)
         registry = Registry(config.str("mockbroker.version.profile"))
-        producer_ids = ProducerIdManager(self._producer_id_blocks)
+        producer_ids = ProducerIdManager(self.producer_id_blocks)
         group_log = InternalLog(GROUP_METADATA_TOPIC, replicas, self.clock)
         groups = GroupCoordinator(
             self.clock,

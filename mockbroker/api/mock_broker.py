@@ -16,6 +16,7 @@ from mockbroker.settings import Settings, check_topic_name, parse_count, parse_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from os import PathLike
     from types import TracebackType
 
     from mockbroker.api.aio import AsyncViews
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mockbroker.api.group_view import GroupView
     from mockbroker.api.topic_view import TopicView
     from mockbroker.launch import RunningBroker
+    from mockbroker.state.snapshot import Snapshot
 
 
 class MockBroker:
@@ -173,6 +175,36 @@ class MockBroker:
     def begin_metadata_epoch(self) -> None:
         """Let the controller resign and be elected again, in the next epoch."""
         self._bridged().call(lambda cluster: cluster.quorum().begin_epoch())
+
+    def snapshot(self, path: str | PathLike[str] | None = None) -> Snapshot:
+        """All that the broker keeps now; with `path`, written to that file too.
+
+        Topics, logs, configs, groups' offsets, producers and transactions; not connections, faults
+        or the clock. Raises SnapshotError when the file cannot be written.
+        """
+        from mockbroker.state.snapshot import take
+
+        snapshot = self._bridged().call(take)
+        if path is not None:
+            from mockbroker.state.snapshot_file import save
+
+            save(snapshot, str(path))
+        return snapshot
+
+    def restore(self, snapshot: Snapshot | str | PathLike[str]) -> None:
+        """Keep what `snapshot`, or the file of that name, has, and nothing else.
+
+        Clients stay connected and are told what changed, as after a topic was made anew or a log
+        truncated. Raises SnapshotError for a bad file, and then changes nothing.
+        """
+        from mockbroker.state.snapshot import Snapshot, restore
+
+        if not isinstance(snapshot, Snapshot):
+            from mockbroker.state.snapshot_file import load
+
+            snapshot = load(str(snapshot))
+        wanted = snapshot
+        self._bridged().call(lambda cluster: restore(cluster, wanted))
 
     def _bridged(self) -> Bridge:
         if self._bridge is None:

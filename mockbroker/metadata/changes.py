@@ -65,7 +65,7 @@ class TopicCreated:
 
 
 class TopicDeleted:
-    """A topic is gone; its id will never come back."""
+    """A topic is gone; its id comes back only when a snapshot that has it is restored."""
 
     __slots__ = ("name", "topic_id")
 

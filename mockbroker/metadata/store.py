@@ -5,7 +5,7 @@ change value that the controller decided. Handlers read the dicts directly. Room
 metadata (replicas, groups) `subscribe` and are told of each change after it was applied.
 
 Invariants: `topics` and `topics_by_id` hold the same topics; a topic has at least one partition;
-a topic id is never used twice; `version` counts the changes.
+a topic id is never used for another topic; `version` counts the changes.
 """
 
 from __future__ import annotations

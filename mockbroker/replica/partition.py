@@ -260,6 +260,15 @@ class Partition:
         if moved or (was_leader and not self.is_leader):
             self._manager.mark_ready(self, HIGH_WATERMARK if moved else ERROR)
 
+    def replace_log(self, log: UnifiedLog) -> None:
+        """Another log takes the place of this one, under the leader epoch in force (a restore)."""
+        if self._led_epoch >= 0:
+            log.assign_epoch(self._led_epoch)
+        self.epoch_start_offset = log.log_end_offset
+        self.log = log
+        self._mark_watchers()
+        self._manager.mark_ready(self, ERROR)
+
     def reconfigure(self) -> None:
         """Its topic's configs may have changed."""
         topic = self._manager.metadata.topics.get(self.topic)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
 from mockbroker import MockBroker
 from mockbroker.config.errors import ConfigError
 from mockbroker.settings import SettingsError
+from mockbroker.state.snapshot_file import SnapshotError
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.sockets import RawConnection
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 async def topics_of(address: str) -> dict[str | None, int]:
@@ -153,3 +158,19 @@ def test_views_need_a_running_broker() -> None:
         broker.topic("orders")
     with pytest.raises(RuntimeError, match="not running"), broker.scope():
         pass
+
+
+def test_a_snapshot_is_gone_back_to_and_kept_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "state.zip"
+    with MockBroker(topics={"orders": 1}) as broker:
+        broker.topic("orders").put("one")
+        snapshot = broker.snapshot(path)
+        broker.topic("orders").put("two")
+        broker.restore(snapshot)
+        assert len(broker.topic("orders").records()) == 1
+    with MockBroker() as broker:
+        broker.restore(path)
+        assert broker.topic("orders").records()[0].value == b"one"
+        with pytest.raises(SnapshotError, match="No such file"):
+            broker.restore(tmp_path / "nope")
+        assert broker.topics() == ["orders"]

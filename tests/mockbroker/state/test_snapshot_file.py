@@ -1,0 +1,128 @@
+"""A snapshot as a file, and what is refused as one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
+
+import pytest
+
+from mockbroker.state.groups import commit_offsets, committed_offsets
+from mockbroker.state.reading import TopicReader
+from mockbroker.state.snapshot import restore, take
+from mockbroker.state.snapshot_file import SnapshotError, load, save
+from mockbroker.state.writing import NewRecord, create_topic, put
+from tests.support.inside import make_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    cluster = make_cluster({"orders": 2})
+    create_topic(cluster, "empty", 1, configs={"retention.ms": "1000"})
+    put(cluster, "orders", [NewRecord(b"%d" % at) for at in range(3)])
+    put(cluster, "orders", [NewRecord(b"3", partition=0)])
+    commit_offsets(cluster, "g", {("orders", 0): 2})
+    path = tmp_path / "state.zip"
+    save(take(cluster), str(path))
+    return path
+
+
+def test_another_cluster_takes_it_over(saved: Path) -> None:
+    other = make_cluster({"else": 1})
+    restore(other, load(str(saved)))
+    assert sorted(other.metadata.topics) == ["__consumer_offsets", "empty", "orders"]
+    assert [record.value for record in TopicReader("orders").read(other)] == [
+        b"0",
+        b"2",
+        b"3",
+        b"1",
+    ]
+    assert committed_offsets(other, "g") == {("orders", 0): 2}
+    assert other.metadata.topics["empty"].configs == {"retention.ms": "1000"}
+
+
+def test_what_is_loaded_is_what_was_saved(saved: Path) -> None:
+    first = load(str(saved))
+    again = saved.with_name("again.zip")
+    save(first, str(again))
+    assert load(str(again)) == first
+    assert [path.name for path in sorted(saved.parent.iterdir())] == ["again.zip", "state.zip"]
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """The same file with another index."""
+    other = path.with_name("other.zip")
+    with ZipFile(path) as old, ZipFile(other, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "snapshot.json":
+                fields = json.loads(data)
+                change(fields)
+                data = json.dumps(fields).encode()
+            new.writestr(name, data)
+    return other
+
+
+def orders(fields: dict[str, Any]) -> dict[str, Any]:
+    (topic,) = (topic for topic in fields["topics"] if topic["name"] == "orders")
+    return dict(topic)["partitions"][0]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda fields: fields.update(format="zip"), "format is not 'mockbroker-snapshot'"),
+        (lambda fields: fields.update(version=2), "version: 2; allowed: 1"),
+        (lambda fields: fields.pop("topics"), "topics: None is not of type list"),
+        (lambda fields: fields.update(next_producer_id="x"), "'x' is not of type int"),
+        (lambda fields: fields["topics"][0].update(id="00"), r"topics\[0\].id: not 16 bytes"),
+        (lambda fields: fields["topics"][0].update(partitions=[]), "partitions: there are none"),
+        (lambda fields: fields["topics"][0].update(configs={"a": 1}), "not a table of texts"),
+        (lambda fields: fields["topics"].append(fields["topics"][0]), "the same name or id"),
+        (lambda fields: orders(fields).update(log_start_offset=9), "do not grow"),
+        (lambda fields: orders(fields).update(replicas=[]), r"\[\] is not a list of nodes"),
+        (lambda fields: orders(fields).update(log=None), "log: it is missing"),
+        (lambda fields: orders(fields).update(log="nope"), "no item named 'nope'"),
+        (
+            lambda fields: orders(fields).update(high_watermark=9, log_end_offset=9),
+            "does not end at offset 9",
+        ),
+    ],
+)
+def test_a_bad_index_is_refused(
+    saved: Path, change: Callable[[dict[str, Any]], object], problem: str
+) -> None:
+    with pytest.raises(SnapshotError, match=problem):
+        load(str(rewrite(saved, change)))
+
+
+def test_a_damaged_log_is_refused(saved: Path) -> None:
+    other = saved.with_name("other.zip")
+    with ZipFile(saved) as old, ZipFile(other, "w") as new:
+        for name in old.namelist():
+            data = bytearray(old.read(name))
+            if name.startswith("logs/") and "orders" in name:
+                data[-1] ^= 1
+            new.writestr(name, bytes(data))
+    with pytest.raises(SnapshotError, match=r"logs/.*orders/0: the batch at \d+ is damaged"):
+        load(str(other))
+
+
+def test_files_that_are_no_snapshots_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError, match=r"nope\.zip: No such file"):
+        load(str(tmp_path / "nope.zip"))
+    text = tmp_path / "text"
+    text.write_text("hello")
+    with pytest.raises(SnapshotError, match="text: not a snapshot"):
+        load(str(text))
+    with ZipFile(tmp_path / "empty.zip", "w"):
+        pass
+    with pytest.raises(SnapshotError, match="not a snapshot"):
+        load(str(tmp_path / "empty.zip"))
+    with pytest.raises(SnapshotError, match="No such file or directory"):
+        save(take(make_cluster()), str(tmp_path / "no" / "folder"))
