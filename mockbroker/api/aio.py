@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.api.group_view import AsyncGroupView
+from mockbroker.api.journal_view import AsyncJournalView
 from mockbroker.api.topic_view import AsyncTopicView
 
 if TYPE_CHECKING:
@@ -15,12 +16,23 @@ if TYPE_CHECKING:
 
 
 class AsyncViews:
-    """Topics and groups whose methods are coroutines."""
+    """Topics, groups and the journal, whose methods are coroutines where they wait."""
 
-    __slots__ = ("_bridge",)
+    __slots__ = ("_bridge", "_journal_since")
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: Bridge, journal_since: int = 0) -> None:
         self._bridge = bridge
+        self._journal_since = journal_since
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """HOST:PORT for a client's `bootstrap_servers`."""
+        return self._bridge.running.bootstrap_servers
+
+    @property
+    def journal(self) -> AsyncJournalView:
+        """The requests that were served; expectations are awaited."""
+        return AsyncJournalView(self._bridge, self._journal_since)
 
     def topic(self, name: str) -> AsyncTopicView:
         """One topic, which need not exist yet."""

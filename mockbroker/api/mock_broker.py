@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mockbroker.api.aio import AsyncViews
     from mockbroker.api.clock_view import ClockView
     from mockbroker.api.group_view import GroupView
+    from mockbroker.api.journal_view import JournalView
     from mockbroker.api.topic_view import TopicView
     from mockbroker.launch import RunningBroker
     from mockbroker.state.snapshot import Snapshot
@@ -71,6 +72,7 @@ class MockBroker:
         )
         self._bridge: Bridge | None = None
         self._thread: BrokerThread | None = None
+        self._journal_since = 0
 
     @property
     def bootstrap_servers(self) -> str:
@@ -136,7 +138,7 @@ class MockBroker:
         """The same views for coroutines: `await broker.aio.topic("orders").wait_for(1)`."""
         from mockbroker.api.aio import AsyncViews
 
-        return AsyncViews(self._bridged())
+        return AsyncViews(self._bridged(), self._journal_since)
 
     # -- clean up --------------------------------------------------------------------------
 
@@ -150,10 +152,22 @@ class MockBroker:
 
         bridge = self._bridged()
         before = bridge.call(holdings)
+        outer, self._journal_since = self._journal_since, self.journal.cursor()
         try:
             yield self
         finally:
+            self._journal_since = outer
             bridge.call(lambda cluster: delete_since(cluster, before))
+
+    @property
+    def journal(self) -> JournalView:
+        """The requests that were served, also awaited: `journal.expect(api="Fetch").within(5)`.
+
+        Inside a `scope` those since it began.
+        """
+        from mockbroker.api.journal_view import JournalView
+
+        return JournalView(self._bridged(), self._journal_since)
 
     @property
     def clock(self) -> ClockView:

@@ -1,0 +1,219 @@
+"""Which requests of the journal someone means, and why the others are not meant.
+
+`RequestQuery` is what `broker.journal.requests(...)` and `.expect(...)` filter by. A failed
+expectation shows the nearest requests: those with the fewest things that do not fit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypedDict
+
+from protocol.api_keys import API_SPECS
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from mockbroker.journal.events import RequestServed
+    from mockbroker.journal.ring import Journal
+    from protocol.subjects import Subjects
+
+NEAREST_SHOWN: Final = 5
+
+
+class QueryError(ValueError):
+    """A filter that can match nothing; the message says what is allowed."""
+
+
+class Filters(TypedDict, total=False):
+    """The arguments of `RequestQuery`, for those who pass them on."""
+
+    api: str | int
+    client: str
+    topic: str
+    group: str
+    transactional_id: str
+    error: int | bool
+    fault: str | bool
+    connection: int
+    where: Callable[[RequestServed], bool]
+
+
+class RequestQuery:
+    """What a request must be; None: anything.
+
+    `api` is Kafka's name or number, `client` a glob over client ids, `error` a code that its answer
+    holds, True for any error and False for none, `fault` a rule's id or True for any, `connection`
+    a connection's number; `where` is asked last. Raises QueryError for an unknown API.
+    """
+
+    def __init__(
+        self,
+        *,
+        api: str | int | None = None,
+        client: str | None = None,
+        topic: str | None = None,
+        group: str | None = None,
+        transactional_id: str | None = None,
+        error: int | bool | None = None,
+        fault: str | bool | None = None,
+        connection: int | None = None,
+        where: Callable[[RequestServed], bool] | None = None,
+    ) -> None:
+        self._api_key = None if api is None else _api_key(api)
+        self._client = client
+        self._topic = topic
+        self._group = group
+        self._transactional_id = transactional_id
+        self._error = error
+        self._fault = fault
+        self._connection = connection
+        self._where = where
+        given = {
+            "api": api,
+            "client": client,
+            "topic": topic,
+            "group": group,
+            "transactional_id": transactional_id,
+            "error": error,
+            "fault": fault,
+            "connection": connection,
+            "where": where,
+        }
+        self._text = ", ".join(f"{name}={one!r}" for name, one in given.items() if one is not None)
+
+    def __str__(self) -> str:
+        return self._text or "any request"
+
+    def find(self, journal: Journal, since: int) -> list[RequestServed]:
+        """Those in the journal that match, from a cursor on, oldest first."""
+        return [
+            served
+            for served in journal.requests(since)
+            if next(self.mismatches(served, journal), None) is None
+        ]
+
+    def mismatches(self, served: RequestServed, journal: Journal) -> Iterator[str]:
+        """What does not fit, the cheapest questions first."""
+        if self._api_key not in (None, served.api_key):
+            yield f"api is {served.api_name}"
+        if self._connection not in (None, served.connection_id):
+            yield f"connection is {served.connection_id}"
+        if self._client is not None:
+            from fnmatch import fnmatchcase
+
+            if not fnmatchcase(served.client_id, self._client):
+                yield f"client is {served.client_id!r}"
+        yield from self._fault_mismatch(served)
+        if self._topic is not None or self._group is not None or self._transactional_id is not None:
+            yield from self._subject_mismatches(served, journal)
+        yield from self._error_mismatch(served)
+        if self._where is not None and not self._where(served):
+            yield "where says no"
+
+    def _fault_mismatch(self, served: RequestServed) -> Iterator[str]:
+        fired = (served.fault or "").split(",") if served.fault else []
+        if self._fault is True and not fired:
+            yield "no fault fired"
+        elif self._fault is False and fired:
+            yield f"fault {served.fault} fired"
+        elif isinstance(self._fault, str) and self._fault not in fired:
+            yield f"fault is {served.fault}"
+
+    def _subject_mismatches(self, served: RequestServed, journal: Journal) -> Iterator[str]:
+        request = served.request
+        if request is None:
+            yield "its bytes were let go"
+            return
+        from protocol.subjects import subjects_of
+
+        subjects = subjects_of(request)
+        topics = _topic_names(subjects, journal)
+        if self._topic is not None and self._topic not in topics:
+            yield f"topics are {topics}"
+        if self._group is not None and self._group not in subjects.groups:
+            yield f"groups are {subjects.groups}"
+        wanted = self._transactional_id
+        if wanted is not None and wanted not in subjects.transactional_ids:
+            yield f"transactional ids are {subjects.transactional_ids}"
+
+    def _error_mismatch(self, served: RequestServed) -> Iterator[str]:
+        wanted = self._error
+        if wanted is None:
+            return
+        codes = served.error_codes
+        if isinstance(wanted, bool):
+            fits = bool(codes) is wanted
+        else:
+            fits = wanted in codes or (wanted == ErrorCode.NONE and not codes)
+        if not fits:
+            yield f"errors are {error_names(codes)}"
+
+    def explain(self, journal: Journal, since: int) -> list[str]:
+        """A line for each of the nearest requests, with what does not fit; the newest first."""
+        ranked = sorted(
+            (
+                (reasons, served)
+                for served in reversed(list(journal.requests(since)))
+                if (reasons := list(self.mismatches(served, journal)))
+            ),
+            key=lambda pair: len(pair[0]),
+        )
+        return [
+            f"{summary(served, journal)}: {', '.join(reasons)}"
+            for reasons, served in ranked[:NEAREST_SHOWN]
+        ]
+
+
+def summary(served: RequestServed, journal: Journal) -> str:
+    """One request in one line: when, who, what, about what, with which outcome."""
+    from protocol.subjects import subjects_of
+
+    about = ""
+    request = served.request
+    if request is not None:
+        subjects = subjects_of(request)
+        names = [*_topic_names(subjects, journal), *subjects.groups, *subjects.transactional_ids]
+        about = f" [{', '.join(dict.fromkeys(names))}]" if names else ""
+    codes = served.error_codes
+    outcome = error_names(codes) if codes else "ok" if served.answered else "no answer"
+    fault = f" fault={served.fault}" if served.fault else ""
+    return (
+        f"{served.completed_ms:.0f} ms {served.client_id}#{served.connection_id}"
+        f" {served.api_name} v{served.api_version}{about} {outcome}{fault}"
+    )
+
+
+def tail(journal: Journal, since: int, count: int) -> list[str]:
+    """The last requests from a cursor on, a line each."""
+    return [summary(served, journal) for served in list(journal.requests(since))[-count:]]
+
+
+def error_names(codes: Iterable[int]) -> str:
+    """Kafka's names of error codes, one behind the other."""
+    return (
+        ", ".join(
+            ErrorCode(code).name if code in ErrorCode.__members__.values() else str(code)
+            for code in codes
+        )
+        or "none"
+    )
+
+
+def _topic_names(subjects: Subjects, journal: Journal) -> list[str]:
+    names = []
+    for topic in subjects.topics:
+        name = topic.name
+        if not name and topic.topic_id is not None:
+            name = journal.topic_name(topic.topic_id)
+        if name:
+            names.append(name)
+    return names
+
+
+def _api_key(api: str | int) -> int:
+    for key, spec in API_SPECS.items():
+        if api in (spec.name, int(key)):
+            return int(key)
+    names = ", ".join(spec.name for spec in API_SPECS.values())
+    raise QueryError(f"api: {api!r} is unknown; allowed: a number or one of {names}")
