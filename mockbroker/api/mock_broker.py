@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.api.clock_view import ClockView
     from mockbroker.api.group_view import GroupView
     from mockbroker.api.journal_view import JournalView
+    from mockbroker.api.metadata_log_view import MetadataLogView
     from mockbroker.api.topic_view import TopicView
     from mockbroker.launch import RunningBroker
     from mockbroker.state.snapshot import Snapshot
@@ -178,17 +179,12 @@ class MockBroker:
 
     # -- the metadata log ------------------------------------------------------------------
 
-    def hold_metadata_commits(self) -> None:
-        """Let the metadata log's high watermark stand still; needs a `controller_port`."""
-        self._bridged().call(lambda cluster: cluster.quorum().hold())
+    @property
+    def metadata_log(self) -> MetadataLogView:
+        """The metadata log: hold back its high watermark, begin an epoch; needs controller_port."""
+        from mockbroker.api.metadata_log_view import MetadataLogView
 
-    def release_metadata_commits(self) -> None:
-        """Let it go up to the log's end, and follow it again."""
-        self._bridged().call(lambda cluster: cluster.quorum().release())
-
-    def begin_metadata_epoch(self) -> None:
-        """Let the controller resign and be elected again, in the next epoch."""
-        self._bridged().call(lambda cluster: cluster.quorum().begin_epoch())
+        return MetadataLogView(self._bridged())
 
     def snapshot(self, path: str | PathLike[str] | None = None) -> Snapshot:
         """All that the broker keeps now; with `path`, written to that file too.

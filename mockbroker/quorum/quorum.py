@@ -51,7 +51,6 @@ METADATA_VERSION: Final = 27
 """4.1-IV1, which every Apache Kafka from 4.1 on can follow (Kafka: MetadataVersion)."""
 SUPPORTED_FEATURES: Final = {"kraft.version": (0, 1), "metadata.version": (7, METADATA_VERSION)}
 _KRAFT_VERSION: Final = 1
-_LEADER_CHANGE_VERSION: Final = 1
 _RELEASES_ON_ADVANCE: Final = 18
 
 
@@ -154,10 +153,8 @@ class MetadataQuorum:
         self.epoch += 1
         self.is_leader = True
         self._epoch_start = self.log.log_end_offset
-        voter = LeaderChangeVoter(self.leader_id, self.directory_id)
-        records: list[object] = [
-            LeaderChangeMessage(_LEADER_CHANGE_VERSION, self.leader_id, [voter], [voter])
-        ]
+        voter = LeaderChangeVoter(self.leader_id)
+        records: list[object] = [LeaderChangeMessage(0, self.leader_id, [voter], [voter])]
         if self._epoch_start == 0:
             records += [KRaftVersionRecord(0, _KRAFT_VERSION), self._voters()]
         self.log.append_control(records, self.epoch, self.clock.wall_ms())
@@ -183,6 +180,10 @@ class MetadataQuorum:
     def append(self, records: Sequence[object]) -> int:
         """Write metadata records that are no change of the store; the offset of the first."""
         return self._append(records)
+
+    def append_no_op(self) -> int:
+        """Write a record that says nothing; returns its offset."""
+        return self._append([NoOpRecord()])
 
     def _on_change(self, change: Change) -> None:
         self._append(self.translation.records(change, self.log.log_end_offset))
@@ -222,7 +223,7 @@ class MetadataQuorum:
             )
 
     def _write_no_op(self) -> None:
-        self._append([NoOpRecord()])
+        self.append_no_op()
         self._schedule_no_op()
 
     # -- the high watermark ------------------------------------------------------------------
@@ -257,6 +258,12 @@ class MetadataQuorum:
         self._wake()
 
     # -- who waits ---------------------------------------------------------------------------
+
+    @property
+    def has_waiting_observer(self) -> bool:
+        """Whether a fetch waits that has everything so far."""
+        end = self.log.log_end_offset
+        return any(fetch.fetch_offset == end for fetch in self._parked)
 
     def park(self, fetch: ParkedFetch, deadline_ms: float) -> None:
         """Keep `fetch` until there is news for it or its time is over."""

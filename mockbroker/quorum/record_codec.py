@@ -18,7 +18,7 @@ from protocol.messages.metadata_records import (
     PartitionRecord,
     RegisterBrokerRecord,
 )
-from protocol.messages.raft_records import CONTROL_RECORDS, LeaderChangeMessage
+from protocol.messages.raft_records import CONTROL_RECORDS
 from protocol.plan import decode, encode
 from protocol.primitives import read_uvarint, write_uvarint
 from protocol.schema import schema_of
@@ -33,13 +33,13 @@ _KEYS: Final = {cls: key for key, cls in METADATA_RECORDS.items()}
 _CONTROL_TYPES: Final = {cls: kind for kind, cls in CONTROL_RECORDS.items()}
 
 # What metadata.version 27 (4.1-IV1) writes; all others are written in version 0.
-# Kafka: MetadataVersion.registerBrokerRecordVersion, partitionRecordVersion and so on.
+# Kafka: MetadataVersion.registerBrokerRecordVersion, partitionRecordVersion and so on. Control
+# records stay at 0 too: Kafka reads a LeaderChangeMessage as version 0 whatever it says of itself.
 _VERSIONS: Final[dict[type, int]] = {
     RegisterBrokerRecord: 3,
     BrokerRegistrationChangeRecord: 1,
     PartitionRecord: 2,
     PartitionChangeRecord: 2,
-    LeaderChangeMessage: 1,
 }
 
 

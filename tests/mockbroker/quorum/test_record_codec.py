@@ -97,7 +97,7 @@ def test_kafkas_leader_change_is_read_and_written() -> None:
 @pytest.mark.parametrize(
     ("record", "kind"),
     [
-        (LeaderChangeMessage(1, 1, [LeaderChangeVoter(1, b"d" * 16)]), 2),
+        (LeaderChangeMessage(0, 1, [LeaderChangeVoter(1)]), 2),
         (KRaftVersionRecord(0, 1), 5),
         (VotersRecord(0, [Voter(1, b"d" * 16, [VoterEndpoint("CONTROLLER", "h", 9)])]), 6),
     ],

@@ -1,0 +1,33 @@
+"""How soon others know that a high watermark has moved.
+
+scripts/bench/hwm --raft [--rounds N] [--markdown]
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+
+from scripts.bench import peers, raft_watermark
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=raft_watermark.__doc__, add_help=True)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--raft", action="store_true", help="an observer of the metadata log")
+    parser.add_argument("--rounds", type=int, default=100, help="commits a version (default 100)")
+    parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
+    arguments = parser.parse_args()
+    if not arguments.raft:
+        parser.error("say what to measure: --raft")
+    if arguments.rounds < 1:
+        parser.error("--rounds must be 1 or more")
+    if not shutil.which("javac"):
+        parser.error("needs a JDK of 17 or newer (javac), and Maven the first time")
+    subprocess.run([str(peers.ROOT / "scripts" / "kafka"), "fetch"], check=True)
+    raft_watermark.run(arguments.rounds, markdown=arguments.markdown)
+
+
+if __name__ == "__main__":
+    main()
