@@ -1,7 +1,7 @@
 """The metadata log in a test's hands, from any thread; there with a `controller_port`.
 
 `MockBroker.metadata_log` gives one. While commits are held the log grows and its high watermark
-stands still, as when the other voters have stopped replicating; each verb is one step of the broker.
+stands still, as when the other voters have stopped replicating; each verb is a step of the broker.
 """
 
 from __future__ import annotations
