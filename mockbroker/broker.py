@@ -38,11 +38,12 @@ from protocol.headers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mockbroker.apis.context import Services
     from mockbroker.apis.registry import Api, Registry
     from mockbroker.clock import Clock, Timer
+    from mockbroker.faults.fault_set import ArmedFault, FaultSet
     from mockbroker.journal import Journal
     from protocol.frames import Frame
     from protocol.headers import RequestHeader
@@ -58,11 +59,12 @@ FRAMES_PER_STEP: Final = 128
 class Outgoing:
     """What the shell must do for one connection, in this order.
 
-    Write `chunks`; close if `close`; read on, or not, as `read` says (back-pressure); and if
+    Write `chunks`; close if `close`, in the way of `ending` if a fault wants one; read on, or not,
+    as `read` says (back-pressure); and if
     `more`, call `resume` soon: a long pipeline gives way to other connections.
     """
 
-    __slots__ = ("chunks", "close", "connection_id", "more", "read", "size_bytes")
+    __slots__ = ("chunks", "close", "connection_id", "ending", "more", "read", "size_bytes")
 
     def __init__(
         self,
@@ -79,6 +81,7 @@ class Outgoing:
         self.close = close
         self.read = read
         self.more = more
+        self.ending: str | None = None
 
 
 class Broker:
@@ -96,6 +99,11 @@ class Broker:
         self._runnable: list[Connection] = []
         self.connections_opened = 0
         self.requests_refused = 0
+        self.faults: FaultSet | None = None
+        """The armed fault rules, while any is about requests."""
+        self.on_network_faults: Callable[[], None] | None = None
+        """What the shell wants called when the rules about connections change."""
+        self.network_faults: Sequence[ArmedFault] = ()
         self._cause = PEER
         self._receive_area = memoryview(bytearray(SHARED_BYTES))
 
@@ -246,7 +254,10 @@ class Broker:
                 read, more = not conn.full, conn.can_work
             else:
                 read, more = True, False
-            outbox.append(Outgoing(conn.id, chunks, size_bytes, conn.closing, read, more))
+            outgoing = Outgoing(conn.id, chunks, size_bytes, conn.closing, read, more)
+            if conn.closing:
+                outgoing.ending = conn.ending
+            outbox.append(outgoing)
         return outbox
 
     # -- what a shell asks -----------------------------------------------------------------
@@ -336,6 +347,9 @@ class Broker:
             frame,
         )
         conn.in_work = ctx
+        faults = self.faults
+        if faults is not None and self._intercepted(faults, ctx, api, request):
+            return
         self._attempt(conn, ctx, api, request, None)
 
     def complete(self, ctx: RequestContext, response: object) -> None:
@@ -355,7 +369,7 @@ class Broker:
         api = conn.registry.get(ctx.api_key)
         assert api is not None
         if ctx.woken_by is PEER:
-            ctx.woken_by = self.services.replicas.draining or self._cause
+            ctx.woken_by = self.cause
         self._attempt(conn, ctx, api, None, response, make)
         if conn.queue or conn.frames.error is not None:
             self._runnable.append(conn)
@@ -417,6 +431,57 @@ class Broker:
             ctx.request_bytes_saved = fetch.request_bytes_saved
             ctx.response_bytes_saved = fetch.response_bytes_saved
         self.journal.served(ctx)
+
+    # -- requests that meet a fault --------------------------------------------------------
+
+    def _intercepted(
+        self, faults: FaultSet, ctx: RequestContext, api: Api, request: object
+    ) -> bool:
+        from mockbroker.interceptor import intercept
+
+        return intercept(self, faults, ctx, api, request)
+
+    @property
+    def cause(self) -> str:
+        """What completes the requests that are completed now, as the journal tells it."""
+        return self.services.replicas.draining or self._cause
+
+    def guard(self, ctx: RequestContext, work: Callable[[], None]) -> None:
+        """Run a part of what becomes of a request inside the boundary, unless its client left."""
+        conn = self._connections.get(ctx.connection_id)
+        api = None if conn is None else conn.registry.get(ctx.api_key)
+        if conn is None or conn.in_work is not ctx or api is None:
+            return
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 -- the request boundary, as in `_attempt`
+            self._failed(conn, ctx.client_id, api, ctx.api_version, error)
+        if conn.queue or conn.frames.error is not None:
+            self._runnable.append(conn)
+
+    def answer(self, ctx: RequestContext, response: object) -> None:
+        """Answer a request that is in work, inside `guard`."""
+        conn = self._connections[ctx.connection_id]
+        api = conn.registry.get(ctx.api_key)
+        assert api is not None
+        self._finish(conn, ctx, api, response)
+
+    def answer_bytes(self, ctx: RequestContext, data: Buffer) -> None:
+        """The same with bytes that are sent as they are."""
+        conn = self._connections[ctx.connection_id]
+        ctx.done = True
+        conn.in_work = None
+        conn.send([data], len(data))
+        self._touch(conn)
+        ctx.chunks = [data]
+        ctx.response_bytes = len(data)
+        self._record(ctx)
+
+    def cut_off(self, ctx: RequestContext, fault_id: str, ending: str) -> None:
+        """End the connection by `ending`: disconnect, reset or half_close."""
+        conn = self._connections[ctx.connection_id]
+        conn.ending = ending
+        self._close(conn, f"{ending} by {fault_id}")
 
     # -- refusals --------------------------------------------------------------------------
 

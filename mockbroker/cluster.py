@@ -24,7 +24,7 @@ from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.coordinator.producer_ids import ProducerIdBlocks, ProducerIdManager
 from mockbroker.coordinator.txn.coordinator import TransactionCoordinator
 from mockbroker.fetch.manager import FetchManager
-from mockbroker.journal import Journal
+from mockbroker.journal import FaultChanged, Journal
 from mockbroker.metadata.brokers import BrokerInfo, Endpoint
 from mockbroker.metadata.changes import BrokerChanged
 from mockbroker.metadata.controller import Controller
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from random import Random
 
+    from mockbroker.faults.fault_set import ArmedFault, FaultSet
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker.quorum.registrations import ListenerAddress
 
@@ -74,9 +75,47 @@ class Cluster:
         )
         self.journal.topic_name = self.metadata.topic_name
         self.producer_id_blocks = ProducerIdBlocks()
+        self._faults: FaultSet | None = None
         self.controller = Controller(self.metadata, broker_config, substream("topics"))
         self.brokers = [self._make_broker(broker_config, substream)]
         self._create_topics(topics)
+
+    @property
+    def faults(self) -> FaultSet:
+        """The fault rules, made at first use: a cluster without any imports nothing for them."""
+        if self._faults is None:
+            from mockbroker.faults.fault_set import FaultSet
+
+            served = {
+                int(api.key): (api.min_version, api.max_version)
+                for broker in self.brokers
+                for api in broker.registry.apis()
+            }
+            self._faults = FaultSet(
+                self.clock,
+                served,
+                {broker.broker_id: broker for broker in self.brokers},
+                self._substream,
+                self.metadata.topic_name,
+                self._faults_changed,
+            )
+        return self._faults
+
+    def _faults_changed(self, action: str, armed: ArmedFault | None) -> None:
+        """Tell the brokers which rules there are, and the journal what was changed."""
+        faults = self.faults
+        for broker in self.brokers:
+            broker.faults = faults if faults.meets_requests else None
+            network = faults.network_rules
+            if network or broker.network_faults:
+                broker.network_faults = network
+                if broker.on_network_faults is not None:
+                    broker.on_network_faults()
+        if armed is None:
+            self.journal.record(FaultChanged(action, "", 0))
+        else:
+            rule = armed.fault.to_dict() if action == "added" else None
+            self.journal.record(FaultChanged(action, armed.id, armed.hits, rule))
 
     def advertise(self, node: int, host: str | None) -> None:
         """Say under which host clients reach a node; None: the address that each connected to."""

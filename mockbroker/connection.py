@@ -33,6 +33,7 @@ class Connection:
         "client_id",
         "close_reason",
         "closing",
+        "ending",
         "frames",
         "id",
         "in_work",
@@ -79,6 +80,8 @@ class Connection:
         self.touched = False
         self.closing = False
         self.close_reason: str | None = None
+        self.ending: str | None = None
+        """How a fault ends it: disconnect, reset or half_close."""
 
     def push(self, frames: list[Frame]) -> None:
         """Queue frames that arrived; nothing is queued any more once it is closing."""

@@ -69,7 +69,7 @@ class RequestContext(RequestServed):
     Fetch, and `woken_by` what ended its wait.
     """
 
-    __slots__ = ("_responder", "done", "fetch", "local_address", "on_disconnect")
+    __slots__ = ("done", "fetch", "local_address", "on_disconnect", "responder")
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class RequestContext(RequestServed):
         frame: Frame = b"",
     ) -> None:
         # Not the record's own __init__: this is made for each request.
-        self._responder = responder
+        self.responder = responder
         self.api_key = api_key
         self.api_version = api_version
         self.correlation_id = correlation_id
@@ -116,7 +116,7 @@ class RequestContext(RequestServed):
     @property
     def broker_id(self) -> int:
         """The node that served it."""
-        node: int = getattr(self._responder, "broker_id", -1)
+        node: int = getattr(self.responder, "broker_id", -1)
         return node
 
     def respond(self, response: object) -> None:
@@ -125,12 +125,12 @@ class RequestContext(RequestServed):
         `response` is the API's response message, or the sentinel `NO_RESPONSE` or `CLOSE`.
         """
         if not self.done:
-            self._responder.complete(self, response)
+            self.responder.complete(self, response)
 
     def respond_by(self, make: Callable[[], object]) -> None:
         """As `respond`, for an answer made now: if `make` fails, only its client suffers."""
         if not self.done:
-            self._responder.complete_by(self, make)
+            self.responder.complete_by(self, make)
 
 
 class Services:

@@ -1,0 +1,375 @@
+"""One fault rule: a frozen value, the same in Python, JSON and on the command line.
+
+Made by users, checked here for what can be known without a broker and by `checking` for the rest.
+Field names are the keys of the JSON form (`from_dict`, `to_dict`). docs/faults.md explains them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from mockbroker.faults.errors import FaultError
+from protocol.api_keys import API_SPECS, ApiKey
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from random import Random
+
+BEFORE: Final = "before"
+AFTER: Final = "after"
+MAX_DELAY_MS: Final = 1e12
+
+_BY_NAME: Final = {spec.name.lower(): int(key) for key, spec in API_SPECS.items()}
+_BY_NAME.update({ApiKey(key).name.lower(): int(key) for key in API_SPECS})
+
+_REQUEST_ACTS: Final = (
+    "error",
+    "delay_ms",
+    "drop",
+    "disconnect",
+    "reset",
+    "half_close",
+    "truncate_at",
+    "corrupt_at",
+    "correlation_shift",
+    "throttle_ms",
+    "park",
+    "twice",
+    "bad_crc",
+    "evict_session",
+)
+NETWORK_ACTS: Final = ("latency_ms", "bandwidth", "slice_bytes", "refuse")
+_REQUEST_MATCHES: Final = ("api", "versions", "topic", "partition", "group", "transactional_id")
+_ENDS: Final = ("drop", "disconnect", "reset", "half_close", "error")
+"""Of these one rule has one: each is what becomes of the request."""
+_MANGLES: Final = ("truncate_at", "corrupt_at", "correlation_shift", "throttle_ms", "bad_crc")
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """How long, in ms: `low` alone is fixed, with `high` evenly spread between the two.
+
+    With `mean` and `deviation` it is normally distributed, never below 0.
+    """
+
+    low: float = 0.0
+    high: float | None = None
+    mean: float | None = None
+    deviation: float = 0.0
+
+    def draw(self, rng: Random) -> float:
+        """One delay."""
+        if self.mean is not None:
+            return max(0.0, rng.gauss(self.mean, self.deviation))
+        return self.low if self.high is None else rng.uniform(self.low, self.high)
+
+    @classmethod
+    def parse(cls, field: str, value: object) -> Delay:
+        """A number, {"low", "high"} or {"mean", "deviation"}. Raises FaultError."""
+        if isinstance(value, Delay):
+            value = value.to_json()
+        allowed = 'milliseconds, {"low": …, "high": …} or {"mean": …, "deviation": …}'
+        if not isinstance(value, dict):
+            return cls(_milliseconds(field, value, allowed))
+        known = ({"low", "high"}, {"mean", "deviation"})
+        if set(value) not in known:
+            raise FaultError(field, f"{value!r} is no delay", allowed)
+        numbers = {key: _milliseconds(field, number, allowed) for key, number in value.items()}
+        if numbers.get("high", 0.0) < numbers.get("low", 0.0):
+            raise FaultError(field, f"{value!r} is no range", allowed)
+        return cls(**numbers)
+
+    def to_json(self) -> float | dict[str, float]:
+        """The JSON form."""
+        if self.mean is not None:
+            return {"mean": self.mean, "deviation": self.deviation}
+        return self.low if self.high is None else {"low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Whom it hits, how often, and what it does. Raises FaultError when it makes no sense.
+
+    Texts of `client`, `listener`, `topic`, `group` and `transactional_id` are glob patterns. Times
+    are on the broker's clock. `when` says whether the broker processes the request first.
+    """
+
+    # whom
+    api: str | int | tuple[str | int, ...] | None = None
+    versions: tuple[int, int] | None = None
+    client: str | None = None
+    listener: str | None = None
+    broker: int | None = None
+    connection: int | None = None
+    topic: str | None = None
+    partition: int | None = None
+    group: str | None = None
+    transactional_id: str | None = None
+    # how often
+    nth: int | None = None
+    probability: float = 1.0
+    seed: int | None = None
+    count: int | None = None
+    after_ms: float = 0.0
+    for_ms: float | None = None
+    # what
+    when: str = BEFORE
+    error: str | int | None = None
+    level: str | None = None
+    delay_ms: float | Delay | None = None
+    park: bool = False
+    drop: bool = False
+    disconnect: bool = False
+    reset: bool = False
+    half_close: bool = False
+    truncate_at: int | None = None
+    corrupt_at: int | None = None
+    correlation_shift: int | None = None
+    throttle_ms: int | None = None
+    twice: bool = False
+    bad_crc: bool = False
+    evict_session: bool = False
+    # what, on the network
+    latency_ms: float | Delay | None = None
+    bandwidth: int | None = None
+    slice_bytes: int | None = None
+    refuse: bool = False
+    # by which name
+    id: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in _TEXTS:
+            _check_text(name, getattr(self, name))
+        for name, (low, high) in _WHOLE.items():
+            _check_whole(name, getattr(self, name), low, high)
+        for name in _FLAGS:
+            if not isinstance(getattr(self, name), bool):
+                raise FaultError(name, f"{getattr(self, name)!r} is neither", "true or false")
+        self._check_times()
+        self._check_acts()
+        for key in self.api_keys or ():
+            assert key in API_SPECS
+        if self.error is not None:
+            assert self.error_code is not ErrorCode.NONE
+
+    def _check_times(self) -> None:
+        number: object = self.probability
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= 1:
+            raise FaultError("probability", f"{number!r} is none", "above 0 and at most 1")
+        _milliseconds("after_ms", self.after_ms)
+        if self.for_ms is not None and _milliseconds("for_ms", self.for_ms) <= 0:
+            raise FaultError("for_ms", "it would never match", "milliseconds above 0")
+        for name in ("delay_ms", "latency_ms"):
+            value = getattr(self, name)
+            if value is not None:
+                Delay.parse(name, value)
+        versions: object = self.versions
+        if versions is not None and (
+            not isinstance(versions, tuple)
+            or len(versions) != 2
+            or not all(isinstance(v, int) and not isinstance(v, bool) for v in versions)
+            or not 0 <= versions[0] <= versions[1]
+        ):
+            raise FaultError("versions", f"{versions!r} is no range", "[first, last]")
+
+    def _check_acts(self) -> None:
+        acts = self.acts
+        if not acts:
+            every = ", ".join((*_REQUEST_ACTS, *NETWORK_ACTS))
+            raise FaultError("error", "the rule does nothing", f"at least one of {every}")
+        if self.when not in {BEFORE, AFTER}:
+            raise FaultError("when", f"{self.when!r} is unknown", "before, after")
+        if self.level not in {None, "top", "partition"}:
+            raise FaultError("level", f"{self.level!r} is unknown", "top, partition")
+        if self.level is not None and self.error is None:
+            raise FaultError("level", "there is no error whose level it could be")
+        ends = [name for name in _ENDS if name in acts]
+        if len(ends) > 1:
+            raise FaultError(ends[1], f"it excludes {ends[0]}", f"one of {', '.join(_ENDS)}")
+        silent = [name for name in ends if name != "error"]
+        mangled = [name for name in _MANGLES if name in acts]
+        if silent and mangled:
+            raise FaultError(mangled[0], f"with {silent[0]} there is no answer to change")
+        if self.twice and (silent or self.error is not None) and self.when == BEFORE:
+            raise FaultError("twice", f"with {ends[0]} before it the request is not processed")
+        network = [name for name in NETWORK_ACTS if name in acts]
+        if network:
+            if len(network) < len(acts):
+                other = next(name for name in acts if name not in NETWORK_ACTS)
+                raise FaultError(other, f"{network[0]} is about connections: make two rules")
+            for name in (*_REQUEST_MATCHES, "nth", "count"):
+                if getattr(self, name) is not None:
+                    raise FaultError(name, f"{network[0]} is about connections, not requests")
+            if self.refuse and (self.client is not None or self.connection is not None):
+                field = "connection" if self.client is None else "client"
+                raise FaultError(field, "who is refused has not yet said who it is")
+            if self.probability != 1.0:
+                raise FaultError("probability", f"{network[0]} is about connections, not requests")
+
+    # -- as others read it -----------------------------------------------------------------
+
+    @property
+    def acts(self) -> tuple[str, ...]:
+        """The names of the fields that say what it does."""
+        wanted = (*_REQUEST_ACTS, *NETWORK_ACTS)
+        return tuple(name for name in wanted if _given(getattr(self, name)))
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it shapes connections; else it meets requests."""
+        return any(_given(getattr(self, name)) for name in NETWORK_ACTS)
+
+    @property
+    def api_keys(self) -> tuple[int, ...] | None:
+        """The keys of the APIs that it names; None: any."""
+        if self.api is None:
+            return None
+        named = self.api if isinstance(self.api, tuple) else (self.api,)
+        if not named:
+            raise FaultError("api", "it names none, so it would never match")
+        return tuple(api_key(name) for name in named)
+
+    @property
+    def error_code(self) -> ErrorCode:
+        """The error that it answers; NONE when it has none."""
+        if self.error is None:
+            return ErrorCode.NONE
+        return error_code(self.error)
+
+    @property
+    def delay(self) -> Delay | None:
+        """How long it holds a request back."""
+        return None if self.delay_ms is None else Delay.parse("delay_ms", self.delay_ms)
+
+    @property
+    def latency(self) -> Delay | None:
+        """How long it holds bytes back."""
+        return None if self.latency_ms is None else Delay.parse("latency_ms", self.latency_ms)
+
+    # -- plain data ------------------------------------------------------------------------
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Fault:
+        """A rule from plain data, such as JSON. Raises FaultError that names the field."""
+        values: dict[str, object] = {}
+        for key, value in data.items():
+            if key not in _FIELDS:
+                raise FaultError(str(key), "there is no such field", ", ".join(_FIELDS))
+            if value is None:
+                continue
+            values[key] = tuple(value) if isinstance(value, list) else value
+        if isinstance(values.get("versions"), str | int):
+            values["versions"] = _parse_versions(values["versions"])
+        for key in ("delay_ms", "latency_ms"):
+            if key in values:
+                values[key] = Delay.parse(key, values[key])
+        return cls(**cast("dict[str, Any]", values))
+
+    def to_dict(self) -> dict[str, object]:
+        """The fields that differ from their defaults, as JSON has them."""
+        data: dict[str, object] = {}
+        for field in fields(self):
+            value: object = getattr(self, field.name)
+            if value != field.default:
+                data[field.name] = _plain(value)
+        return data
+
+
+_FIELDS: Final = tuple(field.name for field in fields(Fault))
+_TEXTS: Final = ("client", "listener", "topic", "group", "transactional_id", "id")
+_FLAGS: Final = (
+    "park",
+    "drop",
+    "disconnect",
+    "reset",
+    "half_close",
+    "twice",
+    "bad_crc",
+    "evict_session",
+    "refuse",
+)
+_INT32: Final = 2**31 - 1
+_WHOLE: Final = {
+    "broker": (0, _INT32),
+    "connection": (1, 2**63),
+    "partition": (0, _INT32),
+    "nth": (1, 2**63),
+    "seed": (-(2**63), 2**63),
+    "count": (1, 2**63),
+    "truncate_at": (0, _INT32),
+    "corrupt_at": (-_INT32, _INT32),
+    "correlation_shift": (-_INT32, _INT32),
+    "throttle_ms": (1, _INT32),
+    "bandwidth": (1, 2**63),
+    "slice_bytes": (1, _INT32),
+}
+
+
+def _given(value: object) -> bool:
+    return value is not None and value is not False
+
+
+def api_key(name: object) -> int:
+    """The key of an API by name (Fetch, FETCH, fetch) or key. Raises FaultError."""
+    if isinstance(name, str):
+        key = _BY_NAME.get(name.lower().replace("-", "_"))
+        if key is not None:
+            return key
+    elif isinstance(name, int) and not isinstance(name, bool) and name in API_SPECS:
+        return int(name)
+    raise FaultError("api", f"{name!r} is no API", "Kafka's names, such as Fetch, or keys")
+
+
+def error_code(name: object) -> ErrorCode:
+    """An error by Kafka's name or number, but not NONE. Raises FaultError."""
+    allowed = "Kafka's names, such as NOT_LEADER_OR_FOLLOWER, or numbers"
+    try:
+        code = ErrorCode[name.upper()] if isinstance(name, str) else ErrorCode(cast("int", name))
+    except (KeyError, ValueError):
+        raise FaultError("error", f"{name!r} is no error of Kafka", allowed) from None
+    if code is ErrorCode.NONE or isinstance(name, bool):
+        raise FaultError("error", f"{name!r} is no error", allowed)
+    return code
+
+
+def _check_text(name: str, value: object) -> None:
+    if value is not None and (not isinstance(value, str) or not value):
+        raise FaultError(name, f"{value!r} is no text")
+
+
+def _check_whole(name: str, value: object, low: int, high: int) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise FaultError(name, f"{value!r} is out of range", f"a whole number from {low}")
+    if name == "correlation_shift" and not value:
+        raise FaultError(name, "0 shifts nothing", "a whole number other than 0")
+
+
+def _milliseconds(field: str, value: object, allowed: str = "milliseconds, 0 or more") -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    if not good or not isfinite(number := float(cast("float", value))) or number < 0:
+        raise FaultError(field, f"{value!r} is no time", allowed)
+    if number > MAX_DELAY_MS:
+        raise FaultError(field, f"{value!r} is too long", allowed)
+    return number
+
+
+def _parse_versions(value: object) -> tuple[int, int]:
+    """4, "4", "4-12"."""
+    first, dash, last = str(value).partition("-")
+    try:
+        return int(first), int(last if dash else first)
+    except ValueError:
+        raise FaultError("versions", f"{value!r} is no range", '4, "4-12" or [4, 12]') from None
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Delay):
+        return value.to_json()
+    if isinstance(value, tuple):
+        return list(value)
+    return int(value) if isinstance(value, ApiKey | ErrorCode) else value
