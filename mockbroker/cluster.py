@@ -151,6 +151,7 @@ class Cluster:
             self.timer,
             self._substream("quorum"),
             features=finalized_features(services.registry),
+            allocate_producer_ids=self.producer_id_blocks.allocate,
             defer=services.defer,
         )
         max_fetch_version = services.config.int("mockbroker.controller.fetch.max.version")

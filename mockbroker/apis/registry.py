@@ -77,6 +77,11 @@ SERVED: Final[dict[ApiKey, str]] = {
 CONTROLLER_SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.FETCH: "controller.fetch",
     ApiKey.API_VERSIONS: "api_versions",
+    ApiKey.ALTER_PARTITION: "controller.alter_partition",
+    ApiKey.FETCH_SNAPSHOT: "controller.fetch_snapshot",
+    ApiKey.BROKER_REGISTRATION: "controller.broker_registration",
+    ApiKey.BROKER_HEARTBEAT: "controller.broker_heartbeat",
+    ApiKey.ALLOCATE_PRODUCER_IDS: "controller.allocate_producer_ids",
 }
 """What a controller's listener serves, by the module under `apis`."""
 

@@ -20,7 +20,9 @@ from mockbroker.metadata.names import random_uuid
 from mockbroker.quorum.metadata_log import MetadataLog
 from mockbroker.quorum.observers import Observers
 from mockbroker.quorum.registrations import ListenerAddress, Registration
+from mockbroker.quorum.remote_brokers import RemoteBrokers
 from mockbroker.quorum.translation import Translation
+from protocol.errors import ErrorCode
 from protocol.messages.metadata_records import (
     ControllerEndpoint,
     ControllerFeature,
@@ -83,6 +85,7 @@ class MetadataQuorum:
         rng: Random,
         *,
         features: Mapping[str, int],
+        allocate_producer_ids: Callable[[], range],
         defer: Callable[[Callable[[], None]], None],
     ) -> None:
         config = store.config
@@ -92,6 +95,8 @@ class MetadataQuorum:
         self.epoch = 0
         self.is_leader = False
         self.features = {**features, "metadata.version": METADATA_VERSION}
+        self._supported = {name: (0, level) for name, level in features.items()}
+        self._supported.update(SUPPORTED_FEATURES)
         self.log = MetadataLog()
         self.high_watermark: int | None = None
         self.observers = Observers(clock)
@@ -100,7 +105,9 @@ class MetadataQuorum:
         self.external: dict[int, Registration] = {}
         self.translation = Translation(self._register)
         self._broker_listeners: dict[int, tuple[ListenerAddress, ...]] = {}
-        self._timer = timer
+        self.allocate_producer_ids = allocate_producer_ids
+        self.timer = timer
+        self.remote_brokers = RemoteBrokers(self)
         self._rng = rng
         self._defer = defer
         self._commit_delay_ms = config.int("mockbroker.quorum.commit.delay.ms")
@@ -170,10 +177,21 @@ class MetadataQuorum:
             self.leader_id,
             random_uuid(self._rng),
             end_points=[ControllerEndpoint(*listener) for listener in self.listeners],
-            features=[
-                ControllerFeature(name, *levels) for name, levels in SUPPORTED_FEATURES.items()
-            ],
+            features=[ControllerFeature(name, *levels) for name, levels in self._supported.items()],
         )
+
+    @property
+    def named_leader(self) -> int:
+        """The leader's id, -1 between two epochs."""
+        return self.leader_id if self.is_leader else -1
+
+    def leader_error(self, epoch: int) -> ErrorCode:
+        """Why a request with that epoch is none for us (validateLeaderOnlyRequest)."""
+        if epoch < self.epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if epoch > self.epoch:
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        return ErrorCode.NONE if self.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     # -- what goes into the log --------------------------------------------------------------
 
@@ -210,7 +228,7 @@ class MetadataQuorum:
             broker.node_id,
             random_uuid(self._rng) if known is None else known.incarnation_id,
             listeners,
-            SUPPORTED_FEATURES,
+            self._supported,
             (random_uuid(self._rng),) if known is None else known.log_dirs,
             broker.rack,
             offset,
@@ -218,7 +236,7 @@ class MetadataQuorum:
 
     def _schedule_no_op(self) -> None:
         if self._idle_ms > 0:
-            self._no_op_task = self._timer.schedule(
+            self._no_op_task = self.timer.schedule(
                 self.clock.now_ms + self._idle_ms, self._write_no_op
             )
 
@@ -241,7 +259,7 @@ class MetadataQuorum:
         end = self.log.log_end_offset
         if self._commit_delay_ms > 0:
             due_ms = self.clock.now_ms + self._commit_delay_ms
-            self._timer.schedule(due_ms, partial(self._commit, end))
+            self.timer.schedule(due_ms, partial(self._commit, end))
         else:
             self._commit(end)
         self._wake()
@@ -268,7 +286,7 @@ class MetadataQuorum:
     def park(self, fetch: ParkedFetch, deadline_ms: float) -> None:
         """Keep `fetch` until there is news for it or its time is over."""
         self._parked[fetch] = None
-        fetch.timer_task = self._timer.schedule(deadline_ms, partial(self._expire, fetch))
+        fetch.timer_task = self.timer.schedule(deadline_ms, partial(self._expire, fetch))
 
     def give_up(self, fetch: ParkedFetch) -> None:
         """Its client has gone."""

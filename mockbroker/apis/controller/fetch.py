@@ -92,7 +92,7 @@ def _read(
     quorum: MetadataQuorum, request: FetchRequest, asked: FetchRequestPartition
 ) -> FetchResponsePartition:
     """What there is for this reader now (KafkaRaftClient.tryCompleteFetchRequest)."""
-    error = leader_error(quorum, asked.current_leader_epoch)
+    error = quorum.leader_error(asked.current_leader_epoch)
     if error is not _NONE:
         return _empty(quorum, error)
     log = quorum.log
@@ -112,15 +112,6 @@ def _read(
     return data
 
 
-def leader_error(quorum: MetadataQuorum, epoch: int) -> ErrorCode:
-    """Kafka: KafkaRaftClient.validateLeaderOnlyRequest."""
-    if epoch < quorum.epoch:
-        return ErrorCode.FENCED_LEADER_EPOCH
-    if epoch > quorum.epoch:
-        return ErrorCode.UNKNOWN_LEADER_EPOCH
-    return _NONE if quorum.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-
 def _empty(quorum: MetadataQuorum, error: ErrorCode) -> FetchResponsePartition:
     return FetchResponsePartition(
         0, error, _UNKNOWN, _UNKNOWN, quorum.log.log_start_offset, [], -1, b""
@@ -131,13 +122,13 @@ def _answer(
     quorum: MetadataQuorum, ctx: RequestContext, data: FetchResponsePartition
 ) -> FetchResponse:
     """The leader is named in every answer (RaftUtil.singletonFetchResponse)."""
-    leader_id = quorum.leader_id if quorum.is_leader else -1
-    data.current_leader = LeaderIdAndEpoch(leader_id, quorum.epoch)
+    data.current_leader = LeaderIdAndEpoch(quorum.named_leader, quorum.epoch)
     topic = FetchResponseTopic(topic_id=CLUSTER_METADATA_TOPIC_ID, partitions=[data])
     response = FetchResponse(ctx.throttle_time_ms, _NONE, 0, [topic])
     if ctx.api_version >= FIRST_VERSION_WITH_ENDPOINTS and quorum.is_leader:
         response.node_endpoints = [
-            NodeEndpoint(leader_id, listener.host, listener.port) for listener in quorum.listeners
+            NodeEndpoint(quorum.leader_id, listener.host, listener.port)
+            for listener in quorum.listeners
         ]
     return response
 

@@ -1,0 +1,29 @@
+"""AllocateProducerIds (key 67), v0: a broker outside this process wants a block of producer ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.controller_apis import AllocateProducerIdsResponse
+from protocol.messages.metadata_records import ProducerIdsRecord
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.controller_apis import AllocateProducerIdsRequest
+
+KEY: Final = ApiKey.ALLOCATE_PRODUCER_IDS
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: AllocateProducerIdsRequest
+) -> AllocateProducerIdsResponse:
+    quorum = services.quorum
+    assert quorum is not None
+    error = quorum.remote_brokers.check_epoch(request.broker_id, request.broker_epoch)
+    if error is not ErrorCode.NONE:
+        return AllocateProducerIdsResponse(ctx.throttle_time_ms, error)
+    block = quorum.allocate_producer_ids()
+    quorum.append([ProducerIdsRecord(request.broker_id, request.broker_epoch, block.stop)])
+    return AllocateProducerIdsResponse(ctx.throttle_time_ms, error, block.start, len(block))

@@ -1,0 +1,74 @@
+"""AlterPartition (key 56), v2–v3: a leader outside this process proposes another in-sync set.
+
+v3 names each broker with its epoch (KIP-903): one that is stale is not eligible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.changes import PartitionState
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.controller_apis import (
+    AlterPartitionResponse,
+    AlterPartitionResponsePartitionData,
+    AlterPartitionResponseTopicData,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.quorum.quorum import MetadataQuorum
+    from protocol.messages.controller_apis import (
+        AlterPartitionRequest,
+        AlterPartitionRequestPartitionData,
+    )
+
+KEY: Final = ApiKey.ALTER_PARTITION
+FIRST_VERSION_WITH_EPOCHS: Final = 3
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: AlterPartitionRequest
+) -> AlterPartitionResponse:
+    quorum = services.quorum
+    assert quorum is not None
+    error = quorum.remote_brokers.check_epoch(request.broker_id, request.broker_epoch)
+    if error is not ErrorCode.NONE:
+        return AlterPartitionResponse(ctx.throttle_time_ms, error)
+    topics = [
+        AlterPartitionResponseTopicData(
+            topic.topic_id,
+            [
+                _alter(quorum, request.broker_id, topic.topic_id, asked, ctx.api_version)
+                for asked in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]
+    return AlterPartitionResponse(ctx.throttle_time_ms, error, topics)
+
+
+def _alter(
+    quorum: MetadataQuorum,
+    broker_id: int,
+    topic_id: bytes,
+    asked: AlterPartitionRequestPartitionData,
+    version: int,
+) -> AlterPartitionResponsePartitionData:
+    index = asked.partition_index
+    isr = asked.new_isr
+    if version >= FIRST_VERSION_WITH_EPOCHS:
+        isr = [broker.broker_id for broker in asked.new_isr_with_epochs]
+        registrations = quorum.translation.registrations
+        for broker in asked.new_isr_with_epochs:
+            known = registrations.get(broker.broker_id)
+            if known is None or broker.broker_epoch not in (-1, known.epoch):
+                return AlterPartitionResponsePartitionData(index, ErrorCode.INELIGIBLE_REPLICA)
+    proposal = PartitionState(broker_id, [], isr, asked.leader_epoch, asked.partition_epoch)
+    error, state = quorum.remote_brokers.alter_partition(broker_id, topic_id, index, proposal)
+    if state is None:
+        return AlterPartitionResponsePartitionData(index, error)
+    return AlterPartitionResponsePartitionData(
+        index, error, state.leader, state.leader_epoch, list(state.isr), 0, state.partition_epoch
+    )

@@ -1,0 +1,32 @@
+"""BrokerHeartbeat (key 63), v0–v2: a broker outside this process lives, and may serve or go.
+
+v1 offline and v2 cordoned log directories, which are not looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from protocol.api_keys import ApiKey
+from protocol.messages.controller_apis import BrokerHeartbeatResponse
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.controller_apis import BrokerHeartbeatRequest
+
+KEY: Final = ApiKey.BROKER_HEARTBEAT
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: BrokerHeartbeatRequest
+) -> BrokerHeartbeatResponse:
+    quorum = services.quorum
+    assert quorum is not None
+    answer = quorum.remote_brokers.heartbeat(
+        request.broker_id,
+        request.broker_epoch,
+        request.current_metadata_offset,
+        want_fence=request.want_fence,
+        want_shut_down=request.want_shut_down,
+    )
+    return BrokerHeartbeatResponse(ctx.throttle_time_ms, *answer)

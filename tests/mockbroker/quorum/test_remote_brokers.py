@@ -1,0 +1,202 @@
+"""A broker outside: it registers, catches up, serves, falls silent."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.metadata.changes import PartitionState
+from mockbroker.metadata.topic_requests import NewTopic
+from mockbroker.quorum.quorum import METADATA_VERSION
+from mockbroker.quorum.registrations import ListenerAddress, Registration
+from protocol.errors import ErrorCode
+from protocol.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+)
+from tests.support.metadata_logs import QuorumCore, records_in
+
+SESSION_MS = 9_000
+FEATURES = {"metadata.version": (7, METADATA_VERSION), "transaction.version": (0, 2)}
+OUTSIDE = Registration(
+    2, b"i" * 16, (ListenerAddress("PLAINTEXT", "outside", 19092),), FEATURES, (b"d" * 16,), "r"
+)
+
+
+@pytest.fixture
+def core() -> QuorumCore:
+    return QuorumCore()
+
+
+def register(core: QuorumCore, registration: Registration = OUTSIDE) -> tuple[int, int]:
+    cluster_id = core.cluster.metadata.cluster_id
+    error, epoch = core.act(lambda: core.quorum.remote_brokers.register(cluster_id, registration))
+    return int(error), int(epoch)
+
+
+def beat(
+    core: QuorumCore, epoch: int, offset: int, *, fence: bool = False, shut_down: bool = False
+) -> tuple[int, bool, bool, bool]:
+    answer = core.act(
+        lambda: core.quorum.remote_brokers.heartbeat(
+            2, epoch, offset, want_fence=fence, want_shut_down=shut_down
+        )
+    )
+    return tuple(answer)
+
+
+def unfenced(core: QuorumCore) -> int:
+    error, epoch = register(core)
+    assert error == 0
+    assert beat(core, epoch, epoch) == (0, True, False, False)
+    return epoch
+
+
+def led_by(core: QuorumCore, replicas: list[int]) -> PartitionState:
+    """A topic with one partition on these replicas."""
+    core.act(
+        lambda: core.cluster.controller.create_topics([NewTopic("a", -1, -1, [(0, replicas)])])
+    )
+    return core.cluster.metadata.topics["a"].partitions[0]
+
+
+def now(core: QuorumCore) -> tuple[int, list[int], int]:
+    state = core.cluster.metadata.topics["a"].partitions[0]
+    return state.leader, list(state.isr), state.leader_epoch
+
+
+def test_it_is_fenced_until_it_has_read_its_own_record(core: QuorumCore) -> None:
+    error, epoch = register(core)
+    assert (error, epoch) == (0, core.quorum.log.log_end_offset - 1)
+    (record,) = records_in(core.quorum.log, epoch)
+    assert isinstance(record, RegisterBrokerRecord)
+    assert (record.broker_epoch, record.fenced, record.rack) == (epoch, True, "r")
+    assert record.end_points[0].port == 19092
+    assert beat(core, epoch, epoch - 1) == (0, False, True, False)
+    assert beat(core, epoch, epoch, fence=True) == (0, True, True, False)
+    fenced = [core.cluster.metadata.brokers[2].fenced]
+    assert beat(core, epoch, epoch) == (0, True, False, False)
+    assert [*fenced, core.cluster.metadata.brokers[2].fenced] == [True, False]
+    (record,) = records_in(core.quorum.log, epoch + 1)
+    assert record == BrokerRegistrationChangeRecord(2, epoch, -1)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"node_id": 1}, ErrorCode.DUPLICATE_BROKER_REGISTRATION),
+        ({"log_dirs": ()}, ErrorCode.INVALID_REGISTRATION),
+        ({"log_dirs": (b"d" * 16, b"d" * 16)}, ErrorCode.INVALID_REGISTRATION),
+        ({"features": {}}, ErrorCode.UNSUPPORTED_VERSION),
+        (
+            {"features": {**FEATURES, "metadata.version": (7, METADATA_VERSION - 1)}},
+            ErrorCode.UNSUPPORTED_VERSION,
+        ),
+    ],
+)
+def test_what_cannot_be_registered(
+    core: QuorumCore, change: dict[str, object], error: ErrorCode
+) -> None:
+    registration = OUTSIDE._replace(**change)  # type: ignore[arg-type]  # one field each
+    assert register(core, registration) == (error, -1)
+    assert 2 not in core.cluster.metadata.brokers
+
+
+def test_another_cluster_is_refused(core: QuorumCore) -> None:
+    error, _ = core.act(lambda: core.quorum.remote_brokers.register("other", OUTSIDE))
+    assert error is ErrorCode.INCONSISTENT_CLUSTER_ID
+
+
+def test_another_start_waits_until_the_first_has_gone(core: QuorumCore) -> None:
+    epoch = unfenced(core)
+    again = OUTSIDE._replace(incarnation_id=b"j" * 16)
+    assert register(core) == (0, epoch)
+    assert register(core, again) == (ErrorCode.DUPLICATE_BROKER_REGISTRATION, -1)
+    core.advance(SESSION_MS)
+    assert core.cluster.metadata.brokers[2].fenced
+    error, later = register(core, again)
+    assert error == 0
+    assert later > epoch
+    assert beat(core, epoch, later)[0] == ErrorCode.STALE_BROKER_EPOCH
+
+
+def test_a_stranger_has_no_heart(core: QuorumCore) -> None:
+    assert beat(core, 0, 0)[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
+def test_heartbeats_keep_the_session(core: QuorumCore) -> None:
+    epoch = unfenced(core)
+    for _ in range(3):
+        core.advance(SESSION_MS - 1)
+        assert beat(core, epoch, epoch) == (0, True, False, False)
+    core.advance(SESSION_MS)
+    assert core.cluster.metadata.brokers[2].fenced
+
+
+def test_a_broker_that_wants_to_go_goes(core: QuorumCore) -> None:
+    epoch = unfenced(core)
+    assert beat(core, epoch, epoch, shut_down=True) == (0, True, True, True)
+    assert core.cluster.metadata.brokers[2].fenced
+
+
+def test_topics_are_placed_on_it_and_others_lead_when_it_is_fenced(core: QuorumCore) -> None:
+    epoch = unfenced(core)
+    led_by(core, [2, 1])
+    (partition,) = (
+        record for record in records_in(core.quorum.log) if isinstance(record, PartitionRecord)
+    )
+    assert partition.directories[0] == b"d" * 16
+    assert now(core) == (2, [2, 1], 0)
+    end = core.quorum.log.log_end_offset
+    assert beat(core, epoch, end, fence=True) == (0, True, True, False)
+    assert now(core) == (1, [1], 1)
+    _, change = records_in(core.quorum.log, end)[-2:]
+    assert isinstance(change, PartitionChangeRecord)
+    assert (change.leader, change.isr) == (1, [1])
+
+
+def test_the_last_in_sync_replica_leads_again_when_it_is_back(core: QuorumCore) -> None:
+    epoch = unfenced(core)
+    led_by(core, [2])
+    beat(core, epoch, epoch, fence=True)
+    assert now(core) == (-1, [2], 1)
+    beat(core, epoch, epoch)
+    assert now(core) == (2, [2], 2)
+
+
+@pytest.mark.parametrize(
+    ("broker", "state", "error"),
+    [
+        (2, PartitionState(2, [], [2], 0, 0), 0),
+        (2, PartitionState(2, [], [2], 1, 0), ErrorCode.NOT_CONTROLLER),
+        (2, PartitionState(2, [], [2], 0, 1), ErrorCode.NOT_CONTROLLER),
+        (2, PartitionState(2, [], [2], -1, 0), ErrorCode.FENCED_LEADER_EPOCH),
+        (2, PartitionState(2, [], [2], 0, -1), ErrorCode.INVALID_UPDATE_VERSION),
+        (1, PartitionState(1, [], [1], 0, 0), ErrorCode.INVALID_REQUEST),
+        (2, PartitionState(2, [], [1], 0, 0), ErrorCode.INVALID_REQUEST),
+        (2, PartitionState(2, [], [2, 3], 0, 0), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_a_leader_proposes_its_in_sync_set(
+    core: QuorumCore, broker: int, state: PartitionState, error: int
+) -> None:
+    unfenced(core)
+    led_by(core, [2, 1])
+    topic = core.cluster.metadata.topics["a"]
+    answered, new = core.act(
+        lambda: core.quorum.remote_brokers.alter_partition(broker, topic.id, 0, state)
+    )
+    assert answered == error
+    assert now(core) == ((2, [2], 0) if error == 0 else (2, [2, 1], 0))
+    assert (new is None) is (error != 0)
+
+
+def test_unknown_partitions_are_refused(core: QuorumCore) -> None:
+    unfenced(core)
+    led_by(core, [2, 1])
+    topic = core.cluster.metadata.topics["a"]
+    state = PartitionState(2, [], [2])
+    alter = core.quorum.remote_brokers.alter_partition
+    assert alter(2, b"x" * 16, 0, state)[0] is ErrorCode.UNKNOWN_TOPIC_ID
+    assert alter(2, topic.id, 1, state)[0] is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

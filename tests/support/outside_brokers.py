@@ -1,0 +1,44 @@
+"""A broker outside the process, as its requests to a controller's listener."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.quorum.quorum import METADATA_VERSION
+from protocol.messages.controller_apis import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationRequestFeature,
+    BrokerRegistrationRequestListener,
+    BrokerRegistrationResponse,
+)
+
+if TYPE_CHECKING:
+    from tests.support.core import CoreClient
+    from tests.support.metadata_logs import QuorumCore
+
+NODE_ID = 2
+
+
+def registration(core: QuorumCore) -> BrokerRegistrationRequest:
+    return BrokerRegistrationRequest(
+        NODE_ID,
+        core.cluster.metadata.cluster_id,
+        b"i" * 16,
+        [BrokerRegistrationRequestListener("PLAINTEXT", "outside", 19092, 0)],
+        [
+            BrokerRegistrationRequestFeature("metadata.version", 7, METADATA_VERSION),
+            BrokerRegistrationRequestFeature("transaction.version", 0, 2),
+        ],
+        log_dirs=[b"d" * 16],
+    )
+
+
+def start(core: QuorumCore, client: CoreClient) -> int:
+    """Register and be unfenced; the broker's epoch."""
+    answer = client.call(registration(core), 4, BrokerRegistrationResponse)
+    assert answer.error_code == 0
+    beat = BrokerHeartbeatRequest(NODE_ID, answer.broker_epoch, core.quorum.log.log_end_offset)
+    assert not client.call(beat, 1, BrokerHeartbeatResponse).is_fenced
+    return answer.broker_epoch
