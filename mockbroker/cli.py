@@ -1,4 +1,4 @@
-"""The command line: `mockbroker serve`, `--version`, `--help`.
+"""The command line: `mockbroker serve`, `mockbroker pipeline`, `--version`, `--help`.
 
 Called by the `mockbroker` script and by `python -m mockbroker`. Every option has a
 `MOCKBROKER_…` variable; the flag wins over the variable, the variable over the TOML file.
@@ -68,8 +68,13 @@ class ServeOptions:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words[:1] == ["pipeline"]:
+        from mockbroker.pipeline.command import run
+
+        return run(words[1:])
     parser = _build_parser()
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_args(words)
     if arguments.version:
         from mockbroker import __version__
 
@@ -121,6 +126,10 @@ def _build_parser() -> _Parser:
         allow_abbrev=False,
     )
     _add_serve_options(serve)
+    # Its options are its own: mockbroker.pipeline.command parses them.
+    commands.add_parser(
+        "pipeline", help="bring data in and out at any size, on Spark", add_help=False
+    )
     return parser
 
 

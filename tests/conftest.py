@@ -12,7 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-TIERS = ("unit", "clients", "java", "node", "go", "kafka")
+TIERS = ("unit", "clients", "java", "node", "go", "kafka", "spark")
 
 # Two cores that several test processes share make single examples slow, never wrong.
 hypothesis.settings.register_profile("mockbroker", deadline=None)

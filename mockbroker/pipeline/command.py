@@ -1,0 +1,216 @@
+"""`mockbroker pipeline JOB`: options in, one job on one Spark session, one summary line out.
+
+Called by `mockbroker.cli` and by `python -m mockbroker.pipeline`. Exit status: 0 done, 1 the job
+found a difference (verify) or doubt (load), 2 a mistake or a failure, told in one line. A job is a
+`Job` in `JOBS`: its options (no PySpark needed: `--help` is quick) and the function that runs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from mockbroker.pipeline import options as pipeline_options
+from mockbroker.pipeline.broker_client import BrokerClient, parse_bootstrap
+from mockbroker.pipeline.errors import PipelineError, explain
+from mockbroker.pipeline.progress import Bar, watch
+from mockbroker.pipeline.session import SessionOptions, open_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from mockbroker.pipeline.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One word of the command line. `check` refuses what it can before Spark starts."""
+
+    help: str
+    example: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    check: Callable[[argparse.Namespace], None]
+    run: Callable[[SparkSession, argparse.Namespace], Summary]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"mockbroker: {message} (see {self.prog} --help)\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all jobs."""
+    examples = "\n".join(f"  {job.example}" for job in JOBS.values())
+    parser = _Parser(
+        prog="mockbroker pipeline",
+        description="Bring data in and out of a broker at any size, on Spark.",
+        epilog=f"examples:\n{examples}\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    jobs = parser.add_subparsers(dest="job", metavar="JOB", parser_class=_Parser, required=True)
+    for name, job in JOBS.items():
+        command = jobs.add_parser(
+            name,
+            help=job.help,
+            description=job.help,
+            epilog=f"example:\n  {job.example}\n",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        pipeline_options.add_common(command)
+        job.add_options(command)
+    return parser
+
+
+def run(argv: Sequence[str], spark: SparkSession | None = None) -> int:
+    """Run one job; returns the exit status. A session that is given is used and left open."""
+    arguments = build_parser().parse_args(argv)
+    job = JOBS[arguments.job]
+    try:
+        job.check(arguments)
+        session = spark or _open(arguments)
+    except PipelineError as error:
+        return _fail(str(error))
+    try:
+        return _run_job(job, session, arguments)
+    finally:
+        if spark is None:
+            session.stop()
+
+
+def _open(arguments: argparse.Namespace) -> SparkSession:
+    conf = dict(pipeline_options.pairs("--conf", arguments.conf))
+    if getattr(arguments, "checkpoint", None) and arguments.job in {"load", "synth"}:
+        # A task that is run again sends its rows again: the next run of the load does it exactly.
+        conf = {"spark.task.maxFailures": "1", "spark.speculation": "false", **conf}
+    return open_session(
+        SessionOptions(
+            app=f"mockbroker pipeline {arguments.job}",
+            master=arguments.master,
+            remote=arguments.remote,
+            conf=conf,
+            jars=arguments.jars,
+        )
+    )
+
+
+def _run_job(job: Job, spark: SparkSession, arguments: argparse.Namespace) -> int:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    # PySpark logs each JVM exception on its own; it is told once, by the line below.
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    bar = Bar(arguments.job, sys.stderr, wanted=arguments.progress)
+    started = time.monotonic()
+    try:
+        with watch(spark, bar):
+            summary = job.run(spark, arguments)
+    except PipelineError as error:
+        return _fail(str(error))
+    except (PySparkException, Py4JError) as error:
+        return _fail(explain(error))
+    summary.seconds = time.monotonic() - started
+    for text in summary.tables:
+        print(text)
+    print(summary.as_json() if arguments.json else summary.line())
+    return summary.status
+
+
+def _fail(message: str) -> int:
+    print(f"mockbroker: {message}", file=sys.stderr)
+    return 2
+
+
+# -- the jobs ------------------------------------------------------------------------------
+
+
+def _check_load(arguments: argparse.Namespace) -> None:
+    from mockbroker.pipeline.sources import format_of
+
+    parse_bootstrap(arguments.bootstrap)
+    if arguments.format is None:
+        format_of(arguments.source)
+    if arguments.create is None:
+        _topic_must_exist(arguments, arguments.topic)
+
+
+def _topic_must_exist(arguments: argparse.Namespace, topic: str) -> None:
+    with BrokerClient(arguments.bootstrap) as client:
+        client.partitions(topic)
+
+
+def _run_load(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
+    from mockbroker.pipeline.load import LoadSpec, LoadTarget, run_load
+    from mockbroker.pipeline.sources import read_dataset
+
+    rows = read_dataset(
+        spark,
+        arguments.source,
+        arguments.format,
+        arguments.schema,
+        dict(pipeline_options.pairs("--option", arguments.option)),
+    )
+    raw_value = len(arguments.value) == 1
+    spec = LoadSpec(
+        key=tuple(arguments.key),
+        key_format=arguments.key_format,
+        value=tuple(arguments.value),
+        value_format=arguments.value_format or ("raw" if raw_value else "json"),
+        header=tuple(pipeline_options.pairs("--header", arguments.header)),
+        headers=arguments.headers,
+        timestamp=arguments.timestamp,
+        partition=arguments.partition,
+        order_by=("source",) if arguments.keep_order else tuple(arguments.order_by),
+        key_schema=arguments.key_schema,
+        value_schema=arguments.value_schema,
+    )
+    target = LoadTarget(arguments.topic, arguments.create, arguments.rate, arguments.checkpoint)
+    return run_load(spark, pipeline_options.broker_of(arguments), rows, spec, target)
+
+
+def _check_dump(arguments: argparse.Namespace) -> None:
+    from mockbroker.pipeline.topic_range import check_range
+
+    parse_bootstrap(arguments.bootstrap)
+    check_range(pipeline_options.range_of(arguments), arguments.bootstrap)
+    if arguments.checkpoint and arguments.end != "latest":
+        raise PipelineError("--to: with --checkpoint each run goes to what is latest")
+
+
+def _run_dump(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
+    from mockbroker.pipeline.dump import DumpSpec, DumpTarget, run_dump
+
+    spec = DumpSpec(
+        arguments.key_format, arguments.value_format, arguments.key_schema, arguments.value_schema
+    )
+    target = DumpTarget(
+        arguments.output, arguments.format, arguments.overwrite, arguments.checkpoint
+    )
+    wanted = pipeline_options.range_of(arguments)
+    return run_dump(spark, pipeline_options.broker_of(arguments), wanted, spec, target)
+
+
+JOBS: Final = {
+    "load": Job(
+        "send a dataset (Parquet, JSON, CSV, Avro, ORC) to a topic",
+        "mockbroker pipeline load orders.parquet --topic orders --create 6 --key customer",
+        pipeline_options.add_load,
+        _check_load,
+        _run_load,
+    ),
+    "dump": Job(
+        "write topics to Parquet or JSON",
+        "mockbroker pipeline dump out/ --topic orders --value-format json --value-schema infer",
+        pipeline_options.add_dump,
+        _check_dump,
+        _run_dump,
+    ),
+}

@@ -1,0 +1,178 @@
+"""dump: topics into Parquet or JSON, decoded; in one go, or only what is new since the last run.
+
+`decode` is pure: records in, rows out. A batch is committed as a whole by Spark's file protocol. A
+stream (`--checkpoint`) takes what is there and ends; its offsets and its files are committed in one
+order (offsets planned, files written, the sink's log, then the checkpoint's), so a killed run is
+repeated or completed, never doubled: read such an output with Spark, which follows the sink's log.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+
+from mockbroker.pipeline.errors import PipelineError
+from mockbroker.pipeline.records import size_bytes
+from mockbroker.pipeline.sources import write_dataset
+from mockbroker.pipeline.summary import Summary
+from mockbroker.pipeline.topic_range import (
+    Broker,
+    TopicRange,
+    known_partitions,
+    read_options,
+)
+from mockbroker.pipeline.topics import read_topics, stream_topics
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+DECODINGS: Final = ("raw", "string", "json", "avro")
+CORRUPT: Final = "_undecoded"
+"""The column that keeps the bytes of a value which could not be decoded, null elsewhere."""
+
+_VARIANT_TYPES: Final = (
+    (re.compile(r"\bOBJECT<"), "STRUCT<"),
+    (re.compile(r"\b(?:VARIANT|VOID)\b"), "STRING"),
+    (re.compile(r"\b(?:DECIMAL\(\d+,\s*\d+\)|FLOAT)"), "DOUBLE"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DumpSpec:
+    """How keys and values are decoded. Schemas: DDL for json, a JSON text for avro."""
+
+    key_format: str = "raw"
+    value_format: str = "raw"
+    key_schema: str | None = None
+    value_schema: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DumpTarget:
+    """Where rows go. `checkpoint`: a folder that remembers what was dumped."""
+
+    path: str
+    format: str = "parquet"
+    overwrite: bool = False
+    checkpoint: str | None = None
+
+
+def decode(records: DataFrame, spec: DumpSpec) -> DataFrame:
+    """topic, partition, offset, timestamp, key, value, headers; `_undecoded` where formats ask.
+
+    A value that is no JSON or Avro of that schema is null, with its bytes in `_undecoded`.
+    """
+    key = decoded("key", spec.key_format, spec.key_schema)
+    value = decoded("value", spec.value_format, spec.value_schema)
+    columns: list[Column] = [
+        *(F.col(name) for name in ("topic", "partition", "offset", "timestamp")),
+        key.alias("key"),
+        value.alias("value"),
+        F.col("headers"),
+    ]
+    if spec.value_format in {"json", "avro"}:
+        undecoded = F.when(value.isNull() & F.col("value").isNotNull(), F.col("value"))
+        columns.append(undecoded.alias(CORRUPT))
+    return records.select(*columns)
+
+
+def decoded(column: str, format_name: str, schema: str | None) -> Column:
+    """The bytes in a column as what they are said to be."""
+    raw = F.col(column)
+    if format_name == "raw":
+        return raw
+    if format_name == "string":
+        return raw.cast("string")
+    if not schema:
+        raise PipelineError(f"--{column}-format {format_name} needs --{column}-schema")
+    if format_name == "avro":
+        from pyspark.sql.avro.functions import from_avro
+
+        return from_avro(raw, avro_schema(column, schema), {"mode": "PERMISSIVE"})
+    # A record that from_json cannot read has null in all fields: only JSON objects count.
+    parsed = F.from_json(raw.cast("string"), schema, {"mode": "PERMISSIVE"})
+    return F.when(F.try_parse_json(raw.cast("string")).isNotNull(), parsed)
+
+
+def avro_schema(column: str, schema: str) -> str:
+    """The Avro schema: the JSON text itself, or that of a file `@PATH`."""
+    text = Path(schema[1:]).read_text() if schema.startswith("@") else schema
+    try:
+        json.loads(text)
+    except ValueError as error:
+        raise PipelineError(f"--{column}-schema: no JSON: {error}") from None
+    return text
+
+
+def infer_json_schema(records: DataFrame, column: str = "value") -> str:
+    """DDL of what the JSON objects in a column have in common, in one pass on the executors.
+
+    A field of several types is a string. Raises PipelineError when no value is a JSON object.
+    """
+    parsed = F.try_parse_json(F.col(column).cast("string"))
+    row = records.agg(F.schema_of_variant_agg(parsed).alias("type")).first()
+    found = str(row["type"]) if row is not None else ""
+    if not found.startswith("OBJECT<") or found == "OBJECT<>":
+        raise PipelineError(
+            f"--{column}-schema infer: the {column}s are no JSON objects of one kind ({found})"
+        )
+    return ddl_of_variant(found)
+
+
+def ddl_of_variant(found: str) -> str:
+    """Spark's name for a variant's type as the DDL of a struct."""
+    for pattern, replacement in _VARIANT_TYPES:
+        found = pattern.sub(replacement, found)
+    return found
+
+
+def run_dump(
+    spark: SparkSession, broker: Broker, wanted: TopicRange, spec: DumpSpec, target: DumpTarget
+) -> Summary:
+    """Read the range, decode, write; the summary counts what was written."""
+    options = read_options(broker, wanted, known_partitions(broker, wanted))
+    if spec.value_format == "json" and spec.value_schema == "infer":
+        inferred = infer_json_schema(read_topics(spark, options))
+        spec = DumpSpec(spec.key_format, spec.value_format, spec.key_schema, inferred)
+    if target.checkpoint is not None:
+        return _run_stream(spark, options, spec, target)
+    seen = Observation()
+    records = read_topics(spark, options).observe(
+        seen, F.count(F.lit(1)).alias("rows"), F.sum(size_bytes()).alias("bytes")
+    )
+    write_dataset(decode(records, spec), target.path, target.format, overwrite=target.overwrite)
+    return Summary(
+        "dump", int(seen.get["rows"]), int(seen.get["bytes"] or 0), f"into {target.path}"
+    )
+
+
+def _run_stream(
+    spark: SparkSession, options: dict[str, str], spec: DumpSpec, target: DumpTarget
+) -> Summary:
+    records = stream_topics(spark, options).observe(
+        "dump", F.count(F.lit(1)).alias("rows"), F.sum(size_bytes()).alias("bytes")
+    )
+    query = (
+        decode(records, spec)
+        .writeStream.format(target.format)
+        .option("path", target.path)
+        .option("checkpointLocation", str(target.checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    rows = size = 0
+    for progress in query.recentProgress:
+        metrics = progress.observedMetrics.get("dump")
+        if metrics is not None:
+            rows += int(metrics["rows"] or 0)
+            size += int(metrics["bytes"] or 0)
+    return Summary(
+        "dump", rows, size, f"into {target.path}", notes=["what is new since the last run"]
+    )

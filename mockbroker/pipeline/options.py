@@ -1,0 +1,209 @@
+"""The options of `mockbroker pipeline` and the values that are made of them; needs no PySpark."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from mockbroker.pipeline.errors import PipelineError
+from mockbroker.pipeline.topic_range import Broker, TopicRange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def add_common(command: argparse.ArgumentParser) -> None:
+    """What every job takes: the broker, the session, how to tell."""
+    add = command.add_argument
+    add(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        default="127.0.0.1:9092",
+        help="the broker (default 127.0.0.1:9092); several with commas",
+    )
+    add(
+        "--kafka",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the Kafka client; repeatable",
+    )
+    add("--master", metavar="URL", help="the Spark cluster (default local[*])")
+    add("--remote", metavar="sc://HOST:PORT", help="a Spark Connect server instead")
+    add(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of Spark; repeatable",
+    )
+    add("--jars", metavar="DIR", help="where the Kafka connector is [MOCKBROKER_SPARK_JARS]")
+    add("--json", action="store_true", help="print the summary as JSON")
+    add(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="draw a progress bar on a terminal (default yes)",
+    )
+
+
+def add_load(command: argparse.ArgumentParser) -> None:
+    """Load's own."""
+    add = command.add_argument
+    add("source", nargs="+", help="files or folders, on any path that Spark knows")
+    add("--format", metavar="NAME", help="parquet, json, csv, avro, orc (default: by the name)")
+    add("--schema", metavar="DDL", help="columns of the files, such as 'id BIGINT, name STRING'")
+    add(
+        "--option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an option of Spark's reader, such as sep=; ; repeatable",
+    )
+    add("--key", type=names, default=(), metavar="COLUMN[,…]", help="the key (default none)")
+    add("--key-format", choices=("raw", "json", "avro"), default="raw", help="default raw")
+    add("--value", type=names, default=(), metavar="COLUMN[,…]", help="default: all columns")
+    add(
+        "--value-format",
+        choices=("raw", "json", "avro"),
+        help="default raw for one --value column, else json",
+    )
+    for role in ("key", "value"):
+        add(f"--{role}-schema", metavar="SCHEMA", help="avro: the schema's JSON or @FILE")
+    add(
+        "--header",
+        action="append",
+        default=[],
+        metavar="NAME=COLUMN",
+        help="a header; repeatable",
+    )
+    add("--headers", metavar="COLUMN", help="all headers, in the form that dump writes them")
+    add("--timestamp", metavar="COLUMN", help="the record's timestamp")
+    add("--partition", metavar="COLUMN", help="the partition (default: murmur2 of the key)")
+    order = command.add_mutually_exclusive_group()
+    order.add_argument(
+        "--order-by",
+        type=names,
+        default=(),
+        metavar="COLUMN[,…]",
+        help="send the rows of each key in this order",
+    )
+    order.add_argument(
+        "--keep-order", action="store_true", help="send the rows of each key in the files' order"
+    )
+    add_target(command)
+
+
+def add_target(command: argparse.ArgumentParser) -> None:
+    """Of the jobs that send."""
+    add = command.add_argument
+    add("--topic", required=True, metavar="NAME", help="where to send")
+    add("--create", type=positive, metavar="PARTITIONS", help="make the topic if it is not there")
+    add("--rate", type=positive_number, metavar="ROWS", help="at most so many rows a second")
+    add(
+        "--checkpoint",
+        metavar="DIR",
+        help="remember how far it came: after a kill the same command sends the rest",
+    )
+
+
+def add_range(command: argparse.ArgumentParser) -> None:
+    """Of the jobs that read."""
+    add = command.add_argument
+    which = command.add_mutually_exclusive_group(required=True)
+    which.add_argument("--topic", type=names, default=(), metavar="NAME[,…]", help="topics")
+    which.add_argument("--pattern", metavar="REGEX", help="all topics whose whole name matches")
+    add(
+        "--from",
+        dest="start",
+        default="earliest",
+        metavar="BOUND",
+        help="earliest, offset:N, a time (2026-01-31T12:00:00Z), JSON (default earliest)",
+    )
+    add("--to", dest="end", default="latest", metavar="BOUND", help="the same (default latest)")
+    add(
+        "--isolation",
+        choices=("read_committed", "read_uncommitted"),
+        default="read_committed",
+        help="default read_committed",
+    )
+    add("--tasks", type=positive, default=0, metavar="N", help="read by at least so many tasks")
+
+
+def add_dump(command: argparse.ArgumentParser) -> None:
+    """Dump's own."""
+    add = command.add_argument
+    add("output", help="a folder, on any path that Spark knows")
+    add("--format", choices=("parquet", "json"), default="parquet", help="default parquet")
+    for role in ("key", "value"):
+        add(
+            f"--{role}-format",
+            choices=("raw", "string", "json", "avro"),
+            default="raw",
+            help="default raw",
+        )
+        add(
+            f"--{role}-schema",
+            metavar="SCHEMA",
+            help="json: DDL or infer; avro: the schema's JSON or @FILE",
+        )
+    add("--overwrite", action="store_true", help="replace what is in the folder")
+    add("--checkpoint", metavar="DIR", help="dump only what is new since the last run with it")
+    add_range(command)
+
+
+# -- values of options ---------------------------------------------------------------------
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    found = tuple(name.strip() for name in text.split(","))
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"{text!r} has an empty name")
+    return found
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+    return int(text)
+
+
+def positive_number(text: str) -> float:
+    """A number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return value
+
+
+def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
+    """KEY=VALUE texts. Raises PipelineError that names the option."""
+    found = []
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise PipelineError(f"{option}: {text!r} is not KEY=VALUE")
+        found.append((key.strip(), value))
+    return found
+
+
+def broker_of(arguments: argparse.Namespace) -> Broker:
+    """The broker that is asked for."""
+    return Broker(arguments.bootstrap, dict(pairs("--kafka", arguments.kafka)))
+
+
+def range_of(arguments: argparse.Namespace) -> TopicRange:
+    """The range that is asked for."""
+    return TopicRange(
+        topics=tuple(arguments.topic),
+        pattern=arguments.pattern,
+        start=arguments.start,
+        end=arguments.end,
+        isolation=arguments.isolation,
+        min_tasks=arguments.tasks,
+    )

@@ -1,0 +1,163 @@
+"""One Spark session for a job: on this machine, on a cluster, over Connect, or one that is there.
+
+Called by `command`, and by tests for their shared session. Invariants: what spark-submit or the
+user's `--conf` says wins over what is said here; the JVM's own chatter goes to a log file, so that
+a mistake stays one line; the connector's jars are found, never downloaded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from mockbroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MIN_JAVA: Final = 17
+JARS_VARIABLE: Final = "MOCKBROKER_SPARK_JARS"
+_CLONE_JARS: Final = Path(__file__).resolve().parents[2] / ".tools" / "spark-4.0.0" / "jars"
+_LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
+_JAVA_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
+_JAVA_SECONDS: Final = 30
+
+LOCAL_CONF: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # A byte on the wire is a byte in the file: no table format, no Hive.
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # Only columns that are asked for are read; a corrupt file is an error, not a skipped one.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Where a job runs. `master` None: what spark-submit says, else `local[*]`.
+
+    `remote` is a Spark Connect address (sc://HOST:PORT); `jars` a folder of connector jars.
+    """
+
+    app: str
+    master: str | None = None
+    remote: str | None = None
+    conf: dict[str, str] = field(default_factory=dict)
+    jars: str | None = None
+
+
+def open_session(options: SessionOptions) -> SparkSession:
+    """Start or join a session. Raises PipelineError when Spark, Java or the jars are missing."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise PipelineError(
+            "PySpark is not installed: pip install 'mockbroker[spark]', or scripts/test spark in"
+            " a clone"
+        ) from None
+    if options.remote:
+        return _connect(options)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted:
+        check_java()
+    return _classic(options, submitted=submitted)
+
+
+def check_java() -> None:
+    """Raise PipelineError unless the Java that Spark would start is new enough."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    where = f"JAVA_HOME={home}" if home else "PATH"
+    needed = f"Spark needs a JRE of {MIN_JAVA} or newer (Debian: default-jre-headless)"
+    if java is None:
+        raise PipelineError(f"no java on the {where}: {needed}")
+    try:
+        done = subprocess.run(  # noqa: S603
+            [java, "-version"], capture_output=True, text=True, timeout=_JAVA_SECONDS, check=False
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise PipelineError(f"{java} ({where}) does not run: {error}; {needed}") from None
+    found = _JAVA_VERSION.search(done.stderr + done.stdout)
+    if done.returncode or found is None:
+        raise PipelineError(f"{java} ({where}) tells no version; {needed}")
+    if int(found[1]) < MIN_JAVA:
+        raise PipelineError(f"{java} ({where}) is Java {found[1]}: {needed}")
+
+
+def connector_jars(folder: str | None) -> list[str]:
+    """The jars of the folder that is named, else of the variable's, else of the clone."""
+    named = folder or os.environ.get(JARS_VARIABLE)
+    path = Path(named) if named else _CLONE_JARS
+    jars = sorted(str(jar) for jar in path.glob("*.jar"))
+    if not jars and named:
+        raise PipelineError(f"{'--jars' if folder else JARS_VARIABLE}: no jar in {named}")
+    return jars
+
+
+def conf_for(options: SessionOptions, *, submitted: bool) -> dict[str, str]:
+    """What the session is started with; empty values are left out."""
+    conf = dict(LOCAL_CONF)
+    if not submitted:
+        conf["spark.master"] = options.master or "local[*]"
+        conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOG_CONFIG}"
+        jars = connector_jars(options.jars)
+        if jars:
+            conf["spark.jars"] = ",".join(jars)
+    elif options.master:
+        conf["spark.master"] = options.master
+    if conf.get("spark.master", "").startswith("local"):
+        # Its default is for a cluster; a row more than fits is spilled, not lost.
+        conf["spark.sql.shuffle.partitions"] = str(max(8, 4 * (os.cpu_count() or 1)))
+    return {**conf, **options.conf}
+
+
+def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    conf = SparkConf(loadDefaults=False).setAppName(options.app)
+    for key, value in conf_for(options, submitted=submitted).items():
+        conf.set(key, value)
+    if submitted:
+        return SparkSession.builder.config(conf=conf).getOrCreate()
+    log = tempfile.NamedTemporaryFile(prefix="mockbroker-spark-", suffix=".log")  # noqa: SIM115
+    try:
+        gateway = cast("Any", launch_gateway)(conf, {"stderr": log.file})
+        context = SparkContext(conf=conf, gateway=gateway)
+    except PySparkException as error:
+        raise PipelineError(f"Spark did not start: {_last_line(log.name) or error}") from None
+    context.setLogLevel("ERROR")
+    return SparkSession(context)
+
+
+def _connect(options: SessionOptions) -> SparkSession:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(options.app).remote(str(options.remote))
+    for key, value in options.conf.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except ImportError as error:
+        raise PipelineError(
+            f"--remote needs PySpark's Connect client: pip install 'pyspark[connect]' ({error})"
+        ) from None
+    except PySparkException as error:
+        raise PipelineError(f"--remote {options.remote}: {error}") from None
+
+
+def _last_line(log: str) -> str:
+    lines = [line for line in Path(log).read_text(errors="replace").splitlines() if line.strip()]
+    telling = [line for line in lines if "rror" in line or "xception" in line]
+    return (telling or lines or [""])[-1].strip()

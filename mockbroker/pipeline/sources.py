@@ -1,0 +1,90 @@
+"""Datasets in files, on any path that Spark knows: read strictly, written once.
+
+Called by the jobs. A reader demands what it is told: schemas of several files are merged or
+refused, a malformed record is an error, a corrupt file is an error. None is skipped in silence.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMATS: Final = ("parquet", "json", "csv", "avro", "orc")
+OUTPUT_FORMATS: Final = ("parquet", "json")
+_SUFFIXES: Final = {
+    ".parquet": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".csv": "csv",
+    ".avro": "avro",
+    ".orc": "orc",
+}
+_PACKED: Final = (".gz", ".bz2", ".zst", ".zstd", ".snappy", ".lz4", ".xz", ".deflate")
+_READ_OPTIONS: Final[dict[str, dict[str, str]]] = {
+    "parquet": {"mergeSchema": "true"},
+    "orc": {"mergeSchema": "true"},
+    "json": {"mode": "FAILFAST"},
+    # With enforceSchema off, a file whose header differs is an error.
+    "csv": {"header": "true", "mode": "FAILFAST", "enforceSchema": "false"},
+    "avro": {"mode": "FAILFAST"},
+}
+
+
+def format_of(paths: Sequence[str]) -> str:
+    """The format that the names tell. Raises PipelineError when they tell none, or several."""
+    found = {_format_of_path(path) for path in paths}
+    if None in found or not found:
+        unclear = next((path for path in paths if _format_of_path(path) is None), "")
+        raise PipelineError(f"{unclear}: its name tells no format: name it by --format")
+    if len(found) > 1:
+        raise PipelineError(f"files of several formats ({', '.join(map(str, found))}): load each")
+    return str(found.pop())
+
+
+def _format_of_path(path: str) -> str | None:
+    name = path.rstrip("/").rpartition("/")[2].lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    named = _SUFFIXES.get(Path(name).suffix)
+    if named or "://" in path or not Path(path).is_dir():
+        return named
+    inside = {
+        _format_of_path(entry.name)
+        for entry in sorted(Path(path).iterdir())
+        if entry.is_file() and not entry.name.startswith(("_", "."))
+    }
+    return inside.pop() if len(inside) == 1 else None
+
+
+def read_dataset(
+    spark: SparkSession,
+    paths: Sequence[str],
+    format_name: str | None = None,
+    schema: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """The rows of these files or folders. `schema` is Spark's DDL, such as `id BIGINT, name STRING`.
+
+    Raises PipelineError for an unknown format; Spark's own errors for what is in the files.
+    """
+    chosen = format_name or format_of(paths)
+    if chosen not in FORMATS:
+        raise PipelineError(f"--format: {chosen!r} is none of {', '.join(FORMATS)}")
+    reader = spark.read.format(chosen).options(**{**_READ_OPTIONS[chosen], **(options or {})})
+    if schema:
+        reader = reader.schema(schema)
+    return reader.load(list(paths))
+
+
+def write_dataset(rows: DataFrame, path: str, format_name: str, *, overwrite: bool) -> None:
+    """Write a folder of files, committed as a whole: a killed run leaves no `_SUCCESS`."""
+    mode = "overwrite" if overwrite else "errorifexists"
+    rows.write.format(format_name).mode(mode).save(path)

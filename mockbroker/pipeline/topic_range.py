@@ -1,0 +1,134 @@
+"""Which records to read, from which broker: the options of Spark's Kafka source, without Spark.
+
+Bounds are earliest, latest, offset:N, a time, or JSON of offsets by topic and partition. Called by
+`options` and the jobs that read; `known_partitions` and `check_range` ask the broker, so that an
+unknown topic is told before Spark starts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.pipeline.broker_client import BrokerClient
+from mockbroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONSUMER_CONF: Final = {
+    "kafka.max.poll.records": "10000",
+    "kafka.max.partition.fetch.bytes": "8388608",
+}
+
+_OFFSETS_RE: Final = re.compile(r"offset:(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRange:
+    """What to read. Bounds: earliest, latest, offset:N, a time (ISO 8601), or JSON by partition."""
+
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    start: str = "earliest"
+    end: str = "latest"
+    isolation: str = "read_committed"
+    min_tasks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """Where the topics are: HOST:PORT[,…] and more settings under Kafka's names."""
+
+    bootstrap: str
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    def options(self) -> dict[str, str]:
+        """As options of Spark's source and sink."""
+        conf = {f"kafka.{key}": value for key, value in self.conf.items()}
+        return {"kafka.bootstrap.servers": self.bootstrap, **conf}
+
+
+def read_options(
+    broker: Broker, wanted: TopicRange, partitions: Mapping[str, list[int]]
+) -> dict[str, str]:
+    """The options of Spark's Kafka source, batch or streaming.
+
+    `partitions` by topic serve offset:N. Raises PipelineError for a bound that says nothing.
+    """
+    options = {
+        **CONSUMER_CONF,
+        **broker.options(),
+        "includeHeaders": "true",
+        "failOnDataLoss": "true",
+        "kafka.isolation.level": wanted.isolation,
+    }
+    if wanted.pattern is not None:
+        options["subscribePattern"] = wanted.pattern
+    else:
+        options["subscribe"] = ",".join(wanted.topics)
+    for side, bound in (("starting", wanted.start), ("ending", wanted.end)):
+        options.update(bound_options(side, bound, partitions))
+    if wanted.min_tasks:
+        options["minPartitions"] = str(wanted.min_tasks)
+    return options
+
+
+def bound_options(side: str, bound: str, partitions: Mapping[str, list[int]]) -> dict[str, str]:
+    """One bound as an option; `side` is starting or ending."""
+    if bound in {"earliest", "latest"}:
+        return {f"{side}Offsets": bound}
+    by_offset = _OFFSETS_RE.fullmatch(bound)
+    if by_offset:
+        offset = int(by_offset[1])
+        each = {t: {str(p): offset for p in listed} for t, listed in partitions.items()}
+        return {f"{side}Offsets": json.dumps(each)}
+    if bound.startswith("{"):
+        try:
+            json.loads(bound)
+        except ValueError as error:
+            raise PipelineError(f"--{_flag(side)}: {bound!r} is no JSON: {error}") from None
+        return {f"{side}Offsets": bound}
+    # A partition without a record that late has none to start with.
+    latest = {"startingOffsetsByTimestampStrategy": "latest"} if side == "starting" else {}
+    return {f"{side}Timestamp": str(_time_ms(side, bound)), **latest}
+
+
+def _flag(side: str) -> str:
+    return "from" if side == "starting" else "to"
+
+
+def _time_ms(side: str, bound: str) -> int:
+    try:
+        moment = datetime.fromisoformat(bound)
+    except ValueError:
+        raise PipelineError(
+            f"--{_flag(side)}: {bound!r} is none of earliest, latest, offset:N, a time such as"
+            " 2026-01-31T12:00:00Z, or JSON of offsets by topic and partition"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
+
+
+def known_partitions(broker: Broker, wanted: TopicRange) -> dict[str, list[int]]:
+    """The partitions of the topics asked for, which must exist; one or more match a pattern."""
+    with BrokerClient(broker.bootstrap) as client:
+        topics = list(wanted.topics)
+        if wanted.pattern is not None:
+            try:
+                matches = re.compile(wanted.pattern).fullmatch
+            except re.error as error:
+                raise PipelineError(f"--pattern: {wanted.pattern!r}: {error}") from None
+            topics = [topic for topic in client.topics() if matches(topic)]
+            if not topics:
+                raise PipelineError(f"--pattern: no topic matches {wanted.pattern!r}")
+        return {topic: client.partitions(topic) for topic in topics}
+
+
+def check_range(wanted: TopicRange, bootstrap: str) -> None:
+    """Raise PipelineError for what cannot be read: no such topic, a bound that says nothing."""
+    read_options(Broker(bootstrap), wanted, known_partitions(Broker(bootstrap), wanted))

@@ -1,0 +1,62 @@
+"""One Spark session and one broker for all tests of the spark tier in this folder."""
+
+from __future__ import annotations
+
+import uuid
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker import MockBroker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+# Modules that import PySpark cannot even be collected without it.
+NEED_PYSPARK = (
+    "test_dump.py",
+    "test_load.py",
+    "test_load_state.py",
+    "test_records.py",
+    "test_timestamps.py",
+    "test_topics.py",
+)
+collect_ignore = [] if find_spec("pyspark") else list(NEED_PYSPARK)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents and item.get_closest_marker("spark"):
+            # What PySpark and Py4J leave to the garbage collector is not ours to close.
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+            item.add_marker(
+                pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+            )
+            item.add_marker(pytest.mark.timeout(180))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from mockbroker.pipeline.session import SessionOptions, open_session
+
+    conf = {"spark.sql.shuffle.partitions": "4", "spark.default.parallelism": "4"}
+    session = open_session(SessionOptions("tests", master="local[2]", conf=conf))
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[MockBroker]:
+    with MockBroker(auto_create=False) as running:
+        yield running
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name that no other test uses."""
+    return f"orders-{uuid.uuid4().hex[:12]}"

@@ -1,0 +1,51 @@
+"""What Spark and the JVM raise, as one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.pipeline.errors import MAX_LINE_CHARS, explain
+
+
+class RaisedError(Exception):
+    def __init__(self, text: str, condition: str | None = None) -> None:
+        super().__init__(text)
+        self.condition = condition
+
+    def getCondition(self) -> str | None:  # noqa: N802 -- PySpark's name
+        return self.condition
+
+
+def test_the_error_class_is_put_in_words() -> None:
+    error = RaisedError(
+        "[PATH_NOT_FOUND] Path does not exist: file:/no. SQLSTATE: 42K03\n\nJVM stacktrace:\n at x",
+        "PATH_NOT_FOUND",
+    )
+    assert (
+        explain(error) == "no such file or folder: [PATH_NOT_FOUND] Path does not exist: file:/no."
+    )
+
+
+def test_the_innermost_cause_speaks_and_the_file_is_named() -> None:
+    error = RaisedError(
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/bad.parquet.\n"
+        "\tat org.apache.Spark\n"
+        "Caused by: java.io.IOException: could not read\n"
+        "\tat java.Thing\n"
+        "Caused by: java.lang.RuntimeException: bad.parquet is not a Parquet file\n\tat x",
+        "FAILED_READ_FILE.NO_HINT",
+    )
+    line = explain(error)
+    assert line.startswith("a file cannot be read")
+    assert "bad.parquet is not a Parquet file" in line
+    assert "file:/bad.parquet" in line
+    assert "\n" not in line
+
+
+def test_a_bare_class_name_is_kept() -> None:
+    assert explain(RaisedError("java.util.NoSuchElementException")) == "NoSuchElementException"
+
+
+@pytest.mark.parametrize("size", [10, 1000])
+def test_a_line_is_never_longer_than_a_terminal_can_bear(size: int) -> None:
+    assert len(explain(RaisedError("x" * size))) == min(size, MAX_LINE_CHARS)
