@@ -71,7 +71,7 @@ def read_dataset(
     schema: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """The rows of these files or folders. `schema` is Spark's DDL, such as `id BIGINT, name STRING`.
+    """The rows of these files or folders. `schema` is DDL, such as `id BIGINT, name STRING`.
 
     Raises PipelineError for an unknown format; Spark's own errors for what is in the files.
     """
