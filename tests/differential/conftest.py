@@ -63,8 +63,9 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transcript]:
 
 
 @contextmanager
-def kafka() -> Iterator[str]:
-    running = os.environ.get("MOCKBROKER_TEST_KAFKA")
+def kafka(*configs: str) -> Iterator[str]:
+    """A fresh Apache Kafka with these configs, those of the script if there are none."""
+    running = None if configs else os.environ.get("MOCKBROKER_TEST_KAFKA")
     if running:
         yield running
         return
@@ -74,7 +75,8 @@ def kafka() -> Iterator[str]:
         port = str(probe.getsockname()[1])
     command = [str(ROOT / "scripts" / "kafka")]
     environment = os.environ | {"KAFKA_VERSION": KAFKA_VERSION}
-    subprocess.run([*command, "start", port, *CONFIGS], env=environment, check=True)
+    configs = configs or CONFIGS
+    subprocess.run([*command, "start", port, *configs], env=environment, check=True)
     try:
         yield f"127.0.0.1:{port}"
     finally:

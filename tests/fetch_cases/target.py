@@ -174,6 +174,15 @@ class Target:
         response = self.control.call(request, 5, ListOffsetsResponse)
         return [part.error_code for part in response.topics[0].partitions]
 
+    def earliest(self, topic: Topic, index: int = 0) -> int:
+        """The log start offset, as ListOffsets tells it."""
+        request = ListOffsetsRequest(
+            -1, 0, [ListOffsetsTopic(topic.name, [ListOffsetsPartition(index, -1, -2)])]
+        )
+        (data,) = self.control.call(request, 5, ListOffsetsResponse).topics[0].partitions
+        assert data.error_code == 0, data
+        return data.offset
+
     def leader_epoch(self, topic: Topic, index: int = 0) -> int:
         request = MetadataRequest([MetadataRequestTopic(name=topic.name)])
         response = self.control.call(request, 9, MetadataResponse)
