@@ -140,8 +140,8 @@ class Cluster:
         `broker_listeners` are where the brokers listen, by node id. All of it is imported here, so
         that a broker without such a listener pays nothing.
         """
-        from mockbroker.apis.api_versions import finalized_features
         from mockbroker.apis.registry import controller_registry
+        from mockbroker.metadata.features import finalized
         from mockbroker.quorum.quorum import MetadataQuorum
 
         services = self.brokers[0].services
@@ -150,13 +150,14 @@ class Cluster:
             self.clock,
             self.timer,
             self._substream("quorum"),
-            features=finalized_features(services.registry),
+            features=finalized(self.metadata, lambda key: services.registry.get(key) is not None),
             allocate_producer_ids=self.producer_id_blocks.allocate,
             defer=services.defer,
         )
         max_fetch_version = services.config.int("mockbroker.controller.fetch.max.version")
         services.registries[controller.name] = controller_registry(max_fetch_version)
         services.quorum = quorum
+        self.metadata.features = dict(quorum.features)
         quorum.start(controller, broker_listeners)
         return quorum
 

@@ -8,8 +8,9 @@ that start at 0; v5 checks that the client means this cluster and node (KIP-1242
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from mockbroker.metadata.features import finalized, offered
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import (
@@ -27,66 +28,31 @@ if TYPE_CHECKING:
 KEY: Final = ApiKey.API_VERSIONS
 
 
-class Feature(NamedTuple):
-    """A feature of Kafka 4.4; it exists here once `needs` is served."""
-
-    name: str
-    min_version: int
-    max_version: int
-    finalized: int | None
-    needs: ApiKey | None = None
-
-
-# A client draws conclusions from finalized features: transaction.version 2 makes a producer leave
-# out AddPartitionsToTxn (KIP-890). So none is named before the APIs behind it are there.
-# eligible.leader.replicas.version is left out: no replica is tracked as eligible here (KIP-966).
-FEATURES: Final = (
-    Feature("group.version", 0, 1, 1, ApiKey.CONSUMER_GROUP_HEARTBEAT),
-    Feature("kraft.version", 0, 1, None),
-    Feature("metadata.version", 7, 33, 33),
-    Feature("share.version", 0, 2, 2, ApiKey.SHARE_FETCH),
-    Feature("streams.version", 0, 1, 1, ApiKey.STREAMS_GROUP_HEARTBEAT),
-    Feature("transaction.version", 0, 2, 2, ApiKey.END_TXN),
-)
-
-
 def handle(
     services: Services, ctx: RequestContext, request: ApiVersionsRequest
 ) -> ApiVersionsResponse:
     error = _refusal(services, ctx.api_version, request)
     if error is not ErrorCode.NONE:
         return ApiVersionsResponse(error_code=error, throttle_time_ms=ctx.throttle_time_ms)
-    features = [
-        feature
-        for feature in FEATURES
-        if feature.needs is None or services.registry.get(feature.needs) is not None
-    ]
-    finalized = finalized_features(services.registry)
-    if services.quorum is not None:
-        finalized = services.quorum.features
+    registry = services.registry
+
+    def is_served(key: ApiKey) -> bool:
+        return registry.get(key) is not None
+
     return ApiVersionsResponse(
         api_keys=_api_keys(services.registry_of(ctx.listener)),
         throttle_time_ms=ctx.throttle_time_ms,
         supported_features=[
             SupportedFeatureKey(feature.name, feature.min_version, feature.max_version)
-            for feature in features
+            for feature in offered(is_served)
             if feature.min_version > 0 or ctx.api_version >= 4
         ],
         finalized_features_epoch=services.metadata.version,
         finalized_features=[
-            FinalizedFeatureKey(name, level, level) for name, level in finalized.items()
+            FinalizedFeatureKey(name, level, level)
+            for name, level in finalized(services.metadata, is_served).items()
         ],
     )
-
-
-def finalized_features(registry: Registry) -> dict[str, int]:
-    """The level of each feature that a cluster of such brokers has finalized."""
-    return {
-        feature.name: feature.finalized
-        for feature in FEATURES
-        if feature.finalized is not None
-        and (feature.needs is None or registry.get(feature.needs) is not None)
-    }
 
 
 def unsupported_version_response(registry: Registry) -> ApiVersionsResponse:

@@ -115,6 +115,22 @@ class ConfigsChanged:
         self.configs = configs
 
 
+class FeatureChanged:
+    """A feature of the cluster was finalized at another level; 0: at none."""
+
+    __slots__ = ("level", "name")
+
+    def __init__(self, name: str, level: int) -> None:
+        self.name = name
+        self.level = level
+
+
 Change: TypeAlias = (
-    BrokerChanged | TopicCreated | TopicDeleted | PartitionsAdded | LeaderChanged | ConfigsChanged
+    BrokerChanged
+    | TopicCreated
+    | TopicDeleted
+    | PartitionsAdded
+    | LeaderChanged
+    | ConfigsChanged
+    | FeatureChanged
 )

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.features import Feature, FeatureUpdate
     from mockbroker.metadata.store import MetadataStore, Topic
     from mockbroker.metadata.topic_requests import ConfigAlteration, NewPartitions
 
@@ -414,6 +415,19 @@ class Controller:
         from mockbroker.metadata.config_control import alter_configs
 
         return alter_configs(self._store, alterations, validate_only=validate_only)
+
+    def update_features(
+        self,
+        updates: Sequence[FeatureUpdate],
+        features: Sequence[Feature],
+        node_id: int,
+        *,
+        validate_only: bool,
+    ) -> Refusal:
+        """Finalize features at other levels, all of them or none; `features` are on offer."""
+        from mockbroker.metadata.features import update_features
+
+        return update_features(self._store, updates, features, node_id, validate_only=validate_only)
 
     def _apply_all(self, changes: Iterable[Change]) -> None:
         for change in changes:

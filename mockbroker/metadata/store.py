@@ -16,6 +16,7 @@ from mockbroker.config.topic import TopicConfig
 from mockbroker.metadata.changes import (
     BrokerChanged,
     ConfigsChanged,
+    FeatureChanged,
     LeaderChanged,
     PartitionsAdded,
     TopicCreated,
@@ -38,6 +39,15 @@ RESOURCE_CLIENT_METRICS: Final = 16
 RESOURCE_GROUP: Final = 32
 
 ROOT_LOGGER: Final = "root"
+
+# The features of a fresh cluster; `metadata.features` says more of them.
+FEATURES_AT_FORMAT: Final = {
+    "group.version": 1,
+    "metadata.version": 33,
+    "share.version": 2,
+    "streams.version": 1,
+    "transaction.version": 2,
+}
 
 
 class Topic:
@@ -71,6 +81,7 @@ class MetadataStore:
         "brokers",
         "cluster_id",
         "config",
+        "features",
         "log_levels",
         "resource_configs",
         "topics",
@@ -90,6 +101,8 @@ class MetadataStore:
             RESOURCE_GROUP: {},
         }
         """The configs set on subscriptions to clients' metrics and on groups, by type and name."""
+        self.features: dict[str, int] = dict(FEATURES_AT_FORMAT)
+        """The finalized level of each feature that has one."""
         self.log_levels: Mapping[str, str] = {ROOT_LOGGER: "INFO"}
         """This node's loggers and their levels."""
         self._group_configs: dict[str, GroupConfig] = {}
@@ -119,6 +132,10 @@ class MetadataStore:
             self.topics_by_id[change.topic_id].partitions[change.index] = change.state
         elif isinstance(change, ConfigsChanged):
             self._configure(change)
+        elif isinstance(change, FeatureChanged):
+            self.features[change.name] = change.level
+            if not change.level:
+                del self.features[change.name]
         elif isinstance(change, BrokerChanged):
             self.brokers[change.broker.node_id] = change.broker
         self.version += 1

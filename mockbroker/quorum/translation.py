@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.metadata.changes import (
     BrokerChanged,
     ConfigsChanged,
+    FeatureChanged,
     LeaderChanged,
     PartitionsAdded,
     TopicCreated,
     TopicDeleted,
 )
-from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
+from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_BROKER_LOGGER, RESOURCE_TOPIC
 from protocol.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
+    FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
@@ -89,7 +91,11 @@ class Translation:
             return self._add_partitions(change.topic_id, change.partitions)
         if isinstance(change, LeaderChanged):
             return self._change_partition(change.topic_id, change.index, change.state)
+        if isinstance(change, FeatureChanged):
+            return [FeatureLevelRecord(change.name, change.level)]
         assert isinstance(change, ConfigsChanged)
+        if change.resource_type == RESOURCE_BROKER_LOGGER:
+            return []  # known to its own broker alone
         return self._configure((change.resource_type, change.name), change.configs)
 
     # -- brokers ---------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from mockbroker.metadata.changes import (
 )
 from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.delayed_produce import DelayedProduce
+from mockbroker.replica.log_dirs import LogDirs
 from mockbroker.replica.log_upkeep import LogUpkeep
 from mockbroker.replica.partition import ACKS_ALL, Partition
 from protocol.errors import ErrorCode
@@ -51,6 +52,7 @@ class ReplicaManager:
         "draining",
         "fetch_purgatory",
         "follower_fetches_expired",
+        "log_dirs",
         "metadata",
         "produce_purgatory",
         "upkeep",
@@ -74,6 +76,7 @@ class ReplicaManager:
         self.produce_purgatory = Purgatory(
             timer, config.int("producer.purgatory.purge.interval.requests")
         )
+        self.log_dirs = LogDirs(config, self)
         self.upkeep = LogUpkeep(clock, timer, config)
         self._partitions: dict[str, dict[int, Partition]] = {}
         self._ready: deque[Partition] = deque()
@@ -116,6 +119,10 @@ class ReplicaManager:
     def partitions_of(self, topic: str) -> Sequence[Partition]:
         """The partitions of a topic that are hosted here."""
         return list(self._partitions.get(topic, {}).values())
+
+    def all_partitions(self) -> list[Partition]:
+        """All that are hosted here, topic by topic."""
+        return [each for hosted in self._partitions.values() for each in hosted.values()]
 
     def _on_change(self, change: Change) -> None:
         if isinstance(change, TopicCreated):

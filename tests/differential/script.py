@@ -6,7 +6,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tests.differential.config_steps import alter_configs_steps, list_config_resources_steps
+from tests.differential.feature_steps import feature_steps
 from tests.differential.group_steps import group_steps
+from tests.differential.log_dir_steps import log_dir_steps
 from tests.differential.page_steps import delete_records_steps, describe_topic_partitions_steps
 from tests.differential.record_steps import record_steps
 from tests.differential.resource_steps import resource_steps
@@ -40,6 +42,8 @@ def make_script(seed: int = SEED) -> list[Step | Awaited]:
         *alter_configs_steps(),
         *list_config_resources_steps(),
         *resource_steps(),
+        *log_dir_steps(),
+        *feature_steps(),
         *describe_topic_partitions_steps(),
         *delete_records_steps(),
         *delete_steps(),

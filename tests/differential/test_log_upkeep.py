@@ -149,7 +149,6 @@ class Log:
         found, since = before, time.monotonic()
         while found == before or time.monotonic() - since < STILL_S:
             assert time.monotonic() < deadline, f"nothing happened on {self.target.kind}"
-            time.sleep(0.02)
             now = self.read()
             if now != found:
                 found, since = now, time.monotonic()

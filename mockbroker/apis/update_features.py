@@ -1,0 +1,43 @@
+"""UpdateFeatures: raise and lower the finalized levels of features (KIP-584).
+
+Versions: v1 upgrade types and validation; v2 answers no results, since all of them fail or none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.features import FeatureUpdate, offered
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.features import (
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+
+KEY: Final = ApiKey.UPDATE_FEATURES
+FIRST_VERSION_WITHOUT_RESULTS: Final = 2
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: UpdateFeaturesRequest
+) -> UpdateFeaturesResponse:
+    updates = {
+        each.feature: FeatureUpdate(each.feature, each.max_version_level, each.upgrade_type)
+        for each in request.feature_updates
+    }
+    registry = services.registry
+    answer = services.controller.update_features(
+        list(updates.values()),
+        offered(lambda key: registry.get(key) is not None),
+        services.broker_id,
+        validate_only=request.validate_only,
+    )
+    response = UpdateFeaturesResponse(ctx.throttle_time_ms, answer.error, answer.message)
+    if answer.error is ErrorCode.NONE and ctx.api_version < FIRST_VERSION_WITHOUT_RESULTS:
+        response.results = [UpdatableFeatureResult(name, 0, "NONE") for name in updates]
+    return response

@@ -1,0 +1,72 @@
+"""In which of the node's log directories each replica is said to lie (KIP-113).
+
+Nothing is on a disk; the names of log.dirs are kept because clients list and choose them. The
+APIs on log directories ask. A replica is placed when that is first asked for: where it was wanted,
+else where the fewest are, cordoned directories aside (KIP-1066, Kafka: LogManager.nextLogDirs).
+
+Invariant: a placed replica lies in one of the directories.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.replica.manager import ReplicaManager
+    from mockbroker.replica.partition import Partition
+
+
+class LogDirs:
+    """The directories of one node."""
+
+    __slots__ = ("_config", "_placed", "_replicas", "_wanted")
+
+    def __init__(self, config: BrokerConfig, replicas: ReplicaManager) -> None:
+        self._config = config
+        self._replicas = replicas
+        self._placed: dict[Partition, str] = {}
+        self._wanted: dict[tuple[str, int], str] = {}
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The directories as configured, each once."""
+        name = "log.dirs" if self._config.value("log.dirs") is not None else "log.dir"
+        return tuple(dict.fromkeys(self._config.list(name)))
+
+    def is_cordoned(self, path: str) -> bool:
+        """Whether no new replica is put there."""
+        cordoned = self._config.list("cordoned.log.dirs")
+        return path in cordoned or "*" in cordoned
+
+    def contents(self) -> dict[str, list[Partition]]:
+        """The replicas in each directory, in the order in which they came to be."""
+        found: dict[str, list[Partition]] = {path: [] for path in self.paths}
+        hosted = self._replicas.all_partitions()
+        self._placed = {each: self._placed[each] for each in hosted if each in self._placed}
+        for partition in hosted:
+            path = self._placed.get(partition)
+            if path is not None:
+                found[path].append(partition)
+        for partition in hosted:
+            if partition not in self._placed:
+                path = self._place(partition, found)
+                found[path].append(partition)
+        return found
+
+    def move(self, topic: str, index: int, path: str) -> None:
+        """Put a replica into one of `paths`, now or when it comes to be. It is there at once."""
+        self.contents()
+        partition = self._replicas.partition(topic, index)
+        if partition is None:
+            self._wanted[topic, index] = path
+        else:
+            self._placed[partition] = path
+
+    def _place(self, partition: Partition, found: dict[str, list[Partition]]) -> str:
+        path = self._wanted.pop((partition.topic, partition.index), None)
+        if path is None:
+            usable = [each for each in found if not self.is_cordoned(each)] or list(found)
+            path = min(usable, key=lambda each: len(found[each]))
+        self._placed[partition] = path
+        return path
