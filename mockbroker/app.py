@@ -59,8 +59,9 @@ def _relax_collector() -> None:
 
 def _cannot_bind(settings: Settings, error: OSError) -> str:
     reason = error.strerror or str(error)
+    ports = ",".join(map(str, settings.ports))
     return (
-        f"--host {settings.host} --port {settings.port}: cannot listen there ({reason.lower()});"
+        f"--host {settings.host} --port {ports}: cannot listen there ({reason.lower()});"
         " allowed: a free port of an address of this host, or --port 0 for any free port"
     )
 
@@ -68,7 +69,10 @@ def _cannot_bind(settings: Settings, error: OSError) -> str:
 def _publish(running: RunningBroker, ready_file: str | None) -> None:
     facts: dict[str, object] = {
         "bootstrap": running.bootstrap_servers,
-        "brokers": [{"id": running.broker_id, "host": running.host, "port": running.port}],
+        "brokers": [
+            {"id": node_id, "host": host, "port": port}
+            for node_id, (host, port) in zip(running.broker_ids, running.addresses, strict=True)
+        ],
         "cluster_id": running.cluster_id,
         "pid": os.getpid(),
     }

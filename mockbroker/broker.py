@@ -260,7 +260,15 @@ class Broker:
             outbox.append(outgoing)
         return outbox
 
+    def settle(self) -> None:
+        """Complete what was made ready from outside of this broker's own steps."""
+        self._drain()
+
     # -- what a shell asks -----------------------------------------------------------------
+
+    def has_connection(self, connection_id: int) -> bool:
+        """Whether it knows the connection."""
+        return connection_id in self._connections
 
     def connections(self) -> list[Connection]:
         """The connections as they are now, for those who look and change nothing."""

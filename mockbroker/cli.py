@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from mockbroker.settings import (
     Settings,
     SettingsError,
+    parse_brokers,
     parse_choice,
     parse_count,
     parse_flag,
     parse_pair,
     parse_port,
+    parse_ports,
     parse_topic,
 )
 
@@ -38,12 +40,17 @@ examples:
       any free port, published in broker.json; one topic of six partitions
   mockbroker serve --no-auto-create --set log.retention.ms=60000
       refuse unknown topics; any broker config under Kafka's name
+  mockbroker serve --brokers 3 --rack a,b,c --topic orders:6
+      three brokers on ports 9092 to 9094; topics have three replicas
   MOCKBROKER_HOST=0.0.0.0 MOCKBROKER_ADVERTISED_HOST=kafka mockbroker serve
       the same by environment, as in a container
 
 A TOML file given by --config may hold host, port, controller-port, advertised-host,
 auto-create, default-partitions, freeze-clock, log-level, log-format, ready-file, seed,
 a table [topics] (orders = 6) and a table [config] ("log.retention.ms" = 60000).
+A TOML file given by --config may hold host, port, brokers, rack, advertised-host, auto-create,
+default-partitions, freeze-clock, log-level, log-format, ready-file, seed, a table
+[topics] (orders = 6) and a table [config] ("log.retention.ms" = 60000).
 """
 
 
@@ -133,10 +140,26 @@ def _build_parser() -> _Parser:
     return parser
 
 
+def _add_cluster_options(serve: argparse.ArgumentParser) -> None:
+    add = serve.add_argument
+    add(
+        "--port",
+        metavar="PORT[,PORT...]",
+        help="port to listen on, 0 for any free one (default 9092); of several brokers"
+        " the first, or one for each [MOCKBROKER_PORT]",
+    )
+    add(
+        "--brokers",
+        metavar="N",
+        help="brokers, on ports from --port upwards (default 1) [MOCKBROKER_BROKERS]",
+    )
+    add("--rack", metavar="RACK[,RACK...]", help="racks of the brokers in turn [MOCKBROKER_RACK]")
+
+
 def _add_serve_options(serve: argparse.ArgumentParser) -> None:
     add = serve.add_argument
     add("--host", help="address to listen on (default 127.0.0.1) [MOCKBROKER_HOST]")
-    add("--port", help="port to listen on, 0 for any free one (default 9092) [MOCKBROKER_PORT]")
+    _add_cluster_options(serve)
     add(
         "--topic",
         action="append",
@@ -206,6 +229,8 @@ _KEYS: Final = (
     "host",
     "port",
     "controller_port",
+    "brokers",
+    "rack",
     "topic",
     "auto_create",
     "default_partitions",
@@ -270,6 +295,8 @@ def read_options(flags: Mapping[str, object], environment: Mapping[str, str]) ->
 def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str) -> Settings:
     option, host = sources.text("host")
     port_option, port = sources.text("port")
+    ports = parse_ports(port_option, DEFAULT_PORT if port is None else port)
+    brokers_option, brokers = sources.text("brokers")
     seed_option, seed = sources.text("seed")
     controller_option, controller_port = sources.text("controller_port")
     config = _read_config(sources, file, file_name)
@@ -282,7 +309,9 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
         raise SettingsError(option, "it is empty", "an address such as 127.0.0.1 or 0.0.0.0")
     return Settings(
         host=host or "127.0.0.1",
-        port=parse_port(port_option, DEFAULT_PORT if port is None else port),
+        ports=ports,
+        brokers=parse_brokers(brokers_option, brokers, ports),
+        racks=_read_racks(sources, brokers, ports),
         topics=_read_topics(sources, file, file_name),
         config=config,
         advertised_host=sources.text("advertised_host")[1],
@@ -296,6 +325,17 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
 
 def _flag(option: str, value: object | None) -> bool:
     return False if value is None else parse_flag(option, str(value))
+
+
+def _read_racks(sources: _Sources, brokers: str | None, ports: list[int]) -> list[str]:
+    option, text = sources.text("rack")
+    racks = [rack.strip() for rack in (text or "").split(",") if rack.strip()]
+    count = parse_brokers("--brokers", brokers, ports)
+    if len(racks) not in (0, count):
+        raise SettingsError(
+            option, f"{len(racks)} racks for {count} broker(s)", "one rack for each broker"
+        )
+    return racks
 
 
 def _read_topics(

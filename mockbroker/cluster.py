@@ -1,8 +1,9 @@
 """The cluster: its nodes, and what they share: metadata, controller, clock, timer, randomness.
 
-`launch` and the simulator build one and then drive the brokers in `brokers` by their verbs. One
-node for now; every room below takes what it needs from here, so more nodes are a matter of this
-room alone.
+`launch` and the simulator build one and then drive it. One broker alone is driven by its own verbs
+(`brokers[0]`) and shares everything with its cluster. Several are joined by `fabric`: after each
+step of any of them `drain` lets arrive what it sent to the others, and `take_outbox` gives what
+each wants written to its clients. `controls` is what tests do to a cluster.
 
 Invariant: all randomness comes from `substream`, one named stream a purpose, so two clusters made
 with the same seed and driven alike answer alike.
@@ -13,35 +14,27 @@ from __future__ import annotations
 from binascii import b2a_base64
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.context import Services
-from mockbroker.apis.registry import Registry
-from mockbroker.broker import Broker
 from mockbroker.clock import Clock, Timer
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.errors import ConfigError
-from mockbroker.coordinator.group.coordinator import GroupCoordinator
-from mockbroker.coordinator.log_port import InternalLog
-from mockbroker.coordinator.producer_ids import ProducerIdBlocks, ProducerIdManager
-from mockbroker.coordinator.txn.coordinator import TransactionCoordinator
-from mockbroker.fetch.manager import FetchManager
+from mockbroker.coordinator.producer_ids import ProducerIdBlocks
 from mockbroker.journal import FaultChanged, Journal
 from mockbroker.metadata.brokers import BrokerInfo, Endpoint
 from mockbroker.metadata.changes import BrokerChanged
 from mockbroker.metadata.controller import Controller
-from mockbroker.metadata.names import (
-    GROUP_METADATA_TOPIC,
-    TRANSACTION_STATE_TOPIC,
-    random_uuid,
-)
+from mockbroker.metadata.names import random_uuid
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.metadata.topic_requests import NewTopic
-from mockbroker.replica.manager import ReplicaManager
+from mockbroker.node import make_broker
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from random import Random
 
+    from mockbroker.broker import Broker, Outgoing
+    from mockbroker.controls import ClusterControls
+    from mockbroker.fabric import Fabric
     from mockbroker.faults.fault_set import ArmedFault, FaultSet
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker.quorum.registrations import ListenerAddress
@@ -50,10 +43,11 @@ LISTENER = "PLAINTEXT"
 
 
 class Cluster:
-    """One node and its surroundings.
+    """Brokers and their surroundings.
 
     `config` holds broker configs as text under Kafka's names, `topics` a partition count by name
-    (None: num.partitions). Raises ConfigError for a bad config or a topic that cannot be made.
+    (None: num.partitions). Node ids count from node.id; `racks` are those of the brokers in turn.
+    Raises ConfigError for a bad config or a topic that cannot be made.
     """
 
     def __init__(
@@ -63,22 +57,94 @@ class Cluster:
         *,
         substream: Callable[[str], Random],
         epoch_ms: int,
+        brokers: int = 1,
+        racks: Sequence[str | None] = (),
     ) -> None:
-        broker_config = BrokerConfig(config)
         self._substream = substream
+        configs = _configs(config, brokers, racks)
         self.clock = Clock(epoch_ms)
         self.timer = Timer()
         self.journal = Journal()
         cluster_id = b2a_base64(random_uuid(substream("cluster")), newline=False)
         self.metadata = MetadataStore(
-            cluster_id.rstrip(b"=").translate(_URL_SAFE).decode(), broker_config
+            cluster_id.rstrip(b"=").translate(_URL_SAFE).decode(),
+            configs[0] if brokers == 1 else _configs(config, brokers, racks)[0],
         )
         self.journal.topic_name = self.metadata.topic_name
         self.producer_id_blocks = ProducerIdBlocks()
         self._faults: FaultSet | None = None
-        self.controller = Controller(self.metadata, broker_config, substream("topics"))
-        self.brokers = [self._make_broker(broker_config, substream)]
+        blocks = self.producer_id_blocks
+        self.controller = Controller(self.metadata, self.metadata.config, substream("topics"))
+        self.fabric: Fabric | None = None
+        infos = [
+            BrokerInfo(each.node_id, {LISTENER: Endpoint()}, each.text("broker.rack"))
+            for each in configs
+        ]
+        if brokers == 1:
+            self.metadata.apply(BrokerChanged(infos[0]))
+            self._broker = make_broker(
+                configs[0],
+                self.clock,
+                self.timer,
+                self.metadata,
+                self.controller,
+                blocks,
+                self.journal,
+                substream,
+            )
+        else:
+            from mockbroker.fabric import Fabric
+
+            self.fabric = Fabric(
+                configs,
+                infos,
+                self.metadata,
+                self.controller,
+                self.clock,
+                self.timer,
+                blocks,
+                self.journal,
+                substream,
+            )
         self._create_topics(topics)
+        if self.fabric is not None:
+            self.fabric.on_up.append(self._came_back)
+            self.fabric.drain(0.0)
+
+    # -- the brokers -----------------------------------------------------------------------
+
+    @property
+    def brokers(self) -> list[Broker]:
+        """The brokers that are up, by node id."""
+        if self.fabric is None:
+            return [self._broker]
+        lives = [member.life for member in self.fabric.members]
+        return [life.broker for life in lives if life is not None]
+
+    @property
+    def size(self) -> int:
+        """How many brokers there are, up or down."""
+        return 1 if self.fabric is None else len(self.fabric.members)
+
+    def broker(self, node_id: int) -> Broker | None:
+        """The broker of this id, None while it is down or when there is none."""
+        return next((each for each in self.brokers if each.broker_id == node_id), None)
+
+    @property
+    def controls(self) -> ClusterControls:
+        """What may be done to the cluster from outside."""
+        from mockbroker.controls import ClusterControls
+
+        return ClusterControls(self)
+
+    def advertise(self, node: int, host: str | None, port: int | None = None) -> None:
+        """Say where clients reach a node; None: as each has connected to whom it asks."""
+        node_id = self.metadata.config.node_id + node
+        known = self.metadata.brokers[node_id]
+        endpoints = {LISTENER: Endpoint(host, port)}
+        self.metadata.apply(BrokerChanged(known.altered(endpoints=endpoints)))
+
+    # -- fault rules -----------------------------------------------------------------------
 
     @property
     def faults(self) -> FaultSet:
@@ -94,7 +160,7 @@ class Cluster:
             self._faults = FaultSet(
                 self.clock,
                 served,
-                {broker.broker_id: broker for broker in self.brokers},
+                dict.fromkeys(self.metadata.brokers),
                 self._substream,
                 self.metadata.topic_name,
                 self._faults_changed,
@@ -103,7 +169,14 @@ class Cluster:
 
     def _faults_changed(self, action: str, armed: ArmedFault | None) -> None:
         """Tell the brokers which rules there are, and the journal what was changed."""
-        faults = self.faults
+        self._tell_faults(self.faults)
+        if armed is None:
+            self.journal.record(FaultChanged(action, "", 0))
+        else:
+            rule = armed.fault.to_dict() if action == "added" else None
+            self.journal.record(FaultChanged(action, armed.id, armed.hits, rule))
+
+    def _tell_faults(self, faults: FaultSet) -> None:
         for broker in self.brokers:
             broker.faults = faults if faults.meets_requests else None
             network = faults.network_rules
@@ -111,17 +184,12 @@ class Cluster:
                 broker.network_faults = network
                 if broker.on_network_faults is not None:
                     broker.on_network_faults()
-        if armed is None:
-            self.journal.record(FaultChanged(action, "", 0))
-        else:
-            rule = armed.fault.to_dict() if action == "added" else None
-            self.journal.record(FaultChanged(action, armed.id, armed.hits, rule))
 
-    def advertise(self, node: int, host: str | None) -> None:
-        """Say under which host clients reach a node; None: the address that each connected to."""
-        node_id = self.brokers[node].services.broker_id
-        endpoints = {LISTENER: Endpoint(host)}
-        self.metadata.apply(BrokerChanged(BrokerInfo(node_id, endpoints)))
+    def _came_back(self, _node: int) -> None:
+        if self._faults is not None:
+            self._tell_faults(self._faults)
+
+    # -- the metadata log -----------------------------------------------------------------------
 
     def quorum(self) -> MetadataQuorum:
         """The metadata quorum; RuntimeError without a controller's listener."""
@@ -161,49 +229,41 @@ class Cluster:
         quorum.start(controller, broker_listeners)
         return quorum
 
-    def _make_broker(self, config: BrokerConfig, substream: Callable[[str], Random]) -> Broker:
-        node_id = config.int("node.id")
-        self.metadata.apply(BrokerChanged(BrokerInfo(node_id, {LISTENER: Endpoint()})))
-        replicas = ReplicaManager(node_id, self.clock, self.timer, config, self.metadata)
-        registry = Registry(config.str("mockbroker.version.profile"))
-        producer_ids = ProducerIdManager(self.producer_id_blocks)
-        group_log = InternalLog(GROUP_METADATA_TOPIC, replicas, self.clock)
-        groups = GroupCoordinator(
-            self.clock,
-            self.timer,
-            config,
-            self.metadata,
-            self.controller,
-            group_log.append,
-            substream("members"),
-            group_log,
-        )
-        transactions = TransactionCoordinator(
-            self.clock,
-            self.timer,
-            config,
-            self.metadata,
-            replicas,
-            InternalLog(TRANSACTION_STATE_TOPIC, replicas, self.clock).append,
-            producer_ids,
-            groups.complete_transaction,
-        )
-        services = Services(
-            broker_id=node_id,
-            clock=self.clock,
-            timer=self.timer,
-            config=config,
-            metadata=self.metadata,
-            controller=self.controller,
-            replicas=replicas,
-            fetch=FetchManager(self.clock, config, self.metadata, replicas, substream("sessions")),
-            groups=groups,
-            transactions=transactions,
-            producer_ids=producer_ids,
-            registry=registry,
-            rng=substream("broker"),
-        )
-        return Broker(services, registry, self.journal)
+    # -- driving ---------------------------------------------------------------------------
+
+    def tick(self, now_ms: float) -> None:
+        """Time passed: run what is due in all brokers. Call it when `next_deadline` is reached."""
+        if self.fabric is None:
+            self._broker.tick(now_ms)
+        else:
+            self.fabric.tick(now_ms)
+
+    def set_time(self, now_ms: float) -> None:
+        """What time it is for a step that no broker's verb begins."""
+        self.clock.now_ms = now_ms
+        if self.fabric is not None:
+            self.fabric.set_clocks(now_ms)
+
+    def move_wall(self, by_ms: int) -> None:
+        """Move the wall time of all, and no deadline."""
+        self.clock.epoch_ms += by_ms
+        if self.fabric is not None:
+            self.fabric.move_wall(by_ms)
+
+    def next_deadline(self) -> float | None:
+        """When `tick` is wanted next, in ms on the core's clock; None: nothing waits."""
+        return self.timer.next_deadline() if self.fabric is None else self.fabric.next_deadline()
+
+    def drain(self, now_ms: float) -> None:
+        """Let arrive what the last step sent from one broker to another."""
+        if self.fabric is not None:
+            self.fabric.drain(now_ms)
+
+    def take_outbox(self, node: int) -> list[Outgoing]:
+        """What a broker, by its position, wants written to its clients. Call `drain` before."""
+        if self.fabric is None:
+            return self._broker.take_outbox()
+        return self.fabric.take_outbox(node)
 
     def _create_topics(self, topics: Mapping[str, int | None]) -> None:
         for name, count in topics.items():
@@ -213,4 +273,35 @@ class Cluster:
                 raise ConfigError(f"topic {name}: {created.message}")
 
 
+def _configs(
+    config: Mapping[str, str], brokers: int, racks: Sequence[str | None]
+) -> list[BrokerConfig]:
+    """The configs of each broker. Beside others, topics have up to three replicas by default."""
+    if brokers == 1 and not racks:
+        return [BrokerConfig(config)]
+    first_id = BrokerConfig(config).node_id
+    factor = str(min(3, brokers))
+    common = dict.fromkeys(_REPLICATION_FACTORS, factor) | dict(config)
+    if brokers > 2:
+        common = {
+            "transaction.state.log.min.isr": "2",
+            "share.coordinator.state.topic.min.isr": "2",
+        } | common
+    common.pop("broker.id", None)
+    configs = []
+    for index in range(brokers):
+        own = {"node.id": str(first_id + index)}
+        rack = racks[index] if index < len(racks) else None
+        if rack is not None:
+            own["broker.rack"] = rack
+        configs.append(BrokerConfig(common | own))
+    return configs
+
+
+_REPLICATION_FACTORS = (
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
+)
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.journal import Journal
+    from mockbroker.network.cluster_server import ClusterServer
     from mockbroker.settings import Settings
 
 
@@ -27,10 +28,14 @@ T = TypeVar("T")
 
 
 class RunningBroker:
-    """A broker that accepts connections at `host`:`port`; it runs in `loop`."""
+    """A broker, or several, that accept connections; it runs in `loop`.
+
+    `host` and `port` are those of the first, `addresses` those of all.
+    """
 
     __slots__ = (
         "_server",
+        "addresses",
         "cluster",
         "controller_port",
         "host",
@@ -42,23 +47,22 @@ class RunningBroker:
     def __init__(
         self,
         cluster: Cluster,
-        server: BrokerServer,
+        server: BrokerServer | ClusterServer,
         timekeeper: TimeKeeper,
-        host: str,
-        port: int,
+        addresses: list[tuple[str, int]],
     ) -> None:
         self.cluster = cluster
         self._server = server
         self.timekeeper = timekeeper
-        self.host = host
-        self.port = port
         self.controller_port: int | None = None
+        self.addresses = addresses
+        self.host, self.port = addresses[0]
         self.loop = asyncio.get_running_loop()
 
     @property
     def bootstrap_servers(self) -> str:
-        """HOST:PORT for a client's `bootstrap.servers`."""
-        return address_text(self.host, self.port)
+        """HOST:PORT for a client's `bootstrap.servers`, of all brokers, separated by commas."""
+        return ",".join(address_text(host, port) for host, port in self.addresses)
 
     @property
     def controller_servers(self) -> str | None:
@@ -67,9 +71,10 @@ class RunningBroker:
         return None if port is None else address_text(self.host, port)
 
     @property
-    def broker_id(self) -> int:
-        """The node's id."""
-        return self.cluster.brokers[0].services.broker_id
+    def broker_ids(self) -> list[int]:
+        """The nodes' ids, in the order of `addresses`."""
+        first = self.cluster.metadata.config.node_id
+        return list(range(first, first + len(self.addresses)))
 
     @property
     def cluster_id(self) -> str:
@@ -82,8 +87,15 @@ class RunningBroker:
         return self.cluster.journal
 
     def metrics(self) -> dict[str, float]:
-        """The node's metrics, value by name; to be called in `loop`."""
-        return self.cluster.brokers[0].metrics()
+        """The metrics, value by name, summed over the brokers; to be called in `loop`."""
+        brokers = self.cluster.brokers
+        if len(brokers) == 1:
+            return brokers[0].metrics()
+        total: dict[str, float] = {}
+        for broker in brokers:
+            for name, value in broker.metrics().items():
+                total[name] = total.get(name, 0) + value
+        return total
 
     def act(self, action: Callable[[Cluster], T]) -> T:
         """Look at the cluster, or act on it, as one step; to be called in `loop`."""
@@ -129,12 +141,16 @@ async def launch(settings: Settings) -> RunningBroker:
         settings.topics,
         substream=lambda purpose: Random(f"{seed}/{purpose}"),
         epoch_ms=time.time_ns() // 1_000_000,
+        brokers=settings.brokers,
+        racks=settings.racks,
     )
     timekeeper = TimeKeeper(cluster, frozen=settings.freeze_clock)
+    if settings.brokers > 1:
+        return await _launch_several(cluster, timekeeper, settings)
     server = BrokerServer(cluster.brokers[0], timekeeper)
-    host, port = await server.start(settings.host, settings.port)
+    address = await server.start(settings.host, settings.port)
     cluster.advertise(0, settings.advertised_host)
-    running = RunningBroker(cluster, server, timekeeper, host, port)
+    running = RunningBroker(cluster, server, timekeeper, [address])
     if settings.controller_port is not None:
         try:
             await _start_controller(running, server, settings)
@@ -142,6 +158,20 @@ async def launch(settings: Settings) -> RunningBroker:
             await server.stop()
             raise
     return running
+
+
+async def _launch_several(
+    cluster: Cluster, timekeeper: TimeKeeper, settings: Settings
+) -> RunningBroker:
+    """A listener for each broker."""
+    from mockbroker.network.cluster_server import ClusterServer
+
+    server = ClusterServer(cluster, timekeeper)
+    addresses = await server.start(settings.host, settings.ports)
+    for index, (_, port) in enumerate(addresses):
+        cluster.advertise(index, settings.advertised_host, port)
+    server.end_step()
+    return RunningBroker(cluster, server, timekeeper, addresses)
 
 
 async def _start_controller(
@@ -160,6 +190,8 @@ async def _start_controller(
     def bound(port: int) -> None:
         controller = ListenerAddress(name, settings.advertised_host or reached_at, port)
         running.controller_port = port
-        running.act(lambda cluster: cluster.start_quorum(controller, {running.broker_id: [broker]}))
+        running.act(
+            lambda cluster: cluster.start_quorum(controller, {running.broker_ids[0]: [broker]})
+        )
 
     await server.add_listener(name, settings.host, settings.controller_port, bound)

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 MAX_PARTITIONS: Final = 100_000
 """A topic declared at start has at most this many partitions: a slip of a digit is caught."""
@@ -32,15 +32,21 @@ class Settings:
     configs under Kafka's names, as text. `advertised_host` None: a client is told the address that
     it connected to. `seed` None: random ids differ from run to run. `freeze_clock`: time stands
     still from the start. `controller_port` None: there is no controller's listener.
+    it connected to. `seed` None: random ids differ from run to run.
+    `freeze_clock`: time stands still from the start. `brokers` is how many there are, `ports` the
+    port of each in turn (one: they count up from it), `racks` the rack of each.
     """
 
     __slots__ = (
         "advertised_host",
+        "brokers",
         "config",
         "controller_port",
         "freeze_clock",
         "host",
         "port",
+        "ports",
+        "racks",
         "seed",
         "topics",
     )
@@ -56,15 +62,65 @@ class Settings:
         seed: int | None = None,
         freeze_clock: bool = False,
         controller_port: int | None = None,
+        brokers: int | None = None,
+        ports: Sequence[int] = (),
+        racks: Sequence[str] = (),
     ) -> None:
         self.host = host
-        self.port = port
         self.topics = dict(topics or {})
         self.config = dict(config or {})
         self.advertised_host = advertised_host
         self.seed = seed
         self.freeze_clock = freeze_clock
         self.controller_port = controller_port
+        self.brokers = parse_brokers("brokers", brokers, ports)
+        self.ports = spread_ports(ports or (port,), self.brokers)
+        self.port = self.ports[0]
+        self.racks = list(racks)
+        if self.brokers > 1 and controller_port is not None:
+            raise SettingsError(
+                "controller_port", f"not with {self.brokers} brokers", "one broker alone"
+            )
+        if len(self.racks) not in (0, self.brokers):
+            raise SettingsError(
+                "racks", f"{len(self.racks)} racks for {self.brokers} broker(s)", "one a broker"
+            )
+
+
+MAX_BROKERS: Final = 50
+
+
+def parse_brokers(option: str, count: str | int | None, ports: Sequence[int] = ()) -> int:
+    """How many brokers; without a count, as many as there are ports."""
+    if count is None:
+        return max(1, len(ports))
+    brokers = parse_count(option, count, most=MAX_BROKERS)
+    if len(ports) not in (0, 1, brokers):
+        raise SettingsError(
+            option, f"{brokers} brokers and {len(ports)} ports", "one port, or as many as brokers"
+        )
+    return brokers
+
+
+def parse_ports(option: str, text: str | int) -> list[int]:
+    """A port, or several separated by commas."""
+    ports = [parse_port(option, entry.strip()) for entry in str(text).split(",")]
+    taken = [port for port in ports if port]
+    if len(set(taken)) < len(taken):
+        raise SettingsError(option, f"{text} names a port twice", "a port of its own a broker")
+    return ports
+
+
+def spread_ports(ports: Sequence[int], brokers: int) -> list[int]:
+    """The port of each broker: as given, or counting up from the one given; 0 is any free one."""
+    if len(ports) == brokers:
+        return list(ports)
+    first = ports[0]
+    if first + brokers - 1 > 65535:
+        raise SettingsError(
+            "port", f"{first} leaves no room for {brokers} brokers", f"up to {65536 - brokers}"
+        )
+    return [first + index if first else 0 for index in range(brokers)]
 
 
 def parse_port(option: str, text: str | int) -> int:

@@ -15,12 +15,13 @@ from mockbroker.launch import launch
 from mockbroker.settings import Settings, check_topic_name, parse_count, parse_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from os import PathLike
     from types import TracebackType
 
     from mockbroker.api.aio import AsyncViews
     from mockbroker.api.clock_view import ClockView
+    from mockbroker.api.cluster_view import ClusterView
     from mockbroker.api.group_view import GroupView
     from mockbroker.api.journal_view import JournalView
     from mockbroker.api.metadata_log_view import MetadataLogView
@@ -37,6 +38,9 @@ class MockBroker:
     `freeze_clock` starts with a time that stands still (see `clock`); `controller_port` (0: any
     free one) serves the metadata log to Kafka's raft client. Raises SettingsError or ConfigError
     for a bad value, OSError when the address cannot be bound.
+    `freeze_clock` starts with a time that stands still (see `clock`); `brokers` is how many there
+    are (see `cluster`), on ports from `port` on or on a list of them, in `racks`. Raises
+    SettingsError or ConfigError for a bad value, OSError when the address cannot be bound.
     """
 
     def __init__(
@@ -47,11 +51,13 @@ class MockBroker:
         default_partitions: int = 1,
         config: Mapping[str, str | int | bool] | None = None,
         host: str = "127.0.0.1",
-        port: int = 0,
+        port: int | Sequence[int] = 0,
         advertised_host: str | None = None,
         seed: int | None = None,
         freeze_clock: bool = False,
         controller_port: int | None = None,
+        brokers: int | None = None,
+        racks: Sequence[str] = (),
     ) -> None:
         settings_config = {
             "auto.create.topics.enable": "true" if auto_create else "false",
@@ -61,7 +67,9 @@ class MockBroker:
             settings_config[key] = str(value).lower() if isinstance(value, bool) else str(value)
         self._settings = Settings(
             host=host,
-            port=parse_port("port", port),
+            ports=[
+                parse_port("port", each) for each in ([port] if isinstance(port, int) else port)
+            ],
             topics=_topics(topics),
             config=settings_config,
             advertised_host=advertised_host,
@@ -70,6 +78,8 @@ class MockBroker:
             controller_port=(
                 None if controller_port is None else parse_port("controller_port", controller_port)
             ),
+            brokers=brokers,
+            racks=racks,
         )
         self._bridge: Bridge | None = None
         self._thread: BrokerThread | None = None
@@ -107,6 +117,13 @@ class MockBroker:
         """
         bridge = self._bridged()
         return bridge.call(lambda _: bridge.running.metrics())
+
+    @property
+    def cluster(self) -> ClusterView:
+        """The brokers: kill and revive them, move leaders, hold followers, cut links."""
+        from mockbroker.api.cluster_view import ClusterView
+
+        return ClusterView(self._bridged())
 
     # -- see and await ---------------------------------------------------------------------
 

@@ -60,6 +60,8 @@ def handle(
         return whole_request_error(request, ctx.api_version, ErrorCode.UNKNOWN_SERVER_ERROR)
     reader = LogReader(params)
     context.read(reader)
+    if params.is_from_follower:
+        services.replicas.follower_fetched(params.replica_id, context.results())
     if (
         params.max_wait_ms <= 0
         or not readable

@@ -131,6 +131,10 @@ class CachedPartition(WatchingEntry):
         for wait in self.topic.session.waits:
             wait.note_rolled(self, left_segment)
 
+    def polled_ms(self) -> float:
+        session = self.topic.session
+        return 0.0 if self.state == FORGOTTEN or session.closed else float(session.last_used_ms)
+
     def wait_key(self) -> Hashable | None:
         session = self.topic.session
         return session if session.waits else None

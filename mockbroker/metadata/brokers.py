@@ -23,9 +23,13 @@ class Endpoint:
 
 
 class BrokerInfo:
-    """One broker: its endpoints by listener name. Never mutated; a change brings a new one."""
+    """One broker: its endpoints by listener name. Never mutated; a change brings a new one.
 
-    __slots__ = ("endpoints", "fenced", "node_id", "rack")
+    `epoch` grows with each registration. A fenced broker is not led by nor shown to clients; one
+    that shuts down (`leaving`) still serves, and is given nothing new.
+    """
+
+    __slots__ = ("endpoints", "epoch", "fenced", "leaving", "node_id", "rack")
 
     def __init__(
         self,
@@ -34,11 +38,38 @@ class BrokerInfo:
         rack: str | None = None,
         *,
         fenced: bool = False,
+        leaving: bool = False,
+        epoch: int = 0,
     ) -> None:
         self.node_id = node_id
         self.endpoints = endpoints or {}
         self.rack = rack
         self.fenced = fenced
+        self.leaving = leaving
+        self.epoch = epoch
+
+    @property
+    def active(self) -> bool:
+        """Whether it may be elected and join in-sync sets (Kafka: ClusterControlManager.active)."""
+        return not self.fenced and not self.leaving
+
+    def altered(
+        self,
+        *,
+        fenced: bool | None = None,
+        leaving: bool | None = None,
+        epoch: int | None = None,
+        endpoints: Mapping[str, Endpoint] | None = None,
+    ) -> BrokerInfo:
+        """The same broker in another state."""
+        return BrokerInfo(
+            self.node_id,
+            self.endpoints if endpoints is None else endpoints,
+            self.rack,
+            fenced=self.fenced if fenced is None else fenced,
+            leaving=self.leaving if leaving is None else leaving,
+            epoch=self.epoch if epoch is None else epoch,
+        )
 
 
 class ConnectedClient(Protocol):

@@ -17,10 +17,22 @@ if TYPE_CHECKING:
 class PartitionState:
     """Leadership and replicas of one partition (Kafka: PartitionRegistration). Never mutated.
 
-    `leader` is -1 when no replica may lead.
+    `leader` is -1 when no replica may lead. `adding` and `removing` are a reassignment under way.
+    `elr` are replicas out of the in-sync set that still have all that was acknowledged (KIP-966),
+    `last_known_leader` who led before nobody did, or -1.
     """
 
-    __slots__ = ("isr", "leader", "leader_epoch", "partition_epoch", "replicas")
+    __slots__ = (
+        "adding",
+        "elr",
+        "isr",
+        "last_known_leader",
+        "leader",
+        "leader_epoch",
+        "partition_epoch",
+        "removing",
+        "replicas",
+    )
 
     def __init__(
         self,
@@ -29,12 +41,21 @@ class PartitionState:
         isr: list[int],
         leader_epoch: int = 0,
         partition_epoch: int = 0,
+        *,
+        adding: Sequence[int] = (),
+        removing: Sequence[int] = (),
+        elr: Sequence[int] = (),
+        last_known_leader: int = -1,
     ) -> None:
         self.leader = leader
         self.replicas = replicas
         self.isr = isr
         self.leader_epoch = leader_epoch
         self.partition_epoch = partition_epoch
+        self.adding = adding
+        self.removing = removing
+        self.elr = elr
+        self.last_known_leader = last_known_leader
 
 
 class BrokerChanged:

@@ -33,9 +33,10 @@ from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mockbroker.config.definition import ConfigDefinition
+    from mockbroker.metadata.changes import Change
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.metadata.topic_requests import ConfigAlteration
 
@@ -56,9 +57,18 @@ _DECIDED_BY_CONTROLLER: Final = (RESOURCE_TOPIC, RESOURCE_CLIENT_METRICS, RESOUR
 
 
 def alter_configs(
-    store: MetadataStore, alterations: Sequence[ConfigAlteration], *, validate_only: bool
+    store: MetadataStore,
+    alterations: Sequence[ConfigAlteration],
+    *,
+    validate_only: bool,
+    apply: Callable[[Change], None] | None = None,
 ) -> list[Refusal]:
-    """Carry out each alteration that passes; one answer each, in their order."""
+    """Carry out each alteration that passes; one answer each, in their order.
+
+    `store` is what the broker that was asked knows; `apply`, if given, carries a change out in
+    its place.
+    """
+    apply = apply or store.apply
     named = Counter((each.resource_type, each.name) for each in alterations)
     answers: list[Refusal] = []
     for each in alterations:
@@ -70,7 +80,7 @@ def alter_configs(
             answers.append(decided)
             continue
         if not validate_only:
-            store.apply(ConfigsChanged(each.resource_type, each.name, decided))
+            apply(ConfigsChanged(each.resource_type, each.name, decided))
         answers.append(ACCEPTED)
     return answers
 

@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.elections import Election
     from mockbroker.metadata.features import Feature, FeatureUpdate
+    from mockbroker.metadata.replication_control import ReplicationControl
     from mockbroker.metadata.store import MetadataStore, Topic
     from mockbroker.metadata.topic_requests import ConfigAlteration, NewPartitions
 
@@ -64,12 +66,12 @@ _UNKNOWN_TOPIC_ID: Final = Refusal(
 class Controller:
     """The one controller of the cluster. Topic ids and placements come from `rng`."""
 
-    __slots__ = ("_config", "_rng", "_store")
+    __slots__ = ("_store", "config", "rng")
 
     def __init__(self, store: MetadataStore, config: BrokerConfig, rng: Random) -> None:
         self._store = store
-        self._config = config
-        self._rng = rng
+        self.config = config
+        self.rng = rng
 
     # -- creation --------------------------------------------------------------------------
 
@@ -129,17 +131,17 @@ class Controller:
         assert is_internal(name)
         if name in self._store.topics:
             return ACCEPTED
-        (answer,) = self.create_topics([internal_topic(name, self._config)])
+        (answer,) = self.create_topics([internal_topic(name, self.config)])
         return Refusal(answer.error, answer.message)
 
     def _auto_topic(self, name: str) -> NewTopic:
-        return internal_topic(name, self._config) if is_internal(name) else NewTopic(name)
+        return internal_topic(name, self.config) if is_internal(name) else NewTopic(name)
 
     def _partitions_asked(self, topic: NewTopic) -> int:
         if topic.assignments:
             return len(topic.assignments)
         if topic.num_partitions == -1:
-            return self._config.int("num.partitions")
+            return self.config.int("num.partitions")
         return max(topic.num_partitions, 0)
 
     def _create(self, topic: NewTopic, changes: list[TopicCreated]) -> CreatedTopic:
@@ -153,7 +155,7 @@ class Controller:
             message = f"Null value not supported for topic configs: {','.join(nulls)}"
             return CreatedTopic(topic.name, Refusal(ErrorCode.INVALID_CONFIG, message))
         configs.update((key, value) for key, value in topic.configs if value is not None)
-        config = TopicConfig(configs, self._config)
+        config = TopicConfig(configs, self.config)
         try:
             config.validate()
         except ConfigError as error:
@@ -165,7 +167,7 @@ class Controller:
         )
         if isinstance(partitions, Refusal):
             return CreatedTopic(topic.name, partitions)
-        topic_id = random_uuid(self._rng)
+        topic_id = random_uuid(self.rng)
         changes.append(TopicCreated(topic.name, topic_id, partitions, configs))
         return CreatedTopic(
             topic.name,
@@ -232,9 +234,9 @@ class Controller:
             )
         replication_factor = topic.replication_factor
         if replication_factor == -1:
-            replication_factor = self._config.int("default.replication.factor")
+            replication_factor = self.config.int("default.replication.factor")
         placed = place_replicas(
-            self._store.brokers, self._partitions_asked(topic), replication_factor, self._rng
+            self._store.brokers, self._partitions_asked(topic), replication_factor, self.rng
         )
         if isinstance(placed, str):
             return Refusal(
@@ -315,7 +317,7 @@ class Controller:
         additional = request.total_count - len(topic.partitions)
         replication_factor = len(topic.partitions[0].replicas)
         if request.assignments is None:
-            placed = place_replicas(self._store.brokers, additional, replication_factor, self._rng)
+            placed = place_replicas(self._store.brokers, additional, replication_factor, self.rng)
             if isinstance(placed, str):
                 return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, placed)
             return [self._new_partition(replicas) for replicas in placed]
@@ -428,6 +430,31 @@ class Controller:
         from mockbroker.metadata.features import update_features
 
         return update_features(self._store, updates, features, node_id, validate_only=validate_only)
+
+    # -- leaders and replicas --------------------------------------------------------------
+
+    def elect_leader(self, name: str, index: int, election: Election) -> Refusal:
+        """Elect for one partition; see `ReplicationControl.elect`."""
+        return self.replication.elect(name, index, election)
+
+    def reassign(
+        self, name: str, index: int, target: Sequence[int] | None, *, may_change_factor: bool
+    ) -> Refusal:
+        """Put one partition's replicas elsewhere; see `ReplicationControl.reassign`."""
+        return self.replication.reassign(name, index, target, may_change_factor=may_change_factor)
+
+    def reassignments(
+        self, wanted: Iterable[tuple[str, Sequence[int]]] | None
+    ) -> list[tuple[str, int, PartitionState]] | Refusal:
+        """The reassignments under way, or why they cannot be told."""
+        return self.replication.reassignments(wanted)
+
+    @property
+    def replication(self) -> ReplicationControl:
+        """What decides over leaders and replicas."""
+        from mockbroker.metadata.replication_control import ReplicationControl
+
+        return ReplicationControl(self._store)
 
     def _apply_all(self, changes: Iterable[Change]) -> None:
         for change in changes:

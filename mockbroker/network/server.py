@@ -79,7 +79,7 @@ class BrokerServer:
         bound: Callable[[int], None],
     ) -> tuple[asyncio.Server, tuple[str, int]]:
         assert self._loop is not None
-        sock = _listening_socket(host, port)
+        sock = listening_socket(host, port)
         try:
             listener = await self._loop.create_server(
                 accept, sock=sock, backlog=BACKLOG, start_serving=False
@@ -253,7 +253,7 @@ class BrokerServer:
             self._after_step()
 
 
-def _listening_socket(host: str, port: int) -> socket.socket:
+def listening_socket(host: str, port: int) -> socket.socket:
     """A bound TCP socket; IPv6 hosts work too. Raises OSError."""
     try:
         family, kind, proto, _, address = socket.getaddrinfo(

@@ -101,7 +101,7 @@ class TimeKeeper:
         """Move the wall time alone, forward or back: no deadline comes nearer."""
         if not isfinite(by_ms) or abs(by_ms) > MAX_MOVE_MS:
             raise ValueError(f"jump: {by_ms} ms is out of range")
-        self._cluster.clock.epoch_ms += int(by_ms)
+        self._cluster.move_wall(int(by_ms))
         self._tell("jump", by_ms)
 
     def advance(self, by_ms: float, *, wall: bool = True) -> None:
@@ -115,14 +115,14 @@ class TimeKeeper:
         end_ms = self.now_ms() + by_ms
         self._run_until(end_ms)
         if not wall:
-            self._cluster.clock.epoch_ms -= int(by_ms)
+            self._cluster.move_wall(-int(by_ms))
         self._set(self.scale)
         self._tell("advance", by_ms)
 
     def _run_until(self, end_ms: float) -> None:
         now_ms, turns = self.now_ms(), 0
         while turns < _TURNS_WITHOUT_PROGRESS:
-            deadline_ms = self._cluster.timer.next_deadline()
+            deadline_ms = self._cluster.next_deadline()
             if deadline_ms is None or deadline_ms > end_ms:
                 break
             turns = 0 if deadline_ms > now_ms else turns + 1
@@ -133,8 +133,7 @@ class TimeKeeper:
     def _tick(self, now_ms: float) -> None:
         self.anchor_ms = now_ms
         self.anchor_seconds = time.monotonic()
-        for broker in self._cluster.brokers:
-            broker.tick(now_ms)
+        self._cluster.tick(now_ms)
 
     def _set(self, scale: float) -> None:
         self.anchor_ms = self.now_ms()

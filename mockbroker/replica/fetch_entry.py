@@ -68,6 +68,10 @@ class FetchEntry:
         self.log_start_offset = request.log_start_offset
         self.high_watermark = request.high_watermark
 
+    def polled_ms(self) -> float:
+        """When its reader last asked for it without being met; 0.0 outside of a session."""
+        return 0.0
+
 
 class WatchingEntry(FetchEntry, ABC):
     """An entry that hears of changes of its partition for as long as it is linked into it."""

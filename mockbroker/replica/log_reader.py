@@ -151,6 +151,10 @@ class LogReader:
         params = self.params
         if params.only_leader and not partition.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if params.is_from_follower and partition.knows_newer(
+            params.replica_id, params.replica_epoch
+        ):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if params.is_from_follower and not partition.has_replica(params.replica_id):
             if epoch >= 0:
                 return ErrorCode.UNKNOWN_LEADER_EPOCH

@@ -14,6 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.changes import (
+    BrokerChanged,
     ConfigsChanged,
     LeaderChanged,
     PartitionsAdded,
@@ -28,13 +29,15 @@ from mockbroker.replica.partition import ACKS_ALL, Partition
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.changes import Change, PartitionState
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.append_entry import AppendEntry
+    from mockbroker.replica.fetch_entry import FetchEntry
+    from protocol.messages.fetch import FetchResponsePartition
 
 VALID_ACKS = (-1, 0, 1)
 NO_LEADER_EPOCH = -1
@@ -54,7 +57,9 @@ class ReplicaManager:
         "follower_fetches_expired",
         "log_dirs",
         "metadata",
+        "on_role",
         "produce_purgatory",
+        "propose_isr",
         "upkeep",
     )
 
@@ -83,6 +88,10 @@ class ReplicaManager:
         self.draining: str | None = None
         """While `drain` completes what a partition released: what had happened to it."""
         self.follower_fetches_expired = 0
+        self.propose_isr: Callable[[Partition, list[int]], None] | None = None
+        """Asks the controller for an in-sync set; None where there are no followers."""
+        self.on_role: Callable[[Partition], None] | None = None
+        """Told of each partition that came, changed or went, where there are other nodes."""
         for topic in metadata.topics.values():
             self._host(topic.name, topic.id, 0, topic.partitions)
         metadata.subscribe(self._on_change)
@@ -132,10 +141,15 @@ class ReplicaManager:
         elif isinstance(change, TopicDeleted):
             for partition in self._partitions.pop(change.name, {}).values():
                 partition.delete()
+                self._tell_role(partition)
         elif isinstance(change, LeaderChanged):
             self._change_leader(change)
         elif isinstance(change, ConfigsChanged):
             self._reconfigure()
+        elif isinstance(change, BrokerChanged):
+            for partition in self.led_partitions() if self.propose_isr else ():
+                partition.expand_in_sync()
+                partition.raise_high_watermark()
 
     def _host(
         self, name: str, topic_id: bytes, first_index: int, states: Sequence[PartitionState]
@@ -144,25 +158,62 @@ class ReplicaManager:
         for index, state in enumerate(states, first_index):
             if self.broker_id in state.replicas:
                 hosted[index] = Partition(self, name, topic_id, index, state)
+                if self.on_role is not None:
+                    self.on_role(hosted[index])
+
+    def _tell_role(self, partition: Partition) -> None:
+        if self.on_role is not None:
+            self.on_role(partition)
 
     def _change_leader(self, change: LeaderChanged) -> None:
         hosted = self._partitions.setdefault(change.name, {})
         partition = hosted.get(change.index)
         if self.broker_id in change.state.replicas:
             if partition is None:
-                hosted[change.index] = Partition(
+                partition = hosted[change.index] = Partition(
                     self, change.name, change.topic_id, change.index, change.state
                 )
             else:
                 partition.change_state(change.state)
+            self._tell_role(partition)
         elif partition is not None:
             del hosted[change.index]
             partition.delete()
+            self._tell_role(partition)
 
     def _reconfigure(self) -> None:
         for topic in self.metadata.topics.values():
             for partition in self._partitions.get(topic.name, {}).values():
                 partition.reconfigure()
+
+    # -- replication -----------------------------------------------------------------------
+
+    def max_lag_ms(self) -> int:
+        """How long a follower may lag and be in sync."""
+        return self.config.int("replica.lag.time.max.ms")
+
+    def follower_fetched(
+        self, replica_id: int, read: Iterable[tuple[FetchEntry, FetchResponsePartition]]
+    ) -> None:
+        """A follower's fetch was read: what it has tells how far it is (updateFollowerFetchState).
+
+        Called once a fetch, before it is parked; an error or a divergence tells nothing.
+        """
+        for entry, data in read:
+            partition = entry.partition
+            if partition is None or data.error_code or data.diverging_epoch is not None:
+                continue
+            log = partition.log
+            partition.follower_fetched(replica_id, entry, 0 if log is None else log.log_end_offset)
+
+    def led_partitions(self) -> list[Partition]:
+        """The partitions that are led here and have followers."""
+        return [
+            partition
+            for partitions in self._partitions.values()
+            for partition in partitions.values()
+            if partition.followers is not None
+        ]
 
     # -- appends ---------------------------------------------------------------------------
 

@@ -9,6 +9,9 @@ Kafka's pokes are kept (fetch sees them in `ReplicaManager.drain`): appends, a h
 moved, a leader lost, deletion. A log start that moved and a mere change of the leader epoch wake
 nobody; they are told with the next answer.
 
+A leader with followers keeps what it knows of them in `followers` (see `in_sync`); a follower's
+fetcher appends through `append_as_follower` and cuts through `truncate_to`.
+
 Invariants: the log is made at its first append or position query; a deleted partition appends
 nothing and is on no table; each watching entry is linked at most once.
 """
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
     from mockbroker.log.results import AppendResult, Buffer
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.replica.append_entry import AppendEntry, TransactionMarker
-    from mockbroker.replica.fetch_entry import WatchingEntry
+    from mockbroker.replica.fetch_entry import FetchEntry, WatchingEntry
+    from mockbroker.replica.in_sync import Followers
     from mockbroker.replica.manager import ReplicaManager
 
 ACKS_ALL: Final = -1
@@ -49,6 +53,8 @@ class Partition:
         "cause",
         "deleted",
         "epoch_start_offset",
+        "followers",
+        "high_watermark_held",
         "index",
         "is_leader",
         "leader_epoch",
@@ -87,6 +93,12 @@ class Partition:
         self._led_epoch = state.leader_epoch if self.is_leader else -1
         self.epoch_start_offset = 0
         """The log end when this node began to lead."""
+        self.high_watermark_held = False
+        """Whether the high watermark stands still, by an operator's wish."""
+        self.followers: Followers | None = None
+        """What is known of the other replicas; None when there are none, or others lead."""
+        if self.is_leader and len(state.replicas) > 1:
+            self.followers = self._new_followers(state)
 
     def __repr__(self) -> str:
         return f"Partition({self.topic}-{self.index})"
@@ -190,6 +202,8 @@ class Partition:
     ) -> None:
         if segments_before and log.segment_count > segments_before:
             self._tell_rolled(log.offset_metadata(base_offset - 1).segment_base_offset)
+        if self.followers is not None:
+            self.followers.outrun(base_offset)
         if log.wants_upkeep:
             self._manager.upkeep.look_at(self, log)
         self._advance_high_watermark(log)
@@ -205,8 +219,124 @@ class Partition:
 
         That is the leader's own when it is alone there. Below min.insync.replicas it stands still.
         """
-        if len(self.state.isr) <= 1 and not self.is_under_min_isr():
-            log.advance_high_watermark(log.log_end_offset)
+        if self.high_watermark_held or self.is_under_min_isr():
+            return
+        end = log.log_end_offset
+        followers = self.followers
+        if followers is not None:
+            manager = self._manager
+            end = followers.high_watermark(end, manager.clock.now_ms, manager.max_lag_ms())
+        log.advance_high_watermark(end)
+
+    def _new_followers(self, state: PartitionState) -> Followers:
+        from mockbroker.replica.in_sync import Followers
+
+        manager = self._manager
+        return Followers(manager.broker_id, state, manager.metadata, manager.clock.now_ms)
+
+    # -- replication ---------------------------------------------------------------------------
+
+    def follower_fetched(self, replica_id: int, entry: FetchEntry, leader_end_offset: int) -> None:
+        """A follower asks for the entry's offset, so it has all before it.
+
+        That may raise the high watermark and bring the follower back in sync (Kafka:
+        Partition.updateFollowerFetchState).
+        """
+        followers = self.followers
+        follower = None if followers is None else followers.get(replica_id)
+        if followers is None or follower is None:
+            return
+        manager = self._manager
+        end_before = follower.log_end_offset
+        follower.fetched(entry, leader_end_offset, manager.clock.now_ms)
+        if replica_id not in self.state.isr:
+            isr = followers.expansion(follower, self.high_watermark, self.epoch_start_offset)
+            if isr is not None:
+                self._propose(followers, isr)
+        if follower.log_end_offset != end_before:
+            self.raise_high_watermark()
+
+    def raise_high_watermark(self) -> None:
+        """Let the high watermark go where it may; wakes whom it concerns."""
+        log = self.log
+        if log is None or not self.is_leader:
+            return
+        before = log.high_watermark
+        self._advance_high_watermark(log)
+        if log.high_watermark != before:
+            self._mark_watchers()
+            self._manager.mark_ready(self, HIGH_WATERMARK)
+
+    def expand_in_sync(self) -> None:
+        """Propose to take in a follower that has caught up while it could not be."""
+        followers = self.followers
+        if followers is None or len(self.state.isr) == len(self.state.replicas):
+            return
+        manager = self._manager
+        caught_up_since_ms = manager.clock.now_ms - manager.max_lag_ms()
+        for follower in followers.all():
+            if follower.caught_up_ms < caught_up_since_ms:
+                continue
+            isr = followers.expansion(follower, self.high_watermark, self.epoch_start_offset)
+            if isr is not None:
+                self._propose(followers, isr)
+                return
+
+    def shrink_in_sync(self) -> None:
+        """Propose an in-sync set without those that lag."""
+        followers = self.followers
+        if followers is None:
+            return
+        manager = self._manager
+        end = 0 if self.log is None else self.log.log_end_offset
+        isr = followers.shrinkage(end, manager.clock.now_ms, manager.max_lag_ms())
+        if isr is not None:
+            self._propose(followers, isr)
+
+    def _propose(self, followers: Followers, isr: list[int]) -> None:
+        propose = self._manager.propose_isr
+        if propose is not None:
+            followers.proposed = isr
+            propose(self, isr)
+
+    def append_as_follower(
+        self, records: Buffer, leader_high_watermark: int, leader_log_start: int
+    ) -> ErrorCode:
+        """Take over what the leader gave; wakes whom it concerns (processPartitionData)."""
+        log = self.log or self.open_log()
+        if len(records):
+            segments = log.segment_count
+            result = log.append_as_follower(records, self._manager.clock.wall_ms())
+            if result.error is not ErrorCode.NONE:
+                return result.error
+            if segments and log.segment_count > segments:
+                before = log.offset_metadata(result.base_offset - 1)
+                self._tell_rolled(before.segment_base_offset)
+        moved = log.set_high_watermark(leader_high_watermark)
+        if leader_log_start > log.log_start_offset:
+            log.advance_log_start(min(leader_log_start, log.high_watermark))
+        self._mark_watchers()
+        if moved:
+            self._manager.mark_ready(self, HIGH_WATERMARK)
+        return ErrorCode.NONE
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop what the leader does not have."""
+        log = self.log
+        if log is not None and log.truncate_to(offset):
+            self._mark_watchers()
+            self._manager.mark_ready(self, HIGH_WATERMARK)
+
+    def adopt(self, log: UnifiedLog) -> None:
+        """Go on with the log that this node had before it went down."""
+        self.log = log
+        self.reconfigure()
+
+    def restart_at(self, offset: int) -> None:
+        """Drop everything: the leader's log begins behind the end of this one."""
+        (self.log or self.open_log()).truncate_fully_and_start_at(offset)
+        self._mark_watchers()
+        self._manager.mark_ready(self, HIGH_WATERMARK)
 
     def is_under_min_isr(self) -> bool:
         """Whether acks=-1 is refused: the in-sync set is below min.insync.replicas.
@@ -237,6 +367,11 @@ class Partition:
         """Whether that broker is one of its other replicas: nobody follows itself."""
         return replica_id != self._manager.broker_id and replica_id in self.state.replicas
 
+    def knows_newer(self, replica_id: int, broker_epoch: int) -> bool:
+        """Whether that broker has registered anew since the epoch that it tells (-1: none)."""
+        broker = self._manager.metadata.brokers.get(replica_id)
+        return broker is not None and 0 <= broker_epoch < broker.epoch
+
     def change_state(self, state: PartitionState) -> None:
         """It has another leader, epoch or in-sync set. Losing the lead wakes those who wait."""
         was_leader = self.is_leader
@@ -247,6 +382,7 @@ class Partition:
         self.is_leader = state.leader == self._manager.broker_id
         if self.is_leader:
             self._led_epoch = state.leader_epoch
+        self._follow_followers(state, anew=new_epoch or not was_leader)
         log = self.log
         moved = False
         if self.is_leader and log is not None:
@@ -268,6 +404,15 @@ class Partition:
         self.log = log
         self._mark_watchers()
         self._manager.mark_ready(self, ERROR)
+
+    def _follow_followers(self, state: PartitionState, *, anew: bool) -> None:
+        if not self.is_leader or len(state.replicas) <= 1:
+            self.followers = None
+        elif anew or self.followers is None:
+            self.followers = self._new_followers(state)
+        else:
+            self.followers.take(state)
+            self.expand_in_sync()
 
     def reconfigure(self) -> None:
         """Its topic's configs may have changed."""

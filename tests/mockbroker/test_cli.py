@@ -104,7 +104,7 @@ def test_a_bad_value_names_its_option(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("prot = 1", "unknown key 'prot'; allowed: advertised-host, auto-create, config"),
+        ("prot = 1", "unknown key 'prot'; allowed: advertised-host, auto-create, brokers, config"),
         ("port = ", "allowed: a valid TOML file"),
         ("topics = 3", "topics: it is not a table"),
         ('[config]\n"no.such.key" = 1', r"broker\.toml: config: .*no\.such\.key"),

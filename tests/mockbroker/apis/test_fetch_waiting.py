@@ -224,13 +224,13 @@ def test_a_reader_that_knows_an_older_high_watermark_does_not_wait(
 def test_an_advance_of_the_high_watermark_completes_those_that_carry_a_lower_one() -> None:
     """A replica at the log's end hears of it at once when it sends the field, else at the end."""
     world = World()
-    world.create_topic("t0", replicas=(1, 2))
+    world.create_topic("t0", replicas=(1, 2, 3))
     world.append("t0", 0, 50)
     asked: dict[str, Any] = {"version": 18, "wait": 500, "min_bytes": 1, "replica_id": 2}
     telling = world.send(ask(("t0", 0, 1), high_watermark=0, **asked), 18)
     silent = world.send(ask(("t0", 0, 1), **asked), 18)
     assert not telling.answered
-    world.change_leader("t0", 0, 1, 0, (1, 2), isr=(1,))
+    world.change_leader("t0", 0, 1, 0, (1, 2, 3), isr=(1, 2))
     assert telling.answer().responses[0].partitions[0].high_watermark == 1
     assert not silent.answered
 

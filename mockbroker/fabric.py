@@ -1,0 +1,456 @@
+"""What makes several brokers one cluster: links, metadata feeds, heartbeats, life and death.
+
+`cluster` makes it when there is more than one broker; one broker alone needs none of it. Brokers
+never call each other: bytes go over links to the other's `receive`, changes of metadata over the
+link from the controller, and all of it arrives in `drain`, at the end of a step.
+
+Invariants: a node that is down has no broker, timers or connections, only its logs; what was
+decided reaches every image before any broker's bytes of that step arrive anywhere; all loops run
+in the order of node ids.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mockbroker.clock import Clock, Timer
+from mockbroker.links.broker_client import BrokerClient
+from mockbroker.links.forwarding import ForwardingController
+from mockbroker.links.heartbeats import BrokerSessions, Heartbeat
+from mockbroker.links.isr_proposals import IsrProposals
+from mockbroker.links.link import CONTROLLER, Links
+from mockbroker.links.metadata_feed import MetadataFeed, copy_of
+from mockbroker.metadata.changes import BrokerChanged
+from mockbroker.metadata.store import MetadataStore
+from mockbroker.node import make_broker
+from mockbroker.replica.fetchers import ReplicaFetchers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+    from mockbroker.broker import Broker, Outgoing
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.producer_ids import ProducerIdBlocks
+    from mockbroker.journal import Journal
+    from mockbroker.links.link import Link
+    from mockbroker.log.unified_log import UnifiedLog
+    from mockbroker.metadata.brokers import BrokerInfo
+    from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.controller import Controller
+    from mockbroker.metadata.replication_control import ReplicationControl
+
+REPLICATION_LISTENER = "REPLICATION"
+
+
+class Life:
+    """What a node has while it is up; all of it goes with a crash."""
+
+    __slots__ = (
+        "broker",
+        "clock",
+        "coordinators",
+        "feed",
+        "fetchers",
+        "heartbeat",
+        "proposals",
+        "timer",
+    )
+
+    def __init__(self, clock: Clock, timer: Timer, feed: MetadataFeed, broker: Broker) -> None:
+        self.clock = clock
+        self.timer = timer
+        self.feed = feed
+        self.broker = broker
+        self.fetchers: ReplicaFetchers
+        self.heartbeat: Heartbeat
+        self.proposals: IsrProposals
+
+
+class Member:
+    """One broker of the cluster, up or down. `skew_ms` is what its wall clock is ahead."""
+
+    __slots__ = (
+        "config",
+        "epoch",
+        "index",
+        "life",
+        "lives",
+        "logs",
+        "node_id",
+        "outbox",
+        "skew_ms",
+    )
+
+    def __init__(self, index: int, config: BrokerConfig) -> None:
+        self.index = index
+        self.config = config
+        self.node_id = config.node_id
+        self.life: Life | None = None
+        self.lives = 0
+        self.epoch = -1
+        self.skew_ms = 0
+        self.logs: dict[tuple[bytes, int], UnifiedLog] = {}
+        """The logs of a node that is down."""
+        self.outbox: list[Outgoing] = []
+
+
+class Fabric:
+    """The brokers of `configs` around one controller."""
+
+    def __init__(
+        self,
+        configs: list[BrokerConfig],
+        infos: list[BrokerInfo],
+        store: MetadataStore,
+        controller: Controller,
+        clock: Clock,
+        timer: Timer,
+        producer_id_blocks: ProducerIdBlocks,
+        journal: Journal,
+        substream: Callable[[str], Random],
+    ) -> None:
+        self.store = store
+        self.controller = controller
+        self.clock = clock
+        self.timer = timer
+        self._producer_id_blocks = producer_id_blocks
+        self._journal = journal
+        self._substream = substream
+        self.links = Links(clock, timer)
+        self.control: ReplicationControl = controller.replication
+        self.sessions = BrokerSessions(
+            clock, timer, self.control, configs[0].int("broker.session.timeout.ms")
+        )
+        self.tells_high_watermark = True
+        self._clients: dict[int, BrokerClient] = {}
+        self._connections_made = 0
+        self._next_epoch = 0
+        self.on_leaving: list[Callable[[int], None]] = []
+        """Called with a member's index when it stops cleanly, before it is gone."""
+        self.on_down: list[Callable[[int], None]] = []
+        """Called with a member's index when its broker is gone: a shell drops its connections."""
+        self.on_up: list[Callable[[int], None]] = []
+        """Called with a member's index when it is back."""
+        self.members = [Member(index, config) for index, config in enumerate(configs)]
+        self._by_id = {member.node_id: member for member in self.members}
+        for info in infos:
+            store.apply(BrokerChanged(info))
+        store.subscribe(self._publish)
+        for member in self.members:
+            self._bring_up(member)
+        self._balance_later(configs[0])
+
+    # -- driving -----------------------------------------------------------------------------
+
+    def tick(self, now_ms: float) -> None:
+        """Time passed: run what is due everywhere."""
+        self.set_clocks(now_ms)
+        self.timer.advance(now_ms)
+        for member in self.members:
+            if member.life is not None:
+                member.life.broker.tick(now_ms)
+        self.drain(now_ms)
+
+    def next_deadline(self) -> float | None:
+        """The earliest deadline of all."""
+        first = self.timer.next_deadline()
+        for member in self.members:
+            if member.life is not None:
+                deadline = member.life.timer.next_deadline()
+                if deadline is not None and (first is None or deadline < first):
+                    first = deadline
+        return first
+
+    def drain(self, now_ms: float) -> None:
+        """Let everything arrive that this step sent, and what that sent, until all is quiet."""
+        self.set_clocks(now_ms)
+        busy = True
+        while busy:
+            self._deliver_metadata()
+            for member in self.members:
+                if member.life is not None:
+                    member.life.broker.settle()
+                    if member.life.fetchers.has_ready:
+                        member.life.fetchers.run()
+            for member in self.members:
+                self._collect(member)
+            busy = self.links.run() or self._has_metadata()
+
+    def take_outbox(self, index: int) -> list[Outgoing]:
+        """What a member wants written to its clients."""
+        member = self.members[index]
+        outbox = member.outbox
+        if outbox:
+            member.outbox = []
+        return outbox
+
+    def set_clocks(self, now_ms: float) -> None:
+        """It is so late everywhere."""
+        self.clock.now_ms = now_ms
+        for member in self.members:
+            if member.life is not None:
+                member.life.clock.now_ms = now_ms
+
+    def move_wall(self, by_ms: int) -> None:
+        """The wall clocks of all brokers that are up move."""
+        for member in self.members:
+            if member.life is not None:
+                member.life.clock.epoch_ms += by_ms
+
+    def restore(self, link: Link) -> None:
+        """Let a link carry again; the connections that lost bytes on it are reset at both ends."""
+        was_cut = link.cut
+        link.restore()
+        if was_cut:
+            ends = {link.source, link.target}
+            for connection_id, client in list(self._clients.items()):
+                if {client.source, client.target} == ends:
+                    self._hang_up(connection_id, client.target)
+                    self._reset(connection_id)
+
+    def say_goodbye(self, member: Member) -> None:
+        """A clean stop: the shell writes what is left before the connections go."""
+        for tell in self.on_leaving:
+            tell(member.index)
+
+    def _collect(self, member: Member) -> None:
+        """Sort what a broker wants written: to another broker's client, or to the shell's."""
+        if member.life is None:
+            return
+        for outgoing in member.life.broker.take_outbox():
+            client = self._clients.get(outgoing.connection_id)
+            if client is None:
+                if outgoing.connection_id >= 0:
+                    member.outbox.append(outgoing)
+                continue
+            back = self.links.get(member.node_id, client.source)
+            connection_id = outgoing.connection_id
+            if outgoing.chunks:
+                data = b"".join(outgoing.chunks)
+                back.send(partial(self._answer, connection_id, data))
+            if outgoing.close:
+                member.life.broker.disconnect(connection_id, self.clock.now_ms)
+                back.send(partial(self._reset, connection_id))
+            elif outgoing.more:
+                member.life.broker.resume(connection_id, self.clock.now_ms)
+
+    # -- metadata ----------------------------------------------------------------------------
+
+    def _publish(self, change: Change) -> None:
+        for member in self.members:
+            if member.life is not None:
+                member.life.feed.publish(change)
+
+    def _has_metadata(self) -> bool:
+        return any(member.life is not None and member.life.feed.ready for member in self.members)
+
+    def _deliver_metadata(self) -> None:
+        while self._has_metadata():
+            for member in self.members:
+                if member.life is not None and member.life.feed.ready:
+                    member.life.feed.deliver()
+
+    # -- bytes between brokers (links.broker_client.Wiring) -----------------------------------
+
+    def open(self, client: BrokerClient) -> int:
+        """A connection id for a client; negative, so that no shell has it."""
+        self._connections_made += 1
+        connection_id = -self._connections_made
+        self._clients[connection_id] = client
+        return connection_id
+
+    def send(self, client: BrokerClient, data: bytes) -> None:
+        """Carry a client's bytes."""
+        assert client.connection_id is not None
+        link = self.links.get(client.source, client.target)
+        link.send(partial(self._arrive, client.connection_id, client.source, client.target, data))
+
+    def close(self, client: BrokerClient) -> None:
+        """A client hangs up."""
+        connection_id = client.connection_id
+        if connection_id is not None:
+            self._clients.pop(connection_id, None)
+            link = self.links.get(client.source, client.target)
+            link.send(partial(self._hang_up, connection_id, client.target))
+
+    def _arrive(self, connection_id: int, source: int, target: int, data: bytes) -> None:
+        life = self._by_id[target].life
+        if life is None:
+            self.links.get(target, source).send(partial(self._reset, connection_id))
+            return
+        broker = life.broker
+        now_ms = self.clock.now_ms
+        if not broker.has_connection(connection_id):
+            if connection_id not in self._clients:
+                return
+            broker.connect(
+                connection_id,
+                f"/broker-{source}",
+                now_ms,
+                local_address=("", 0),
+                listener=REPLICATION_LISTENER,
+            )
+        broker.receive(connection_id, data, now_ms)
+
+    def _answer(self, connection_id: int, data: bytes) -> None:
+        client = self._clients.get(connection_id)
+        if client is not None:
+            client.received(data)
+
+    def _reset(self, connection_id: int) -> None:
+        client = self._clients.pop(connection_id, None)
+        if client is not None:
+            client.lost()
+
+    def _hang_up(self, connection_id: int, target: int) -> None:
+        life = self._by_id[target].life
+        if life is not None:
+            life.broker.disconnect(connection_id, self.clock.now_ms)
+
+    # -- life and death ------------------------------------------------------------------------
+
+    def member(self, node_id: int) -> Member | None:
+        """The broker of this id."""
+        return self._by_id.get(node_id)
+
+    def take_down(self, node_id: int, *, fence: bool) -> None:
+        """The broker is gone from one moment to the next; its logs stay.
+
+        With `fence` the controller knows at once, else when the broker's session times out.
+        """
+        member = self._by_id[node_id]
+        life = member.life
+        assert life is not None
+        life.feed.close()
+        life.heartbeat.stop()
+        member.life = None
+        member.logs = {
+            (partition.topic_id, partition.index): partition.log
+            for partition in life.broker.services.replicas.all_partitions()
+            if partition.log is not None
+        }
+        member.outbox = []
+        for connection_id, client in list(self._clients.items()):
+            if client.source == node_id:
+                del self._clients[connection_id]
+                link = self.links.get(node_id, client.target)
+                link.send(partial(self._hang_up, connection_id, client.target))
+            elif client.target == node_id:
+                link = self.links.get(node_id, client.source)
+                link.send(partial(self._reset, connection_id))
+        for tell in self.on_down:
+            tell(member.index)
+        if fence:
+            self.sessions.end(node_id)
+
+    def bring_back(self, node_id: int) -> None:
+        """The broker starts again, with the logs that it had."""
+        member = self._by_id[node_id]
+        self.sessions.end(node_id)
+        self._bring_up(member)
+        for tell in self.on_up:
+            tell(member.index)
+
+    def _bring_up(self, member: Member) -> None:
+        self._next_epoch += 1
+        member.epoch = self._next_epoch
+        member.lives += 1
+        node_id = member.node_id
+        registered = self.store.brokers[node_id].altered(epoch=member.epoch)
+        self.store.apply(BrokerChanged(registered))
+        clock = Clock(self.clock.epoch_ms + member.skew_ms, self.clock.now_ms)
+        timer = Timer()
+        links = self.links.get(node_id, CONTROLLER), self.links.get(CONTROLLER, node_id)
+        config = member.config
+        image = MetadataStore(self.store.cluster_id, config)
+        feed = MetadataFeed(links[1], image, self.clock, self.timer)
+        copy_of(self.store, image)
+        forwarding = ForwardingController(
+            self.store, self.controller.config, self.controller.rng, feed, links
+        )
+        broker = make_broker(
+            config,
+            clock,
+            timer,
+            image,
+            forwarding,
+            self._producer_id_blocks,
+            self._journal,
+            self._substream_of(member),
+        )
+        life = Life(clock, timer, feed, broker)
+        self._join_replication(member, life)
+        life.heartbeat = Heartbeat(
+            clock,
+            timer,
+            links[0],
+            config.int("broker.heartbeat.interval.ms"),
+            partial(self._heard, node_id, member.epoch),
+        )
+        member.life = life
+        life.heartbeat.beat()
+
+    def _join_replication(self, member: Member, life: Life) -> None:
+        """Logs from before, fetchers for what others lead, proposals for what is led here."""
+        node_id = member.node_id
+        replicas = life.broker.services.replicas
+        link = self.links.get(node_id, CONTROLLER)
+        life.proposals = IsrProposals(
+            life.clock, life.timer, replicas, link, partial(self._propose, node_id)
+        )
+        life.fetchers = ReplicaFetchers(
+            node_id,
+            member.epoch,
+            life.clock,
+            life.timer,
+            member.config,
+            partial(self._fetch_channel, life, node_id),
+        )
+        life.fetchers.pin_version(tell_high_watermark=self.tells_high_watermark)
+        logs, member.logs = member.logs, {}
+        for partition in replicas.all_partitions():
+            log = logs.get((partition.topic_id, partition.index))
+            if log is not None:
+                partition.adopt(log)
+            life.fetchers.role_changed(partition)
+        replicas.on_role = life.fetchers.role_changed
+
+    def _heard(self, node_id: int, epoch: int) -> None:
+        member = self._by_id[node_id]
+        if member.life is not None and member.epoch == epoch:
+            self.sessions.heard(node_id)
+
+    def _propose(
+        self, node_id: int, topic_id: bytes, index: int, epochs: tuple[int, int], isr: list[int]
+    ) -> bool:
+        error = self.control.alter_partition(node_id, topic_id, index, *epochs, isr)
+        return not error
+
+    def _fetch_channel(self, life: Life, source: int, target: int) -> BrokerClient:
+        return BrokerClient(
+            self,
+            life.clock,
+            life.timer,
+            source,
+            target,
+            f"broker-{source}-fetcher-0",
+            life.broker.services.config.int("replica.socket.timeout.ms"),
+        )
+
+    def _substream_of(self, member: Member) -> Callable[[str], Random]:
+        node_id, life = member.node_id, member.lives
+        return lambda purpose: self._substream(f"{purpose}/{node_id}/{life}")
+
+    def _balance_later(self, config: BrokerConfig) -> None:
+        """The controller's periodic return to preferred leaders."""
+        if not config.bool("auto.leader.rebalance.enable"):
+            return
+        interval_ms = config.int("leader.imbalance.check.interval.seconds") * 1000
+
+        def balance() -> None:
+            self.control.balance()
+            self.timer.schedule(self.clock.now_ms + interval_ms, balance)
+
+        self.timer.schedule(self.clock.now_ms + interval_ms, balance)

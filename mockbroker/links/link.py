@@ -1,0 +1,143 @@
+"""One-way links between the nodes of a cluster: what is sent arrives in order, late, or never.
+
+`cluster` owns one `Links` and runs what has arrived; clients of brokers, heartbeats and metadata
+go over it. A test or a simulation sets a link's faults, each way on its own.
+
+cut     what is sent is lost, and so is what was on its way
+held    what is sent waits until the link is released, as behind a slow network
+delay   each message arrives so much later
+
+Invariant: messages of one link never overtake each other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.clock import Clock, Timer
+
+    Deliver = Callable[[], None]
+
+CONTROLLER: Final = -1
+"""The controller's end of a link; brokers have their node ids."""
+
+
+class Link:
+    """From `source` to `target`. Its faults are changed by its methods only."""
+
+    __slots__ = (
+        "_generation",
+        "_in_flight",
+        "_links",
+        "_waiting",
+        "cut",
+        "delay_ms",
+        "held",
+        "on_open",
+        "source",
+        "target",
+    )
+
+    def __init__(self, links: Links, source: int, target: int) -> None:
+        self._links = links
+        self.source = source
+        self.target = target
+        self.cut = False
+        self.held = False
+        self.delay_ms = 0.0
+        self._waiting: deque[Deliver] = deque()
+        self._in_flight = 0
+        self._generation = 0
+        self.on_open: list[Deliver] = []
+        """Called when the link carries again after it was cut or held."""
+
+    @property
+    def open(self) -> bool:
+        """Whether what is sent now will arrive unless something happens."""
+        return not self.cut and not self.held
+
+    def send(self, deliver: Deliver) -> None:
+        """Run `deliver` at the other end, when and if the message gets there."""
+        if self.cut:
+            return
+        if self.held:
+            self._waiting.append(deliver)
+        elif self.delay_ms <= 0 and not self._in_flight:
+            self._links.arrived.append(deliver)
+        else:
+            self._schedule(deliver)
+
+    def _schedule(self, deliver: Deliver) -> None:
+        links = self._links
+        generation = self._generation
+        self._in_flight += 1
+
+        def arrive() -> None:
+            if generation == self._generation:
+                self._in_flight -= 1
+                links.arrived.append(deliver)
+
+        # The timer runs tasks of one millisecond by age, and a shorter delay must not overtake.
+        due_ms = max(links.clock.now_ms + self.delay_ms, links.latest_ms.get(self, 0.0))
+        links.latest_ms[self] = due_ms
+        links.timer.schedule(due_ms, arrive)
+
+    def sever(self) -> None:
+        """Cut the link: what is on its way is lost too."""
+        self.cut = True
+        self._generation += 1
+        self._in_flight = 0
+        self._waiting.clear()
+
+    def hold(self) -> None:
+        """Let what is sent from now on wait."""
+        self.held = True
+
+    def slow(self, delay_ms: float) -> None:
+        """Let each message take so long; 0 is at once."""
+        self.delay_ms = delay_ms
+
+    def restore(self) -> None:
+        """Carry again, without delay; what was held arrives first."""
+        closed = not self.open
+        self.cut = self.held = False
+        self.delay_ms = 0.0
+        waiting, self._waiting = self._waiting, deque()
+        for deliver in waiting:
+            self.send(deliver)
+        if closed:
+            for action in self.on_open:
+                action()
+
+
+class Links:
+    """All links of a cluster, made when first asked for; `arrived` is what to run, in order."""
+
+    __slots__ = ("_links", "arrived", "clock", "latest_ms", "timer")
+
+    def __init__(self, clock: Clock, timer: Timer) -> None:
+        self.clock = clock
+        self.timer = timer
+        self.arrived: deque[Deliver] = deque()
+        self.latest_ms: dict[Link, float] = {}
+        self._links: dict[tuple[int, int], Link] = {}
+
+    def get(self, source: int, target: int) -> Link:
+        """The link from one node, or the controller, to another."""
+        link = self._links.get((source, target))
+        if link is None:
+            link = self._links[source, target] = Link(self, source, target)
+        return link
+
+    def run(self) -> bool:
+        """Deliver what has arrived by now; False when nothing had."""
+        arrived = self.arrived
+        if not arrived:
+            return False
+        for _ in range(len(arrived)):
+            arrived.popleft()()
+        return True

@@ -1,0 +1,300 @@
+"""The controller's half of replication: who leads, who is in sync, where replicas are.
+
+`cluster` and the controller's requests call it (Kafka: ReplicationControlManager). Each event turns
+into changes of partitions, decided by `elections.changed` and applied to the authoritative store.
+
+Invariant: a partition's epoch grows with each of its changes, its leader epoch with each leader.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.changes import BrokerChanged, LeaderChanged
+from mockbroker.metadata.elections import NO_LEADER, Election, changed
+from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from mockbroker.metadata.changes import PartitionState
+    from mockbroker.metadata.store import MetadataStore, Topic
+
+_UNCLEAN_CONFIG: Final = "unclean.leader.election.enable"
+_UNKNOWN: Final = Refusal(
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+)
+
+
+class ReplicationControl:
+    """Decides over the partitions of `store`."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._store = store
+
+    # -- brokers come and go ---------------------------------------------------------------
+
+    def fence(self, node_id: int) -> None:
+        """The broker is not heard of: it leads nothing and is in no in-sync set any more."""
+        broker = self._store.brokers[node_id]
+        if not broker.fenced:
+            self._store.apply(BrokerChanged(broker.altered(fenced=True, leaving=False)))
+            self._withdraw(node_id)
+
+    def unfence(self, node_id: int, epoch: int | None = None) -> None:
+        """The broker is there (again): it may lead what waits for a leader."""
+        broker = self._store.brokers[node_id]
+        if broker.fenced or broker.leaving or epoch is not None:
+            alive = broker.altered(fenced=False, leaving=False, epoch=epoch)
+            self._store.apply(BrokerChanged(alive))
+        self.elect_leaderless()
+
+    def begin_shutdown(self, node_id: int) -> None:
+        """The broker wants to stop: its leaders move where they can, and it leaves in-sync sets."""
+        broker = self._store.brokers[node_id]
+        if not broker.fenced and not broker.leaving:
+            self._store.apply(BrokerChanged(broker.altered(leaving=True)))
+            self._withdraw(node_id)
+
+    def elect_leaderless(self) -> None:
+        """Give a leader to each partition that has none, if somebody may lead it."""
+        for topic, index, state in self._partitions():
+            if state.leader == NO_LEADER:
+                self._change(topic, index, state)
+
+    def balance(self) -> None:
+        """Give the lead back to preferred replicas that are in sync (auto.leader.rebalance)."""
+        for topic, index, state in self._partitions():
+            if state.leader != state.replicas[0] and state.replicas[0] in state.isr:
+                self._change(topic, index, state, election=Election.PREFERRED)
+
+    def _withdraw(self, node_id: int) -> None:
+        for topic, index, state in self._partitions():
+            if state.leader == node_id or node_id in state.isr:
+                isr = [node for node in state.isr if node != node_id]
+                self._change(topic, index, state, isr=isr)
+
+    # -- what leaders and operators ask ----------------------------------------------------
+
+    def alter_partition(
+        self,
+        node_id: int,
+        topic_id: bytes,
+        index: int,
+        leader_epoch: int,
+        partition_epoch: int,
+        isr: Sequence[int],
+    ) -> ErrorCode:
+        """A leader proposes another in-sync set (Kafka: validateAlterPartitionData).
+
+        3 or 100 unknown, 74 or 42 not the leader that it believes to be, 95 it missed a change,
+        107 someone in the set may not be there.
+        """
+        topic = self._store.topics_by_id.get(topic_id)
+        if topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if not 0 <= index < len(topic.partitions):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        state = topic.partitions[index]
+        if leader_epoch > state.leader_epoch or partition_epoch > state.partition_epoch:
+            return ErrorCode.NOT_CONTROLLER
+        if leader_epoch < state.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if node_id != state.leader:
+            return ErrorCode.INVALID_REQUEST
+        if partition_epoch < state.partition_epoch:
+            return ErrorCode.INVALID_UPDATE_VERSION
+        if node_id not in isr or not set(isr) <= set(state.replicas):
+            return ErrorCode.INVALID_REQUEST
+        if not all(self._may_lead(node) for node in isr if node not in state.isr):
+            return ErrorCode.INELIGIBLE_REPLICA
+        self._change(topic, index, state, isr=isr)
+        return ErrorCode.NONE
+
+    def elect(self, name: str, index: int, election: Election) -> Refusal:
+        """ElectLeaders, of one partition (Kafka: electLeader)."""
+        topic = self._store.topics.get(name)
+        if topic is None:
+            return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+        if not 0 <= index < len(topic.partitions):
+            return Refusal(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}"
+            )
+        state = topic.partitions[index]
+        preferred = election is Election.PREFERRED
+        if state.leader == state.replicas[0] if preferred else state.leader != NO_LEADER:
+            return Refusal(
+                ErrorCode.ELECTION_NOT_NEEDED,
+                "Leader election not needed for topic partition.",
+            )
+        self._change(topic, index, state, election=election)
+        after = topic.partitions[index]
+        if preferred and after.leader != after.replicas[0]:
+            return Refusal(
+                ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+                "The preferred leader was not available.",
+            )
+        if after.leader == NO_LEADER:
+            return Refusal(
+                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+                "Eligible topic partition leaders are not available.",
+            )
+        return ACCEPTED
+
+    def move_leader(self, name: str, index: int, to: int) -> str | None:
+        """Make an in-sync replica the leader; why not, or None when it leads."""
+        state = self._state(name, index)
+        if isinstance(state, str):
+            return state
+        if state.leader == to:
+            return None
+        if to not in state.isr or not self._may_lead(to):
+            return f"broker {to} cannot lead {name}-{index}: in sync and alive are " + str(
+                [node for node in state.isr if self._may_lead(node)]
+            )
+        topic = self._store.topics[name]
+        made = changed(
+            state, lambda node: node == to, self._min_isr(topic, state), election=Election.ONLINE
+        )
+        assert made is not None
+        self._store.apply(LeaderChanged(name, topic.id, index, made))
+        return None
+
+    def shrink_isr(self, name: str, index: int, without: int) -> str | None:
+        """Take a follower out of the in-sync set; why not, or None when it is out."""
+        state = self._state(name, index)
+        if isinstance(state, str):
+            return state
+        if without == state.leader:
+            return f"broker {without} leads {name}-{index}: a leader is always in sync"
+        if without not in state.isr:
+            return f"broker {without} is not in the in-sync set {list(state.isr)} of {name}-{index}"
+        isr = [node for node in state.isr if node != without]
+        self._change(self._store.topics[name], index, state, isr=isr)
+        return None
+
+    # -- reassignments ---------------------------------------------------------------------
+
+    def reassign(
+        self, name: str, index: int, target: Sequence[int] | None, *, may_change_factor: bool = True
+    ) -> Refusal:
+        """AlterPartitionReassignments, of one partition; a target of None cancels."""
+        topic = self._store.topics.get(name)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            return _UNKNOWN
+        state = topic.partitions[index]
+        if target is None:
+            return self._cancel(topic, index, state)
+        refused = self._refuse_target(state, target, may_change_factor=may_change_factor)
+        if refused is not None:
+            return refused
+        before = [node for node in state.replicas if node not in state.adding]
+        adding = [node for node in target if node not in before]
+        removing = [node for node in before if node not in target]
+        replicas = [*target, *(node for node in before if node not in target)]
+        isr = [node for node in state.isr if node in replicas]
+        self._change(
+            topic, index, state, isr=isr, replicas=replicas, adding=adding, removing=removing
+        )
+        return ACCEPTED
+
+    def _refuse_target(
+        self, state: PartitionState, target: Sequence[int], *, may_change_factor: bool
+    ) -> Refusal | None:
+        from mockbroker.metadata.placement import invalid_assignment
+
+        invalid = invalid_assignment(self._store.brokers, target, None)
+        if invalid is not None:
+            return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, invalid)
+        factor = len(state.replicas) - len(state.adding)
+        if not may_change_factor and len(target) != factor:
+            return Refusal(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"The replication factor is changed from {factor} to {len(target)}",
+            )
+        return None
+
+    def _cancel(self, topic: Topic, index: int, state: PartitionState) -> Refusal:
+        if not state.adding and not state.removing:
+            return Refusal(
+                ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
+            )
+        replicas = [node for node in state.replicas if node not in state.adding]
+        isr = [node for node in state.isr if node not in state.adding]
+        if not isr and not self._is_unclean(topic):
+            return Refusal(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                "Reverting would leave no in-sync replica",
+            )
+        self._change(topic, index, state, isr=isr, replicas=replicas, adding=(), removing=())
+        return ACCEPTED
+
+    def reassignments(
+        self, wanted: Iterable[tuple[str, Sequence[int]]] | None
+    ) -> list[tuple[str, int, PartitionState]]:
+        """The reassignments under way, all of them or those of the partitions `wanted`."""
+        asked = None if wanted is None else {name: set(indexes) for name, indexes in wanted}
+        return [
+            (topic.name, index, state)
+            for topic, index, state in self._partitions()
+            if (state.adding or state.removing)
+            and (asked is None or index in asked.get(topic.name, ()))
+        ]
+
+    # -- shared ----------------------------------------------------------------------------
+
+    def _state(self, name: str, index: int) -> PartitionState | str:
+        topic = self._store.topics.get(name)
+        if topic is None:
+            return f"there is no topic {name!r}"
+        if not 0 <= index < len(topic.partitions):
+            return f"topic {name!r} has partitions 0 to {len(topic.partitions) - 1}, not {index}"
+        return topic.partitions[index]
+
+    def _partitions(self) -> list[tuple[Topic, int, PartitionState]]:
+        return [
+            (topic, index, state)
+            for topic in self._store.topics.values()
+            for index, state in enumerate(topic.partitions)
+        ]
+
+    def _may_lead(self, node_id: int) -> bool:
+        broker = self._store.brokers.get(node_id)
+        return broker is not None and broker.active
+
+    def _is_unclean(self, topic: Topic) -> bool:
+        return topic.config.bool(_UNCLEAN_CONFIG)
+
+    def _min_isr(self, topic: Topic, state: PartitionState) -> int:
+        return min(topic.config.int("min.insync.replicas"), len(state.replicas))
+
+    def _change(
+        self,
+        topic: Topic,
+        index: int,
+        state: PartitionState,
+        *,
+        election: Election | None = None,
+        isr: Sequence[int] | None = None,
+        replicas: Sequence[int] | None = None,
+        adding: Sequence[int] | None = None,
+        removing: Sequence[int] | None = None,
+    ) -> None:
+        if election is None:
+            election = Election.UNCLEAN if self._is_unclean(topic) else Election.ONLINE
+        may_lead: Callable[[int], bool] = self._may_lead
+        made = changed(
+            state,
+            may_lead,
+            self._min_isr(topic, state),
+            election=election,
+            isr=isr,
+            replicas=replicas,
+            adding=adding,
+            removing=removing,
+        )
+        if made is not None:
+            self._store.apply(LeaderChanged(topic.name, topic.id, index, made))

@@ -1,0 +1,201 @@
+"""The listeners of several brokers: one server each, one step, one timer for all.
+
+`launch` makes it for a cluster of more than one broker. A step of any broker ends with the
+cluster's drain, so what brokers send each other arrives before anything is written to clients. A
+broker that goes down loses its listener and connections as a dead process does; one that comes
+back listens at its old port.
+
+Invariants: the one timer is armed at or before the earliest deadline of all; after `stop` no socket
+and no timer is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+from mockbroker.network.server import BACKLOG, BrokerServer, listening_socket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mockbroker.broker import Broker
+    from mockbroker.cluster import Cluster
+    from mockbroker.network.timekeeper import TimeKeeper
+    from mockbroker.network.transport import ClientTransport
+
+T = TypeVar("T")
+
+
+class MemberServer(BrokerServer):
+    """One broker's listener; steps end in the cluster's."""
+
+    def __init__(self, group: ClusterServer, broker: Broker, index: int) -> None:
+        super().__init__(broker, group.timekeeper)
+        self._group = group
+        self._index = index
+        self._address = ("", 0)
+        self._reopening: asyncio.Task[None] | None = None
+
+    async def start(self, host: str, port: int) -> tuple[str, int]:
+        """As a broker alone does; the port bound is kept for when it comes back."""
+        self._address = await super().start(host, port)
+        return self._address
+
+    def crash(self) -> None:
+        """Its broker is gone: so are listener and connections, whatever was to be written."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        transports, self._transports = self._transports, {}
+        for transport in transports.values():
+            transport.abort()
+
+    def leave(self) -> None:
+        """Its broker stops cleanly: what it wanted written is sent before the connections close."""
+        self.write_outbox()
+        transports, self._transports = self._transports, {}
+        for transport in transports.values():
+            transport.close()
+
+    def come_back(self, broker: Broker) -> None:
+        """Serve another life of the broker; clients may connect from now on."""
+        self.broker = broker
+        if self._stopping:
+            return
+        sock = listening_socket(*self._address)
+        sock.listen(BACKLOG)
+
+        async def reopen() -> None:
+            assert self._loop is not None
+            self._listener = await self._loop.create_server(
+                self._accept, sock=sock, backlog=BACKLOG
+            )
+
+        assert self._loop is not None
+        self._reopening = self._loop.create_task(reopen())
+
+    def lost(self, transport: ClientTransport) -> None:
+        """A connection ended; one of an earlier life concerns nobody."""
+        if transport.id in self._transports:
+            super().lost(transport)
+
+    def write_outbox(self) -> None:
+        """Write what this broker wants written."""
+        transports = self._transports
+        for outgoing in self._group.cluster.take_outbox(self._index):
+            transport = transports.get(outgoing.connection_id)
+            if transport is not None:
+                transport.write(outgoing)
+                if outgoing.more:
+                    assert self._loop is not None
+                    self._loop.call_soon(self._resume, outgoing.connection_id)
+
+    def _after_step(self) -> None:
+        self._group.end_step()
+
+    def _rearm(self) -> None:
+        """The cluster's timer is the only one."""
+
+    def _retime(self) -> None:
+        """As above."""
+
+
+class ClusterServer:
+    """Serves all brokers of a cluster on TCP."""
+
+    def __init__(self, cluster: Cluster, timekeeper: TimeKeeper) -> None:
+        fabric = cluster.fabric
+        assert fabric is not None
+        self.cluster = cluster
+        self.timekeeper = timekeeper
+        self.after_step: Callable[[], None] | None = None
+        """Called after each step, while someone waits for what a step may bring."""
+        self._servers = [
+            MemberServer(self, broker, index) for index, broker in enumerate(cluster.brokers)
+        ]
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_ms = 0.0
+        self._stopping = False
+        fabric.on_leaving.append(lambda index: self._servers[index].leave())
+        fabric.on_down.append(lambda index: self._servers[index].crash())
+        fabric.on_up.append(self._came_back)
+        timekeeper.on_change(self._retime)
+
+    async def start(self, host: str, ports: Sequence[int]) -> list[tuple[str, int]]:
+        """Listen on a port for each broker (0: any free one); returns the addresses bound.
+
+        Raises OSError when one cannot be bound; nothing listens then.
+        """
+        self._loop = asyncio.get_running_loop()
+        bound: list[tuple[str, int]] = []
+        try:
+            for server, port in zip(self._servers, ports, strict=True):
+                bound.append(await server.start(host, port))
+        except BaseException:
+            await self.stop()
+            raise
+        self._rearm()
+        return bound
+
+    async def stop(self) -> None:
+        """Stop accepting, answer what is parked, close every connection."""
+        for server in self._servers:
+            await server.stop()
+        self._stopping = True
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def act(self, action: Callable[[], T]) -> T:
+        """Someone in this process looks or acts: a step as any other."""
+        self.cluster.set_time(self.timekeeper.now_ms())
+        try:
+            return action()
+        finally:
+            self.end_step()
+
+    def end_step(self) -> None:
+        """Let arrive what brokers sent each other, write to clients, see to the timer."""
+        self.cluster.drain(self.timekeeper.now_ms())
+        for server in self._servers:
+            server.write_outbox()
+        self._rearm()
+        if self.after_step is not None:
+            self.after_step()
+
+    def _came_back(self, index: int) -> None:
+        fabric = self.cluster.fabric
+        assert fabric is not None
+        life = fabric.members[index].life
+        assert life is not None
+        self._servers[index].come_back(life.broker)
+
+    def _rearm(self) -> None:
+        deadline_ms = self.cluster.next_deadline()
+        if deadline_ms is None or self._loop is None or self._stopping:
+            return
+        if self._alarm is not None:
+            if self._alarm_ms <= deadline_ms:
+                return
+            self._alarm.cancel()
+            self._alarm = None
+        delay_seconds = self.timekeeper.delay_seconds(deadline_ms)
+        if delay_seconds is None:
+            return
+        self._alarm_ms = deadline_ms
+        self._alarm = self._loop.call_later(delay_seconds, self._ring)
+
+    def _retime(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._rearm()
+
+    def _ring(self) -> None:
+        self._alarm = None
+        try:
+            self.cluster.tick(self.timekeeper.now_ms())
+        finally:
+            self.end_step()

@@ -1,0 +1,174 @@
+"""What a leader knows of its followers, and what follows: the high watermark, the in-sync set.
+
+A `Partition` that leads and has other replicas holds one `Followers`; it is made anew with each
+leader epoch (Kafka: Partition, Replica). Proposed in-sync sets go to the controller and count when
+the metadata say so; until then the larger of both sets holds the high watermark back (KIP-497).
+
+A follower that polls an idle partition in its session is not met by that poll: when it last
+fetched is then read off the session, at the next append.
+
+Invariant: at most one proposal of a partition is under way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mockbroker.metadata.changes import PartitionState
+    from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.fetch_entry import FetchEntry
+
+UNKNOWN_OFFSET: Final = -1
+NEVER: Final = float("-inf")
+
+
+class Follower:
+    """One follower's progress, as its fetches tell (Kafka: ReplicaState)."""
+
+    __slots__ = (
+        "caught_up_ms",
+        "entry",
+        "fetched_ms",
+        "leader_end_offset",
+        "log_end_offset",
+        "log_start_offset",
+        "replica_id",
+    )
+
+    def __init__(self, replica_id: int, caught_up_ms: float) -> None:
+        self.replica_id = replica_id
+        self.log_end_offset = UNKNOWN_OFFSET
+        self.log_start_offset = UNKNOWN_OFFSET
+        self.caught_up_ms = caught_up_ms
+        self.fetched_ms = 0.0
+        self.leader_end_offset = 0
+        self.entry: FetchEntry | None = None
+
+    def fetched(self, entry: FetchEntry, leader_end_offset: int, now_ms: float) -> None:
+        """It asked for what follows the entry's offset (Replica.updateFetchStateOrThrow)."""
+        offset = entry.fetch_offset
+        if offset >= leader_end_offset:
+            self.caught_up_ms = max(self.caught_up_ms, now_ms)
+        elif offset >= self.leader_end_offset:
+            self.caught_up_ms = max(self.caught_up_ms, self.fetched_ms)
+        self.log_end_offset = offset
+        self.log_start_offset = entry.log_start_offset
+        self.leader_end_offset = leader_end_offset
+        self.fetched_ms = now_ms
+        self.entry = entry
+
+    def outrun(self, end_before: int) -> None:
+        """The leader's log grew from `end_before`, where this follower may have idled."""
+        entry = self.entry
+        if entry is not None and self.log_end_offset == end_before:
+            polled_ms = entry.polled_ms()
+            if polled_ms > self.fetched_ms:
+                self.fetched_ms = polled_ms
+                self.caught_up_ms = max(self.caught_up_ms, polled_ms)
+
+    def is_caught_up(self, leader_end_offset: int, now_ms: float, max_lag_ms: float) -> bool:
+        """Whether it is at the leader's end, or was not long ago (ReplicaState.isCaughtUp)."""
+        return self.log_end_offset == leader_end_offset or now_ms - self.caught_up_ms <= max_lag_ms
+
+
+class Followers:
+    """All followers of a partition that is led here. `state` is the one in force."""
+
+    __slots__ = ("_by_id", "_metadata", "_now_ms", "leader_id", "proposed", "state")
+
+    def __init__(
+        self, leader_id: int, state: PartitionState, metadata: MetadataStore, now_ms: float
+    ) -> None:
+        self.leader_id = leader_id
+        self.state = state
+        self.proposed: list[int] | None = None
+        """The in-sync set that the controller was asked for."""
+        self._metadata = metadata
+        self._now_ms = now_ms
+        self._by_id: dict[int, Follower] = {}
+        self.take(state)
+
+    def take(self, state: PartitionState) -> None:
+        """Replicas or the in-sync set changed under the same leader; a proposal is settled."""
+        known = self._by_id
+        for node in self.state.isr:
+            # Who was put out of the set holds nothing back, however lately it had caught up.
+            if node in known and node not in state.isr:
+                known[node].caught_up_ms = NEVER
+        self.state = state
+        self.proposed = None
+        # Who is in the set is taken to be caught up as of now (Partition.makeLeader).
+        self._by_id = {
+            node: known.get(node) or Follower(node, self._now_ms if node in state.isr else NEVER)
+            for node in state.replicas
+            if node != self.leader_id
+        }
+
+    def get(self, replica_id: int) -> Follower | None:
+        """The follower, if it is one."""
+        return self._by_id.get(replica_id)
+
+    def all(self) -> Iterable[Follower]:
+        """The followers, in the order of the replicas."""
+        return self._by_id.values()
+
+    def outrun(self, end_before: int) -> None:
+        """The leader appended."""
+        for follower in self._by_id.values():
+            follower.outrun(end_before)
+
+    def high_watermark(self, leader_end: int, now_ms: float, max_lag_ms: float) -> int:
+        """The smallest end offset among those that hold the high watermark back.
+
+        These are the larger in-sync set, and whoever else has caught up and may join
+        (Partition.maybeIncrementLeaderHW).
+        """
+        isr = self.state.isr
+        proposed = self.proposed
+        smallest = leader_end
+        for follower in self._by_id.values():
+            end = follower.log_end_offset
+            if end >= smallest:
+                continue
+            node = follower.replica_id
+            if (
+                node in isr
+                or (proposed is not None and node in proposed)
+                or (now_ms - follower.caught_up_ms <= max_lag_ms and self.may_join(node))
+            ):
+                smallest = end
+        return smallest
+
+    def may_join(self, replica_id: int) -> bool:
+        """Whether the metadata let it be in sync: it is there and stays."""
+        broker = self._metadata.brokers.get(replica_id)
+        return broker is not None and broker.active
+
+    def expansion(
+        self, follower: Follower, high_watermark: int, epoch_start_offset: int
+    ) -> list[int] | None:
+        """The in-sync set with this follower, once it has caught up (maybeExpandIsr)."""
+        isr = self.state.isr
+        if (
+            self.proposed is not None
+            or follower.replica_id in isr
+            or follower.log_end_offset < max(high_watermark, epoch_start_offset)
+            or not self.may_join(follower.replica_id)
+        ):
+            return None
+        return [*isr, follower.replica_id]
+
+    def shrinkage(self, leader_end: int, now_ms: float, max_lag_ms: float) -> list[int] | None:
+        """The in-sync set without those that lag; None when nobody does (maybeShrinkIsr)."""
+        if self.proposed is not None:
+            return None
+        isr = [
+            node
+            for node in self.state.isr
+            if (follower := self._by_id.get(node)) is None
+            or follower.is_caught_up(leader_end, now_ms, max_lag_ms)
+        ]
+        return isr if len(isr) < len(self.state.isr) else None

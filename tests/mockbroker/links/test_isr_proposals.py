@@ -1,0 +1,45 @@
+"""In-sync sets on their way to the controller; what is lost or refused is proposed again."""
+
+from __future__ import annotations
+
+from tests.support.cluster_core import ClusterCore
+
+LAG = {"replica.lag.time.max.ms": "3000"}
+
+
+def test_a_follower_that_lags_leaves_and_returns_when_it_has_caught_up() -> None:
+    core = ClusterCore(topics={"t": 1}, config=LAG)
+    leader, follower, other = core.state("t").replicas
+    producer = core.client(node=leader)
+    core.controls.hold_follower("t", 0, follower)
+    producer.produce("t", b"a", acks=-1, timeout_ms=60_000)
+    assert not producer.answered
+    core.advance(4600)
+    assert core.state("t").isr == [leader, other]
+    assert producer.produced().error_code == 0
+    core.controls.release_follower("t", 0, follower)
+    core.deliver()
+    assert sorted(core.state("t").isr) == [1, 2, 3]
+    assert core.log_ends("t") == {1: 1, 2: 1, 3: 1}
+
+
+def test_a_proposal_that_a_cut_link_lost_is_made_again() -> None:
+    core = ClusterCore(topics={"t": 1}, config=LAG)
+    leader, follower, _ = core.state("t").replicas
+    core.controls.hold_follower("t", 0, follower)
+    core.client(node=leader).produce("t", b"a", acks=1)
+    core.controls.cut_link(leader, -1)
+    core.advance(4600)
+    assert follower in core.state("t").isr
+    core.controls.restore_link(leader, -1)
+    core.advance(3000)
+    assert follower not in core.state("t").isr
+
+
+def test_idle_followers_stay_in_sync() -> None:
+    core = ClusterCore(topics={"t": 1}, config=LAG)
+    producer = core.client(node=core.state("t").leader)
+    producer.produce("t", b"a")
+    core.advance(60_000)
+    producer.produce("t", b"b", acks=1)
+    assert sorted(core.state("t").isr) == [1, 2, 3]

@@ -1,0 +1,73 @@
+"""Three brokers on three ports in one loop: a step of one is a step of all."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.cluster import Cluster
+from mockbroker.network.cluster_server import ClusterServer
+from mockbroker.network.timekeeper import TimeKeeper
+from protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.support.sockets import RawConnection
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+class Served:
+    def __init__(self, server: ClusterServer, addresses: list[tuple[str, int]]) -> None:
+        self.server = server
+        self.cluster = server.cluster
+        self.addresses = [f"{host}:{port}" for host, port in addresses]
+
+    async def metadata(self, index: int) -> MetadataResponse:
+        async with await RawConnection.open(self.addresses[index]) as client:
+            return await client.call(MetadataRequest(topics=None), 8, MetadataResponse)
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[Served]:
+    cluster = Cluster({}, {"t": 1}, substream=Random, epoch_ms=0, brokers=3)
+    server = ClusterServer(cluster, TimeKeeper(cluster))
+    addresses = await server.start("127.0.0.1", [0, 0, 0])
+    for index, (_, port) in enumerate(addresses):
+        cluster.advertise(index, None, port)
+    server.end_step()
+    yield Served(server, addresses)
+    await server.stop()
+
+
+async def test_each_broker_tells_the_ports_of_all(served: Served) -> None:
+    for index in range(3):
+        answer = await served.metadata(index)
+        assert [f"{each.host}:{each.port}" for each in answer.brokers] == served.addresses
+
+
+async def test_a_killed_broker_refuses_and_serves_again_on_its_port(served: Served) -> None:
+    async with await RawConnection.open(served.addresses[1]) as client:
+        await client.call(MetadataRequest(topics=None), 8, MetadataResponse)
+        served.server.act(lambda: served.cluster.controls.kill(2))
+        assert await client.closed_by_peer()
+    with pytest.raises(OSError, match=r"refused|Connect call failed"):
+        await served.metadata(1)
+    assert [each.node_id for each in (await served.metadata(0)).brokers] == [1, 3]
+    served.server.act(lambda: served.cluster.controls.revive(2))
+    assert [each.node_id for each in (await served.metadata(1)).brokers] == [1, 2, 3]
+
+
+async def test_steps_are_told(served: Served) -> None:
+    steps: list[int] = []
+    served.server.after_step = lambda: steps.append(1)
+    assert served.server.act(lambda: 7) == 7
+    assert steps
+
+
+async def test_a_port_that_is_taken_leaves_nothing_behind(served: Served) -> None:
+    cluster = Cluster({}, {}, substream=Random, epoch_ms=0, brokers=2)
+    server = ClusterServer(cluster, TimeKeeper(cluster))
+    taken = int(served.addresses[0].rpartition(":")[2])
+    with pytest.raises(OSError, match="in use"):
+        await server.start("127.0.0.1", [0, taken])
