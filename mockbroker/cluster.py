@@ -26,6 +26,7 @@ from mockbroker.metadata.names import random_uuid
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.node import make_broker
+from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -224,7 +225,9 @@ class Cluster:
         )
         max_fetch_version = services.config.int("mockbroker.controller.fetch.max.version")
         services.registries[controller.name] = controller_registry(max_fetch_version)
-        services.quorum = quorum
+        for broker in self.brokers:
+            broker.services.quorum = quorum
+            broker.services.registry.add(ApiKey.DESCRIBE_QUORUM, "describe_quorum")
         self.metadata.features = dict(quorum.features)
         quorum.start(controller, broker_listeners)
         return quorum

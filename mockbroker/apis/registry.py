@@ -80,7 +80,14 @@ SERVED: Final[dict[ApiKey, str]] = {
 CONTROLLER_SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.FETCH: "controller.fetch",
     ApiKey.API_VERSIONS: "api_versions",
+    ApiKey.CREATE_TOPICS: "create_topics",
+    ApiKey.DELETE_TOPICS: "delete_topics",
+    ApiKey.ALTER_CONFIGS: "alter_configs",
+    ApiKey.CREATE_PARTITIONS: "create_partitions",
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
+    ApiKey.DESCRIBE_QUORUM: "describe_quorum",
     ApiKey.ALTER_PARTITION: "controller.alter_partition",
+    ApiKey.ENVELOPE: "controller.envelope",
     ApiKey.FETCH_SNAPSHOT: "controller.fetch_snapshot",
     ApiKey.BROKER_REGISTRATION: "controller.broker_registration",
     ApiKey.BROKER_HEARTBEAT: "controller.broker_heartbeat",
@@ -170,6 +177,11 @@ class Registry:
     def get(self, api_key: int) -> Api | None:
         """The API, whether or not the version is served."""
         return self._apis.get(api_key)
+
+    def add(self, key: ApiKey, module: str) -> None:
+        """Serve one API more from now on."""
+        spec = ALL_SPECS[key]
+        self._apis[int(key)] = Api(key, module, spec.min_version, spec.max_version)
 
     def apis(self) -> Iterable[Api]:
         """All of them."""

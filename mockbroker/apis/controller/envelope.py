@@ -1,0 +1,111 @@
+"""Envelope (key 58), v0: a client's request that a broker outside this process forwards (KIP-590).
+
+The request inside goes to its own handler with the client's principal and address; its answer, with
+its header, goes back in the envelope's. Kafka: EnvelopeUtils, ForwardingManager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.apis.context import PARKED, RequestContext
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode, ProtocolError
+from protocol.headers import decode_request_header, encode_response_header
+from protocol.messages.controller_apis import EnvelopeResponse
+from protocol.primitives import read_compact_string
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.apis.context import Services, Verdict
+    from mockbroker.apis.registry import Api
+    from protocol.messages.controller_apis import EnvelopeRequest
+
+KEY: Final = ApiKey.ENVELOPE
+FORWARDABLE: Final = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.DESCRIBE_QUORUM,
+    }
+)
+"""Those of Kafka's forwardable APIs that this broker serves (Kafka: ApiKeys.forwardable)."""
+_PRINCIPAL_VERSION_BYTES: Final = 2
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: EnvelopeRequest
+) -> EnvelopeResponse | Verdict:
+    try:
+        header = decode_request_header(request.request_data)
+        principal = _principal(request.request_principal)
+    except ProtocolError:
+        return EnvelopeResponse(None, ErrorCode.INVALID_REQUEST)
+    api = services.registry.get(header.api_key)
+    if api is None or header.api_key not in FORWARDABLE:
+        return EnvelopeResponse(None, ErrorCode.INVALID_REQUEST)
+    version = header.api_version
+    if not api.min_version <= version <= api.max_version:
+        return EnvelopeResponse(None, ErrorCode.UNSUPPORTED_VERSION)
+    try:
+        inner = api.decode(request.request_data, header.body_pos, version)
+    except ProtocolError:
+        return EnvelopeResponse(None, ErrorCode.INVALID_REQUEST)
+    inner_ctx = RequestContext(
+        _Sealer(ctx, api, header.correlation_id, version),
+        header.api_key,
+        version,
+        header.correlation_id,
+        header.client_id or "",
+        ctx.connection_id,
+        ctx.peer,
+        principal,
+        ctx.listener,
+        ctx.local_address,
+        ctx.arrived_ms,
+        len(request.request_data),
+    )
+    response = api.handle(services, inner_ctx, inner)
+    if response is PARKED:
+        return PARKED
+    return _sealed(api, header.correlation_id, version, response)
+
+
+class _Sealer:
+    """Takes the late answer of the request inside, and sends it in the envelope's."""
+
+    __slots__ = ("_api", "_correlation_id", "_outer", "_version")
+
+    def __init__(self, outer: RequestContext, api: Api, correlation_id: int, version: int) -> None:
+        self._outer = outer
+        self._api = api
+        self._correlation_id = correlation_id
+        self._version = version
+
+    def complete(self, ctx: RequestContext, response: object) -> None:
+        ctx.done = True
+        self._outer.respond(_sealed(self._api, self._correlation_id, self._version, response))
+
+    def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
+        ctx.done = True
+        self._outer.respond_by(
+            lambda: _sealed(self._api, self._correlation_id, self._version, make())
+        )
+
+
+def _sealed(api: Api, correlation_id: int, version: int, response: object) -> EnvelopeResponse:
+    head = encode_response_header(api.key, version, correlation_id)
+    return EnvelopeResponse(b"".join((head, *api.encode(response, version))))
+
+
+def _principal(data: bytes | None) -> str:
+    """TYPE:NAME of a serialized principal (Kafka: DefaultKafkaPrincipalBuilder.deserialize)."""
+    if data is None:
+        return "User:ANONYMOUS"
+    kind, pos = read_compact_string(data, _PRINCIPAL_VERSION_BYTES)
+    name, _ = read_compact_string(data, pos)
+    return f"{kind}:{name}"

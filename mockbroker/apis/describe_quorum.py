@@ -1,0 +1,95 @@
+"""DescribeQuorum (key 55), v0–v2: who leads the metadata log, who votes, who follows how far.
+
+v1 times of the last fetch; v2 directories, nodes and messages (KIP-853). Served on every listener
+once there is a metadata log; as in KafkaRaftClient.handleDescribeQuorumRequest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC
+from mockbroker.quorum.observers import ReplicaProgress
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.quorum import (
+    DescribeQuorumResponse,
+    DescribeQuorumResponseListener,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseTopicData,
+    Node,
+    ReplicaState,
+)
+from protocol.schema import ZERO_UUID
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.quorum.quorum import MetadataQuorum
+    from protocol.messages.quorum import DescribeQuorumRequest
+
+KEY: Final = ApiKey.DESCRIBE_QUORUM
+FIRST_VERSION_WITH_DIRECTORIES: Final = 2
+_UNKNOWN: Final = -1
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: DescribeQuorumRequest
+) -> DescribeQuorumResponse:
+    quorum = services.quorum
+    assert quorum is not None
+    asked = [
+        (topic.topic_name, [one.partition_index for one in topic.partitions])
+        for topic in request.topics
+    ]
+    if asked != [(CLUSTER_METADATA_TOPIC, [0])]:
+        return _unknown(asked)
+    version = ctx.api_version
+    data = DescribeQuorumResponsePartitionData(
+        0,
+        ErrorCode.NONE,
+        leader_id=quorum.leader_id,
+        leader_epoch=quorum.epoch,
+        high_watermark=_UNKNOWN if quorum.high_watermark is None else quorum.high_watermark,
+        current_voters=[_replica(_leader(quorum), version)],
+        observers=[_replica(observer, version) for observer in quorum.observers.current()],
+    )
+    response = DescribeQuorumResponse(
+        topics=[DescribeQuorumResponseTopicData(CLUSTER_METADATA_TOPIC, [data])]
+    )
+    if version >= FIRST_VERSION_WITH_DIRECTORIES:
+        listeners = [
+            DescribeQuorumResponseListener(one.name, one.host, one.port) for one in quorum.listeners
+        ]
+        response.nodes = [Node(quorum.leader_id, listeners)]
+    return response
+
+
+def _leader(quorum: MetadataQuorum) -> ReplicaProgress:
+    """The leader has all there is, at this moment."""
+    leader = ReplicaProgress(quorum.leader_id, quorum.directory_id)
+    leader.log_end_offset = quorum.log.log_end_offset
+    leader.last_fetch_ms = leader.last_caught_up_ms = quorum.clock.wall_ms()
+    return leader
+
+
+def _replica(replica: ReplicaProgress, version: int) -> ReplicaState:
+    return ReplicaState(
+        replica.replica_id,
+        replica.directory_id if version >= FIRST_VERSION_WITH_DIRECTORIES else ZERO_UUID,
+        replica.log_end_offset,
+        replica.last_fetch_ms,
+        replica.last_caught_up_ms,
+    )
+
+
+def _unknown(asked: list[tuple[str, list[int]]]) -> DescribeQuorumResponse:
+    """Kafka: DescribeQuorumRequest.getPartitionLevelErrorResponse."""
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return DescribeQuorumResponse(
+        topics=[
+            DescribeQuorumResponseTopicData(
+                name, [DescribeQuorumResponsePartitionData(index, error) for index in indexes]
+            )
+            for name, indexes in asked
+        ]
+    )
