@@ -16,6 +16,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.metadata.changes import FeatureChanged
 from mockbroker.metadata.names import random_uuid
 from mockbroker.quorum.metadata_log import MetadataLog
 from mockbroker.quorum.observers import Observers
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 METADATA_VERSION: Final = 27
 """4.1-IV1, which every Apache Kafka from 4.1 on can follow (Kafka: MetadataVersion)."""
+HIGHEST_LEVELS: Final = {"share.version": 1}
+"""Levels that Apache Kafka 4.4 brought; a broker that does not know one could not register."""
 SUPPORTED_FEATURES: Final = {"kraft.version": (0, 1), "metadata.version": (7, METADATA_VERSION)}
 _KRAFT_VERSION: Final = 1
 _RELEASES_ON_ADVANCE: Final = 18
@@ -94,7 +97,10 @@ class MetadataQuorum:
         self.leader_id = config.node_id
         self.epoch = 0
         self.is_leader = False
-        self.features = {**features, "metadata.version": METADATA_VERSION}
+        self.features = {
+            name: min(level, HIGHEST_LEVELS.get(name, level)) for name, level in features.items()
+        }
+        self.features["metadata.version"] = METADATA_VERSION
         self._supported = {name: (0, level) for name, level in features.items()}
         self._supported.update(SUPPORTED_FEATURES)
         self.log = MetadataLog()
@@ -204,6 +210,8 @@ class MetadataQuorum:
         return self._append([NoOpRecord()])
 
     def _on_change(self, change: Change) -> None:
+        if isinstance(change, FeatureChanged):
+            self.features = dict(self.store.features)
         self._append(self.translation.records(change, self.log.log_end_offset))
 
     def _append(self, records: Sequence[object]) -> int:

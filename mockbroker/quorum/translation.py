@@ -93,6 +93,8 @@ class Translation:
             return self._change_partition(change.topic_id, change.index, change.state)
         if isinstance(change, FeatureChanged):
             return [FeatureLevelRecord(change.name, change.level)]
+        if isinstance(change, FeatureChanged):
+            return [FeatureLevelRecord(change.name, change.level)]
         assert isinstance(change, ConfigsChanged)
         if change.resource_type == RESOURCE_BROKER_LOGGER:
             return []  # known to its own broker alone

@@ -6,6 +6,7 @@ from mockbroker.metadata.brokers import BrokerInfo, Endpoint
 from mockbroker.metadata.changes import (
     BrokerChanged,
     ConfigsChanged,
+    FeatureChanged,
     LeaderChanged,
     PartitionsAdded,
     PartitionState,
@@ -17,6 +18,7 @@ from mockbroker.quorum.translation import UNASSIGNED_DIRECTORY, Translation
 from protocol.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
+    FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
@@ -105,6 +107,12 @@ def test_what_kafka_would_count_otherwise_is_told_as_a_whole() -> None:
     (record,) = made.records(LeaderChanged("a", TOPIC, 0, PartitionState(1, [1], [1], 9, 9)), 0)
     assert isinstance(record, PartitionRecord)
     assert (record.leader_epoch, record.partition_epoch) == (9, 9)
+
+
+def test_a_feature_is_told_with_its_level() -> None:
+    made = Translation(register)
+    change = FeatureChanged("transaction.version", 1)
+    assert made.records(change, 0) == [FeatureLevelRecord("transaction.version", 1)]
 
 
 def test_configs_are_told_as_they_change() -> None:
