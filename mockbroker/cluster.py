@@ -219,6 +219,7 @@ class Cluster:
             self.clock,
             self.timer,
             self._substream("quorum"),
+            controller=self.controller,
             features=finalized(self.metadata, lambda key: services.registry.get(key) is not None),
             allocate_producer_ids=self.producer_id_blocks.allocate,
             defer=services.defer,

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.metadata.brokers import BrokerInfo
     from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
 
 METADATA_VERSION: Final = 27
@@ -87,6 +88,7 @@ class MetadataQuorum:
         timer: Timer,
         rng: Random,
         *,
+        controller: Controller,
         features: Mapping[str, int],
         allocate_producer_ids: Callable[[], range],
         defer: Callable[[Callable[[], None]], None],
@@ -113,7 +115,7 @@ class MetadataQuorum:
         self._broker_listeners: dict[int, tuple[ListenerAddress, ...]] = {}
         self.allocate_producer_ids = allocate_producer_ids
         self.timer = timer
-        self.remote_brokers = RemoteBrokers(self)
+        self.remote_brokers = RemoteBrokers(self, controller)
         self._rng = rng
         self._defer = defer
         self._commit_delay_ms = config.int("mockbroker.quorum.commit.delay.ms")

@@ -1,8 +1,9 @@
 """Brokers that register from outside: real ones, that follow the metadata log and serve clients.
 
-The handlers of BrokerRegistration, BrokerHeartbeat and AlterPartition ask here; what is decided
-goes through `MetadataStore.apply`, so clients of ours are told of such a broker and topics may be
-placed on it. Kafka: ClusterControlManager, BrokerHeartbeatManager, ReplicationControlManager.
+The handlers of BrokerRegistration and BrokerHeartbeat ask here; what is decided goes through
+`MetadataStore.apply`, so clients of ours are told of such a broker and topics may be placed on it.
+What becomes of its partitions `ReplicationControl` decides, as for brokers of this process. Kafka:
+ClusterControlManager, BrokerHeartbeatManager.
 
 Invariants: a broker outside has an id that no broker of this process has; its session's timer runs
 exactly while it is not fenced; its epoch is the offset of its record in the log.
@@ -14,18 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.metadata.brokers import BrokerInfo, Endpoint
-from mockbroker.metadata.changes import BrokerChanged, LeaderChanged, PartitionState
+from mockbroker.metadata.changes import BrokerChanged
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mockbroker.clock import TimerTask
-    from mockbroker.metadata.store import Topic
+    from mockbroker.metadata.controller import Controller
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker.quorum.registrations import Registration
 
-NO_LEADER = -1
 _NONE = ErrorCode.NONE
 
 
@@ -41,10 +39,11 @@ class Heartbeat(NamedTuple):
 class RemoteBrokers:
     """Registrations and sessions of the brokers outside this process."""
 
-    __slots__ = ("_quorum", "_session_ms", "_sessions")
+    __slots__ = ("_controller", "_quorum", "_session_ms", "_sessions")
 
-    def __init__(self, quorum: MetadataQuorum) -> None:
+    def __init__(self, quorum: MetadataQuorum, controller: Controller) -> None:
         self._quorum = quorum
+        self._controller = controller
         self._session_ms = quorum.store.config.int("broker.session.timeout.ms")
         self._sessions: dict[int, TimerTask] = {}
 
@@ -59,10 +58,10 @@ class RemoteBrokers:
             return refused, -1
         known = quorum.translation.registrations.get(node_id)
         if known is None or known.incarnation_id != asked.incarnation_id:
-            self._end_session(node_id)
-            self._leave(node_id)
+            if known is not None:
+                self._fence(node_id)
             quorum.external[node_id] = asked
-            self._apply(asked, fenced=True)
+            self._register(asked)
         self._touch(node_id)
         return _NONE, quorum.translation.registrations[node_id].epoch
 
@@ -85,10 +84,17 @@ class RemoteBrokers:
                 return ErrorCode.UNSUPPORTED_VERSION
         return _NONE
 
-    def _apply(self, registration: Registration, *, fenced: bool) -> None:
+    def _register(self, registration: Registration) -> None:
+        quorum = self._quorum
         endpoints = {one.name: Endpoint(one.host, one.port) for one in registration.listeners}
-        info = BrokerInfo(registration.node_id, endpoints, registration.rack, fenced=fenced)
-        self._quorum.store.apply(BrokerChanged(info))
+        info = BrokerInfo(
+            registration.node_id,
+            endpoints,
+            registration.rack,
+            fenced=True,
+            epoch=quorum.log.log_end_offset,
+        )
+        quorum.store.apply(BrokerChanged(info))
 
     # -- sessions ----------------------------------------------------------------------------
 
@@ -102,9 +108,8 @@ class RemoteBrokers:
         want_shut_down: bool,
     ) -> Heartbeat:
         """A broker lives; whether it may serve, and may go (calculateNextBrokerState)."""
-        registration = self._quorum.external.get(node_id)
         error = self.check_epoch(node_id, epoch)
-        if error is not _NONE or registration is None:
+        if error is not _NONE:
             return Heartbeat(error)
         caught_up = metadata_offset >= epoch
         fenced = self._quorum.store.brokers[node_id].fenced
@@ -113,8 +118,7 @@ class RemoteBrokers:
             return Heartbeat(_NONE, caught_up, True, want_shut_down)
         self._touch(node_id)
         if fenced and not want_fence and caught_up:
-            self._apply(registration, fenced=False)
-            self._return(node_id)
+            self._controller.replication.unfence(node_id)
             fenced = False
         return Heartbeat(_NONE, caught_up, fenced)
 
@@ -139,74 +143,4 @@ class RemoteBrokers:
     def _fence(self, node_id: int) -> None:
         """It fell silent, or leaves: others lead its partitions from now on."""
         self._end_session(node_id)
-        if not self._quorum.store.brokers[node_id].fenced:
-            self._apply(self._quorum.external[node_id], fenced=True)
-        self._leave(node_id)
-
-    # -- partitions --------------------------------------------------------------------------
-
-    def _leave(self, node_id: int) -> None:
-        """Take a broker out of what it leads and of in-sync sets that have others."""
-        brokers = self._quorum.store.brokers
-        for topic, index, state in list(self._partitions()):
-            if node_id not in state.isr:
-                continue
-            isr = [one for one in state.isr if one != node_id] or [node_id]
-            leader = state.leader
-            if leader == node_id:
-                alive = (one for one in state.replicas if one in isr and one != node_id)
-                leader = next((one for one in alive if not brokers[one].fenced), NO_LEADER)
-            if (leader, isr) != (state.leader, state.isr):
-                self._change(topic, index, state, leader, isr)
-
-    def _return(self, node_id: int) -> None:
-        """Let a broker lead again what has no leader and was in sync with it."""
-        for topic, index, state in list(self._partitions()):
-            if state.leader == NO_LEADER and node_id in state.isr:
-                self._change(topic, index, state, node_id, state.isr)
-
-    def alter_partition(
-        self, node_id: int, topic_id: bytes, index: int, asked: PartitionState
-    ) -> tuple[ErrorCode, PartitionState | None]:
-        """A leader outside proposes the in-sync set of `asked`; what the partition is now.
-
-        Kafka: ReplicationControlManager.validateAlterPartitionData.
-        """
-        store = self._quorum.store
-        topic = store.topics_by_id.get(topic_id)
-        if topic is None:
-            return ErrorCode.UNKNOWN_TOPIC_ID, None
-        if not 0 <= index < len(topic.partitions):
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
-        state = topic.partitions[index]
-        if asked.leader_epoch > state.leader_epoch or asked.partition_epoch > state.partition_epoch:
-            return ErrorCode.NOT_CONTROLLER, None
-        if asked.leader_epoch < state.leader_epoch:
-            return ErrorCode.FENCED_LEADER_EPOCH, None
-        if state.leader != node_id:
-            return ErrorCode.INVALID_REQUEST, None
-        if asked.partition_epoch < state.partition_epoch:
-            return ErrorCode.INVALID_UPDATE_VERSION, None
-        if node_id not in asked.isr or not set(asked.isr) <= set(state.replicas):
-            return ErrorCode.INVALID_REQUEST, None
-        if any(store.brokers[one].fenced for one in asked.isr if one not in state.isr):
-            return ErrorCode.INELIGIBLE_REPLICA, None
-        return _NONE, self._change(topic, index, state, state.leader, asked.isr)
-
-    def _partitions(self) -> Iterator[tuple[Topic, int, PartitionState]]:
-        for topic in self._quorum.store.topics.values():
-            for index, state in enumerate(topic.partitions):
-                yield topic, index, state
-
-    def _change(
-        self, topic: Topic, index: int, old: PartitionState, leader: int, isr: Sequence[int]
-    ) -> PartitionState:
-        state = PartitionState(
-            leader,
-            old.replicas,
-            list(isr),
-            old.leader_epoch + (leader != old.leader),
-            old.partition_epoch + 1,
-        )
-        self._quorum.store.apply(LeaderChanged(topic.name, topic.id, index, state))
-        return state
+        self._controller.replication.fence(node_id)

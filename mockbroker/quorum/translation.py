@@ -93,8 +93,6 @@ class Translation:
             return self._change_partition(change.topic_id, change.index, change.state)
         if isinstance(change, FeatureChanged):
             return [FeatureLevelRecord(change.name, change.level)]
-        if isinstance(change, FeatureChanged):
-            return [FeatureLevelRecord(change.name, change.level)]
         assert isinstance(change, ConfigsChanged)
         if change.resource_type == RESOURCE_BROKER_LOGGER:
             return []  # known to its own broker alone
@@ -138,10 +136,14 @@ class Translation:
             topic_id,
             replicas=list(state.replicas),
             isr=list(state.isr),
+            removing_replicas=list(state.removing),
+            adding_replicas=list(state.adding),
             leader=state.leader,
             leader_epoch=state.leader_epoch,
             partition_epoch=state.partition_epoch,
             directories=[self._directory(node_id) for node_id in state.replicas],
+            eligible_leader_replicas=list(state.elr) or None,
+            last_known_elr=_last_known(state) or None,
         )
 
     def _directory(self, node_id: int) -> bytes:
@@ -166,6 +168,14 @@ class Translation:
         if state.replicas != old.replicas:
             record.replicas = list(state.replicas)
             record.directories = [self._directory(node_id) for node_id in state.replicas]
+        if list(state.adding) != list(old.adding):
+            record.adding_replicas = list(state.adding)
+        if list(state.removing) != list(old.removing):
+            record.removing_replicas = list(state.removing)
+        if list(state.elr) != list(old.elr):
+            record.eligible_leader_replicas = list(state.elr)
+        if state.last_known_leader != old.last_known_leader:
+            record.last_known_elr = _last_known(state)
         return [record]
 
     # -- configs ---------------------------------------------------------------------------
@@ -180,3 +190,7 @@ class Translation:
         ]
         records += [ConfigRecord(*resource, key, None) for key in old if key not in configs]
         return records
+
+
+def _last_known(state: PartitionState) -> list[int]:
+    return [] if state.last_known_leader < 0 else [state.last_known_leader]

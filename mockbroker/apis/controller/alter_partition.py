@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.metadata.changes import PartitionState
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.controller_apis import (
@@ -18,7 +17,6 @@ from protocol.messages.controller_apis import (
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from mockbroker.quorum.quorum import MetadataQuorum
     from protocol.messages.controller_apis import (
         AlterPartitionRequest,
         AlterPartitionRequestPartitionData,
@@ -40,7 +38,7 @@ def handle(
         AlterPartitionResponseTopicData(
             topic.topic_id,
             [
-                _alter(quorum, request.broker_id, topic.topic_id, asked, ctx.api_version)
+                _alter(services, request.broker_id, topic.topic_id, asked, ctx.api_version)
                 for asked in topic.partitions
             ],
         )
@@ -50,7 +48,7 @@ def handle(
 
 
 def _alter(
-    quorum: MetadataQuorum,
+    services: Services,
     broker_id: int,
     topic_id: bytes,
     asked: AlterPartitionRequestPartitionData,
@@ -59,16 +57,19 @@ def _alter(
     index = asked.partition_index
     isr = asked.new_isr
     if version >= FIRST_VERSION_WITH_EPOCHS:
+        assert services.quorum is not None
         isr = [broker.broker_id for broker in asked.new_isr_with_epochs]
-        registrations = quorum.translation.registrations
+        registrations = services.quorum.translation.registrations
         for broker in asked.new_isr_with_epochs:
             known = registrations.get(broker.broker_id)
             if known is None or broker.broker_epoch not in (-1, known.epoch):
                 return AlterPartitionResponsePartitionData(index, ErrorCode.INELIGIBLE_REPLICA)
-    proposal = PartitionState(broker_id, [], isr, asked.leader_epoch, asked.partition_epoch)
-    error, state = quorum.remote_brokers.alter_partition(broker_id, topic_id, index, proposal)
-    if state is None:
+    error = services.controller.replication.alter_partition(
+        broker_id, topic_id, index, asked.leader_epoch, asked.partition_epoch, isr
+    )
+    if error is not ErrorCode.NONE:
         return AlterPartitionResponsePartitionData(index, error)
+    state = services.metadata.topics_by_id[topic_id].partitions[index]
     return AlterPartitionResponsePartitionData(
         index, error, state.leader, state.leader_epoch, list(state.isr), 0, state.partition_epoch
     )
