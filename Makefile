@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 bin := .venv/bin
 
-.PHONY: help setup format lint types imports tidy unit sim clients java kafka test bench fuzz lock clean
+.PHONY: help setup format lint types imports tidy unit sim clients java node go kafka test bench fuzz lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -35,8 +35,8 @@ sim: ## the tests on virtual time
 clients: ## unmodified clients against a server process
 	scripts/test clients
 
-java: ## Kafka's own Java clients and tools against a server process
-	scripts/test java
+java node go: ## unmodified clients of that language
+	scripts/test $@
 
 kafka: ## the differential tests, beside an Apache Kafka
 	scripts/test kafka
@@ -57,7 +57,7 @@ compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --gen
 lock: ## write requirements/*.txt anew
 	$(compile) pyproject.toml -o requirements/runtime.txt
 	$(compile) pyproject.toml --extra dev -c requirements/runtime.txt -o requirements/dev.txt
-	$(compile) requirements/kafka-python-2.0.2.in -o requirements/kafka-python-2.0.2.txt
+	for name in kafka-python-2.0.2 nodejs golang; do $(compile) requirements/$$name.in -o requirements/$$name.txt || exit; done
 
 clean: ## remove what was made here, apart from .venv and .tools
 	rm -rf build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

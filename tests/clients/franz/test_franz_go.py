@@ -1,0 +1,57 @@
+"""franz-go: groups of both protocols, and transactions of its GroupTransactSession."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+pytestmark = [pytest.mark.go, pytest.mark.timeout(120)]
+
+PROGRAM = Path(__file__).resolve().parents[3] / ".tools" / "go-clients" / "franz"
+PROTOCOLS = ("classic",)
+PARTITIONS = 6
+RECORDS = 9_000
+MOVED = 200
+
+
+def create(bootstrap: str, partitions: int, *names: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = [NewTopic(name, partitions, 1) for name in names]
+    for created in admin.create_topics(topics).values():
+        created.result(30)
+
+
+def run(scenario: str, *args: str) -> Any:
+    """What a scenario prints."""
+    assert PROGRAM.exists(), "scripts/test go builds it"
+    ran = subprocess.run(
+        [PROGRAM, scenario, *args], capture_output=True, text=True, timeout=90, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_group_reads_each_record_once(server_process: str, topic: str, protocol: str) -> None:
+    create(server_process, PARTITIONS, topic)
+    found = run("group", server_process, topic, protocol)
+    assert RECORDS // 3 <= found["leftWith"] < RECORDS
+    assert found["committed"] == {
+        str(index): list(range(index, RECORDS, PARTITIONS)) for index in range(PARTITIONS)
+    }
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_transactions_move_each_record_once(server_process: str, topic: str, protocol: str) -> None:
+    create(server_process, 1, f"{topic}-from", f"{topic}-to")
+    found = run("transactions", server_process, topic, protocol)
+    assert found["committed"] == [*(f"done {number}" for number in range(MOVED)), "kept"]
+    assert found["aborted"] >= 20
+    # Those that were given up are there too, and the one that was lost.
+    assert found["everything"] == MOVED + found["aborted"] + 2
+    assert "INVALID_PRODUCER_EPOCH" in found["fenced"] or "PRODUCER_FENCED" in found["fenced"]
