@@ -42,6 +42,12 @@ async def _serve(settings: Settings, event_log: EventLog, ready_file: str | None
         running = await launch(settings)
     except OSError as error:
         raise ServeError(_cannot_bind(settings, error)) from None
+    except ValueError as error:
+        from mockbroker.faults import FaultError
+
+        if not isinstance(error, FaultError):
+            raise
+        raise ServeError(f"{settings.fault_option}: {error}") from None
     event_log.follow(running.journal, running.cluster.metadata)
     _relax_collector()
     try:

@@ -270,6 +270,10 @@ class Broker:
         """Whether it knows the connection."""
         return connection_id in self._connections
 
+    def connection(self, connection_id: int) -> Connection | None:
+        """One of them; None when it has gone."""
+        return self._connections.get(connection_id)
+
     def connections(self) -> list[Connection]:
         """The connections as they are now, for those who look and change nothing."""
         return list(self._connections.values())

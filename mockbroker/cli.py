@@ -28,6 +28,8 @@ from mockbroker.settings import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mockbroker.faults import Fault
+
 DEFAULT_PORT: Final = 9092
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("auto", "console", "json")
@@ -204,11 +206,7 @@ def _add_serve_options(serve: argparse.ArgumentParser) -> None:
         " (default: not at all) [MOCKBROKER_CONTROLLER_PORT]",
     )
     add("--seed", metavar="N", help="make random ids repeatable [MOCKBROKER_SEED]")
-    add(
-        "--freeze-clock",
-        action=argparse.BooleanOptionalAction,
-        help="start with a time that stands still (default no) [MOCKBROKER_FREEZE_CLOCK]",
-    )
+    _add_test_options(serve)
     add(
         "--log-level",
         metavar="LEVEL",
@@ -220,6 +218,22 @@ def _add_serve_options(serve: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         help="console for people, json for machines, auto: console on a terminal (default)"
         " [MOCKBROKER_LOG_FORMAT]",
+    )
+
+
+def _add_test_options(serve: argparse.ArgumentParser) -> None:
+    add = serve.add_argument
+    add(
+        "--fault",
+        action="append",
+        metavar="JSON|@FILE",
+        help="arm a fault rule, or a list of them, from the start; repeatable (docs/faults.md)"
+        " [MOCKBROKER_FAULT]",
+    )
+    add(
+        "--freeze-clock",
+        action=argparse.BooleanOptionalAction,
+        help="start with a time that stands still (default no) [MOCKBROKER_FREEZE_CLOCK]",
     )
 
 
@@ -238,6 +252,7 @@ _KEYS: Final = (
     "advertised_host",
     "ready_file",
     "seed",
+    "fault",
     "freeze_clock",
     "log_level",
     "log_format",
@@ -305,6 +320,7 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
     except ValueError:
         raise SettingsError(seed_option, f"{seed!r} is not a number", "a whole number") from None
     freeze_option, freeze = sources.find("freeze_clock")
+    fault_option, faults = _read_faults(sources)
     if host is not None and not host.strip():
         raise SettingsError(option, "it is empty", "an address such as 127.0.0.1 or 0.0.0.0")
     return Settings(
@@ -316,11 +332,48 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
         config=config,
         advertised_host=sources.text("advertised_host")[1],
         seed=seed_value,
+        faults=faults,
+        fault_option=fault_option,
         freeze_clock=freeze if isinstance(freeze, bool) else _flag(freeze_option, freeze),
         controller_port=(
             None if controller_port is None else parse_port(controller_option, controller_port)
         ),
     )
+
+
+def _read_faults(sources: _Sources) -> tuple[str, list[Fault]]:
+    """The rules of every --fault, or of the variable, and where they came from."""
+    option, value = sources.find("fault")
+    if value is None:
+        return option, []
+    from mockbroker.faults.errors import FaultError
+    from mockbroker.faults.presets import parse
+
+    faults: list[Fault] = []
+    for entry in value if isinstance(value, list) else [value]:
+        data = _json_of(option, entry) if isinstance(entry, str) else entry
+        try:
+            faults += parse(data)
+        except FaultError as error:
+            allowed = "fault rules as docs/faults.md has them"
+            raise SettingsError(option, str(error), allowed) from None
+    return option, faults
+
+
+def _json_of(option: str, text: str) -> object:
+    import json
+
+    try:
+        if text.startswith("@"):
+            with open(text[1:], encoding="utf-8") as stream:
+                text = stream.read()
+        data: object = json.loads(text)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SettingsError(option, f"{text}: {reason}", "@ and a readable file") from None
+    except ValueError as error:
+        raise SettingsError(option, f"not JSON ({error})", "JSON, or @ and a file") from None
+    return data
 
 
 def _flag(option: str, value: object | None) -> bool:

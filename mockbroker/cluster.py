@@ -175,6 +175,10 @@ class Cluster:
             self.journal.record(FaultChanged(action, "", 0))
         else:
             rule = armed.fault.to_dict() if action == "added" else None
+            if action == "added" and armed.fault.is_network:
+                for time_ms in (armed.starts_ms, armed.ends_ms):
+                    if time_ms is not None and time_ms > self.clock.now_ms:
+                        self.timer.schedule(time_ms, self._network_changed)
             self.journal.record(FaultChanged(action, armed.id, armed.hits, rule))
 
     def _tell_faults(self, faults: FaultSet) -> None:
@@ -185,6 +189,10 @@ class Cluster:
                 broker.network_faults = network
                 if broker.on_network_faults is not None:
                     broker.on_network_faults()
+
+    def _network_changed(self) -> None:
+        """A rule about connections begins or ends by its time."""
+        self._tell_faults(self.faults)
 
     def _came_back(self, _node: int) -> None:
         if self._faults is not None:

@@ -134,7 +134,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def launch(settings: Settings) -> RunningBroker:
-    """Start a broker in the running loop. Raises OSError (address) or ConfigError."""
+    """Start a broker in the running loop. Raises OSError (address), ConfigError or FaultError."""
     seed = int.from_bytes(os.urandom(8), "big") if settings.seed is None else settings.seed
     cluster = Cluster(
         settings.config,
@@ -144,6 +144,8 @@ async def launch(settings: Settings) -> RunningBroker:
         brokers=settings.brokers,
         racks=settings.racks,
     )
+    if settings.faults:
+        cluster.faults.add(settings.faults)
     timekeeper = TimeKeeper(cluster, frozen=settings.freeze_clock)
     if settings.brokers > 1:
         return await _launch_several(cluster, timekeeper, settings)

@@ -10,7 +10,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mockbroker.faults import Fault
 
 MAX_PARTITIONS: Final = 100_000
 """A topic declared at start has at most this many partitions: a slip of a digit is caught."""
@@ -42,6 +44,8 @@ class Settings:
         "brokers",
         "config",
         "controller_port",
+        "fault_option",
+        "faults",
         "freeze_clock",
         "host",
         "port",
@@ -61,6 +65,8 @@ class Settings:
         advertised_host: str | None = None,
         seed: int | None = None,
         freeze_clock: bool = False,
+        faults: Iterable[Fault | Mapping[str, object]] = (),
+        fault_option: str = "faults",
         controller_port: int | None = None,
         brokers: int | None = None,
         ports: Sequence[int] = (),
@@ -72,6 +78,8 @@ class Settings:
         self.advertised_host = advertised_host
         self.seed = seed
         self.freeze_clock = freeze_clock
+        self.faults = list(faults)
+        self.fault_option = fault_option
         self.controller_port = controller_port
         self.brokers = parse_brokers("brokers", brokers, ports)
         self.ports = spread_ports(ports or (port,), self.brokers)

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from mockbroker.api.aio import AsyncViews
     from mockbroker.api.clock_view import ClockView
     from mockbroker.api.cluster_view import ClusterView
+    from mockbroker.api.faults_view import FaultsView
     from mockbroker.api.group_view import GroupView
     from mockbroker.api.journal_view import JournalView
     from mockbroker.api.metadata_log_view import MetadataLogView
     from mockbroker.api.topic_view import TopicView
+    from mockbroker.faults import Fault
     from mockbroker.launch import RunningBroker
     from mockbroker.state.snapshot import Snapshot
 
@@ -35,12 +37,11 @@ class MockBroker:
 
     `topics` maps a name to its partitions, or lists names; `config` holds broker configs under
     Kafka's names; `port` 0 takes any free port; `seed` makes random ids repeatable;
-    `freeze_clock` starts with a time that stands still (see `clock`); `controller_port` (0: any
-    free one) serves the metadata log to Kafka's raft client. Raises SettingsError or ConfigError
-    for a bad value, OSError when the address cannot be bound.
-    `freeze_clock` starts with a time that stands still (see `clock`); `brokers` is how many there
-    are (see `cluster`), on ports from `port` on or on a list of them, in `racks`. Raises
-    SettingsError or ConfigError for a bad value, OSError when the address cannot be bound.
+    `freeze_clock` starts with a time that stands still (see `clock`); `faults` are armed from the
+    start (see `faults`); `controller_port` (0: any free one) serves the metadata log to Kafka's
+    raft client; `brokers` is how many there are (see `cluster`), on ports from `port` on or on a
+    list of them, in `racks`. Raises SettingsError, ConfigError or FaultError for a bad value,
+    OSError when the address cannot be bound.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class MockBroker:
         advertised_host: str | None = None,
         seed: int | None = None,
         freeze_clock: bool = False,
+        faults: Iterable[Fault | Mapping[str, object]] = (),
         controller_port: int | None = None,
         brokers: int | None = None,
         racks: Sequence[str] = (),
@@ -75,6 +77,7 @@ class MockBroker:
             advertised_host=advertised_host,
             seed=seed,
             freeze_clock=freeze_clock,
+            faults=faults,
             controller_port=(
                 None if controller_port is None else parse_port("controller_port", controller_port)
             ),
@@ -186,6 +189,13 @@ class MockBroker:
         from mockbroker.api.journal_view import JournalView
 
         return JournalView(self._bridged(), self._journal_since)
+
+    @property
+    def faults(self) -> FaultsView:
+        """The fault rules: add, remove, list, clear, release."""
+        from mockbroker.api.faults_view import FaultsView
+
+        return FaultsView(self._bridged())
 
     @property
     def clock(self) -> ClockView:

@@ -148,12 +148,10 @@ class Fault:
         for name in _FLAGS:
             if not isinstance(getattr(self, name), bool):
                 raise FaultError(name, f"{getattr(self, name)!r} is neither", "true or false")
+        assert all(key in API_SPECS for key in self.api_keys or ())
+        assert self.error is None or self.error_code is not ErrorCode.NONE
         self._check_times()
         self._check_acts()
-        for key in self.api_keys or ():
-            assert key in API_SPECS
-        if self.error is not None:
-            assert self.error_code is not ErrorCode.NONE
 
     def _check_times(self) -> None:
         number: object = self.probability

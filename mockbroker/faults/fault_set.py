@@ -12,7 +12,7 @@ of what is armed.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.faults.checking import check
 from mockbroker.faults.errors import FaultError
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from protocol.subjects import Subjects, TopicRef
 
     Rule = Fault | Mapping[str, object]
+
+
+BETWEEN_BROKERS: Final = frozenset({"REPLICATION"})
+"""Listeners that only brokers use: a rule meets what they say if it names the listener."""
 
 
 class Asking(Protocol):
@@ -101,6 +105,8 @@ class ArmedFault:
     ) -> bool:
         """Whether a connection is one that it is about."""
         fault = self.fault
+        if fault.listener is None and listener in BETWEEN_BROKERS:
+            return False
         return (
             fault.broker in {None, broker_id}
             and fault.connection in {None, connection_id}

@@ -34,7 +34,6 @@ class MemberServer(BrokerServer):
         super().__init__(broker, group.timekeeper)
         self._group = group
         self._index = index
-        self._address = ("", 0)
         self._reopening: asyncio.Task[None] | None = None
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
@@ -61,6 +60,7 @@ class MemberServer(BrokerServer):
     def come_back(self, broker: Broker) -> None:
         """Serve another life of the broker; clients may connect from now on."""
         self.broker = broker
+        broker.on_network_faults = self._reshape
         if self._stopping:
             return
         sock = listening_socket(*self._address)

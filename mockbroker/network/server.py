@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.broker import Broker
+    from mockbroker.faults.fault_set import ArmedFault
+    from mockbroker.network.shaping import ShapedTransport
     from mockbroker.network.timekeeper import TimeKeeper
 
 T = TypeVar("T")
@@ -30,6 +32,10 @@ STOP_GRACE_SECONDS: Final = 0.5
 """How long a client may take to read its last answers when the server stops."""
 
 
+LISTENER: Final = "PLAINTEXT"
+REOPEN_SECONDS: Final = 0.1
+
+
 class BrokerServer:
     """Serves one `Broker` core on TCP."""
 
@@ -37,7 +43,10 @@ class BrokerServer:
         self.broker = broker
         self.timekeeper = timekeeper
         timekeeper.on_change(self._retime)
-        self._transports: dict[int, ClientTransport] = {}
+        broker.on_network_faults = self._reshape
+        self._transports: dict[int, ClientTransport | ShapedTransport] = {}
+        self._address = ("", 0)
+        self._refusing = False
         self._next_id = 0
         self._last_id = 0
         self._collecting = False
@@ -48,6 +57,7 @@ class BrokerServer:
         self._alarm_ms = 0.0
         self._idle: asyncio.Event | None = None
         self._stopping = False
+        self._opening: asyncio.Task[None] | None = None
         self.after_step: Callable[[], None] | None = None
         """Called after each step, while someone waits for what a step may bring."""
 
@@ -58,7 +68,9 @@ class BrokerServer:
         """
         self._loop = asyncio.get_running_loop()
         self._listener, bound = await self._listen(host, port, self._accept, lambda _: None)
+        self._address = (host, bound[1])
         self._rearm()
+        self._reshape()
         return bound
 
     async def add_listener(
@@ -101,6 +113,8 @@ class BrokerServer:
         if self._listener is None:
             return
         self._stopping = True
+        if self._opening is not None:
+            await self._opening
         for listener in (self._listener, *self._more_listeners):
             listener.close()
         self.broker.release_parked(self.now_ms())
@@ -142,7 +156,12 @@ class BrokerServer:
         if self._stopping:
             transport.abort()
             return
+        if self._refusing:
+            transport.abort()  # it was in the queue of the socket that no longer listens
+            return
         self._transports[transport.id] = transport
+        if self.broker.network_faults:
+            self._shape(transport)
         host = "unknown" if peer is None else peer[0]
         self.broker.connect(
             transport.id,
@@ -222,6 +241,78 @@ class BrokerServer:
         """Go on with a long pipeline, after the other connections had their turn."""
         self.broker.resume(connection_id, self.now_ms())
         self._after_step()
+
+    # -- faults of the network -------------------------------------------------------------
+
+    def _reshape(self) -> None:
+        """The rules about connections have changed, or the time at which one begins or ends."""
+        rules = self.broker.network_faults
+        for transport in list(self._transports.values()):
+            if isinstance(transport, ClientTransport):
+                if rules:
+                    self._shape(transport)
+            elif not rules:
+                transport.flush()
+                self._transports[transport.id] = transport.transport
+        refusing = any(
+            rule.fault.refuse
+            and rule.in_time(self.broker.services.clock.now_ms)
+            and rule.is_for_connection("", LISTENER, self.broker.broker_id, 0)
+            for rule in rules
+        )
+        if refusing != self._refusing and self._listener is not None and not self._stopping:
+            self._refusing = refusing
+            if refusing:
+                self._refuse(self._listener)
+            else:
+                self._listen_again()
+
+    def _shape(self, transport: ClientTransport) -> None:
+        from mockbroker.network.shaping import ShapedTransport
+
+        assert self._loop is not None
+        shaped = ShapedTransport(transport, self._rules_for, self._loop)
+        self._transports[transport.id] = shaped
+
+    def _rules_for(self, connection_id: int) -> list[ArmedFault]:
+        conn = self.broker.connection(connection_id)
+        now_ms = self.broker.services.clock.now_ms
+        return [
+            rule
+            for rule in self.broker.network_faults
+            if conn is not None
+            and not rule.fault.refuse
+            and rule.in_time(now_ms)
+            and rule.is_for_connection(
+                conn.client_id, conn.listener, self.broker.broker_id, connection_id
+            )
+        ]
+
+    def _refuse(self, listener: asyncio.Server) -> None:
+        """As a broker that is down: nobody listens, and its connections are gone."""
+        listener.close()
+        for transport in list(self._transports.values()):
+            transport.abort()
+
+    def _listen_again(self) -> None:
+        assert self._loop is not None
+        self._opening = self._loop.create_task(self._reopen())
+
+    async def _reopen(self) -> None:
+        """Listen on the same address; again in a while if someone else has taken it."""
+        if not self._may_listen():
+            return
+        try:
+            self._listener, _ = await self._listen(*self._address, self._accept, lambda _: None)
+        except OSError:
+            assert self._loop is not None
+            self._loop.call_later(REOPEN_SECONDS, self._listen_again)
+            return
+        if not self._may_listen():
+            self._listener.close()
+
+    def _may_listen(self) -> bool:
+        return not self._stopping and not self._refusing
 
     def _rearm(self) -> None:
         deadline_ms = self.broker.next_deadline()

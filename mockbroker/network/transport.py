@@ -7,6 +7,8 @@ the core's frame buffer, writes are the core's chunks.
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 import sys
 from typing import TYPE_CHECKING, Final, cast
 
@@ -22,6 +24,9 @@ WRITELINES_FORGETS_TO_PAUSE: Final = (3, 12) <= sys.version_info < (3, 12, 9) or
     (3, 13) <= sys.version_info < (3, 13, 2)
 )
 """asyncio's own loop does not call pause_writing from writelines there (CVE-2024-12254)."""
+
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
+"""With it a socket that is closed sends RST."""
 
 
 class ClientTransport(asyncio.BufferedProtocol):
@@ -86,7 +91,7 @@ class ClientTransport(asyncio.BufferedProtocol):
                 # Setting the limits looks at the buffer, and pauses when it is past them.
                 transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         if outgoing.close:
-            transport.close()
+            self._end(transport, outgoing.ending)
         elif outgoing.read is not self._reading:
             self._set_reading(transport, outgoing.read)
 
@@ -98,6 +103,18 @@ class ClientTransport(asyncio.BufferedProtocol):
             transport.resume_reading()
         else:
             transport.pause_reading()
+
+    def _end(self, transport: asyncio.Transport, ending: str | None) -> None:
+        """Close, or end the connection as a fault wants it."""
+        if ending == "reset":
+            sock = transport.get_extra_info("socket")
+            if sock is not None:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+            transport.abort()
+        elif ending == "half_close" and transport.can_write_eof():
+            transport.write_eof()
+        else:
+            transport.close()
 
     def close(self) -> None:
         """Close once everything written has been sent."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.cli import main, read_options
+from mockbroker.faults import Fault
 from mockbroker.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -51,6 +52,15 @@ def test_a_variable_stands_in_for_each_flag() -> None:
     assert options.ready_file == "ready.json"
 
 
+def test_fault_rules_come_as_json_from_flags_and_files(tmp_path: Path) -> None:
+    file = tmp_path / "faults.json"
+    file.write_text('[{"preset": "throttled"}, {"api": "Fetch", "drop": true}]')
+    options = read_options({"fault": [f"@{file}", '{"latency_ms": 5}']}, {})
+    acts = [fault.acts for fault in options.settings.faults if isinstance(fault, Fault)]
+    assert acts == [("throttle_ms",), ("drop",), ("latency_ms",)]
+    assert options.settings.fault_option == "--fault"
+
+
 def test_the_flag_wins_over_the_variable_and_the_variable_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "broker.toml"
     file.write_text('port = 1\nhost = "::1"\nlog-level = "error"\n')
@@ -89,6 +99,9 @@ def test_a_file_holds_topics_and_configs(tmp_path: Path) -> None:
         ({}, {"MOCKBROKER_SET": "no.such.key=1"}, r"^MOCKBROKER_SET: .*no\.such\.key"),
         ({"log_level": "loud"}, {}, "--log-level: 'loud' is unknown; allowed: debug, info"),
         ({"seed": "s"}, {}, "--seed: 's' is not a number"),
+        ({"fault": ["{"]}, {}, "--fault: not JSON"),
+        ({"fault": ["@no/file"]}, {}, "--fault: @no/file: no such file"),
+        ({}, {"MOCKBROKER_FAULT": '{"api": "Fetsch"}'}, "MOCKBROKER_FAULT: api: 'Fetsch' is no"),
         ({}, {"MOCKBROKER_FREEZE_CLOCK": "maybe"}, "MOCKBROKER_FREEZE_CLOCK: 'maybe' is neither"),
         ({"host": " "}, {}, "--host: it is empty"),
         ({"config": "/no/such.toml"}, {}, "--config: /no/such.toml: No such file"),

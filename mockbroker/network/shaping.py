@@ -1,0 +1,130 @@
+"""Bad networks on purpose: answers that come late, slowly or in slices.
+
+While a fault rule about connections is armed, `network.server` puts a `ShapedTransport` in front of
+each `ClientTransport`; without one it is not there. Times are real, as the network's are. Only what
+the broker sends is shaped: a round trip is as long, whichever way is slow.
+
+Invariants: bytes leave in the order in which they were given; what is held back when the last rule
+goes is sent at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.broker import Outgoing
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Sequence
+
+    from mockbroker.faults.fault_set import ArmedFault
+    from mockbroker.network.transport import ClientTransport
+
+SLICE_GAP_SECONDS: Final = 0.001
+"""Between two slices that no bandwidth spreads: they shall not arrive as one."""
+MAX_SLICES: Final = 4096
+"""Of one answer: the rest of a large one goes in one piece."""
+
+
+class Shape:
+    """What several rules make of one write: latencies add up, the narrowest limits count."""
+
+    __slots__ = ("bandwidth", "latency_seconds", "slice_bytes")
+
+    def __init__(self, rules: Sequence[ArmedFault]) -> None:
+        delays = [(rule.fault.latency, rule.rng) for rule in rules]
+        self.latency_seconds = sum(d.draw(rng) for d, rng in delays if d is not None) / 1000.0
+        widths = [r.fault.bandwidth for r in rules if r.fault.bandwidth is not None]
+        slices = [r.fault.slice_bytes for r in rules if r.fault.slice_bytes is not None]
+        self.bandwidth = min(widths, default=None)
+        self.slice_bytes = min(slices, default=None)
+        for rule in rules:
+            rule.hits += 1
+
+    def pieces(self, data: bytes) -> list[bytes]:
+        """What is written at a time."""
+        size = self.slice_bytes
+        if size is None and self.bandwidth is not None:
+            size = max(1, self.bandwidth // 20)  # twenty pieces a second look like a stream
+        if size is None:
+            return [data]
+        end = min(len(data), size * (MAX_SLICES - 1))
+        pieces = [data[at : at + size] for at in range(0, end, size)]
+        return [*pieces, data[end:]] if end < len(data) else pieces
+
+    def gap_seconds(self, piece: bytes) -> float:
+        """How long a piece takes."""
+        if self.bandwidth is not None:
+            return len(piece) / self.bandwidth
+        return SLICE_GAP_SECONDS if self.slice_bytes is not None else 0.0
+
+
+class ShapedTransport:
+    """Stands in for one transport while rules about connections are armed."""
+
+    __slots__ = ("_alarm", "_last_at", "_loop", "_pending", "_rules", "id", "transport")
+
+    def __init__(
+        self,
+        transport: ClientTransport,
+        rules: Callable[[int], Sequence[ArmedFault]],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """`rules` tells those in force for a connection, by its number."""
+        self.id = transport.id
+        self.transport = transport
+        self._rules = rules
+        self._loop = loop
+        self._pending: deque[tuple[float, Outgoing]] = deque()
+        self._last_at = 0.0
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def write(self, outgoing: Outgoing) -> None:
+        """As `ClientTransport.write`, later."""
+        rules = self._rules(self.id)
+        if not self._pending and (not rules or not outgoing.chunks):
+            self.transport.write(outgoing)
+            return
+        shape = Shape(rules)
+        at = max(self._loop.time() + shape.latency_seconds, self._last_at)
+        for piece in shape.pieces(b"".join(outgoing.chunks)):
+            at += shape.gap_seconds(piece)
+            part = Outgoing(self.id, [piece], len(piece), False, outgoing.read)
+            self._pending.append((at, part))
+        end = Outgoing(self.id, [], 0, outgoing.close, outgoing.read)
+        end.ending = outgoing.ending
+        self._pending.append((at, end))
+        self._last_at = at
+        self._pump()
+
+    def flush(self) -> None:
+        """Send what is held back, at once."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        while self._pending:
+            self.transport.write(self._pending.popleft()[1])
+
+    def close(self) -> None:
+        """Close once everything written has been sent."""
+        self.flush()
+        self.transport.close()
+
+    def abort(self) -> None:
+        """Close now and drop what was not sent."""
+        self._pending.clear()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self.transport.abort()
+
+    def _pump(self) -> None:
+        """Send what is due, and come back for the rest."""
+        pending, now = self._pending, self._loop.time()
+        while pending and pending[0][0] <= now:
+            self.transport.write(pending.popleft()[1])
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._loop.call_at(pending[0][0], self._pump) if pending else None
