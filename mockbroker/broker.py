@@ -202,6 +202,7 @@ class Broker:
         reason = conn.close_reason
         conn.close(reason)
         self._abandon(conn)
+        self.services.disconnected(connection_id)
         self.journal.record(
             ConnectionClosed(
                 connection_id,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mockbroker.apis.registry import Registry
 
 KEY: Final = ApiKey.API_VERSIONS
+FIRST_VERSION_WITH_SOFTWARE: Final = 3
 
 
 def handle(
@@ -34,6 +35,9 @@ def handle(
     error = _refusal(services, ctx.api_version, request)
     if error is not ErrorCode.NONE:
         return ApiVersionsResponse(error_code=error, throttle_time_ms=ctx.throttle_time_ms)
+    if ctx.api_version >= FIRST_VERSION_WITH_SOFTWARE:
+        software = request.client_software_name, request.client_software_version
+        services.client_software[ctx.connection_id] = software
     registry = services.registry
 
     def is_served(key: ApiKey) -> bool:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker.replica.manager import ReplicaManager
+    from mockbroker.telemetry.client_metrics import Client, ClientMetrics
     from protocol.frames import Frame
 
 
@@ -137,8 +138,10 @@ class Services:
     """The rooms of one node, as handlers reach them. Made once by `broker`."""
 
     __slots__ = (
+        "_client_metrics",
         "_deferred",
         "broker_id",
+        "client_software",
         "clock",
         "config",
         "controller",
@@ -190,6 +193,30 @@ class Services:
         self.registries: dict[str, Registry] = {}
         """APIs of listeners that serve others than `registry`, by the listener's name."""
         self._deferred: list[Callable[[], None]] = []
+        self._client_metrics: ClientMetrics | None = None
+        self.client_software: dict[int, tuple[str, str]] = {}
+        """Name and version of the clients that told them, by connection."""
+
+    def client_metrics(self) -> ClientMetrics:
+        """What clients send of their metrics; the room is made at its first use."""
+        if self._client_metrics is None:
+            from mockbroker.telemetry.client_metrics import ClientMetrics
+
+            self._client_metrics = ClientMetrics(self.clock, self.config, self.metadata, self.rng)
+        return self._client_metrics
+
+    def metrics_client(self, ctx: RequestContext) -> Client:
+        """The sender of a request, as subscriptions to metrics know it."""
+        from mockbroker.telemetry.client_metrics import Client
+
+        software = self.client_software.get(ctx.connection_id, ("unknown", "unknown"))
+        return Client(ctx.connection_id, ctx.client_id, *software, ctx.peer.removeprefix("/"))
+
+    def disconnected(self, connection_id: int) -> None:
+        """A connection has gone: forget what is kept of its client."""
+        self.client_software.pop(connection_id, None)
+        if self._client_metrics is not None:
+            self._client_metrics.disconnected(connection_id)
 
     def registry_of(self, listener: str) -> Registry:
         """What is served on a listener."""

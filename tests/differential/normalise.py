@@ -152,6 +152,8 @@ EXCEPTIONS: list[Named] = [
     # Ids.
     Named("*.cluster_id", an_id("cluster id"), "each cluster has its own"),
     Named("*.topic_id", an_id("topic id"), "drawn at random"),
+    Named("*.client_instance_id", an_id("client instance id"), "drawn at random"),
+    Named("*.subscription_id", an_id("subscription id"), "follows from the client's random id"),
     Named("*.session_id", an_id("session id"), "drawn at random"),
     Named("*.producer_id", an_id("producer id", (-1,)), "counted from where the cluster stands"),
     Named("*.member_id", an_id("member id"), "drawn at random"),

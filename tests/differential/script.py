@@ -12,6 +12,7 @@ from tests.differential.log_dir_steps import log_dir_steps
 from tests.differential.page_steps import delete_records_steps, describe_topic_partitions_steps
 from tests.differential.record_steps import record_steps
 from tests.differential.resource_steps import resource_steps
+from tests.differential.telemetry_steps import telemetry_steps
 from tests.differential.topic_steps import (
     api_versions_steps,
     configs_steps,
@@ -44,6 +45,7 @@ def make_script(seed: int = SEED) -> list[Step | Awaited]:
         *resource_steps(),
         *log_dir_steps(),
         *feature_steps(),
+        *telemetry_steps(),
         *describe_topic_partitions_steps(),
         *delete_records_steps(),
         *delete_steps(),

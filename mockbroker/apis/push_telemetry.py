@@ -1,0 +1,31 @@
+"""PushTelemetry: a client's metrics, as it was asked for them (KIP-714).
+
+They are kept for who looks (`telemetry.client_metrics`). Kafka:
+ClientMetricsManager.processPushTelemetryRequest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from protocol.api_keys import ApiKey
+from protocol.messages.telemetry import PushTelemetryRequest, PushTelemetryResponse
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+
+KEY: Final = ApiKey.PUSH_TELEMETRY
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: PushTelemetryRequest
+) -> PushTelemetryResponse:
+    error = services.client_metrics().push(
+        request.client_instance_id,
+        services.metrics_client(ctx),
+        request.subscription_id,
+        request.compression_type,
+        bytes(request.metrics),
+        terminating=request.terminating,
+    )
+    return PushTelemetryResponse(ctx.throttle_time_ms, error)
