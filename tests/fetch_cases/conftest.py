@@ -16,6 +16,7 @@ import pytest
 
 from mockbroker.api import MockBroker
 from tests.clients.server import ROOT, serving
+from tests.fetch_cases.raft_target import RaftTarget, controller_of_kafka, controller_of_ours
 from tests.fetch_cases.target import KAFKA, OURS, InnerTarget, Target
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ PROFILE = ("mockbroker.version.profile=4.4",)
 UNVERIFIED = "transaction.partition.verification.enable"
 KAFKA_CONFIGS = ("log.retention.ms=-1", f"{UNVERIFIED}=false")
 SMALL = ("max.incremental.fetch.session.cache.slots=8", "fetch.max.bytes=1024")
+# The metadata log stands still unless a case moves it.
+SILENT = ("metadata.max.idle.interval.ms=0",)
 TOO_FEW_SLOTS = ("max.incremental.fetch.session.cache.slots=7",)
 
 EACH = [pytest.param(OURS), pytest.param(KAFKA, marks=pytest.mark.kafka)]
@@ -53,6 +56,8 @@ class Brokers:
         self._stack.close()
 
     def _start(self, kind: str, purpose: str) -> Target:
+        if purpose == "raft":
+            return self._start_raft(kind)
         configs = {"small": SMALL, "too few slots": TOO_FEW_SLOTS}.get(purpose, ())
         if kind == KAFKA:
             version = OLD_KAFKA_VERSION if purpose == "old" else KAFKA_VERSION
@@ -65,6 +70,17 @@ class Brokers:
         options = [f"--set={config}" for config in configs]
         folder = self._factory.mktemp("ours")
         return Target(OURS, self._stack.enter_context(serving(folder, *options)))
+
+    def _start_raft(self, kind: str) -> RaftTarget:
+        if kind == KAFKA:
+            address = self._stack.enter_context(kafka(KAFKA_VERSION, *SILENT))
+            controller = controller_of_kafka(address)
+            assert controller is not None
+            return RaftTarget(KAFKA, address, controller)
+        folder = self._factory.mktemp("raft")
+        options = [f"--set={config}" for config in (*SILENT, *PROFILE)]
+        address = self._stack.enter_context(serving(folder, "--controller-port=0", *options))
+        return RaftTarget(OURS, address, controller_of_ours(folder))
 
 
 @pytest.fixture(scope="session")
@@ -111,6 +127,15 @@ def small_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[T
 def slotless_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
     """Seven session slots, which is none for each of eight shards."""
     found = brokers.get(request.param, "too few slots")
+    yield found
+    found.close_readers()
+
+
+@pytest.fixture(params=EACH)
+def raft_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[RaftTarget]:
+    """A node that is broker and controller, and whose metadata log stands still."""
+    found = brokers.get(request.param, "raft")
+    assert isinstance(found, RaftTarget)
     yield found
     found.close_readers()
 
