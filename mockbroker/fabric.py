@@ -15,6 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.clock import Clock, Timer
+from mockbroker.coordinator.leadership import CoordinatorLeadership
+from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.links.broker_client import BrokerClient
 from mockbroker.links.forwarding import ForwardingController
 from mockbroker.links.heartbeats import BrokerSessions, Heartbeat
@@ -22,6 +24,7 @@ from mockbroker.links.isr_proposals import IsrProposals
 from mockbroker.links.link import CONTROLLER, Links
 from mockbroker.links.metadata_feed import MetadataFeed, copy_of
 from mockbroker.metadata.changes import BrokerChanged
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.node import make_broker
 from mockbroker.replica.fetchers import ReplicaFetchers
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from mockbroker.broker import Broker, Outgoing
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.leadership import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdBlocks
     from mockbroker.journal import Journal
     from mockbroker.links.link import Link
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.replication_control import ReplicationControl
+    from mockbroker.replica.partition import Partition
 
 REPLICATION_LISTENER = "REPLICATION"
 
@@ -49,6 +54,7 @@ class Life:
 
     __slots__ = (
         "broker",
+        "channels",
         "clock",
         "coordinators",
         "feed",
@@ -63,7 +69,18 @@ class Life:
         self.timer = timer
         self.feed = feed
         self.broker = broker
+        self.channels: dict[int, BrokerClient] = {}
+        """Connections to other brokers for what coordinators ask, by node id."""
+        self.coordinators: dict[str, CoordinatorLeadership] = {}
         self.fetchers: ReplicaFetchers
+
+    def role_changed(self, partition: Partition) -> None:
+        """A partition came, changed or went here: follow it, coordinate what is in it, or stop."""
+        self.fetchers.role_changed(partition)
+        coordinator = self.coordinators.get(partition.topic)
+        if coordinator is not None:
+            coordinator.role_changed(partition)
+
         self.heartbeat: Heartbeat
         self.proposals: IsrProposals
 
@@ -409,13 +426,43 @@ class Fabric:
             partial(self._fetch_channel, life, node_id),
         )
         life.fetchers.pin_version(tell_high_watermark=self.tells_high_watermark)
+        self._spread_coordinators(member, life)
         logs, member.logs = member.logs, {}
         for partition in replicas.all_partitions():
             log = logs.get((partition.topic_id, partition.index))
             if log is not None:
                 partition.adopt(log)
-            life.fetchers.role_changed(partition)
-        replicas.on_role = life.fetchers.role_changed
+            life.role_changed(partition)
+        replicas.on_role = life.role_changed
+
+    def _spread_coordinators(self, member: Member, life: Life) -> None:
+        """Let coordinators own what is led here, and reach the others."""
+        services = life.broker.services
+        groups, transactions = services.groups, services.transactions
+        by_topic: dict[str, LazyCoordinator] = {
+            GROUP_METADATA_TOPIC: groups,
+            TRANSACTION_STATE_TOPIC: transactions,
+        }
+        for topic, coordinator in by_topic.items():
+            life.coordinators[topic] = CoordinatorLeadership(
+                topic,
+                coordinator,
+                InternalLog(topic, services.replicas, life.clock),
+                services.replicas,
+                member.config,
+                services.defer,
+            )
+        groups.replication = life.coordinators[GROUP_METADATA_TOPIC]
+        transactions.replication = life.coordinators[TRANSACTION_STATE_TOPIC]
+        transactions.connect = partial(self._channel, life, member.node_id)
+
+    def _channel(self, life: Life, source: int, target: int) -> BrokerClient:
+        channel = life.channels.get(target)
+        if channel is None:
+            channel = life.channels[target] = self._new_client(
+                life, source, target, f"broker-{source}-coordinator"
+            )
+        return channel
 
     def _heard(self, node_id: int, epoch: int) -> None:
         member = self._by_id[node_id]
@@ -429,15 +476,11 @@ class Fabric:
         return not error
 
     def _fetch_channel(self, life: Life, source: int, target: int) -> BrokerClient:
-        return BrokerClient(
-            self,
-            life.clock,
-            life.timer,
-            source,
-            target,
-            f"broker-{source}-fetcher-0",
-            life.broker.services.config.int("replica.socket.timeout.ms"),
-        )
+        return self._new_client(life, source, target, f"broker-{source}-fetcher-0")
+
+    def _new_client(self, life: Life, source: int, target: int, client_id: str) -> BrokerClient:
+        timeout_ms = life.broker.services.config.int("replica.socket.timeout.ms")
+        return BrokerClient(self, life.clock, life.timer, source, target, client_id, timeout_ms)
 
     def _substream_of(self, member: Member) -> Callable[[str], Random]:
         node_id, life = member.node_id, member.lives

@@ -84,6 +84,18 @@ class Shard(Protocol):
         """The partition is owned elsewhere from now on: answer what is parked with `error`."""
 
 
+class Replication(Protocol):
+    """Where there are other brokers: `leadership.CoordinatorLeadership`."""
+
+    def owns(self, partition_index: int, /) -> bool:
+        """Whether this node leads the partition, with its log replayed."""
+
+    def when_replicated(
+        self, partition_index: int, last_offset: int, done: Callable[[ErrorCode], None], /
+    ) -> None:
+        """Say when an append is on the in-sync replicas."""
+
+
 ShardT = TypeVar("ShardT", bound=Shard)
 
 
@@ -125,6 +137,7 @@ class CoordinatorRuntime(Generic[ShardT]):
         "_partition_count",
         "_shards",
         "_unloaded",
+        "replication",
     )
 
     def __init__(
@@ -143,6 +156,8 @@ class CoordinatorRuntime(Generic[ShardT]):
         self._make_shard = make_shard
         self._shards: dict[int, ShardT] = {}
         self._unloaded: set[int] = set()
+        self.replication: Replication | None = None
+        """Set where other nodes may own partitions, and have replicas of them."""
 
     def partition_for(self, key: str) -> int:
         """The partition whose shard owns `key`."""
@@ -152,7 +167,7 @@ class CoordinatorRuntime(Generic[ShardT]):
         """The shard that owns `key`; None when its partition is owned by another node."""
         index = self.partition_for(key)
         shard = self._shards.get(index)
-        if shard is None and index not in self._unloaded:
+        if shard is None and self.is_owned(index):
             shard = self._shards[index] = self._make_shard(index)
         return shard
 
@@ -162,6 +177,8 @@ class CoordinatorRuntime(Generic[ShardT]):
 
     def is_owned(self, partition_index: int) -> bool:
         """Whether this node owns the partition, in use or not."""
+        if self.replication is not None:
+            return self.replication.owns(partition_index)
         return partition_index not in self._unloaded
 
     def shards(self) -> list[ShardT]:
@@ -224,6 +241,13 @@ class CoordinatorRuntime(Generic[ShardT]):
                 return
             for offset, record in enumerate(records, base_offset):
                 shard.replay(offset, producer_id, record)
+            if self.replication is not None:
+                self.replication.when_replicated(
+                    partition_index,
+                    base_offset + len(records) - 1,
+                    lambda error: done(response_error(error)),
+                )
+                return
         done(ErrorCode.NONE)
 
     def load(

@@ -94,6 +94,7 @@ class ReplicaFetcher:
         "_epoch",
         "_failures",
         "_forgotten",
+        "_interrupt",
         "_replica_id",
         "_session_id",
         "_timer",
@@ -123,6 +124,7 @@ class ReplicaFetcher:
         self._session_id = 0
         self._epoch = _FULL
         self._busy = False
+        self._interrupt = False
         self._failures = 0
         self._alarm: TimerTask | None = None
 
@@ -140,6 +142,7 @@ class ReplicaFetcher:
             asked = None if followed is None else followed.asked
             followed = self._by_key[key] = Followed(partition)
             followed.asked = asked
+            self._interrupt = self._busy
         followed.retry_ms = 0.0
         self._forgotten.pop(key, None)
         self._changed[followed] = None
@@ -165,7 +168,12 @@ class ReplicaFetcher:
     # -- asking ------------------------------------------------------------------------------
 
     def poll(self) -> None:
-        """Send the next Fetch unless one is under way or nothing is to be fetched."""
+        """Send the next Fetch unless one is under way or nothing is to be fetched.
+
+        One that may be parked does not hold up a partition that is new: it is given up.
+        """
+        if self._interrupt:
+            self._give_up()
         if self._busy or not self._by_key:
             return
         now_ms = self._clock.now_ms
@@ -186,6 +194,14 @@ class ReplicaFetcher:
             return
         self._busy = True
         self._channel.fetch(self._request(asked), self.version, self._answered)
+
+    def _give_up(self) -> None:
+        """Ask again from the start, in place of the session; Kafka waits for the answer here."""
+        session_id = self._session_id
+        self._channel.close()
+        self._start_over()
+        self._session_id = session_id
+        self._busy = self._interrupt = False
 
     def _request(self, asked: Iterable[Followed]) -> FetchRequest:
         config = self._config
@@ -247,7 +263,7 @@ class ReplicaFetcher:
     # -- the answer --------------------------------------------------------------------------
 
     def _answered(self, response: FetchResponse | None) -> None:
-        self._busy = False
+        self._busy = self._interrupt = False
         if response is None or response.error_code:
             self._start_over()
             self._failures += 1

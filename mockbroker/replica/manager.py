@@ -22,6 +22,7 @@ from mockbroker.metadata.changes import (
     TopicDeleted,
 )
 from mockbroker.purgatory.purgatory import Purgatory
+from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.delayed_produce import DelayedProduce
 from mockbroker.replica.log_dirs import LogDirs
 from mockbroker.replica.log_upkeep import LogUpkeep
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.changes import Change, PartitionState
     from mockbroker.metadata.store import MetadataStore
-    from mockbroker.replica.append_entry import AppendEntry
     from mockbroker.replica.fetch_entry import FetchEntry
     from protocol.messages.fetch import FetchResponsePartition
 
@@ -255,6 +255,28 @@ class ReplicaManager:
         if self.produce_purgatory.try_complete_else_watch(delayed, keys):
             return None
         return delayed
+
+    def when_replicated(
+        self,
+        topic: str,
+        index: int,
+        last_offset: int,
+        timeout_ms: float,
+        on_complete: Callable[[ErrorCode], None],
+    ) -> None:
+        """`on_complete(error)`, now or once the in-sync replicas have what was appended here."""
+        partition = self.partition(topic, index)
+        entry = AppendEntry(index, partition, b"")
+        entry.last_offset = last_offset
+        if partition is None:
+            on_complete(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif partition.high_watermark > last_offset:
+            on_complete(ErrorCode.NONE)
+        else:
+            delayed = DelayedProduce(
+                self.clock.now_ms + timeout_ms, [entry], lambda: on_complete(entry.error)
+            )
+            self.produce_purgatory.try_complete_else_watch(delayed, [partition])
 
     # -- what appends release --------------------------------------------------------------
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.service import GroupCoordinatorService
     from mockbroker.coordinator.log_port import TransactionalLog
-    from mockbroker.coordinator.runtime import AppendPort
+    from mockbroker.coordinator.runtime import AppendPort, Replication
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.append_entry import TransactionMarker
@@ -38,6 +38,7 @@ class GroupCoordinator:
         "_service",
         "_timer",
         "_transactions",
+        "replication",
     )
 
     def __init__(
@@ -60,6 +61,8 @@ class GroupCoordinator:
         self._rng = rng
         self._transactions = transactions
         self._service: GroupCoordinatorService | None = None
+        self.replication: Replication | None = None
+        """Set before the first use, where there are other brokers."""
 
     @property
     def in_use(self) -> bool:
@@ -82,6 +85,8 @@ class GroupCoordinator:
                 self._rng,
                 self._transactions,
             )
+            if self.replication is not None:
+                self._service.replicate(self.replication)
         return self._service
 
     def complete_transaction(self, partition_index: int, marker: TransactionMarker) -> ErrorCode:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.hooks import GroupHooks
     from mockbroker.coordinator.group.members import ClientIdentity, JoinCallback, SyncCallback
     from mockbroker.coordinator.log_port import TransactionalLog
-    from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction
+    from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction, Replication
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
@@ -297,6 +297,10 @@ class GroupCoordinatorService(ShardListener):
     def shards(self) -> list[GroupShard]:
         """The shards in use, by partition."""
         return self._runtime.shards()
+
+    def replicate(self, replication: Replication) -> None:
+        """Own only what this node leads, and answer for what is replicated only."""
+        self._runtime.replication = replication
 
     def load(
         self,

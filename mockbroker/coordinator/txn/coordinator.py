@@ -10,13 +10,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.producer_ids import ProducerIdManager
-    from mockbroker.coordinator.runtime import AppendPort
-    from mockbroker.coordinator.txn.marker_writer import CompleteGroupTransaction, MarkerWriter
+    from mockbroker.coordinator.runtime import AppendPort, Replication
+    from mockbroker.coordinator.txn.marker_writer import (
+        CompleteGroupTransaction,
+        MarkerWriter,
+        WritesMarkers,
+    )
+    from mockbroker.coordinator.txn.remote import Channel
     from mockbroker.coordinator.txn.service import TransactionCoordinatorService
-    from mockbroker.coordinator.txn.verification import TransactionVerifier
+    from mockbroker.coordinator.txn.verification import AnswersBatches, TransactionVerifier
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.manager import ReplicaManager
 
@@ -40,6 +47,8 @@ class TransactionCoordinator:
         "_service",
         "_timer",
         "_verifier",
+        "connect",
+        "replication",
     )
 
     def __init__(
@@ -64,6 +73,10 @@ class TransactionCoordinator:
         self._service: TransactionCoordinatorService | None = None
         self._verifier: TransactionVerifier | None = None
         self._marker_writer: MarkerWriter | None = None
+        self.replication: Replication | None = None
+        """Set before the first use, where there are other brokers; and so is the next."""
+        self.connect: Callable[[int], Channel] | None = None
+        """Gives a connection to the broker of an id."""
 
     @property
     def in_use(self) -> bool:
@@ -83,9 +96,20 @@ class TransactionCoordinator:
                 self._metadata,
                 self._append,
                 self._producer_ids.generate,
-                self.marker_writer,
+                self._marker_router(),
             )
+            if self.replication is not None:
+                self._service.replicate(self.replication)
         return self._service
+
+    def _marker_router(self) -> WritesMarkers:
+        if self.connect is None:
+            return self.marker_writer
+        from mockbroker.coordinator.txn.remote import RemoteMarkerWriter
+
+        return RemoteMarkerWriter(
+            self._replicas.broker_id, self._metadata, self.marker_writer, self.connect
+        )
 
     @property
     def verifier(self) -> TransactionVerifier:
@@ -94,9 +118,18 @@ class TransactionCoordinator:
             from mockbroker.coordinator.txn.verification import TransactionVerifier
 
             self._verifier = TransactionVerifier(
-                self._clock, self._timer, self._config, self.service
+                self._clock, self._timer, self._config, self._answers_batches()
             )
         return self._verifier
+
+    def _answers_batches(self) -> AnswersBatches:
+        if self.connect is None:
+            return self.service
+        from mockbroker.coordinator.txn.remote import RemoteVerification
+
+        return RemoteVerification(
+            self._replicas.broker_id, self._metadata, self.service, self.connect
+        )
 
     @property
     def marker_writer(self) -> MarkerWriter:

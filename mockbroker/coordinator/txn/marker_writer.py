@@ -7,7 +7,7 @@ coordinator has pending, so that topic's markers go through the coordinator.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker.replica.append_entry import AppendEntry
@@ -34,6 +34,18 @@ _NOT_READY = frozenset(
     }
 )
 _NO_RECORDS = b""
+
+
+class WritesMarkers(Protocol):
+    """Writes a marker to partitions: here, or wherever they are led (`remote`)."""
+
+    def write(
+        self,
+        marker: TransactionMarker,
+        partitions: Iterable[TopicPartition],
+        on_complete: Callable[[dict[TopicPartition, ErrorCode]], None],
+    ) -> None:
+        """`on_complete` once each partition has it, or an error."""
 
 
 class MarkerWriter:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.clock import Clock, Timer, TimerTask
-    from mockbroker.coordinator.txn.marker_writer import MarkerWriter
+    from mockbroker.coordinator.txn.marker_writer import WritesMarkers
     from mockbroker.coordinator.txn.metadata import TopicPartition, TransactionMetadata
     from mockbroker.coordinator.txn.shard import TransactionShard
     from mockbroker.metadata.store import MetadataStore
@@ -59,7 +59,7 @@ class TransactionMarkers:
         clock: Clock,
         timer: Timer,
         metadata: MetadataStore,
-        writer: MarkerWriter,
+        writer: WritesMarkers,
         on_end: Callable[[TransactionMetadata, bool], None],
     ) -> None:
         self._clock = clock

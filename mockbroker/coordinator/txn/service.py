@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction
+    from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction, Replication
     from mockbroker.coordinator.txn.init_producer import ProducerIdAndEpoch
-    from mockbroker.coordinator.txn.marker_writer import MarkerWriter
+    from mockbroker.coordinator.txn.marker_writer import WritesMarkers
     from mockbroker.coordinator.txn.metadata import (
         TopicPartition,
         TransactionMetadata,
@@ -78,7 +78,7 @@ class TransactionCoordinatorService(ShardListener):
         metadata: MetadataStore,
         append: AppendPort,
         generate_producer_id: Callable[[], int],
-        marker_writer: MarkerWriter,
+        marker_writer: WritesMarkers,
     ) -> None:
         self._clock = clock
         self._config = config
@@ -355,6 +355,10 @@ class TransactionCoordinatorService(ShardListener):
     def pending_markers(self) -> int:
         """Transactions that are decided and not ended."""
         return len(self._markers)
+
+    def replicate(self, replication: Replication) -> None:
+        """Own only what this node leads, and answer for what is replicated only."""
+        self._runtime.replication = replication
 
     def load(
         self,

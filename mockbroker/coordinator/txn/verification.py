@@ -19,19 +19,18 @@ Invariant: `on_complete` of a check is called exactly once.
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.coordinator.txn.metadata import TRANSACTION_VERSION_2
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from typing import TypeAlias
 
     from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.txn.metadata import TopicPartition
-    from mockbroker.coordinator.txn.service import TransactionCoordinatorService
     from mockbroker.replica.partition import Partition
 
     # Only partitions that may not be appended to.
@@ -105,8 +104,24 @@ class _Check:
         self.task: TimerTask | None = None
 
 
+class AnswersBatches(Protocol):
+    """Who knows a transaction: its coordinator's service, or `remote` on the way to it."""
+
+    def add_or_verify(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+        on_complete: Callable[[dict[TopicPartition, ErrorCode]], None],
+        *,
+        verify_only: bool,
+    ) -> None:
+        """Add partitions to the transaction, or say whether they are in it."""
+
+
 class TransactionVerifier:
-    """Asks the coordinator, which is on this node."""
+    """Asks the coordinator, wherever it is."""
 
     __slots__ = ("_clock", "_config", "_service", "_timer", "_waiting")
 
@@ -115,7 +130,7 @@ class TransactionVerifier:
         clock: Clock,
         timer: Timer,
         config: BrokerConfig,
-        service: TransactionCoordinatorService,
+        service: AnswersBatches,
     ) -> None:
         self._clock = clock
         self._timer = timer

@@ -80,6 +80,7 @@ class Leader:
 
     def close(self) -> None:
         self.closed = True
+        self._answer = None
 
     def answer(self, *partitions: FetchResponsePartition, error: int = 0) -> None:
         topics = [FetchResponseTopic("t", self.topic_id, list(partitions))] if partitions else []
@@ -226,6 +227,16 @@ def test_a_log_that_ends_before_the_leaders_begins_starts_over(leader: Leader) -
     leader.answer_offset(40)
     log = leader.log()
     assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (40, 40, 40)
+
+
+def test_a_new_partition_does_not_wait_for_a_parked_fetch(leader: Leader) -> None:
+    leader.answer(told())
+    leader.fetcher.add(leader.partition(1))
+    leader.fetcher.poll()
+    assert leader.closed
+    request = leader.asked[-1]
+    assert (request.session_id, request.session_epoch) == (SESSION, 0)
+    assert [each.partition for each in request.topics[0].partitions] == [0, 1]
 
 
 def test_a_closed_fetcher_hangs_up(leader: Leader) -> None:

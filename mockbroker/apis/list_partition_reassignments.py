@@ -1,0 +1,48 @@
+"""ListPartitionReassignments (46), v0: which partitions are on their way elsewhere (KIP-455).
+
+Null topics ask for all. A partition that is not being reassigned is left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.topic_requests import Refusal
+from protocol.api_keys import ApiKey
+from protocol.messages.reassignments import (
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.reassignments import ListPartitionReassignmentsRequest
+
+KEY: Final = ApiKey.LIST_PARTITION_REASSIGNMENTS
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
+    """What the controller has under way."""
+    wanted = None
+    if request.topics is not None:
+        wanted = [(topic.name, topic.partition_indexes) for topic in request.topics]
+    found = services.controller.reassignments(wanted)
+    response = ListPartitionReassignmentsResponse(
+        throttle_time_ms=ctx.throttle_time_ms, error_message=None
+    )
+    if isinstance(found, Refusal):
+        response.error_code = found.error
+        response.error_message = found.message
+        return response
+    topics: dict[str, list[OngoingPartitionReassignment]] = {}
+    for name, index, state in found:
+        topics.setdefault(name, []).append(
+            OngoingPartitionReassignment(
+                index, list(state.replicas), list(state.adding), list(state.removing)
+            )
+        )
+    response.topics = [OngoingTopicReassignment(name, found) for name, found in topics.items()]
+    return response

@@ -1,0 +1,120 @@
+"""Which partitions of its topic a coordinator owns, where there are other brokers.
+
+A broker coordinates what is in the partitions that it leads (Kafka: onElection, onResignation). On
+becoming the leader it replays the partition's log before it owns it; on losing the lead whoever is
+parked there is sent away. What it writes counts for clients once it is replicated. `fabric` makes
+one for each coordinator; a broker alone owns everything and needs none.
+
+Invariant: a partition is owned only while this broker leads it, and after its log was replayed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.log_port import InternalLog
+    from mockbroker.coordinator.runtime import EndOfTransaction
+    from mockbroker.replica.manager import ReplicaManager
+    from mockbroker.replica.partition import Partition
+    from protocol.errors import ErrorCode
+
+    Logged = tuple[int, int, bytes | None, bytes | None] | EndOfTransaction
+
+
+class LoadingService(Protocol):
+    """What loads and unloads: a coordinator's service."""
+
+    def load(self, partition_index: int, records: Iterator[Logged], /) -> None:
+        """Own a partition, with the state of its records."""
+
+    def unload(self, partition_index: int, /) -> None:
+        """Another node owns the partition from now on."""
+
+
+class LazyCoordinator(Protocol):
+    """A coordinator whose service is made at its first use."""
+
+    @property
+    def in_use(self) -> bool:
+        """Whether the service was made."""
+
+    @property
+    def service(self) -> LoadingService:
+        """The service."""
+
+
+class CoordinatorLeadership:
+    """The partitions of `topic` that this broker coordinates."""
+
+    __slots__ = (
+        "_coordinator",
+        "_defer",
+        "_led",
+        "_log",
+        "_owned",
+        "_replicas",
+        "_timeout_ms",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        coordinator: LazyCoordinator,
+        log: InternalLog,
+        replicas: ReplicaManager,
+        config: BrokerConfig,
+        defer: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self.topic = topic
+        self._coordinator = coordinator
+        self._log = log
+        self._replicas = replicas
+        self._timeout_ms = config.int("offsets.commit.timeout.ms")
+        self._defer = defer
+        self._led: set[int] = set()
+        self._owned: set[int] = set()
+
+    def owns(self, partition_index: int) -> bool:
+        """Whether requests for the partition are answered here."""
+        return partition_index in self._owned
+
+    def when_replicated(
+        self, partition_index: int, last_offset: int, done: Callable[[ErrorCode], None]
+    ) -> None:
+        """`done(error)` once the in-sync replicas have the partition's log up to that offset."""
+        self._replicas.when_replicated(
+            self.topic, partition_index, last_offset, self._timeout_ms, done
+        )
+
+    def role_changed(self, partition: Partition) -> None:
+        """The broker leads a partition of the topic from now on, or no longer."""
+        index = partition.index
+        leads = partition.is_leader and not partition.deleted
+        if leads == (index in self._led):
+            return
+        if leads:
+            self._led.add(index)
+            if partition.log is None or not partition.log.log_end_offset:
+                self._owned.add(index)
+            else:
+                self._defer(lambda: self._load(partition))
+        else:
+            self._led.discard(index)
+            self._owned.discard(index)
+            if self._coordinator.in_use:
+                self._defer(lambda: self._unload(index))
+
+    def _load(self, partition: Partition) -> None:
+        index = partition.index
+        if index in self._led and index not in self._owned:
+            self._owned.add(index)
+            self._coordinator.service.load(index, self._log.read(index))
+
+    def _unload(self, index: int) -> None:
+        if index not in self._owned:
+            self._coordinator.service.unload(index)

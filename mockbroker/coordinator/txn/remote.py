@@ -1,0 +1,199 @@
+"""What a transaction coordinator and its producers' leaders ask of each other across brokers.
+
+Markers go to whoever leads a partition, questions about a batch to whoever coordinates its
+transactional id: here if that is this broker, else by WriteTxnMarkers and AddPartitionsToTxn over a
+link (Kafka: TransactionMarkerChannelManager, AddPartitionsToTxnManager). Whoever cannot be reached
+answers with an error that is tried again.
+
+Invariant: `on_complete` is called once, with an answer for every partition asked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
+from protocol.errors import ErrorCode
+from protocol.messages.transaction_admin import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from protocol.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+    from typing import TypeAlias
+
+    from mockbroker.coordinator.txn.marker_writer import MarkerWriter
+    from mockbroker.coordinator.txn.metadata import TopicPartition
+    from mockbroker.coordinator.txn.service import TransactionCoordinatorService
+    from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.append_entry import TransactionMarker
+
+    Errors: TypeAlias = dict[TopicPartition, ErrorCode]
+    OnErrors: TypeAlias = Callable[[Errors], None]
+
+_WRITE_MARKERS_VERSION: Final = 2
+_ADD_PARTITIONS_VERSION: Final = 5
+
+
+class Channel(Protocol):
+    """A connection to another broker: `links.BrokerClient`."""
+
+    def send(
+        self, request: object, version: int, on_response: Callable[[object | None], None]
+    ) -> None:
+        """Send a message; None answers when the connection was lost."""
+
+
+class RemoteMarkerWriter:
+    """Writes markers wherever the partitions are led; `local` writes those that are led here."""
+
+    __slots__ = ("_connect", "_local", "_metadata", "_node_id")
+
+    def __init__(
+        self,
+        node_id: int,
+        metadata: MetadataStore,
+        local: MarkerWriter,
+        connect: Callable[[int], Channel],
+    ) -> None:
+        self._node_id = node_id
+        self._metadata = metadata
+        self._local = local
+        self._connect = connect
+
+    def write(
+        self, marker: TransactionMarker, partitions: Iterable[TopicPartition], on_complete: OnErrors
+    ) -> None:
+        """As `MarkerWriter.write`."""
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for name in partitions:
+            by_leader.setdefault(_leader(self._metadata, *name), []).append(name)
+        errors: Errors = {}
+        left = len(by_leader)
+
+        def answered(some: Errors) -> None:
+            nonlocal left
+            errors.update(some)
+            left -= 1
+            if not left:
+                on_complete(errors)
+
+        for leader, led in by_leader.items():
+            if leader == self._node_id:
+                self._local.write(marker, led, answered)
+            elif leader < 0:
+                answered(dict.fromkeys(led, ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            else:
+                self._send(leader, marker, led, answered)
+
+    def _send(
+        self, leader: int, marker: TransactionMarker, led: list[TopicPartition], answered: OnErrors
+    ) -> None:
+        def received(response: object | None) -> None:
+            errors: Errors = dict.fromkeys(led, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            if isinstance(response, WriteTxnMarkersResponse):
+                for result in response.markers:
+                    for topic in result.topics:
+                        for partition in topic.partitions:
+                            name = topic.name, partition.partition_index
+                            errors[name] = ErrorCode(partition.error_code)
+            answered(errors)
+
+        request = WriteTxnMarkersRequest(
+            [
+                WritableTxnMarker(
+                    marker.producer_id,
+                    marker.producer_epoch,
+                    marker.commit,
+                    [WritableTxnMarkerTopic(name, at) for name, at in _by_topic(led).items()],
+                    marker.coordinator_epoch,
+                    marker.transaction_version,
+                )
+            ]
+        )
+        self._connect(leader).send(request, _WRITE_MARKERS_VERSION, received)
+
+
+class RemoteVerification:
+    """Asks a transactional id's coordinator about partitions; `local` if that is this broker."""
+
+    __slots__ = ("_connect", "_local", "_metadata", "_node_id")
+
+    def __init__(
+        self,
+        node_id: int,
+        metadata: MetadataStore,
+        local: TransactionCoordinatorService,
+        connect: Callable[[int], Channel],
+    ) -> None:
+        self._node_id = node_id
+        self._metadata = metadata
+        self._local = local
+        self._connect = connect
+
+    def add_or_verify(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+        on_complete: OnErrors,
+        *,
+        verify_only: bool,
+    ) -> None:
+        """As `TransactionCoordinatorService.add_or_verify`."""
+        index = self._local.partition_for(transactional_id)
+        coordinator = _leader(self._metadata, TRANSACTION_STATE_TOPIC, index)
+        if coordinator == self._node_id:
+            self._local.add_or_verify(
+                transactional_id,
+                producer_id,
+                producer_epoch,
+                partitions,
+                on_complete,
+                verify_only=verify_only,
+            )
+            return
+        if coordinator < 0:
+            on_complete(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            return
+
+        def received(response: object | None) -> None:
+            errors: Errors = dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            if isinstance(response, AddPartitionsToTxnResponse):
+                for result in response.results_by_transaction:
+                    for topic in result.topic_results:
+                        for partition in topic.results_by_partition:
+                            name = topic.name, partition.partition_index
+                            errors[name] = ErrorCode(partition.partition_error_code)
+            on_complete(errors)
+
+        topics = [AddPartitionsToTxnTopic(name, at) for name, at in _by_topic(partitions).items()]
+        asked = AddPartitionsToTxnTransaction(
+            transactional_id, producer_id, producer_epoch, verify_only, topics
+        )
+        request = AddPartitionsToTxnRequest([asked])
+        self._connect(coordinator).send(request, _ADD_PARTITIONS_VERSION, received)
+
+
+def _leader(metadata: MetadataStore, topic: str, index: int) -> int:
+    known = metadata.topics.get(topic)
+    if known is None or not 0 <= index < len(known.partitions):
+        return -1
+    return known.partitions[index].leader
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    return topics
