@@ -155,8 +155,11 @@ class _Writer:
             case "array":
                 self.array(wire_type, target, where, nullable=nullable)
 
-    def nested(self, wire_type: WireType, target: str, *, nullable: bool) -> None:
-        """A struct as a field: a nullable one has an int8 before it, negative for null."""
+    def nested(self, wire_type: WireType, target: str, *, nullable: bool, null: int = -1) -> None:
+        """A struct as a field: a nullable one has an int8 before it, `null` or less for null.
+
+        In a tagged field Kafka reads an unsigned varint instead, 0 for null.
+        """
         assert wire_type.cls is not None
         if not nullable:
             self.source(f"{target} = {self.struct(wire_type.cls)}")
@@ -164,7 +167,7 @@ class _Writer:
         marker = self.module.name("n")
         self.run.add("b", marker)
         self.flush()
-        with self.source.block(f"if {marker} < 0:"):
+        with self.source.block(f"if {marker} <= {null}:"):
             self.source(f"{target} = None")
         with self.source.block("else:"):
             name = self.struct(wire_type.cls)
@@ -289,7 +292,10 @@ class _Writer:
                 where = f"{cls.__name__}.{field.name}"
                 with source.block(f"if tag == {field.tag}:"):
                     nullable = field.is_nullable(self.version)
-                    writer.value(field.type, f"o.{field.name}", where, nullable=nullable)
+                    if field.type.kind == "struct":
+                        writer.nested(field.type, f"o.{field.name}", nullable=nullable, null=0)
+                    else:
+                        writer.value(field.type, f"o.{field.name}", where, nullable=nullable)
                     writer.flush()
                     source("continue")
             source("stop = pos + size")

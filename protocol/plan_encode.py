@@ -130,8 +130,11 @@ class _Writer:
             case "array":
                 self.array(wire_type, value, nullable=nullable)
 
-    def nested(self, wire_type: WireType, value: str, *, nullable: bool) -> None:
-        """A struct as a field: a nullable one has an int8 before it, -1 for null."""
+    def nested(self, wire_type: WireType, value: str, *, nullable: bool, null: int = 0xFF) -> None:
+        """A struct as a field: a nullable one has a byte before it, 1 or `null`.
+
+        That is an int8, so -1 for null; in a tagged field it is an unsigned varint, so 0.
+        """
         assert wire_type.cls is not None
         name = self.module.name("o")
         self.source(f"{name} = {value}")
@@ -140,7 +143,7 @@ class _Writer:
             return
         self.flush()
         with self.source.block(f"if {name} is None:"):
-            self.source("w(b'\\xff')")
+            self.source(f"w({bytes([null])!r})")
         with self.source.block("else:"):
             self.run.add("b", "1")
             self.struct(wire_type.cls, name)
@@ -242,7 +245,10 @@ class _Writer:
             with source.block(f"if {self.differs(field, f'o.{field.name}', nullable=nullable)}:"):
                 source("p = []; w = p.append; out = []")
                 writer = _Writer(self.module, source)
-                writer.value(field.type, f"o.{field.name}", nullable=nullable)
+                if field.type.kind == "struct":
+                    writer.nested(field.type, f"o.{field.name}", nullable=nullable, null=0)
+                else:
+                    writer.value(field.type, f"o.{field.name}", nullable=nullable)
                 writer.flush()
                 source(f"known[{field.tag}] = b''.join(out + p)")
         source(f"return tag_section(known, o.unknown_tags, '{cls.__name__}')")

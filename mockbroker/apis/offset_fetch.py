@@ -102,7 +102,11 @@ def _fetch_group(
             else:
                 asked.append(TopicPartitions(known, topic.partition_indexes, topic.topic_id))
     error, topics = services.groups.service.fetch_offsets(
-        group.group_id, asked, require_stable=require_stable
+        group.group_id,
+        asked,
+        require_stable=require_stable,
+        member_id=group.member_id,
+        member_epoch=group.member_epoch,
     )
     if error is not ErrorCode.NONE:
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)

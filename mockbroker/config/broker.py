@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # a properties file, so a client that asks sees them as static values over Kafka's default.
 DIFFERENCES: Final[tuple[tuple[str, str, str], ...]] = (
     ("group.initial.rebalance.delay.ms", "0", "a test's group should start at once"),
+    ("group.consumer.assignment.interval.ms", "0", "a test's group should move at once"),
     ("offsets.topic.replication.factor", "1", "one node must be able to hold the topic"),
     ("transaction.state.log.replication.factor", "1", "one node must be able to hold the topic"),
     ("transaction.state.log.min.isr", "1", "one node must be able to write the topic"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from protocol.errors import ProtocolError
 from protocol.messages.coordinator_records import (
+    RECORD_TYPES,
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
@@ -23,21 +24,39 @@ from protocol.schema import schema_of
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from protocol.messages import consumer_group_records as consumer
     from protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
     from protocol.schema import Buffer
 
-    CoordinatorKey: TypeAlias = OffsetCommitKey | GroupMetadataKey | TransactionLogKey
-    CoordinatorValue: TypeAlias = OffsetCommitValue | GroupMetadataValue | TransactionLogValue
+    ConsumerGroupKey: TypeAlias = (
+        consumer.ConsumerGroupMetadataKey
+        | consumer.ConsumerGroupPartitionMetadataKey
+        | consumer.ConsumerGroupMemberMetadataKey
+        | consumer.ConsumerGroupTargetAssignmentMetadataKey
+        | consumer.ConsumerGroupTargetAssignmentMemberKey
+        | consumer.ConsumerGroupCurrentMemberAssignmentKey
+        | consumer.ConsumerGroupRegularExpressionKey
+    )
+    ConsumerGroupValue: TypeAlias = (
+        consumer.ConsumerGroupMetadataValue
+        | consumer.ConsumerGroupPartitionMetadataValue
+        | consumer.ConsumerGroupMemberMetadataValue
+        | consumer.ConsumerGroupTargetAssignmentMetadataValue
+        | consumer.ConsumerGroupTargetAssignmentMemberValue
+        | consumer.ConsumerGroupCurrentMemberAssignmentValue
+        | consumer.ConsumerGroupRegularExpressionValue
+    )
+    CoordinatorKey: TypeAlias = (
+        OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey | TransactionLogKey
+    )
+    CoordinatorValue: TypeAlias = (
+        OffsetCommitValue | GroupMetadataValue | ConsumerGroupValue | TransactionLogValue
+    )
 
 _PREFIX_BYTES = 2
 
-# What the number at the head of a key says. Type 0 is an old way of writing type 1.
-_RECORD_TYPES: dict[int, tuple[type[CoordinatorKey], type[CoordinatorValue]]] = {
-    0: (OffsetCommitKey, OffsetCommitValue),
-    1: (OffsetCommitKey, OffsetCommitValue),
-    2: (GroupMetadataKey, GroupMetadataValue),
-}
-_TYPE_NUMBERS = {key: number for number, (key, _) in _RECORD_TYPES.items()}
+# Type 0 is an old way of writing type 1.
+_TYPE_NUMBERS = {key: number for number, (key, _) in RECORD_TYPES.items()}
 _KEY_BODY_VERSION = 0
 
 
@@ -68,7 +87,7 @@ class CoordinatorRecord:
 
 def encode_record(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
     """Key and value as bytes for the log."""
-    key = _join(_TYPE_NUMBERS[type(record.key)], encode(record.key, _KEY_BODY_VERSION))
+    key = _join(_type_number(type(record.key)), encode(record.key, _KEY_BODY_VERSION))
     if record.value is None:
         return key, None
     return key, _join(record.value_version, encode(record.value, record.value_version))
@@ -82,7 +101,9 @@ def decode_record(key: bytes | None, value: bytes | None) -> CoordinatorRecord |
     """
     if key is None or len(key) < _PREFIX_BYTES:
         return None
-    types = _RECORD_TYPES.get(_prefix(key))
+    number = _prefix(key)
+    types: tuple[type[CoordinatorKey], type[CoordinatorValue]] | None
+    types = RECORD_TYPES.get(number) or _consumer_types().get(number)
     if types is None:
         return None
     key_class, value_class = types
@@ -97,6 +118,21 @@ def decode_record(key: bytes | None, value: bytes | None) -> CoordinatorRecord |
     except ProtocolError:
         return None
     return CoordinatorRecord(decoded_key, decoded, version)
+
+
+def _type_number(key_class: type) -> int:
+    number = _TYPE_NUMBERS.get(key_class)
+    if number is None:
+        _TYPE_NUMBERS.update({key: one for one, (key, _) in _consumer_types().items()})
+        number = _TYPE_NUMBERS[key_class]
+    return number
+
+
+def _consumer_types() -> dict[int, tuple[type, type]]:
+    # Those of KIP-848 are imported when the first one is met.
+    from protocol.messages import consumer_group_records
+
+    return consumer_group_records.RECORD_TYPES
 
 
 def _join(prefix: int, body: list[Buffer]) -> bytes:

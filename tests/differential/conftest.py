@@ -81,3 +81,12 @@ def kafka(*configs: str) -> Iterator[str]:
         yield f"127.0.0.1:{port}"
     finally:
         subprocess.run([*command, "stop", port], check=True)
+
+
+def kafka_libs() -> str:
+    """The class path of Apache Kafka itself, for tests that run its classes."""
+    if not (shutil.which("java") and shutil.which("mvn")):
+        pytest.skip("needs a JDK and Maven")
+    environment = os.environ | {"KAFKA_VERSION": KAFKA_VERSION}
+    subprocess.run([str(ROOT / "scripts" / "kafka"), "fetch"], env=environment, check=True)
+    return str(ROOT / ".tools" / f"kafka-{KAFKA_VERSION}" / "libs" / "*")

@@ -217,6 +217,15 @@ class ClassicGroup:
         self.forget_pending(member.member_id)
         self.park_join(member, parked)
 
+    def add_converted(self, member: ClassicMember) -> None:
+        """A member that comes from a consumer group, with nothing parked (KIP-848)."""
+        self.members[member.member_id] = member
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self._count_protocols(member, 1)
+
     def remove(self, member_id: str) -> ClassicMember | None:
         """Forget a member, or a pending id; the next member in line leads if it did."""
         member = self.members.pop(member_id, None)

@@ -3,7 +3,8 @@
 Offsets expire `offsets.retention.minutes` after their group became empty; those of a simple group,
 or of a topic that a stable group of consumers no longer reads, after their commit; those with a
 time of their own (OffsetCommit v2–v4) then (GroupCoordinatorShard.cleanupGroupMetadata,
-ClassicGroup.offsetExpirationCondition). An empty group whose last offset is gone goes too. The
+ClassicGroup.offsetExpirationCondition). Those of a consumer group that does not read the topic
+expire after their commit. An empty group whose last offset is gone goes too. The
 check runs every `offsets.retention.check.interval.ms` of the broker's clock, while there are
 groups.
 """
@@ -12,14 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.coordinator.group.classic_group import group_metadata_record
+from mockbroker.coordinator.group.classic_group import ClassicGroup, group_metadata_record
 from mockbroker.coordinator.group.offset_store import offset_tombstone
 from mockbroker.coordinator.group.states import GroupState
 
 if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.coordinator.group.classic_group import ClassicGroup
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.offset_store import CommittedOffset
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
@@ -58,7 +59,7 @@ class Expiry:
     def _due(self, shard: GroupShard) -> None:
         del self._tasks[shard]
         self.clean(shard)
-        if shard.groups:
+        if shard.has_groups:
             self.watch(shard)
 
     def clean(self, shard: GroupShard) -> None:
@@ -67,11 +68,17 @@ class Expiry:
         for group in shard.groups.values():
             if self._clean_group(shard, group, records) and group.state is GroupState.EMPTY:
                 records.append(group_metadata_record(group.group_id, None))
+        for consumers in shard.consumer_groups.values():
+            if self._clean_group(shard, consumers, records) and consumers.is_empty:
+                records += shard.group_tombstones(consumers.group_id)
         if records:
             shard.write(records, _ignore)
 
     def _clean_group(
-        self, shard: GroupShard, group: ClassicGroup, records: list[CoordinatorRecord]
+        self,
+        shard: GroupShard,
+        group: ClassicGroup | ConsumerGroup,
+        records: list[CoordinatorRecord],
     ) -> bool:
         """Whether no offset of the group stays (OffsetMetadataManager.cleanupExpiredOffsets)."""
         group_id = group.group_id
@@ -92,9 +99,9 @@ class Expiry:
                     is_gone = False
         return is_gone
 
-    def _is_expired(self, group: ClassicGroup, committed: CommittedOffset) -> bool:
+    def _is_expired(self, group: ClassicGroup | ConsumerGroup, committed: CommittedOffset) -> bool:
         since_ms = committed.commit_timestamp_ms
-        if group.protocol_type is not None:
+        if isinstance(group, ClassicGroup) and group.protocol_type is not None:
             if group.state is GroupState.EMPTY:
                 if group.state_timestamp_ms is not None:
                     since_ms = group.state_timestamp_ms

@@ -120,8 +120,11 @@ class JoinHandler:
             group = shard.groups[request.group_id]
             self._join_group(Join(shard, group, request, client, on_complete))
 
-        now_wall_ms = self._rebalancer.clock.wall_ms()
-        shard.write([shard.create_group(request.group_id, now_wall_ms)], created)
+        group_id = request.group_id
+        records = [shard.create_group(group_id, self._rebalancer.clock.wall_ms())]
+        if group_id in shard.consumer_groups:  # an empty one: it is a classic group from now on
+            records = [*shard.group_tombstones(group_id), *records]
+        shard.write(records, created)
 
     def _join_group(self, join: Join) -> None:
         group, request = join.group, join.request

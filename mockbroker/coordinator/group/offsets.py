@@ -1,7 +1,8 @@
 """OffsetCommit, OffsetFetch, OffsetDelete: a group's positions (Kafka: OffsetMetadataManager).
 
 Decides whether a commit is allowed, writes it, and reads what is stored. Whether a topic exists is
-the handlers' matter, as in Kafka.
+the handlers' matter, as in Kafka. Who may commit to a group of KIP-848, `consumer.offset_rules`
+says; to a classic one:
 
 | commit comes from                 | to                                    | outcome              |
 |-----------------------------------|---------------------------------------|----------------------|
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mockbroker.coordinator.group.classic_group import ClassicGroup
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.rebalance import Rebalancer
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
@@ -106,7 +108,11 @@ class OffsetHandler:
     ) -> None:
         """Write the positions; `request` names existing partitions only."""
         group = shard.groups.get(request.group_id)
-        error = _validate_commit(group, request, api_version)
+        consumers = shard.consumer_groups.get(request.group_id)
+        if consumers is None:
+            error = _validate_commit(group, request, api_version)
+        else:
+            error = _validate_consumers_commit(consumers, request, api_version)
         if error is not ErrorCode.NONE:
             on_complete(commit_error_response(request.topics, error))
             return
@@ -204,8 +210,11 @@ class OffsetHandler:
         on_complete: Callable[[OffsetDeleteResponse], None],
     ) -> None:
         """Forget positions in topics that no member reads (KIP-496)."""
-        group = shard.groups.get(request.group_id)
-        error = _validate_delete(group)
+        group: ClassicGroup | ConsumerGroup | None = shard.consumer_groups.get(request.group_id)
+        error = ErrorCode.NONE
+        if group is None:
+            group = shard.groups.get(request.group_id)
+            error = _validate_delete(group)
         if group is None or error is not ErrorCode.NONE:
             on_complete(OffsetDeleteResponse(error_code=error))
             return
@@ -244,6 +253,20 @@ def partition_result(
     return OffsetCommitResponsePartition(
         partition_index=partition.partition_index, error_code=error
     )
+
+
+def _validate_consumers_commit(
+    group: ConsumerGroup, request: OffsetCommitRequest, api_version: int
+) -> ErrorCode:
+    from mockbroker.coordinator.group.consumer.offset_rules import validate_commit
+
+    epoch = request.generation_id_or_member_epoch
+    partitions = [
+        (topic.topic_id, partition.partition_index)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+    return validate_commit(group, request.member_id, epoch, partitions, api_version)
 
 
 def _validate_commit(
@@ -305,7 +328,7 @@ def _validate_delete(group: ClassicGroup | None) -> ErrorCode:
 
 def _delete_topic(
     shard: GroupShard,
-    group: ClassicGroup,
+    group: ClassicGroup | ConsumerGroup,
     topic: OffsetDeleteRequestTopic,
     records: list[CoordinatorRecord],
 ) -> OffsetDeleteResponseTopic:

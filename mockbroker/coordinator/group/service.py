@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.classic_group import ClassicGroup
+    from mockbroker.coordinator.group.consumer.coordinator import ConsumerGroups
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+    from mockbroker.coordinator.group.consumer.heartbeat import HeartbeatCallback
     from mockbroker.coordinator.group.hooks import GroupHooks
     from mockbroker.coordinator.group.members import ClientIdentity, JoinCallback, SyncCallback
     from mockbroker.coordinator.log_port import TransactionalLog
@@ -59,7 +62,8 @@ if TYPE_CHECKING:
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.append_entry import TransactionMarker
-    from protocol.messages.group_admin import ListedGroup
+    from protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
+    from protocol.messages.group_admin import ConsumerGroupDescribedGroup, ListedGroup
     from protocol.messages.group_membership import (
         HeartbeatRequest,
         JoinGroupRequest,
@@ -101,6 +105,8 @@ class GroupCoordinatorService(ShardListener):
         self._controller = controller
         self._append = append
         self._transactions = transactions
+        self._rng = rng
+        self._consumers: ConsumerGroups | None = None
         self._fixed_count: int | None = None
         self._runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
             self._append_to_topic, self._partition_count, self._make_shard
@@ -123,7 +129,11 @@ class GroupCoordinatorService(ShardListener):
         shard = self._runtime.shard_for(request.group_id)
         error = self._refuse_join(request)
         if error is ErrorCode.NONE and shard is not None:
-            self._joins.join(shard, request, client, on_complete)
+            group = shard.consumer_groups.get(request.group_id)
+            if group is None or group.is_empty:
+                self._joins.join(shard, request, client, on_complete)
+            else:
+                self.consumers.mixed.join(shard, group, request, client, on_complete)
             return
         if error is ErrorCode.NONE:
             error = _NOT_HERE
@@ -141,16 +151,22 @@ class GroupCoordinatorService(ShardListener):
     def sync(self, request: SyncGroupRequest, on_complete: SyncCallback) -> None:
         """SyncGroup: waits for the leader's assignments."""
         shard, error = self._shard_of(request.group_id)
+        group = None if shard is None else shard.consumer_groups.get(request.group_id)
         if shard is None:
             on_complete(SyncGroupResponse(error_code=error))
-        else:
+        elif group is None:
             self._syncs.sync(shard, request, on_complete)
+        else:
+            self.consumers.mixed.sync(shard, group, request, on_complete)
 
     def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
         """Heartbeat."""
         shard, error = self._shard_of(request.group_id)
-        if shard is not None:
+        group = None if shard is None else shard.consumer_groups.get(request.group_id)
+        if shard is not None and group is None:
             error = self._sessions.heartbeat(shard, request)
+        elif shard is not None and group is not None:
+            error = self.consumers.mixed.heartbeat(shard, group, request)
         return HeartbeatResponse(error_code=error)
 
     def leave(
@@ -163,12 +179,21 @@ class GroupCoordinatorService(ShardListener):
         shard, error = self._shard_of(request.group_id)
         if shard is None:
             on_complete(LeaveGroupResponse(error_code=error))
-        elif api_version >= _FIRST_LEAVE_VERSION_WITH_MEMBERS:
-            on_complete(self._sessions.leave(shard, request.group_id, request.members))
+            return
+        identities = request.members
+        answer = on_complete
+        if api_version < _FIRST_LEAVE_VERSION_WITH_MEMBERS:
+            identities = [MemberIdentity(member_id=request.member_id)]
+
+            def answer(response: LeaveGroupResponse) -> None:
+                error = response.error_code or response.members[0].error_code
+                on_complete(LeaveGroupResponse(error_code=error))
+
+        group = shard.consumer_groups.get(request.group_id)
+        if group is None:
+            answer(self._sessions.leave(shard, request.group_id, identities))
         else:
-            identity = MemberIdentity(member_id=request.member_id)
-            (result,) = self._sessions.leave(shard, request.group_id, [identity]).members
-            on_complete(LeaveGroupResponse(error_code=result.error_code))
+            self.consumers.mixed.leave(shard, group, identities, answer)
 
     def force_rebalance(self, group_id: str) -> bool:
         """Make the members of a group join again; False when there is nothing to rebalance."""
@@ -230,7 +255,13 @@ class GroupCoordinatorService(ShardListener):
         return error
 
     def fetch_offsets(
-        self, group_id: str, topics: list[TopicPartitions] | None, *, require_stable: bool
+        self,
+        group_id: str,
+        topics: list[TopicPartitions] | None,
+        *,
+        require_stable: bool,
+        member_id: str | None = None,
+        member_epoch: int = -1,
     ) -> tuple[ErrorCode, list[tuple[TopicPartitions, list[FetchedOffset]]]]:
         """OffsetFetch of one group: the positions topic by topic; None asks for all topics.
 
@@ -239,6 +270,13 @@ class GroupCoordinatorService(ShardListener):
         shard = self._runtime.shard_for(group_id)
         if shard is None:
             return _NOT_HERE, []
+        group = shard.consumer_groups.get(group_id)
+        if group is not None:
+            from mockbroker.coordinator.group.consumer.offset_rules import validate_fetch
+
+            error = validate_fetch(group, member_id, member_epoch)
+            if error is not ErrorCode.NONE:
+                return error, []
         if topics is None:
             topics = self._offsets.all_partitions(shard, group_id)
         fetched = self._offsets.fetch(shard, group_id, topics, require_stable)
@@ -274,6 +312,32 @@ class GroupCoordinatorService(ShardListener):
             on_complete(_NOT_HERE)
         else:
             delete_group(shard, group_id, on_complete)
+
+    # -- groups of KIP-848 -----------------------------------------------------------------
+
+    @property
+    def consumers(self) -> ConsumerGroups:
+        """The other protocol, made when the first client speaks it."""
+        if self._consumers is None:
+            from mockbroker.coordinator.group.consumer.coordinator import ConsumerGroups
+
+            self._consumers = ConsumerGroups(
+                self._rebalancer, self._metadata, self._group_config, self._rng
+            )
+        return self._consumers
+
+    def consumer_heartbeat(
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        client: ClientIdentity,
+        on_complete: HeartbeatCallback,
+    ) -> None:
+        """ConsumerGroupHeartbeat: join, stay, leave."""
+        self.consumers.heartbeat(request, client, self._runtime.shard_for, on_complete)
+
+    def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribedGroup:
+        """ConsumerGroupDescribe, of one group."""
+        return self.consumers.describe(self._runtime.shard_for(group_id), group_id)
 
     # -- ownership -------------------------------------------------------------------------
 
@@ -329,6 +393,9 @@ class GroupCoordinatorService(ShardListener):
     def _make_shard(self, partition_index: int) -> GroupShard:
         return GroupShard(partition_index, self._runtime.write, self)
 
+    def _group_config(self, group_id: str, name: str) -> int:
+        return self._metadata.group_config(group_id).int(name)
+
     def _partition_count(self) -> int:
         # Fixed once used, as Kafka's is at start: groups must not move when the topic grows.
         if self._fixed_count is None:
@@ -348,6 +415,8 @@ class GroupCoordinatorService(ShardListener):
         return self._append(partition_index, records)
 
     def _metadata_changed(self, change: Change) -> None:
+        if self._consumers is not None:
+            self._consumers.metadata_changed(change, self._runtime.shards())
         if not isinstance(change, TopicDeleted):
             return
         if change.name == GROUP_METADATA_TOPIC:
@@ -367,12 +436,16 @@ class GroupCoordinatorService(ShardListener):
                 self._rebalancer.touch_session(shard, group, member)
             if len(group.members) > max_size:
                 self._rebalancer.prepare(shard, group)
+        for consumers in shard.consumer_groups.values():
+            self.consumers.loaded(shard, consumers)
 
     def on_unloaded(self, shard: GroupShard, error: ErrorCode) -> None:
         """GroupMetadataManager.onUnloaded."""
         self._expiry.forget(shard)
         for group in shard.groups.values():
             self._rebalancer.kill(group, error)
+        for consumers in shard.consumer_groups.values():
+            self.consumers.unloaded(consumers)
 
     def on_first_group(self, shard: GroupShard) -> None:
         """Offsets and groups may expire from now on."""
@@ -381,6 +454,11 @@ class GroupCoordinatorService(ShardListener):
     def on_group_removed(self, group: ClassicGroup) -> None:
         """Its pending ids and time-outs go with it."""
         self._rebalancer.kill(group, ErrorCode.UNKNOWN_MEMBER_ID)
+        self.hooks.on_group_deleted(group.group_id)
+
+    def on_consumer_group_removed(self, group: ConsumerGroup) -> None:
+        """The clocks of its members go with it."""
+        self.consumers.unloaded(group)
         self.hooks.on_group_deleted(group.group_id)
 
     def on_offset_removed(self, group_id: str, topic: str, partition_index: int) -> None:

@@ -4,7 +4,8 @@ The decisions (`join`, `sync`, `sessions`, `offsets`, `deletion`, `expiry`) read
 what is durable by `write` alone: the records are appended, and `replay` changes the state. The
 same `replay` rebuilds a shard from its log.
 
-Invariants: a group with a stored offset is in `groups`; a group in `groups` is not Dead.
+Invariants: a group with a stored offset is in `groups` or in `consumer_groups`, and none is in
+both; a group in `groups` is not Dead.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ from protocol.messages.coordinator_records import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.coordinator.records import CoordinatorRecord
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+    from mockbroker.coordinator.records import (
+        CoordinatorKey,
+        CoordinatorRecord,
+        CoordinatorValue,
+    )
     from protocol.errors import ErrorCode
 
 
@@ -44,14 +50,19 @@ class ShardListener:
     def on_group_removed(self, group: ClassicGroup) -> None:
         """A tombstone took the group away."""
 
+    def on_consumer_group_removed(self, group: ConsumerGroup) -> None:
+        """A tombstone took a group of KIP-848 away."""
+
     def on_offset_removed(self, group_id: str, topic: str, partition_index: int) -> None:
         """A tombstone took a stored offset away."""
 
 
 class GroupShard:
-    """One partition's groups by id, and their offsets."""
+    """One partition's groups by id, classic ones and those of KIP-848, and their offsets."""
 
-    __slots__ = ("_listener", "_write", "groups", "offsets", "partition_index")
+    __slots__ = (
+        "_listener", "_write", "consumer_groups", "groups", "offsets", "partition_index",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -63,6 +74,7 @@ class GroupShard:
         self._write = write
         self._listener = listener
         self.groups: dict[str, ClassicGroup] = {}
+        self.consumer_groups: dict[str, ConsumerGroup] = {}
         self.offsets = OffsetStore()
 
     def write(self, records: list[CoordinatorRecord], done: Callable[[ErrorCode], None]) -> None:
@@ -75,16 +87,18 @@ class GroupShard:
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
             self._replay_offset(offset, producer_id, key, value)
-        else:
-            assert isinstance(key, GroupMetadataKey)
+        elif isinstance(key, GroupMetadataKey):
             assert value is None or isinstance(value, GroupMetadataValue)
             self._replay_group(key.group, value)
+        else:
+            self._replay_consumer_group(key, value)
 
     def _replay_offset(
         self, offset: int, producer_id: int, key: OffsetCommitKey, value: OffsetCommitValue | None
     ) -> None:
         if value is not None:
-            self._group_or_new(key.group)
+            if key.group not in self.consumer_groups:
+                self._group_or_new(key.group)
             self.offsets.put(offset, producer_id, key, value)
         elif self.offsets.remove(key.group, key.topic, key.partition):
             self._listener.on_offset_removed(key.group, key.topic, key.partition)
@@ -98,10 +112,34 @@ class GroupShard:
             group.state = GroupState.DEAD
             self._listener.on_group_removed(group)
 
+    def _replay_consumer_group(self, key: CoordinatorKey, value: CoordinatorValue | None) -> None:
+        from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+        from protocol.messages.consumer_group_records import ConsumerGroupMetadataKey
+
+        group_id: str = key.group_id  # type: ignore[union-attr]  # all keys of KIP-848 have it
+        group = self.consumer_groups.get(group_id)
+        if group is None:
+            if value is None:
+                return
+            if not self.has_groups:
+                self._listener.on_first_group(self)
+            # What a simple group has committed is this group's from now on.
+            self.groups.pop(group_id, None)
+            group = self.consumer_groups[group_id] = ConsumerGroup(group_id)
+        group.replay(key, value)
+        if value is None and isinstance(key, ConsumerGroupMetadataKey):
+            del self.consumer_groups[group_id]
+            self._listener.on_consumer_group_removed(group)
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether there is a group of either protocol."""
+        return bool(self.groups or self.consumer_groups)
+
     def _group_or_new(self, group_id: str) -> ClassicGroup:
         group = self.groups.get(group_id)
         if group is None:
-            if not self.groups:
+            if not self.has_groups:
                 self._listener.on_first_group(self)
             group = self.groups[group_id] = ClassicGroup(group_id)
         return group
@@ -134,8 +172,16 @@ class GroupShard:
             offset_tombstone(group_id, topic, index)
             for topic, index in self.offsets.partitions_of_group(group_id)
         ]
-        records.append(group_metadata_record(group_id, None))
-        return records
+        return records + self.group_tombstones(group_id)
+
+    def group_tombstones(self, group_id: str) -> list[CoordinatorRecord]:
+        """The records that take away a group, and leave its offsets."""
+        group = self.consumer_groups.get(group_id)
+        if group is None:
+            return [group_metadata_record(group_id, None)]
+        from mockbroker.coordinator.group.consumer.group_records import group_tombstones
+
+        return group_tombstones(group)
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
         """A transaction marker stands in the log: its pending offsets are committed, or gone."""

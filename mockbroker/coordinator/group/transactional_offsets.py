@@ -13,6 +13,8 @@ the marker stands in the log it is pending (Kafka: OffsetMetadataManager
 | member of another generation | its group               | 22                 |
 | member                       | whatever its state      | pending            |
 | a producer of an older epoch | any                     | 47                 |
+
+The table is for classic groups; `consumer.offset_rules` is for those of KIP-848.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.classic_group import ClassicGroup
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
     from protocol.messages.transactions import (
@@ -65,7 +68,11 @@ class TransactionalOffsetHandler:
         on_complete: Callable[[TxnOffsetCommitResponse], None],
     ) -> None:
         """Write the positions as pending; `request` names existing partitions only."""
-        error = _validate(shard.groups.get(request.group_id), request)
+        consumers = shard.consumer_groups.get(request.group_id)
+        if consumers is None:
+            error = _validate(shard.groups.get(request.group_id), request)
+        else:
+            error = _validate_consumers(consumers, request)
         if error is not ErrorCode.NONE:
             on_complete(txn_commit_error_response(request.topics, error))
             return
@@ -124,6 +131,22 @@ def txn_commit_error_response(
             )
             for topic in topics
         ]
+    )
+
+
+def _validate_consumers(group: ConsumerGroup, request: TxnOffsetCommitRequest) -> ErrorCode:
+    from mockbroker.coordinator.group.consumer.offset_rules import validate_transactional_commit
+
+    return validate_transactional_commit(
+        group,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id_or_member_epoch,
+        [
+            (topic.topic_id, partition.partition_index)
+            for topic in request.topics
+            for partition in topic.partitions
+        ],
     )
 
 

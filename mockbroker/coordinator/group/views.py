@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mockbroker.coordinator.group.classic_group import ClassicGroup
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.shard import GroupShard
 
 _FIRST_VERSION_WITH_GROUP_NOT_FOUND = 6
@@ -26,18 +27,33 @@ def list_groups(
     """The groups that pass both filters; an empty filter lets all pass, case does not matter."""
     states = {state.strip().lower() for state in states_filter}
     types = {group_type.lower() for group_type in types_filter}
+    listed = []
+    for shard in shards:
+        listed += [
+            _listed(group, group.state.value, group.protocol_type)
+            for group in shard.groups.values()
+        ]
+        listed += [
+            _listed(group, group.state_name, group.protocol_type)
+            for group in shard.consumer_groups.values()
+        ]
     return [
-        ListedGroup(
-            group_id=group.group_id,
-            protocol_type=group.protocol_type or "",
-            group_state=group.state.value,
-            group_type=group.group_type,
-        )
-        for shard in shards
-        for group in shard.groups.values()
-        if (not states or group.state.value.lower() in states)
-        and (not types or group.group_type in types)
+        one
+        for one in listed
+        if (not states or one.group_state.lower() in states)
+        and (not types or one.group_type in types)
     ]
+
+
+def _listed(
+    group: ClassicGroup | ConsumerGroup, state: str, protocol_type: str | None
+) -> ListedGroup:
+    return ListedGroup(
+        group_id=group.group_id,
+        protocol_type=protocol_type or "",
+        group_state=state,
+        group_type=group.group_type,
+    )
 
 
 def describe_group(shard: GroupShard, group_id: str, api_version: int) -> DescribedGroup:
@@ -48,7 +64,7 @@ def describe_group(shard: GroupShard, group_id: str, api_version: int) -> Descri
             return DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
         return DescribedGroup(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} not found.",
+            error_message=_missing(shard, group_id),
             group_id=group_id,
             group_state=GroupState.DEAD.value,
         )
@@ -60,6 +76,12 @@ def describe_group(shard: GroupShard, group_id: str, api_version: int) -> Descri
         protocol_data=(group.protocol_name or "") if is_stable else "",
         members=_describe_members(group, is_stable),
     )
+
+
+def _missing(shard: GroupShard, group_id: str) -> str:
+    if group_id in shard.consumer_groups:
+        return f"Group {group_id} is not a classic group."
+    return f"Group {group_id} not found."
 
 
 def _describe_members(group: ClassicGroup, is_stable: bool) -> list[DescribedGroupMember]:
@@ -82,9 +104,12 @@ def delete_group(
 ) -> None:
     """Delete an empty group and its offsets: 69 when there is none, 68 when it has members."""
     group = shard.groups.get(group_id)
-    if group is None:
+    consumers = shard.consumer_groups.get(group_id)
+    if group is None and consumers is None:
         on_complete(ErrorCode.GROUP_ID_NOT_FOUND)
-    elif group.state is not GroupState.EMPTY:
+    elif (group is not None and group.state is not GroupState.EMPTY) or (
+        consumers is not None and not consumers.is_empty
+    ):
         on_complete(ErrorCode.NON_EMPTY_GROUP)
     else:
         shard.write(shard.tombstones(group_id), on_complete)

@@ -1,0 +1,37 @@
+"""ConsumerGroupHeartbeat (68), v0–v1: the one call of the consumer group protocol (KIP-848).
+
+v1 SubscribedTopicRegex, and member ids that clients make (KIP-1082).
+
+Rules: `coordinator.group.consumer.heartbeat`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import PARKED, Verdict
+from mockbroker.coordinator.group.members import ClientIdentity
+from protocol.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.consumer_group import (
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
+    )
+
+KEY = ApiKey.CONSUMER_GROUP_HEARTBEAT
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> Verdict:
+    """Answer through `ctx.respond`, once what was decided is written."""
+    client = ClientIdentity(ctx.api_version, ctx.client_id, ctx.peer)
+
+    def respond(response: ConsumerGroupHeartbeatResponse) -> None:
+        response.throttle_time_ms = ctx.throttle_time_ms
+        ctx.respond(response)
+
+    services.groups.service.consumer_heartbeat(request, client, respond)
+    return PARKED

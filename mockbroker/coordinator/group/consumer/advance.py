@@ -1,0 +1,158 @@
+"""One member's step in its group, of either protocol: subscription, epoch, target, assignment.
+
+`heartbeat` and `mixed` say what the member told about itself; `Advance` collects the records of all
+that follows (GroupMetadataManager.consumerGroupHeartbeat, steps 1 to 3). They are written as one
+batch, so a step is done as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mockbroker.coordinator.group.consumer.group_records import (
+    assignment_record,
+    member_record,
+    member_tombstones,
+    target_record,
+)
+from mockbroker.coordinator.group.consumer.member import (
+    JOIN_EPOCH,
+    ConsumerMember,
+)
+from mockbroker.coordinator.group.consumer.reconcile import Target, reconcile
+from mockbroker.coordinator.group.consumer.refusal import Refusal
+from mockbroker.coordinator.group.consumer.target import Candidate, compute_target, may_compute
+
+if TYPE_CHECKING:
+    from mockbroker.clock import Clock
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+    from mockbroker.coordinator.group.consumer.reconcile import Owned
+    from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
+    from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
+    from mockbroker.coordinator.records import CoordinatorRecord
+
+
+class Entry:
+    """Where a member starts from: `base` is what it was, `old` what the group has in its place."""
+
+    __slots__ = ("base", "group", "old", "records")
+
+    def __init__(
+        self,
+        group: ConsumerGroup,
+        base: ConsumerMember,
+        old: ConsumerMember | None,
+        records: list[CoordinatorRecord] | None = None,
+    ) -> None:
+        self.group = group
+        self.base = base
+        self.old = old
+        self.records = records or []
+
+
+class Step:
+    """What a step comes to: the member after it, the records, and what else is to be done."""
+
+    __slots__ = ("bumped", "candidate", "entry", "member", "reconciled", "records", "wants_look")
+
+    def __init__(self, entry: Entry, candidate: Candidate) -> None:
+        self.entry = entry
+        self.candidate = candidate
+        self.member = candidate.member
+        self.records: list[CoordinatorRecord] = entry.records
+        # Whether the subscription of the group changed, and whether its expressions want a look.
+        self.bumped = False
+        self.wants_look = False
+        # Whether what the member has changed.
+        self.reconciled = False
+
+
+def replaced_member(
+    group: ConsumerGroup, old: ConsumerMember, member_id: str, records: list[CoordinatorRecord]
+) -> ConsumerMember:
+    """A static member under its new id, in the place of the old one; the records say so."""
+    member = replace(old, member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
+    group_id = group.group_id
+    records += [
+        *member_tombstones(group_id, old.member_id),
+        member_record(group_id, member),
+        target_record(group_id, member_id, group.target_of(old.member_id)),
+        assignment_record(group_id, member),
+    ]
+    return member
+
+
+class Advance:
+    """Makes steps."""
+
+    __slots__ = ("_clock", "_settings", "_subscriptions")
+
+    def __init__(
+        self, clock: Clock, settings: ConsumerSettings, subscriptions: Subscriptions
+    ) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._subscriptions = subscriptions
+
+    def subscribe(self, entry: Entry, updated: ConsumerMember) -> Step | Refusal:
+        """The member with what it told now: its record, its expressions and the group's epoch."""
+        group, base = entry.group, entry.base
+        candidate = Candidate(group, entry.old, updated, group.epoch)
+        step = Step(entry, candidate)
+        names_changed = updated.topic_names != base.topic_names
+        if updated is not base and updated != base:
+            step.records.append(member_record(group.group_id, updated))
+        regex = self._subscriptions.change_regex(group, base, updated)
+        if isinstance(regex, Refusal):
+            return regex
+        step.records += regex.records
+        step.wants_look = regex.wants_look
+        step.bumped = names_changed or regex.changed
+        # A member of the classic protocol brings no expression, so there is none to wait for.
+        bump = names_changed or (regex.changed and (regex.resolved or updated.is_classic))
+        step.records += self._subscriptions.update_epoch(candidate, bump=bump)
+        return step
+
+    def assign(self, step: Step, owned: Owned | None) -> None:
+        """The target of the group's epoch, if it is due, and the member's step towards it."""
+        group, candidate = step.entry.group, step.candidate
+        view = self._subscriptions.view
+        target_epoch = group.assignment_epoch
+        partitions = None
+        if target_epoch < candidate.group_epoch:
+            now_wall_ms = self._clock.wall_ms()
+            interval_ms = self._settings.assignment_interval_ms(group.group_id)
+            if may_compute(group, interval_ms, now_wall_ms):
+                target_epoch = candidate.group_epoch
+                partitions, records = compute_target(
+                    candidate, view, self._settings.default_assignor(), now_wall_ms
+                )
+                step.records += records
+        self.reconcile(step, target_epoch, owned, partitions)
+
+    def reconcile(
+        self,
+        step: Step,
+        target_epoch: int,
+        owned: Owned | None,
+        partitions: dict[bytes, tuple[int, ...]] | None = None,
+    ) -> None:
+        """The member's step towards a target; None: the one that the group has for it."""
+        group, member = step.entry.group, step.member
+        if member.is_reconciled_to(target_epoch) and not step.bumped:
+            return
+        if partitions is None:
+            partitions = step.candidate.current_target()
+        topic_ids = self._subscriptions.view.subscribed_ids(group, member)
+        after = reconcile(
+            member,
+            Target(target_epoch, partitions, topic_ids),
+            group.partition_epochs,
+            owned,
+            subscription_changed=step.bumped,
+        )
+        if after != member:
+            step.records.append(assignment_record(group.group_id, after))
+            step.member = after
+            step.reconciled = True

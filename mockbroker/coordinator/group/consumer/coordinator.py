@@ -1,0 +1,136 @@
+"""All that one coordinator does for consumer groups, put together; `service` calls it.
+
+It makes the parts, and hands each request to the one that decides it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.coordinator.group.consumer.advance import Advance
+from mockbroker.coordinator.group.consumer.describe import described
+from mockbroker.coordinator.group.consumer.fencing import Fencing
+from mockbroker.coordinator.group.consumer.heartbeat import (
+    HeartbeatHandler,
+    check_request,
+    refused,
+)
+from mockbroker.coordinator.group.consumer.member import MemberState
+from mockbroker.coordinator.group.consumer.migration import Migration
+from mockbroker.coordinator.group.consumer.mixed import MixedHandler
+from mockbroker.coordinator.group.consumer.refusal import Refusal
+from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
+from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
+from mockbroker.coordinator.group.consumer.topic_view import TopicView
+from mockbroker.metadata.changes import BrokerChanged, ConfigsChanged, TopicCreated
+from protocol.errors import ErrorCode
+from protocol.messages.group_admin import ConsumerGroupDescribedGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from random import Random
+
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+    from mockbroker.coordinator.group.consumer.heartbeat import HeartbeatCallback
+    from mockbroker.coordinator.group.consumer.settings import GroupConfigs
+    from mockbroker.coordinator.group.members import ClientIdentity
+    from mockbroker.coordinator.group.rebalance import Rebalancer
+    from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.store import MetadataStore
+    from protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
+
+
+class ConsumerGroups:
+    """The consumer groups of one coordinator; `mixed` serves their classic members."""
+
+    __slots__ = ("_fencing", "_heartbeats", "_settings", "_subscriptions", "_view", "mixed")
+
+    def __init__(
+        self,
+        rebalancer: Rebalancer,
+        metadata: MetadataStore,
+        group_config: GroupConfigs,
+        rng: Random,
+    ) -> None:
+        clock = rebalancer.clock
+        self._view = TopicView(metadata)
+        self._settings = ConsumerSettings(clock, rebalancer.config, group_config)
+        self._subscriptions = Subscriptions(clock, self._settings, self._view)
+        migration = Migration(self._settings, self._view, rebalancer)
+        self._fencing = Fencing(clock, rebalancer.timer, self._subscriptions, migration)
+        migration.clocks = self._fencing.clocks
+        advance = Advance(clock, self._settings, self._subscriptions)
+        self._heartbeats = HeartbeatHandler(
+            self._settings,
+            self._subscriptions,
+            advance,
+            self._fencing.clocks,
+            self._fencing,
+            migration,
+            rng,
+        )
+        self.mixed = MixedHandler(
+            self._settings, self._subscriptions, advance, self._fencing, migration, rng
+        )
+
+    def heartbeat(
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        client: ClientIdentity,
+        shard_for: Callable[[str], GroupShard | None],
+        on_complete: HeartbeatCallback,
+    ) -> None:
+        """ConsumerGroupHeartbeat; where there is no shard, another node owns the group."""
+        refusal = check_request(request, client.api_version, self._settings.assignors())
+        if refusal is not None:
+            on_complete(refused(refusal))
+            return
+        shard = shard_for(request.group_id)
+        if shard is None:
+            on_complete(refused(Refusal(ErrorCode.NOT_COORDINATOR)))
+        else:
+            self._heartbeats.heartbeat(shard, request, client, on_complete)
+
+    def describe(self, shard: GroupShard | None, group_id: str) -> ConsumerGroupDescribedGroup:
+        """ConsumerGroupDescribe, of one group."""
+        if not group_id:
+            return ConsumerGroupDescribedGroup(error_code=ErrorCode.INVALID_GROUP_ID)
+        if shard is None:
+            error = ErrorCode.NOT_COORDINATOR
+            return ConsumerGroupDescribedGroup(error_code=error, group_id=group_id)
+        group = shard.consumer_groups.get(group_id)
+        if group is not None:
+            return described(group, self._view, self._settings.default_assignor())
+        missing = "is not a consumer group" if group_id in shard.groups else "not found"
+        return ConsumerGroupDescribedGroup(
+            error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+            error_message=f"Group {group_id} {missing}.",
+            group_id=group_id,
+        )
+
+    # -- what happens to groups ------------------------------------------------------------
+
+    def loaded(self, shard: GroupShard, group: ConsumerGroup) -> None:
+        """Every member gets a whole session, and its time to revoke (onLoaded)."""
+        clocks = self._fencing.clocks
+        timeout_ms = self._settings.session_timeout_ms(group.group_id)
+        for member_id, member in group.members.items():
+            clocks.touch_session(shard, group, member_id, timeout_ms)
+            if member.state is MemberState.UNREVOKED_PARTITIONS:
+                clocks.start_rebalance(shard, group, member_id)
+
+    def unloaded(self, group: ConsumerGroup) -> None:
+        """The group is gone from here."""
+        self._fencing.clocks.forget_all(group)
+
+    def metadata_changed(self, change: Change, shards: Iterable[GroupShard]) -> None:
+        """Groups that read a topic which came, grew or went look at it in their next heartbeat."""
+        if isinstance(change, BrokerChanged | ConfigsChanged):
+            return
+        if isinstance(change, TopicCreated):
+            self._subscriptions.topic_created()
+        for shard in shards:
+            for group in shard.consumer_groups.values():
+                if group.is_subscribed_to(change.name):
+                    group.request_metadata_refresh()

@@ -1,0 +1,82 @@
+"""Members that go, of their own will or not (GroupMetadataManager.consumerGroupFenceMembers).
+
+What a member had is free at once; the group's epoch is bumped, so that the next heartbeat of
+somebody else computes a target without it. When the last member of the consumer protocol goes and
+classic ones stay, the group is downgraded: see `migration`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.coordinator.group.consumer.group_records import member_tombstones
+from mockbroker.coordinator.group.consumer.timeouts import MemberClocks
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mockbroker.clock import Clock, Timer
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+    from mockbroker.coordinator.group.consumer.member import ConsumerMember
+    from mockbroker.coordinator.group.consumer.migration import Migration
+    from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
+    from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker.coordinator.records import CoordinatorRecord
+
+
+class Fencing:
+    """Takes members out, and has the clocks that do so when they are over."""
+
+    __slots__ = ("_clock", "_migration", "_subscriptions", "clocks")
+
+    def __init__(
+        self, clock: Clock, timer: Timer, subscriptions: Subscriptions, migration: Migration
+    ) -> None:
+        self._clock = clock
+        self._subscriptions = subscriptions
+        self._migration = migration
+        self.clocks = MemberClocks(clock, timer, self._expired)
+
+    def fence(
+        self,
+        shard: GroupShard,
+        group: ConsumerGroup,
+        members: Sequence[ConsumerMember],
+        done: Callable[[ErrorCode], None],
+    ) -> None:
+        """Take these out; `done` once it is written."""
+        if not members:
+            done(ErrorCode.NONE)
+            return
+        if self._migration.can_downgrade_without(group, members):
+            self._migration.downgrade_without(shard, group, members, done)
+            return
+        group_id = group.group_id
+        records: list[CoordinatorRecord] = []
+        for member in members:
+            records += member_tombstones(group_id, member.member_id)
+        records += self._subscriptions.without(group, members)
+
+        def written(error: ErrorCode) -> None:
+            if error is ErrorCode.NONE:
+                for member in members:
+                    self.clocks.forget(group, member.member_id)
+                self.moved(group)
+            done(error)
+
+        shard.write(records, written)
+
+    def moved(self, group: ConsumerGroup) -> None:
+        """Something about the group changed just now."""
+        group.bumped_ms = self._clock.now_ms
+
+    def _expired(self, shard: GroupShard, group_id: str, member_id: str) -> None:
+        group = shard.consumer_groups.get(group_id)
+        member = None if group is None else group.members.get(member_id)
+        if group is not None and member is not None:
+            self.fence(shard, group, [member], _ignore)
+
+
+def _ignore(_error: ErrorCode) -> None:
+    """Nobody waits for it."""

@@ -1,0 +1,127 @@
+"""Which partitions each member of a consumer group shall have (Kafka: TargetAssignmentBuilder).
+
+A change of the group bumps its epoch; the next heartbeat that may, computes the target of that
+epoch here. Between two computations lies `group.consumer.assignment.interval.ms`: until it is over
+members keep to the last target.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from mockbroker.coordinator.group.consumer.assignors import GroupSpec, MemberSpec, assign
+from mockbroker.coordinator.group.consumer.group import preferred
+from mockbroker.coordinator.group.consumer.group_records import (
+    target_epoch_record,
+    target_record,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.coordinator.group.consumer.assignors import Partitions
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+    from mockbroker.coordinator.group.consumer.member import ConsumerMember
+    from mockbroker.coordinator.group.consumer.topic_view import TopicView
+    from mockbroker.coordinator.records import CoordinatorRecord
+
+
+class Candidate:
+    """A group with one member as it is about to be: `member` in the place of `old`.
+
+    `old` is that member as the group has it, or the one whose instance id it takes over; None when
+    a member is new. `group_epoch` is the epoch that the decision gives the group.
+    """
+
+    __slots__ = ("group", "group_epoch", "member", "old")
+
+    def __init__(
+        self,
+        group: ConsumerGroup,
+        old: ConsumerMember | None,
+        member: ConsumerMember,
+        group_epoch: int,
+    ) -> None:
+        self.group = group
+        self.old = old
+        self.member = member
+        self.group_epoch = group_epoch
+
+    def members(self) -> dict[str, ConsumerMember]:
+        """All members as they are about to be."""
+        members = dict(self.group.members)
+        if self.old is not None and self.old.member_id != self.member.member_id:
+            members.pop(self.old.member_id, None)
+        members[self.member.member_id] = self.member
+        return members
+
+    def current_target(self) -> Partitions:
+        """What the member shall have by the target that there is."""
+        return self.group.target_of(
+            self.member.member_id if self.old is None else self.old.member_id
+        )
+
+
+def may_compute(group: ConsumerGroup, interval_ms: int, now_wall_ms: int) -> bool:
+    """Whether the interval since the last computation is over, or none is known."""
+    computed_ms = group.assignment_timestamp_ms
+    return not computed_ms or not interval_ms or now_wall_ms >= computed_ms + interval_ms
+
+
+def compute_target(
+    candidate: Candidate, view: TopicView, default_assignor: str, now_wall_ms: int
+) -> tuple[Partitions, list[CoordinatorRecord]]:
+    """What the candidate's member shall have, and the records of all that changes."""
+    group = candidate.group
+    members = candidate.members()
+    current = dict(group.target)
+    if candidate.old is not None and candidate.old.member_id != candidate.member.member_id:
+        current[candidate.member.member_id] = current.pop(candidate.old.member_id, {})
+    specs = {
+        member_id: MemberSpec(
+            view.subscribed_ids(group, member), current.get(member_id, {}), member.instance_id
+        )
+        for member_id, member in members.items()
+    }
+    subscribed = frozenset().union(*(spec.topic_ids for spec in specs.values()))
+    spec = GroupSpec(
+        specs,
+        view.counts(subscribed),
+        group.target_owners,
+        is_homogeneous=_is_homogeneous(members),
+    )
+    assignments = assign(_preferred_assignor(members) or default_assignor, spec)
+    records = [
+        target_record(group.group_id, member_id, assignments.get(member_id, {}))
+        for member_id in spec.member_ids
+        if not _is_same(current.get(member_id), assignments.get(member_id, {}))
+    ]
+    records.append(target_epoch_record(group.group_id, candidate.group_epoch, now_wall_ms))
+    return assignments.get(candidate.member.member_id, {}), records
+
+
+def _is_same(current: Partitions | None, wanted: Partitions) -> bool:
+    # A member without a target of its own gets one, be it empty.
+    return current is not None and {one: sorted(indexes) for one, indexes in current.items()} == {
+        one: sorted(indexes) for one, indexes in wanted.items()
+    }
+
+
+def _preferred_assignor(members: dict[str, ConsumerMember]) -> str | None:
+    counts: Counter[str] = Counter()
+    for member in members.values():
+        if member.server_assignor is not None:
+            counts[member.server_assignor] += 1
+    return preferred(counts)
+
+
+def _is_homogeneous(members: dict[str, ConsumerMember]) -> bool:
+    """Whether all read the same: the same names, or one expression and no name.
+
+    Kafka counts subscribers by name and does not look through expressions
+    (ConsumerGroup.subscriptionType).
+    """
+    regexes = {member.topic_regex or "" for member in members.values()}
+    names = {member.topic_names for member in members.values()}
+    if regexes == {""}:
+        return len(names) == 1
+    return len(regexes) == 1 and names == {frozenset()}

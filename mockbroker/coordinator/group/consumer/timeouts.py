@@ -1,0 +1,154 @@
+"""The clocks of a consumer group's members: session, rebalance, and those of the classic protocol.
+
+| clock     | runs                                              | over: the member is fenced |
+|-----------|---------------------------------------------------|----------------------------|
+| session   | always; every heartbeat winds it up               | yes                        |
+| rebalance | while the member has partitions to give up        | if its epoch is the same   |
+| join      | once a classic member was told to join again      | yes                        |
+| sync      | between a classic member's join and its sync      | yes                        |
+
+`heartbeat`, `mixed` and `migration` wind them up; what happens when one is over is `fence`.
+
+Invariant: a clock of a member that is not in its group any more is stopped, or does nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from mockbroker.clock import Clock, Timer, TimerTask
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+    from mockbroker.coordinator.group.shard import GroupShard
+
+    # Take the member out of the group.
+    Fence: TypeAlias = Callable[[GroupShard, str, str], None]
+
+
+class MemberTimers:
+    """The clocks of one member."""
+
+    __slots__ = ("deadline_ms", "join", "rebalance", "session", "sync")
+
+    def __init__(self) -> None:
+        self.deadline_ms = 0.0
+        self.session: TimerTask | None = None
+        self.rebalance: TimerTask | None = None
+        self.join: TimerTask | None = None
+        self.sync: TimerTask | None = None
+
+    def stop(self) -> None:
+        """The member is gone."""
+        for task in (self.session, self.rebalance, self.join, self.sync):
+            if task is not None:
+                task.cancel()
+
+
+class MemberClocks:
+    """Winds up the clocks of all groups of one coordinator."""
+
+    __slots__ = ("_clock", "_fence", "_timer")
+
+    def __init__(self, clock: Clock, timer: Timer, fence: Fence) -> None:
+        self._clock = clock
+        self._timer = timer
+        self._fence = fence
+
+    def touch_session(
+        self, shard: GroupShard, group: ConsumerGroup, member_id: str, timeout_ms: float
+    ) -> None:
+        """The member showed life.
+
+        The timer's task stays where it is while the deadline moves away from it, and renews itself
+        when it runs too early: a heartbeat costs no timer work.
+        """
+        timers = self._timers(group, member_id)
+        deadline_ms = timers.deadline_ms = self._clock.now_ms + timeout_ms
+        task = timers.session
+        if task is None or not task.pending or task.tick_ms >= deadline_ms + 1:
+            self._arm_session(shard, group.group_id, member_id, timers)
+
+    def _arm_session(
+        self, shard: GroupShard, group_id: str, member_id: str, timers: MemberTimers
+    ) -> None:
+        if timers.session is not None:
+            timers.session.cancel()
+
+        def due() -> None:
+            if timers.deadline_ms > self._clock.now_ms:
+                self._arm_session(shard, group_id, member_id, timers)
+            else:
+                self._fence(shard, group_id, member_id)
+
+        timers.session = self._timer.schedule(timers.deadline_ms, due)
+
+    def start_rebalance(self, shard: GroupShard, group: ConsumerGroup, member_id: str) -> None:
+        """The member has to give up partitions, within its rebalance time-out."""
+        self.stop_rebalance(group, member_id)
+        member = group.members[member_id]
+
+        def due() -> None:
+            live = group.members.get(member_id)
+            if live is not None and live.epoch == member.epoch:
+                self._fence(shard, group.group_id, member_id)
+
+        self._timers(group, member_id).rebalance = self._schedule(member.rebalance_timeout_ms, due)
+
+    def stop_rebalance(self, group: ConsumerGroup, member_id: str) -> None:
+        """The member has given up what it had to."""
+        timers = self._timers(group, member_id)
+        if timers.rebalance is not None:
+            timers.rebalance.cancel()
+            timers.rebalance = None
+
+    def await_join(self, shard: GroupShard, group: ConsumerGroup, member_id: str) -> None:
+        """A classic member was told to join again; a clock that runs goes on."""
+        timers = self._timers(group, member_id)
+        if timers.join is None or not timers.join.pending:
+            timeout_ms = group.members[member_id].rebalance_timeout_ms
+            timers.join = self._schedule(
+                timeout_ms, lambda: self._fence(shard, group.group_id, member_id)
+            )
+
+    def await_sync(
+        self, shard: GroupShard, group: ConsumerGroup, member_id: str, timeout_ms: int
+    ) -> None:
+        """A classic member has joined, and shall sync."""
+        timers = self._timers(group, member_id)
+        self._cancel(timers.join)
+        self._cancel(timers.sync)
+        timers.sync = self._schedule(
+            timeout_ms, lambda: self._fence(shard, group.group_id, member_id)
+        )
+
+    def synced(self, group: ConsumerGroup, member_id: str) -> None:
+        """A classic member has synced."""
+        self._cancel(self._timers(group, member_id).sync)
+
+    def forget(self, group: ConsumerGroup, member_id: str) -> None:
+        """The member is gone."""
+        timers = group.timers.pop(member_id, None)
+        if timers is not None:
+            timers.stop()
+
+    def forget_all(self, group: ConsumerGroup) -> None:
+        """The group is gone from here."""
+        for member_id in list(group.timers):
+            self.forget(group, member_id)
+
+    def _timers(self, group: ConsumerGroup, member_id: str) -> MemberTimers:
+        timers = group.timers.get(member_id)
+        if timers is None:
+            timers = group.timers[member_id] = MemberTimers()
+        return timers
+
+    def _schedule(self, timeout_ms: int, due: Callable[[], None]) -> TimerTask:
+        return self._timer.schedule(self._clock.now_ms + timeout_ms, due)
+
+    @staticmethod
+    def _cancel(task: TimerTask | None) -> None:
+        if task is not None:
+            task.cancel()

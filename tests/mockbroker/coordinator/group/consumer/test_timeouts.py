@@ -1,0 +1,99 @@
+"""The clocks of members."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.clock import Clock, Timer
+from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+from mockbroker.coordinator.group.consumer.group_records import assignment_record, member_record
+from mockbroker.coordinator.group.consumer.member import ConsumerMember
+from mockbroker.coordinator.group.consumer.timeouts import MemberClocks
+from tests.support.groups import Groups
+
+if TYPE_CHECKING:
+    from mockbroker.coordinator.group.shard import GroupShard
+
+
+class World:
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.timer = Timer()
+        self.fenced: list[str] = []
+        self.clocks = MemberClocks(self.clock, self.timer, self._fence)
+        self.shard = Groups().shard()
+        self.group = ConsumerGroup("g")
+        member = ConsumerMember("m", epoch=3, rebalance_timeout_ms=50)
+        for record in (member_record("g", member), assignment_record("g", member)):
+            self.group.replay(record.key, record.value)
+
+    def _fence(self, _shard: GroupShard, _group_id: str, member_id: str) -> None:
+        self.fenced.append(member_id)
+
+    def at(self, now_ms: float) -> list[str]:
+        self.clock.now_ms = now_ms
+        while self.timer.advance(now_ms):
+            pass
+        return self.fenced
+
+
+def test_a_session_is_over_when_nobody_winds_it_up() -> None:
+    world = World()
+    world.clocks.touch_session(world.shard, world.group, "m", 100)
+    world.at(60)
+    world.clocks.touch_session(world.shard, world.group, "m", 100)
+    assert world.at(159) == []
+    assert world.at(160) == ["m"]
+
+
+def test_a_shorter_session_counts_at_once() -> None:
+    world = World()
+    world.clocks.touch_session(world.shard, world.group, "m", 100)
+    world.clocks.touch_session(world.shard, world.group, "m", 10)
+    assert world.at(10) == ["m"]
+
+
+def test_a_member_that_left_its_epoch_has_revoked() -> None:
+    world = World()
+    world.clocks.start_rebalance(world.shard, world.group, "m")
+    record = assignment_record("g", ConsumerMember("m", epoch=4))
+    world.group.replay(record.key, record.value)
+    assert world.at(50) == []
+
+
+def test_one_that_does_not_revoke_is_fenced() -> None:
+    world = World()
+    world.clocks.start_rebalance(world.shard, world.group, "m")
+    assert world.at(49) == []
+    assert world.at(50) == ["m"]
+    world.clocks.start_rebalance(world.shard, world.group, "m")
+    world.clocks.stop_rebalance(world.group, "m")
+    assert world.at(500) == ["m"]
+
+
+def test_who_is_told_to_join_again_has_one_time_out() -> None:
+    world = World()
+    world.clocks.await_join(world.shard, world.group, "m")
+    world.at(30)
+    world.clocks.await_join(world.shard, world.group, "m")
+    assert world.at(50) == ["m"]
+
+
+def test_a_join_ends_the_wait_for_it_and_begins_that_for_the_sync() -> None:
+    world = World()
+    world.clocks.await_join(world.shard, world.group, "m")
+    world.clocks.await_sync(world.shard, world.group, "m", 80)
+    assert world.at(79) == []
+    world.clocks.synced(world.group, "m")
+    assert world.at(1000) == []
+    world.clocks.await_sync(world.shard, world.group, "m", 80)
+    assert world.at(1080) == ["m"]
+
+
+def test_a_group_that_is_gone_has_no_clock() -> None:
+    world = World()
+    world.clocks.touch_session(world.shard, world.group, "m", 100)
+    world.clocks.await_join(world.shard, world.group, "m")
+    world.clocks.forget_all(world.group)
+    assert len(world.timer) == 0
+    assert world.group.timers == {}
