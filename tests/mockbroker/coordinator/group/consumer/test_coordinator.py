@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mockbroker.metadata.changes import ConfigsChanged
+from mockbroker.metadata.store import RESOURCE_GROUP
 from protocol.errors import ErrorCode
 from tests.support.consumer_groups import ConsumerWorld
 
@@ -56,3 +58,16 @@ def test_lists_and_deletions_know_both_kinds() -> None:
     assert errors == [ErrorCode.NON_EMPTY_GROUP, ErrorCode.NONE]
     assert not world.shard().has_groups
     assert not world.rebuilt().shard().has_groups
+
+
+def test_a_group_may_have_configs_of_its_own() -> None:
+    world = ConsumerWorld({"mockbroker.group.settling.heartbeat.interval.ms": "0"})
+    own = {"consumer.heartbeat.interval.ms": "7000", "consumer.session.timeout.ms": "50000"}
+    world.metadata.apply(ConfigsChanged(RESOURCE_GROUP, "g", own))
+    assert world.beat().heartbeat_interval_ms == 7000
+    assert world.beat(group_id="other").heartbeat_interval_ms == 5000
+    world.advance(45_000)
+    assert world.describe("other").group_state == "Empty"
+    assert world.describe().group_state == "Stable"
+    world.advance(5_000)
+    assert world.describe().group_state == "Empty"
