@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 # min.incremental.fetch.session.eviction.ms is a constant in Apache Kafka (KIP-227 names it).
-# mockbroker.group.settling.heartbeat.interval.ms: how soon members of a consumer group that is being
+# mockbroker.group.settling.heartbeat.interval.ms: how soon members of a consumer group that is
 # rebalanced are asked to come again; 0 asks them at Kafka's interval.
 # mockbroker.version.profile: `widest` serves all that the codec knows, Fetch from version 3;
 # `4.4` serves Apache Kafka 4.4's ranges, Fetch from version 4 and Produce from version 3.

@@ -1,4 +1,6 @@
-"""The records of `__consumer_offsets` that a consumer group is made of (GroupCoordinatorRecordHelpers).
+"""The records of `__consumer_offsets` that a consumer group is made of.
+
+Kafka: GroupCoordinatorRecordHelpers.
 
 Decisions put these into one batch; `ConsumerGroup.replay` reads them back.
 """

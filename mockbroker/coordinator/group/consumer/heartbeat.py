@@ -1,16 +1,16 @@
 """ConsumerGroupHeartbeat: join, stay, leave (GroupMetadataManager.consumerGroupHeartbeat).
 
-| epoch      | from                                  | outcome                                        |
-|------------|---------------------------------------|------------------------------------------------|
-| 0          | a stranger                            | a new member                                   |
-| 0          | a member                              | starts over                                    |
-| 0          | a new id for a known instance         | takes over, if the old one left; else 111      |
-| its own    | a member                              | a step towards its target                      |
-| its last   | a member that lost an answer          | the same, if it has no more than it may        |
-| another    | a member                              | 110                                            |
-| > 0        | a stranger                            | 25; without a group 69                         |
-| -1         | a member                              | it is gone                                     |
-| -2         | a static member                       | keeps its partitions until it comes back       |
+| epoch    | from                          | outcome                                  |
+|----------|-------------------------------|------------------------------------------|
+| 0        | a stranger                    | a new member                             |
+| 0        | a member                      | starts over                              |
+| 0        | a new id for a known instance | takes over if the old one left; else 111 |
+| its own  | a member                      | a step towards its target                |
+| its last | a member that lost an answer  | the same, if it has no more than it may  |
+| another  | a member                      | 110                                      |
+| > 0      | a stranger                    | 25; without a group 69                   |
+| -1       | a member                      | it is gone                               |
+| -2       | a static member               | keeps its partitions until it comes back |
 
 A group of the classic protocol is upgraded by the first member that joins it here: see
 `migration`.

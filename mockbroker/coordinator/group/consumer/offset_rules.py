@@ -1,14 +1,14 @@
 """Who may commit and fetch offsets of a consumer group (ConsumerGroup.validateOffsetCommit).
 
-| commit comes from                        | outcome                                                |
-|------------------------------------------|--------------------------------------------------------|
-| nobody (epoch < 0), the group is empty   | written                                                |
-| nobody in a transaction                  | pending                                                |
-| a stranger                               | 25                                                     |
-| a member of the protocol, below v9       | 35                                                     |
-| a member at its epoch                    | written                                                |
-| a member at a later epoch                | 113; a classic one 22                                  |
-| a member at an earlier epoch             | written if it has each partition since then; 113 or 22 |
+| commit comes from                      | outcome                                          |
+|----------------------------------------|--------------------------------------------------|
+| nobody (epoch < 0), the group is empty | written                                          |
+| nobody in a transaction                | pending                                          |
+| a stranger                             | 25                                               |
+| a member of the protocol, below v9     | 35                                               |
+| a member at its epoch                  | written                                          |
+| a member at a later epoch              | 113; a classic one 22                            |
+| a member at an earlier epoch           | written if each partition is since then; 113, 22 |
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """How one member gets from what it has to what it shall have (Kafka: CurrentAssignmentBuilder).
 
-| state                 | moves on when                              | to                            |
-|-----------------------|--------------------------------------------|-------------------------------|
-| STABLE                | there is a newer target                    | any, by what must change      |
-| UNREVOKED_PARTITIONS  | it no longer names what it must give up    | any, towards the latest target |
-| UNRELEASED_PARTITIONS | always                                     | STABLE once all is free       |
+| state                 | moves on when                         | to                        |
+|-----------------------|---------------------------------------|---------------------------|
+| STABLE                | there is a newer target               | any, by what must change  |
+| UNREVOKED_PARTITIONS  | it does not name what it must give up | any, by the latest target |
+| UNRELEASED_PARTITIONS | always                                | STABLE once all is free   |
 
 A member first gives up what is not in its target, and keeps its epoch until it has; then it takes
 what is free, at the target's epoch; what others still hold it waits for. A partition is never

@@ -40,7 +40,8 @@ def fenced_instance(instance_id: str, member_id: str, owner_id: str) -> Refusal:
     """The instance id belongs to another member id by now."""
     return Refusal(
         ErrorCode.FENCED_INSTANCE_ID,
-        f"Static member {member_id} with instance id {instance_id} was fenced by member {owner_id}.",
+        f"Static member {member_id} with instance id {instance_id} was fenced by member "
+        f"{owner_id}.",
     )
 
 
