@@ -53,8 +53,21 @@ async def _serve(settings: Settings, event_log: EventLog, ready_file: str | None
     try:
         _publish(running, ready_file)
         await stopped.wait()
+        if settings.snapshot_file is not None:
+            _save(running, settings.snapshot_file)
     finally:
         await running.stop()
+
+
+def _save(running: RunningBroker, path: str) -> None:
+    """Write what the broker holds to a file."""
+    from mockbroker.state.snapshot import take
+    from mockbroker.state.snapshot_file import SnapshotError, save
+
+    try:
+        save(running.act(take), path)
+    except SnapshotError as error:
+        raise ServeError(f"--snapshot {error}; allowed: a path in a writable directory") from None
 
 
 def _relax_collector() -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from mockbroker.settings import (
     Settings,
     SettingsError,
+    check_topic_name,
     parse_brokers,
     parse_choice,
     parse_count,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mockbroker.faults import Fault
+    from mockbroker.state.preparation import Preparation
 
 DEFAULT_PORT: Final = 9092
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
@@ -47,12 +49,11 @@ examples:
   MOCKBROKER_HOST=0.0.0.0 MOCKBROKER_ADVERTISED_HOST=kafka mockbroker serve
       the same by environment, as in a container
 
-A TOML file given by --config may hold host, port, controller-port, advertised-host,
-auto-create, default-partitions, freeze-clock, log-level, log-format, ready-file, seed,
-a table [topics] (orders = 6) and a table [config] ("log.retention.ms" = 60000).
-A TOML file given by --config may hold host, port, brokers, rack, advertised-host, auto-create,
-default-partitions, freeze-clock, log-level, log-format, ready-file, seed, a table
-[topics] (orders = 6) and a table [config] ("log.retention.ms" = 60000).
+A TOML file given by --config may hold host, port, controller-port, brokers, rack,
+advertised-host, auto-create, default-partitions, freeze-clock, log-level, log-format,
+ready-file, restore, snapshot, seed, a table [topics] (orders = 6) and a table [config]
+("log.retention.ms" = 60000). A topic may be a table with partitions, config and seed
+files, [[records]] are put into topics, [[faults]] are armed: see docs/config-file.md.
 """
 
 
@@ -158,6 +159,20 @@ def _add_cluster_options(serve: argparse.ArgumentParser) -> None:
     add("--rack", metavar="RACK[,RACK...]", help="racks of the brokers in turn [MOCKBROKER_RACK]")
 
 
+def _add_snapshot_options(serve: argparse.ArgumentParser) -> None:
+    add = serve.add_argument
+    add(
+        "--restore",
+        metavar="FILE",
+        help="begin with what this snapshot holds [MOCKBROKER_RESTORE]",
+    )
+    add(
+        "--snapshot",
+        metavar="FILE",
+        help="write what the broker holds there when it ends [MOCKBROKER_SNAPSHOT]",
+    )
+
+
 def _add_serve_options(serve: argparse.ArgumentParser) -> None:
     add = serve.add_argument
     add("--host", help="address to listen on (default 127.0.0.1) [MOCKBROKER_HOST]")
@@ -205,6 +220,7 @@ def _add_serve_options(serve: argparse.ArgumentParser) -> None:
         help="serve the metadata log to raft observers on this port, 0 for any free one"
         " (default: not at all) [MOCKBROKER_CONTROLLER_PORT]",
     )
+    _add_snapshot_options(serve)
     add("--seed", metavar="N", help="make random ids repeatable [MOCKBROKER_SEED]")
     _add_test_options(serve)
     add(
@@ -254,6 +270,8 @@ _KEYS: Final = (
     "seed",
     "fault",
     "freeze_clock",
+    "restore",
+    "snapshot",
     "log_level",
     "log_format",
 )
@@ -338,6 +356,8 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
         controller_port=(
             None if controller_port is None else parse_port(controller_option, controller_port)
         ),
+        preparation=_read_preparation(sources, file, file_name),
+        snapshot_file=sources.text("snapshot")[1],
     )
 
 
@@ -397,6 +417,8 @@ def _read_topics(
     topics: dict[str, int | None] = {}
     table = _table(file, file_name, "topics")
     for name, count in table.items():
+        if isinstance(count, dict):
+            continue  # `_read_preparation` makes it
         entry = f"{name}:{count}"
         parsed, partitions = parse_topic(f"{file_name}: topics", entry)
         topics[parsed] = partitions
@@ -407,6 +429,38 @@ def _read_topics(
         parsed, partitions = parse_topic(option, str(entry))
         topics[parsed] = partitions
     return topics
+
+
+def _read_preparation(
+    sources: _Sources, file: Mapping[str, object], file_name: str
+) -> Preparation | None:
+    """Topics with more than a count, records and a snapshot; None without any."""
+    option, snapshot = sources.text("restore")
+    topics = {
+        name: topic
+        for name, topic in _table(file, file_name, "topics").items()
+        if isinstance(topic, dict)
+    }
+    lists = {name: _list(file, file_name, name) for name in ("records", "faults")}
+    if not (topics or snapshot or any(lists.values())):
+        return None
+    from mockbroker.state.preparation import Preparation, PreparationError
+
+    preparation = Preparation()
+    folder = os.path.dirname(file_name)
+    try:
+        if snapshot:
+            preparation.restore(option, snapshot)
+        for name, topic in topics.items():
+            check_topic_name(f"{file_name}: topics", name)
+            preparation.add_topic(f"{file_name}: topics.{name}", name, topic, folder)
+        for at, record in enumerate(lists["records"]):
+            preparation.add_record(f"{file_name}: records[{at}]", record)
+        for at, fault in enumerate(lists["faults"]):
+            preparation.add_fault(f"{file_name}: faults[{at}]", fault)
+    except PreparationError as error:
+        raise SettingsError(error.key, error.problem, error.allowed) from None
+    return preparation
 
 
 def _read_config(sources: _Sources, file: Mapping[str, object], file_name: str) -> dict[str, str]:
@@ -452,6 +506,13 @@ def _table(file: Mapping[str, object], file_name: str, name: str) -> dict[str, o
     return table
 
 
+def _list(file: Mapping[str, object], file_name: str, name: str) -> list[object]:
+    entries = file.get(name, [])
+    if not isinstance(entries, list):
+        raise SettingsError(f"{file_name}: {name}", "it is not a list", f"[[{name}]] and its keys")
+    return entries
+
+
 def _read_file(file_name: str) -> dict[str, object]:
     import tomllib
 
@@ -463,7 +524,8 @@ def _read_file(file_name: str) -> dict[str, object]:
         raise SettingsError("--config", f"{file_name}: {reason}", "a readable TOML file") from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError("--config", f"{file_name}: {error}", "a valid TOML file") from None
-    known = {key.replace("_", "-") for key in _KEYS} - {"topic", "set"} | {"topics", "config"}
+    known = {key.replace("_", "-") for key in _KEYS} - {"topic", "set"}
+    known |= {"topics", "config", "records", "faults"}
     for key in file:
         if key not in known:
             allowed = ", ".join(sorted(known))

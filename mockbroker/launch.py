@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mockbroker.journal import Journal
     from mockbroker.network.cluster_server import ClusterServer
     from mockbroker.settings import Settings
+    from mockbroker.state.preparation import Preparation
 
 
 T = TypeVar("T")
@@ -134,7 +135,10 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def launch(settings: Settings) -> RunningBroker:
-    """Start a broker in the running loop. Raises OSError (address), ConfigError or FaultError."""
+    """Start a broker in the running loop.
+
+    Raises OSError (address), SettingsError, ConfigError or FaultError.
+    """
     seed = int.from_bytes(os.urandom(8), "big") if settings.seed is None else settings.seed
     cluster = Cluster(
         settings.config,
@@ -146,6 +150,8 @@ async def launch(settings: Settings) -> RunningBroker:
     )
     if settings.faults:
         cluster.faults.add(settings.faults)
+    if settings.preparation is not None:
+        _prepare(cluster, settings.preparation)
     timekeeper = TimeKeeper(cluster, frozen=settings.freeze_clock)
     if settings.brokers > 1:
         return await _launch_several(cluster, timekeeper, settings)
@@ -174,6 +180,17 @@ async def _launch_several(
         cluster.advertise(index, settings.advertised_host, port)
     server.end_step()
     return RunningBroker(cluster, server, timekeeper, addresses)
+
+
+def _prepare(cluster: Cluster, preparation: Preparation) -> None:
+    """Fill the cluster before its first client."""
+    from mockbroker.settings import SettingsError
+    from mockbroker.state.preparation import PreparationError
+
+    try:
+        preparation.apply(cluster)
+    except PreparationError as error:
+        raise SettingsError(error.key, error.problem, error.allowed) from None
 
 
 async def _start_controller(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mockbroker.faults import Fault
+    from mockbroker.state.preparation import Preparation
 
 MAX_PARTITIONS: Final = 100_000
 """A topic declared at start has at most this many partitions: a slip of a digit is caught."""
@@ -33,10 +34,10 @@ class Settings:
     `topics` maps a name to its partition count (None: `num.partitions`); `config` holds broker
     configs under Kafka's names, as text. `advertised_host` None: a client is told the address that
     it connected to. `seed` None: random ids differ from run to run. `freeze_clock`: time stands
-    still from the start. `controller_port` None: there is no controller's listener.
-    it connected to. `seed` None: random ids differ from run to run.
-    `freeze_clock`: time stands still from the start. `brokers` is how many there are, `ports` the
-    port of each in turn (one: they count up from it), `racks` the rack of each.
+    still from the start. `controller_port` None: there is no controller's listener. `brokers` is
+    how many there are, `ports` the port of each in turn (one: they count up from it), `racks` the
+    rack of each. `preparation` is what the broker holds before its first client, beside `topics`;
+    `snapshot_file` is where a process writes what it holds when it ends.
     """
 
     __slots__ = (
@@ -50,8 +51,10 @@ class Settings:
         "host",
         "port",
         "ports",
+        "preparation",
         "racks",
         "seed",
+        "snapshot_file",
         "topics",
     )
 
@@ -71,6 +74,8 @@ class Settings:
         brokers: int | None = None,
         ports: Sequence[int] = (),
         racks: Sequence[str] = (),
+        preparation: Preparation | None = None,
+        snapshot_file: str | None = None,
     ) -> None:
         self.host = host
         self.topics = dict(topics or {})
@@ -81,6 +86,8 @@ class Settings:
         self.faults = list(faults)
         self.fault_option = fault_option
         self.controller_port = controller_port
+        self.preparation = preparation
+        self.snapshot_file = snapshot_file
         self.brokers = parse_brokers("brokers", brokers, ports)
         self.ports = spread_ports(ports or (port,), self.brokers)
         self.port = self.ports[0]

@@ -6,7 +6,7 @@ and the two views say how an action is carried to the broker's loop. The topic n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from mockbroker.state import writing
 from mockbroker.state.partitions import leading_partition
@@ -14,9 +14,11 @@ from mockbroker.state.reading import READ_UNCOMMITTED, Record, TopicReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from os import PathLike
 
     from mockbroker.api.bridge import Bridge
     from mockbroker.cluster import Cluster
+    from mockbroker.state.seeds import RowFieldNames
     from mockbroker.state.writing import Headers, NewRecord, Position
 
 DEFAULT_TIMEOUT_SECONDS: Final = 10.0
@@ -171,6 +173,24 @@ class TopicView(_Topic):
     def put_all(self, values: Iterable[bytes | str | None]) -> list[Position]:
         """Append many records without keys, in one step of the broker."""
         records = [self._record(value, None, None, None, None) for value in values]
+        return self._bridge.call(lambda cluster: writing.put(cluster, self.name, records))
+
+    def load(
+        self,
+        path: str | PathLike[str],
+        *,
+        file_format: str | None = None,
+        **fields: Unpack[RowFieldNames],
+    ) -> list[Position]:
+        """Put the rows of a JSON, JSONL, CSV, Avro or Parquet file, each as a record.
+
+        A record's value is the whole row as JSON; `key="id"` and the like name the fields that are
+        its key, value, headers, timestamp or partition; `envelope=True` takes fields of these
+        names. Raises SeedError for the file, TopicError for the topic.
+        """
+        from mockbroker.state.seeds import RowFields, read_records
+
+        records = read_records(str(path), RowFields(**fields), file_format)
         return self._bridge.call(lambda cluster: writing.put(cluster, self.name, records))
 
     def create(

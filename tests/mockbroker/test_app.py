@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.app import write_whole
+from mockbroker.state.snapshot_file import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,3 +104,36 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_whole(str(tmp_path / "none" / "ready.json"), "x")
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_it_held_is_there_again_after_a_restart(tmp_path: Path) -> None:
+    config, state = tmp_path / "broker.toml", tmp_path / "state.zip"
+    (tmp_path / "orders.jsonl").write_text('{"id": 7}\n{"id": 8}\n')
+    config.write_text('[topics.orders]\npartitions = 3\nseed = "orders.jsonl"\n')
+    first = serve("--port", "0", "--config", str(config), "--snapshot", str(state))
+    assert first.stdout is not None
+    assert first.stdout.readline().startswith("mockbroker ready")
+    first.send_signal(signal.SIGTERM)
+    first.communicate(timeout=20)
+    assert first.returncode == 0
+    snapshot = load(str(state))
+    assert [(one.name, len(one.partitions)) for one in snapshot.topics] == [("orders", 3)]
+    again = tmp_path / "again.zip"
+    second = serve("--port", "0", "--restore", str(state), "--snapshot", str(again))
+    assert second.stdout is not None
+    assert second.stdout.readline().startswith("mockbroker ready")
+    second.send_signal(signal.SIGTERM)
+    second.communicate(timeout=20)
+    logs = [[part.log for part in one.topics[0].partitions] for one in (snapshot, load(str(again)))]
+    assert logs[0] == logs[1]
+    assert sum(log.log_end_offset for log in logs[0]) == 2
+
+
+def test_a_topic_that_cannot_be_made_is_one_line_and_status_2(tmp_path: Path) -> None:
+    config = tmp_path / "broker.toml"
+    config.write_text('[topics.orders.config]\n"no.such" = 1\n')
+    process = serve("--port", "0", "--config", str(config))
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith("mockbroker: topics.orders: topic orders: Unknown topic config")
+    assert err.count("\n") == 1

@@ -120,6 +120,12 @@ def test_a_bad_value_names_its_option(
         ("prot = 1", "unknown key 'prot'; allowed: advertised-host, auto-create, brokers, config"),
         ("port = ", "allowed: a valid TOML file"),
         ("topics = 3", "topics: it is not a table"),
+        ("records = 3", r"broker\.toml: records: it is not a list; allowed: \[\[records\]\]"),
+        ("[[records]]\nvalue = 1", r"broker\.toml: records\[0\]\.topic: None is no name"),
+        ("[topics.a]\nparts = 1", r"broker\.toml: topics\.a\.parts: it is unknown; allowed"),
+        ('[topics."a b"]\n', r"broker\.toml: topics: 'a b' is not a topic name"),
+        ("[[faults]]\nnope = 1", r"broker\.toml: faults\[0\]: .*nope"),
+        ('restore = "/no/file"', r"broker\.toml: restore: /no/file: No such file"),
         ('[config]\n"no.such.key" = 1', r"broker\.toml: config: .*no\.such\.key"),
     ],
 )

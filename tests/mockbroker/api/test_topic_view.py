@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,6 +21,9 @@ from protocol.messages.produce import (
 from protocol.records.batch import build_batch
 from protocol.records.record_codec import Record
 from tests.support.blocking import BlockingConnection
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def produce(bootstrap: str, topic: str, value: bytes) -> None:
@@ -117,3 +121,12 @@ async def test_a_broker_in_a_thread_is_awaited_from_another_loop() -> None:
         assert [record.value for record in await waiting] == [b"one"]
         with pytest.raises(WaitTimeoutError):
             await broker.aio.topic("orders").wait_for(2, 0)
+
+
+def test_a_file_is_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "orders.jsonl"
+    path.write_text('{"id": 7}\n{"id": 8}\n')
+    with MockBroker() as broker:
+        positions = broker.topic("orders").load(path, key="id")
+        assert [position.offset for position in positions] == [0, 1]
+        assert [record.key for record in broker.topic("orders").records()] == [b"7", b"8"]
