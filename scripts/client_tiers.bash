@@ -61,7 +61,7 @@ set_up_java() {
 # Node.js 18 or newer with npm: the machine's, or the one of requirements/nodejs.txt.
 node_suffices() {
   command -v npm >/dev/null &&
-    node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18)' >/dev/null 2>&1
+    node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)' >/dev/null 2>&1
 }
 
 run_npm() {
