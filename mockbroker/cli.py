@@ -50,7 +50,7 @@ examples:
       the same by environment, as in a container
 
 A TOML file given by --config may hold host, port, controller-port, brokers, rack,
-advertised-host, auto-create, default-partitions, freeze-clock, log-level, log-format,
+advertised-host, auto-create, default-partitions, freeze-clock, journal, log-level, log-format,
 ready-file, restore, snapshot, seed, a table [topics] (orders = 6) and a table [config]
 ("log.retention.ms" = 60000). A topic may be a table with partitions, config and seed
 files, [[records]] are put into topics, [[faults]] are armed: see docs/config-file.md.
@@ -240,6 +240,12 @@ def _add_serve_options(serve: argparse.ArgumentParser) -> None:
 def _add_test_options(serve: argparse.ArgumentParser) -> None:
     add = serve.add_argument
     add(
+        "--journal",
+        metavar="DIR",
+        help="write what happens into files there, a JSON object a line (docs/journal.md)"
+        " [MOCKBROKER_JOURNAL]",
+    )
+    add(
         "--fault",
         action="append",
         metavar="JSON|@FILE",
@@ -270,6 +276,7 @@ _KEYS: Final = (
     "seed",
     "fault",
     "freeze_clock",
+    "journal",
     "restore",
     "snapshot",
     "log_level",
@@ -339,6 +346,7 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
         raise SettingsError(seed_option, f"{seed!r} is not a number", "a whole number") from None
     freeze_option, freeze = sources.find("freeze_clock")
     fault_option, faults = _read_faults(sources)
+    journal_option, journal = sources.text("journal")
     if host is not None and not host.strip():
         raise SettingsError(option, "it is empty", "an address such as 127.0.0.1 or 0.0.0.0")
     return Settings(
@@ -352,6 +360,8 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
         seed=seed_value,
         faults=faults,
         fault_option=fault_option,
+        journal=journal or None,
+        journal_option=journal_option,
         freeze_clock=freeze if isinstance(freeze, bool) else _flag(freeze_option, freeze),
         controller_port=(
             None if controller_port is None else parse_port(controller_option, controller_port)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.journal import Journal
+    from mockbroker.journal_files import JournalWriter
     from mockbroker.network.cluster_server import ClusterServer
     from mockbroker.settings import Settings
     from mockbroker.state.preparation import Preparation
@@ -40,6 +42,7 @@ class RunningBroker:
         "cluster",
         "controller_port",
         "host",
+        "journal_writer",
         "loop",
         "port",
         "timekeeper",
@@ -58,6 +61,7 @@ class RunningBroker:
         self.controller_port: int | None = None
         self.addresses = addresses
         self.host, self.port = addresses[0]
+        self.journal_writer: JournalWriter | None = None
         self.loop = asyncio.get_running_loop()
 
     @property
@@ -112,8 +116,10 @@ class RunningBroker:
         self._server.after_step = callback
 
     async def stop(self) -> None:
-        """Stop accepting, answer what is parked, close."""
+        """Stop accepting, answer what is parked, close, write the journal to its end."""
         await self._server.stop()
+        if self.journal_writer is not None:
+            await asyncio.to_thread(self.journal_writer.stop)
 
 
 def address_text(host: str, port: int) -> str:
@@ -148,10 +154,46 @@ async def launch(settings: Settings) -> RunningBroker:
         brokers=settings.brokers,
         racks=settings.racks,
     )
-    if settings.faults:
-        cluster.faults.add(settings.faults)
-    if settings.preparation is not None:
-        _prepare(cluster, settings.preparation)
+    writer = None if settings.journal is None else _start_journal(cluster, settings, seed)
+    try:
+        if settings.faults:
+            cluster.faults.add(settings.faults)
+        if settings.preparation is not None:
+            _prepare(cluster, settings.preparation)
+        running = await _serve(cluster, settings)
+    except BaseException:
+        if writer is not None:
+            writer.stop()
+        raise
+    running.journal_writer = writer
+    return running
+
+
+def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWriter:
+    from mockbroker.journal_files import JournalWriter
+    from mockbroker.settings import SettingsError
+
+    assert settings.journal is not None
+    facts = {
+        "mockbroker": sys.modules["mockbroker"].__version__,
+        "cluster_id": cluster.metadata.cluster_id,
+        "nodes": sorted(cluster.metadata.brokers),
+        "seed": None if settings.seed is None else str(seed),
+        "settings": settings.config,
+    }
+    run = os.urandom(8).hex()
+    writer = JournalWriter(settings.journal, cluster.journal, cluster.clock, run, facts)
+    try:
+        writer.start()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        problem = f"{settings.journal}: cannot be written ({reason})"
+        raise SettingsError(settings.journal_option, problem, "a writable directory") from None
+    return writer
+
+
+async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
+    """Listen, with one server or several."""
     timekeeper = TimeKeeper(cluster, frozen=settings.freeze_clock)
     if settings.brokers > 1:
         return await _launch_several(cluster, timekeeper, settings)

@@ -49,6 +49,8 @@ class Settings:
         "faults",
         "freeze_clock",
         "host",
+        "journal",
+        "journal_option",
         "port",
         "ports",
         "preparation",
@@ -70,6 +72,8 @@ class Settings:
         freeze_clock: bool = False,
         faults: Iterable[Fault | Mapping[str, object]] = (),
         fault_option: str = "faults",
+        journal: str | None = None,
+        journal_option: str = "journal",
         controller_port: int | None = None,
         brokers: int | None = None,
         ports: Sequence[int] = (),
@@ -85,6 +89,8 @@ class Settings:
         self.freeze_clock = freeze_clock
         self.faults = list(faults)
         self.fault_option = fault_option
+        self.journal = journal
+        self.journal_option = journal_option
         self.controller_port = controller_port
         self.preparation = preparation
         self.snapshot_file = snapshot_file

@@ -38,10 +38,11 @@ class MockBroker:
     `topics` maps a name to its partitions, or lists names; `config` holds broker configs under
     Kafka's names; `port` 0 takes any free port; `seed` makes random ids repeatable;
     `freeze_clock` starts with a time that stands still (see `clock`); `faults` are armed from the
-    start (see `faults`); `controller_port` (0: any free one) serves the metadata log to Kafka's
-    raft client; `brokers` is how many there are (see `cluster`), on ports from `port` on or on a
-    list of them, in `racks`. Raises SettingsError, ConfigError or FaultError for a bad value,
-    OSError when the address cannot be bound.
+    start (see `faults`); `journal` is a directory for the journal's files; `controller_port`
+    (0: any free one) serves the metadata log to Kafka's raft client; `brokers` is how many
+    there are (see `cluster`), on ports from `port` on or on a list of them, in `racks`. Raises
+    SettingsError, ConfigError or FaultError for a bad value, OSError when the address cannot be
+    bound.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class MockBroker:
         seed: int | None = None,
         freeze_clock: bool = False,
         faults: Iterable[Fault | Mapping[str, object]] = (),
+        journal: str | PathLike[str] | None = None,
         controller_port: int | None = None,
         brokers: int | None = None,
         racks: Sequence[str] = (),
@@ -78,6 +80,7 @@ class MockBroker:
             seed=seed,
             freeze_clock=freeze_clock,
             faults=faults,
+            journal=None if journal is None else str(journal),
             controller_port=(
                 None if controller_port is None else parse_port("controller_port", controller_port)
             ),

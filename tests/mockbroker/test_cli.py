@@ -33,6 +33,7 @@ def test_a_variable_stands_in_for_each_flag() -> None:
         "MOCKBROKER_READY_FILE": "ready.json",
         "MOCKBROKER_SEED": "7",
         "MOCKBROKER_FREEZE_CLOCK": "yes",
+        "MOCKBROKER_JOURNAL": "lines",
         "MOCKBROKER_LOG_LEVEL": "debug",
         "MOCKBROKER_LOG_FORMAT": "json",
     }
@@ -41,6 +42,7 @@ def test_a_variable_stands_in_for_each_flag() -> None:
     assert (settings.host, settings.port, settings.seed) == ("0.0.0.0", 19092, 7)
     assert settings.advertised_host == "kafka"
     assert settings.freeze_clock
+    assert (settings.journal, settings.journal_option) == ("lines", "MOCKBROKER_JOURNAL")
     assert settings.topics == {"orders": 6, "logs": None}
     assert settings.config == {
         "auto.create.topics.enable": "false",
