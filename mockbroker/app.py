@@ -13,7 +13,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from mockbroker.event_log import EventLog
-from mockbroker.launch import launch, new_event_loop
+from mockbroker.launch import ControllerAddressError, launch, new_event_loop
 
 if TYPE_CHECKING:
     from mockbroker.launch import RunningBroker
@@ -78,10 +78,12 @@ def _relax_collector() -> None:
 
 def _cannot_bind(settings: Settings, error: OSError) -> str:
     reason = error.strerror or str(error)
-    ports = ",".join(map(str, settings.ports))
+    option, ports = "--port", ",".join(map(str, settings.ports))
+    if isinstance(error, ControllerAddressError):
+        option, ports = "--controller-port", str(settings.controller_port)
     return (
-        f"--host {settings.host} --port {ports}: cannot listen there ({reason.lower()});"
-        " allowed: a free port of an address of this host, or --port 0 for any free port"
+        f"--host {settings.host} {option} {ports}: cannot listen there ({reason.lower()});"
+        f" allowed: a free port of an address of this host, or {option} 0 for any free port"
     )
 
 

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class ControllerAddressError(OSError):
+    """The controller's listener cannot be bound; the brokers' could."""
+
+
 class RunningBroker:
     """A broker, or several, that accept connections; it runs in `loop`.
 
@@ -255,4 +259,7 @@ async def _start_controller(
             lambda cluster: cluster.start_quorum(controller, {running.broker_ids[0]: [broker]})
         )
 
-    await server.add_listener(name, settings.host, settings.controller_port, bound)
+    try:
+        await server.add_listener(name, settings.host, settings.controller_port, bound)
+    except OSError as error:
+        raise ControllerAddressError(error.errno, error.strerror or str(error)) from None

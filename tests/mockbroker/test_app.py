@@ -78,6 +78,28 @@ def test_a_busy_port_is_one_line_and_status_2() -> None:
     assert "--port 0" in err
 
 
+def test_a_controller_port_that_is_taken_is_one_line_that_names_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = serve("--port", "0", "--controller-port", str(port))
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith(f"mockbroker: --host 127.0.0.1 --controller-port {port}: cannot listen")
+    assert err.count("\n") == 1
+
+
+def test_a_controllers_listener_stands_in_the_ready_file(tmp_path: Path) -> None:
+    ready_file = tmp_path / "ready.json"
+    process = serve("--port", "0", "--controller-port", "0", "--ready-file", str(ready_file))
+    assert process.stdout is not None
+    process.stdout.readline()
+    host, _, port = json.loads(ready_file.read_text())["controller"].rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=5):
+        pass
+    process.kill()
+    process.communicate()
+
+
 @pytest.mark.parametrize(
     ("arguments", "needle"),
     [
