@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from tests.support.metadata_logs import QuorumCore
 
 NODE_ID = 2
+FEATURES = {
+    "metadata.version": (7, METADATA_VERSION),
+    "transaction.version": (0, 2),
+    "group.version": (0, 1),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
+}
+"""What a broker of Apache Kafka 4.3 supports, as far as it may be finalized here."""
 
 
 def registration(core: QuorumCore) -> BrokerRegistrationRequest:
@@ -27,10 +35,7 @@ def registration(core: QuorumCore) -> BrokerRegistrationRequest:
         core.cluster.metadata.cluster_id,
         b"i" * 16,
         [BrokerRegistrationRequestListener("PLAINTEXT", "outside", 19092, 0)],
-        [
-            BrokerRegistrationRequestFeature("metadata.version", 7, METADATA_VERSION),
-            BrokerRegistrationRequestFeature("transaction.version", 0, 2),
-        ],
+        [BrokerRegistrationRequestFeature(name, *levels) for name, levels in FEATURES.items()],
         log_dirs=[b"d" * 16],
     )
 

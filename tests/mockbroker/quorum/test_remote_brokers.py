@@ -16,9 +16,9 @@ from protocol.messages.metadata_records import (
     RegisterBrokerRecord,
 )
 from tests.support.metadata_logs import QuorumCore, records_in
+from tests.support.outside_brokers import FEATURES
 
 SESSION_MS = 9_000
-FEATURES = {"metadata.version": (7, METADATA_VERSION), "transaction.version": (0, 2)}
 OUTSIDE = Registration(
     2, b"i" * 16, (ListenerAddress("PLAINTEXT", "outside", 19092),), FEATURES, (b"d" * 16,), "r"
 )
