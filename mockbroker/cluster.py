@@ -148,6 +148,11 @@ class Cluster:
     # -- fault rules -----------------------------------------------------------------------
 
     @property
+    def has_faults(self) -> bool:
+        """Whether a fault rule was ever looked for or armed."""
+        return self._faults is not None
+
+    @property
     def faults(self) -> FaultSet:
         """The fault rules, made at first use: a cluster without any imports nothing for them."""
         if self._faults is None:

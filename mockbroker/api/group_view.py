@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mockbroker.api.bridge import Bridge
     from mockbroker.cluster import Cluster
     from mockbroker.state.groups import Group, Member
+    from protocol.errors import ErrorCode
 
     Offsets = dict[tuple[str, int], int]
 
@@ -84,6 +85,14 @@ class _Group:
 
         return explain
 
+    def _commit(
+        self, offsets: Mapping[tuple[str, int], int]
+    ) -> Callable[[Cluster], list[ErrorCode]]:
+        return lambda cluster: groups.commit_offsets(cluster, self.group_id, offsets)
+
+    def _not_written(self, _cluster: Cluster) -> str:
+        return f"group {self.group_id}: the commit was not replicated"
+
     def _delete(self, cluster: Cluster) -> None:
         delete_group(cluster, self.group_id)
 
@@ -148,7 +157,11 @@ class GroupView(_Group):
 
     def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
         """Commit for it from outside. Raises GroupError while it has members."""
-        self._bridge.call(lambda cluster: groups.commit_offsets(cluster, self.group_id, offsets))
+        self._bridge.call(groups.ensure_coordinators)
+        outcome = self._bridge.call(self._commit(offsets))
+        if not outcome:
+            self._bridge.wait(lambda _: outcome or None, DEFAULT_TIMEOUT_SECONDS, self._not_written)
+        groups.check_commit(self.group_id, outcome)
 
     def delete(self) -> None:
         """Forget it and its offsets; members are told that they are unknown."""
@@ -216,9 +229,13 @@ class AsyncGroupView(_Group):
 
     async def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
         """Commit for it from outside. Raises GroupError while it has members."""
-        await self._bridge.call_async(
-            lambda cluster: groups.commit_offsets(cluster, self.group_id, offsets)
-        )
+        await self._bridge.call_async(groups.ensure_coordinators)
+        outcome = await self._bridge.call_async(self._commit(offsets))
+        if not outcome:
+            await self._bridge.wait_async(
+                lambda _: outcome or None, DEFAULT_TIMEOUT_SECONDS, self._not_written
+            )
+        groups.check_commit(self.group_id, outcome)
 
     async def delete(self) -> None:
         """Forget it and its offsets; members are told that they are unknown."""

@@ -168,20 +168,37 @@ class MockBroker:
 
     @contextmanager
     def scope(self) -> Iterator[Self]:
-        """Delete at the end the topics, groups and transactional ids that were made inside.
+        """Take away at the end what was made inside.
 
-        What was there before stays as the body left it; see `snapshot` for that.
+        Topics, groups, transactional ids and fault rules; the clock runs (or stands) as before.
+        What else was there before stays as the body left it; see `snapshot` for that.
         """
         from mockbroker.state.cleaning import delete_since, holdings
 
         bridge = self._bridged()
         before = bridge.call(holdings)
+        pace = bridge.running.timekeeper.pace
         outer, self._journal_since = self._journal_since, self.journal.cursor()
         try:
             yield self
         finally:
             self._journal_since = outer
             bridge.call(lambda cluster: delete_since(cluster, before))
+            bridge.call(lambda _: bridge.running.timekeeper.set_pace(pace))
+
+    def reset(self) -> None:
+        """Keep nothing but what the broker was started with: topics, configs and faults.
+
+        Clients stay connected; their topics are made anew, their groups are gone. Time passes, or
+        stands still, as at the start.
+        """
+        from mockbroker.state.cleaning import reset
+
+        bridge, settings = self._bridged(), self._settings
+        bridge.call(lambda cluster: reset(cluster, settings))
+        keeper = bridge.running.timekeeper
+        bridge.call(lambda _: keeper.set_pace((settings.freeze_clock, 1.0)))
+        self._journal_since = self.journal.cursor()
 
     @property
     def journal(self) -> JournalView:

@@ -97,6 +97,21 @@ class TimeKeeper:
             self._set(self._rate * 1000.0)
         self._tell("rate", None)
 
+    @property
+    def pace(self) -> tuple[bool, float]:
+        """Whether it is frozen, and the rate, for `set_pace`."""
+        return self.frozen, self._rate
+
+    def set_pace(self, pace: tuple[bool, float]) -> None:
+        """Go on at a pace that was noted; nothing happens when it is this one."""
+        frozen, rate = pace
+        if rate != self._rate:
+            self.set_rate(rate)
+        if frozen:
+            self.freeze()
+        else:
+            self.unfreeze()
+
     def jump(self, by_ms: float) -> None:
         """Move the wall time alone, forward or back: no deadline comes nearer."""
         if not isfinite(by_ms) or abs(by_ms) > MAX_MOVE_MS:

@@ -1,4 +1,4 @@
-"""Taking away what a test made: topics, groups and transactional ids that were not there before.
+"""Taking away what a test made: topics, groups, transactional ids, faults that were not there.
 
 `MockBroker.scope` notes what there is, and has the rest deleted at its end. Clients that are still
 connected are told what Kafka tells them: that a topic, a member or a producer id is unknown.
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.metadata.topic_requests import TopicReference
 from mockbroker.state.groups import group_ids, owning_shard
+from mockbroker.state.writing import create_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,15 +18,17 @@ if TYPE_CHECKING:
     from mockbroker.cluster import Cluster
     from mockbroker.coordinator.txn.service import TransactionCoordinatorService
     from mockbroker.coordinator.txn.shard import TransactionShard
+    from mockbroker.settings import Settings
     from protocol.errors import ErrorCode
 
 
 class Holdings(NamedTuple):
-    """What a cluster holds: topics by id, group ids, transactional ids."""
+    """What a cluster holds: topics by id, group ids, transactional ids, ids of fault rules."""
 
     topic_ids: frozenset[bytes]
     groups: frozenset[str]
     transactional_ids: frozenset[str]
+    faults: frozenset[str] = frozenset()
 
 
 def holdings(cluster: Cluster) -> Holdings:
@@ -34,11 +37,15 @@ def holdings(cluster: Cluster) -> Holdings:
         frozenset(topic.id for topic in cluster.metadata.topics.values() if not topic.internal),
         frozenset(group_ids(cluster)),
         frozenset(one for _, shard in _transaction_shards(cluster) for one in shard.transactions),
+        frozenset(_fault_ids(cluster)),
     )
 
 
 def delete_since(cluster: Cluster, before: Holdings) -> None:
     """Delete what was not there `before`; open transactions among it are aborted first."""
+    for fault_id in _fault_ids(cluster):
+        if fault_id not in before.faults:
+            cluster.faults.remove(fault_id)
     for service, shard in _transaction_shards(cluster):
         for transactional_id in [*shard.transactions]:
             if transactional_id not in before.transactional_ids:
@@ -53,6 +60,27 @@ def delete_since(cluster: Cluster, before: Holdings) -> None:
     ]
     if doomed:
         cluster.controller.delete_topics(doomed)
+
+
+def reset(cluster: Cluster, settings: Settings) -> None:
+    """Keep nothing but what the cluster was started with: topics, configs, faults."""
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.state.snapshot import Snapshot, restore
+
+    if cluster.has_faults:
+        cluster.faults.clear()
+    config = BrokerConfig(settings.config)
+    broker_configs = {
+        "": dict(config.dynamic(cluster_default=True)),
+        str(cluster.metadata.config.node_id): {},
+    }
+    restore(cluster, Snapshot((), broker_configs, 0, 0))
+    for name, partitions in settings.topics.items():
+        create_topic(cluster, name, partitions)
+    if settings.preparation is not None:
+        settings.preparation.apply(cluster)
+    if settings.faults:
+        cluster.faults.add(settings.faults)
 
 
 def delete_group(cluster: Cluster, group_id: str) -> None:
@@ -70,6 +98,10 @@ def _transaction_shards(
         if transactions.in_use:
             for shard in transactions.service.shards():
                 yield transactions.service, shard
+
+
+def _fault_ids(cluster: Cluster) -> list[str]:
+    return [armed.id for armed in cluster.faults.list()] if cluster.has_faults else []
 
 
 def _ignore(_error: ErrorCode) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker.state.partitions import leading_partition, topic_names
 from protocol.errors import ErrorCode, ProtocolError
 
@@ -139,10 +140,13 @@ def lag(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:
     return behind
 
 
-def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[tuple[str, int], int]) -> None:
+def commit_offsets(
+    cluster: Cluster, group_id: str, offsets: Mapping[tuple[str, int], int]
+) -> list[ErrorCode]:
     """Commit for a group from outside, as an admin client does. Raises GroupError.
 
-    Kafka refuses that for a group with members, so does this.
+    Kafka refuses that for a group with members, so does this. What is returned holds the outcome
+    once the commit is written, which in a cluster takes its followers; see `check_commit`.
     """
     from mockbroker.coordinator.group.offset_store import offset_commit_record
     from protocol.messages.coordinator_records import OffsetCommitValue
@@ -167,10 +171,21 @@ def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[tuple[str, 
         )
         for (topic, index), offset in offsets.items()
     ]
+    outcome: list[ErrorCode] = []
     shard = owning_shard(cluster, group_id)
-    errors = [ErrorCode.NOT_COORDINATOR]
-    if shard is not None:
-        errors.clear()
-        shard.write(records, errors.append)
-    if errors != [ErrorCode.NONE]:
-        raise GroupError(f"group {group_id}: {', '.join(error.name for error in errors)}")
+    if shard is None:
+        outcome.append(ErrorCode.NOT_COORDINATOR)
+    else:
+        shard.write(records, outcome.append)
+    return outcome
+
+
+def ensure_coordinators(cluster: Cluster) -> None:
+    """Make the topic of groups as FindCoordinator does; its leaders coordinate after this step."""
+    cluster.controller.ensure_internal_topic(GROUP_METADATA_TOPIC)
+
+
+def check_commit(group_id: str, outcome: list[ErrorCode]) -> None:
+    """Raise GroupError unless a commit was written."""
+    if outcome != [ErrorCode.NONE]:
+        raise GroupError(f"group {group_id}: {', '.join(error.name for error in outcome)}")

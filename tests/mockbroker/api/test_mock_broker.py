@@ -174,3 +174,49 @@ def test_a_snapshot_is_gone_back_to_and_kept_in_a_file(tmp_path: Path) -> None:
         with pytest.raises(SnapshotError, match="No such file"):
             broker.restore(tmp_path / "nope")
         assert broker.topics() == ["orders"]
+
+
+def test_a_scope_takes_back_faults_and_the_clock() -> None:
+    with MockBroker() as broker:
+        (kept,) = broker.faults.add({"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER"})
+        broker.clock.rate = 2.0
+        with broker.scope():
+            broker.faults.add({"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER"})
+            broker.clock.rate = 5.0
+            broker.clock.freeze()
+        assert [fault.id for fault in broker.faults.list()] == [kept]
+        assert (broker.clock.frozen, broker.clock.rate) == (False, 2.0)
+
+
+def test_a_reset_leaves_what_it_was_started_with() -> None:
+    with MockBroker(topics={"orders": 2}, freeze_clock=True) as broker:
+        broker.topic("orders").put("one")
+        broker.topic("payments").put("one")
+        broker.group("g").commit({("orders", 0): 1})
+        broker.faults.add({"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER"})
+        broker.clock.unfreeze()
+        asyncio.run(topics_of(broker.bootstrap_servers))
+        broker.reset()
+        assert (broker.topics(), broker.groups(), list(broker.faults.list())) == (
+            ["orders"],
+            [],
+            [],
+        )
+        assert broker.topic("orders").partitions == 2
+        assert broker.topic("orders").records() == []
+        assert broker.clock.frozen
+        assert broker.journal.requests() == []
+
+
+def test_a_cluster_goes_back_too() -> None:
+    with MockBroker(brokers=3, topics={"orders": 3}) as broker:
+        broker.topic("orders").put_all(["one", "two", "three"])
+        snapshot = broker.snapshot()
+        broker.topic("orders").put("four")
+        broker.group("g").commit({("orders", 0): 1})
+        broker.restore(snapshot)
+        assert len(broker.topic("orders").records()) == 3
+        assert broker.groups() == []
+        broker.topic("orders").put("five")
+        assert len(broker.topic("orders").wait_for(4)) == 4
+        assert len(broker.cluster.isr("orders", 0)) == 3

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from mockbroker.state.cleaning import delete_group, delete_since, holdings
+from mockbroker.settings import Settings
+from mockbroker.state.cleaning import delete_group, delete_since, holdings, reset
 from mockbroker.state.groups import commit_offsets, describe_group, group_ids
+from mockbroker.state.preparation import Preparation
 from mockbroker.state.reading import READ_COMMITTED, TopicReader
 from mockbroker.state.writing import NewRecord, create_topic, delete_topic, put
 from protocol.errors import ErrorCode
@@ -65,4 +67,27 @@ def test_members_of_a_group_that_goes_are_unknown() -> None:
 def test_a_group_that_is_not_there_is_no_trouble() -> None:
     cluster = make_cluster()
     delete_group(cluster, "nope")
+    assert group_ids(cluster) == []
+
+
+def test_a_fault_that_is_new_is_disarmed() -> None:
+    cluster = make_cluster()
+    cluster.faults.add({"id": "old", "api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER"})
+    before = holdings(cluster)
+    cluster.faults.add({"id": "new", "api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER"})
+    delete_since(cluster, before)
+    assert [armed.id for armed in cluster.faults.list()] == ["old"]
+
+
+def test_a_reset_keeps_what_the_settings_say() -> None:
+    cluster = make_cluster()
+    create_topic(cluster, "other")
+    commit_offsets(cluster, "g", {("other", 0): 1})
+    cluster.faults.add({"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER"})
+    preparation = Preparation()
+    preparation.add_record("records[0]", {"topic": "orders", "value": "one"})
+    reset(cluster, Settings(topics={"orders": 2}, preparation=preparation))
+    assert list(cluster.metadata.topics) == ["orders"]
+    assert len(TopicReader("orders").read(cluster)) == 1
+    assert not cluster.faults.list()
     assert group_ids(cluster) == []
