@@ -147,6 +147,30 @@ class Followers:
         broker = self._metadata.brokers.get(replica_id)
         return broker is not None and broker.active
 
+    def nearest(self, rack: str, offset: int) -> int:
+        """The in-sync follower in `rack` that has `offset` and most behind it; -1: the leader.
+
+        KIP-392: RackAwareReplicaSelector. A leader in that rack wins.
+        """
+        brokers = self._metadata.brokers
+        own = brokers.get(self.leader_id)
+        if own is not None and own.rack == rack:
+            return -1
+        best: Follower | None = None
+        for follower in self._by_id.values():
+            broker = brokers.get(follower.replica_id)
+            if (
+                broker is None
+                or broker.fenced
+                or broker.rack != rack
+                or follower.replica_id not in self.state.isr
+                or not follower.log_start_offset <= offset <= follower.log_end_offset
+            ):
+                continue
+            if best is None or follower.log_end_offset > best.log_end_offset:
+                best = follower
+        return -1 if best is None else best.replica_id
+
     def expansion(
         self, follower: Follower, high_watermark: int, epoch_start_offset: int
     ) -> list[int] | None:

@@ -37,6 +37,7 @@ class LogReader:
 
     __slots__ = (
         "_is_follower",
+        "_looks_closer",
         "budget",
         "bytes_read",
         "last_size_bytes",
@@ -49,6 +50,10 @@ class LogReader:
     def __init__(self, params: FetchParams) -> None:
         self.params = params
         self._is_follower = params.is_from_follower
+        # A follower must be one; a consumer that tells its rack may be better served elsewhere.
+        self._looks_closer = params.is_from_follower or (
+            params.rack_id != "" and not params.only_leader
+        )
         self.budget = params.max_bytes
         self.min_one = True
         self.bytes_read = 0
@@ -64,7 +69,7 @@ class LogReader:
             return self._refuse(entry, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if (
             partition.deleted
-            or self._is_follower
+            or self._looks_closer
             or not partition.is_leader
             or entry.current_leader_epoch >= 0
             or entry.topic.topic_id is not _NO_TOPIC_ID
@@ -72,6 +77,10 @@ class LogReader:
             error = self._check(entry, partition)
             if error is not _NONE:
                 return self._refuse(entry, error)
+            if self._looks_closer and not self._is_follower:
+                elsewhere = self._send_elsewhere(entry, partition)
+                if elsewhere is not None:
+                    return elsewhere
         log = partition.log
         if log is None:
             log = EMPTY_LOG if entry.last_fetched_epoch < 0 else partition.open_log()
@@ -182,6 +191,30 @@ class LogReader:
             -1,
             b"",
             EpochEndOffset(epoch, end_offset),
+        )
+
+    def _send_elsewhere(
+        self, entry: FetchEntry, partition: Partition
+    ) -> FetchResponsePartition | None:
+        """The replica that this consumer should read from, if it is another one (KIP-392)."""
+        if not partition.is_leader:
+            return None
+        preferred = partition.preferred_read_replica(self.params.rack_id, entry.fetch_offset)
+        if preferred < 0:
+            return None
+        self.respond_now = True
+        if self.budget < 0:
+            self._end_negative_budget()
+        log = partition.log or EMPTY_LOG
+        return FetchResponsePartition(
+            entry.index,
+            0,
+            log.high_watermark,
+            log.last_stable_offset,
+            log.log_start_offset,
+            None,
+            preferred,
+            b"",
         )
 
     def _refuse(self, entry: FetchEntry, error: ErrorCode) -> FetchResponsePartition:

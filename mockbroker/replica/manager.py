@@ -188,6 +188,11 @@ class ReplicaManager:
 
     # -- replication -----------------------------------------------------------------------
 
+    def selects_by_rack(self) -> bool:
+        """Whether consumers are sent to a replica in their rack."""
+        selector = self.config.text("replica.selector.class") or ""
+        return selector.rpartition(".")[2] == "RackAwareReplicaSelector"
+
     def max_lag_ms(self) -> int:
         """How long a follower may lag and be in sync."""
         return self.config.int("replica.lag.time.max.ms")

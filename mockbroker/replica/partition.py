@@ -256,6 +256,13 @@ class Partition:
         if follower.log_end_offset != end_before:
             self.raise_high_watermark()
 
+    def preferred_read_replica(self, rack: str, offset: int) -> int:
+        """Who should serve a consumer in `rack` from `offset`; -1: this leader (KIP-392)."""
+        followers = self.followers
+        if followers is None or not self._manager.selects_by_rack():
+            return -1
+        return followers.nearest(rack, offset)
+
     def raise_high_watermark(self) -> None:
         """Let the high watermark go where it may; wakes whom it concerns."""
         log = self.log

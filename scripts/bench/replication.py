@@ -1,0 +1,133 @@
+"""What a cluster of three costs: until it is ready, while it is idle, and for each write.
+
+    scripts/bench/replication [--writes N] [--idle SECONDS]
+
+Ready: a process with three brokers, from its start to its ready line, in milliseconds of wall
+time. Idle: processor time of such a process with a topic of 50 partitions on three replicas, in
+percent of one core. Write: processor time of the core alone for a produce of one batch with
+acks=all, in microseconds, on one replica and on three, in-process and without sockets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+from mockbroker.cluster import Cluster
+from protocol.headers import encode_request_header
+from protocol.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartition,
+    ProduceRequestTopic,
+)
+from protocol.plan import encode
+from protocol.records.batch import build_batch
+from protocol.records.record_codec import Record
+
+EPOCH_MS = 1_700_000_000_000
+PRODUCE = 0
+VERSION = 9
+CLIENT = 1
+RECORDS = 100
+VALUE_BYTES = 100
+
+
+def serve(*arguments: str) -> tuple[subprocess.Popen[str], float]:
+    """A server process, and the milliseconds until it was ready."""
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "mockbroker", "serve", "--port", "0", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "ready" in line:
+            break
+    return process, (time.perf_counter() - started) * 1000.0
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    process.communicate()
+
+
+def ready_ms(runs: int) -> float:
+    times = []
+    for _ in range(runs):
+        process, milliseconds = serve("--brokers", "3")
+        stop(process)
+        times.append(milliseconds)
+    return statistics.median(times)
+
+
+def processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def idle_percent(seconds: float) -> float:
+    process, _ = serve("--brokers", "3", "--topic", "t:50", "--log-level", "error")
+    try:
+        time.sleep(2.0)
+        before = processor_seconds(process.pid)
+        time.sleep(seconds)
+        return (processor_seconds(process.pid) - before) / seconds * 100.0
+    finally:
+        stop(process)
+
+
+def produce_frame() -> bytes:
+    records = [Record(at, EPOCH_MS, None, b"v" * VALUE_BYTES) for at in range(RECORDS)]
+    partition = ProduceRequestPartition(index=0, records=build_batch(records))
+    topic = ProduceRequestTopic(name="t", partition_data=[partition])
+    request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic])
+    header = encode_request_header(PRODUCE, VERSION, 1, "bench")
+    body = bytes(header) + b"".join(encode(request, VERSION))
+    return len(body).to_bytes(4, "big") + body
+
+
+def write_us(brokers: int, writes: int) -> float:
+    """Processor time of one produce, answered."""
+    cluster = Cluster({}, {"t": 1}, substream=Random, epoch_ms=EPOCH_MS, brokers=brokers)
+    node_id = cluster.metadata.topics["t"].partitions[0].leader
+    broker = cluster.broker(node_id)
+    assert broker is not None
+    position = [each.broker_id for each in cluster.brokers].index(node_id)
+    broker.connect(CLIENT, "/127.0.0.1", 0.0, local_address=("127.0.0.1", 9092))
+    frame = produce_frame()
+    now_ms = 0.0
+    best = float("inf")
+    for _ in range(5):
+        started = time.process_time()
+        for _ in range(writes):
+            now_ms += 0.01
+            broker.receive(CLIENT, frame, now_ms)
+            cluster.drain(now_ms)
+            assert cluster.take_outbox(position), "not answered at once"
+        written = broker.services.replicas.partition("t", 0)
+        assert written is not None
+        assert written.high_watermark >= writes * RECORDS, "refused"
+        best = min(best, (time.process_time() - started) / writes * 1e6)
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--writes", type=int, default=2000)
+    parser.add_argument("--idle", type=float, default=10.0)
+    parser.add_argument("--starts", type=int, default=5)
+    arguments = parser.parse_args()
+    one, three = write_us(1, arguments.writes), write_us(3, arguments.writes)
+    print(f"three brokers ready             {ready_ms(arguments.starts):8.0f} ms   (under 250)")
+    print(f"three brokers idle              {idle_percent(arguments.idle):8.2f} %    (under 1)")
+    print(f"produce acks=all, 1 replica     {one:8.1f} us")
+    print(f"produce acks=all, 3 replicas    {three:8.1f} us")
+    print(f"three replicas over one         {three / one:8.2f} x    (under 3)")
+
+
+if __name__ == "__main__":
+    main()
