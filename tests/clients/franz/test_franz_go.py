@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from tests.clients.open_transaction import Lines, check
 
 pytestmark = [pytest.mark.go, pytest.mark.timeout(120)]
 
@@ -55,3 +58,25 @@ def test_transactions_move_each_record_once(server_process: str, topic: str, pro
     # Those that were given up are there too, and the one that was lost.
     assert found["everything"] == MOVED + found["aborted"] + 2
     assert "INVALID_PRODUCER_EPOCH" in found["fenced"] or "PRODUCER_FENCED" in found["fenced"]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_no_reader_goes_past_an_open_transaction(
+    server_process: str, topic: str, commit: bool
+) -> None:
+    with ExitStack() as stack:
+
+        def follow() -> Lines:
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [PROGRAM, "follow", server_process, topic, "none"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            return Lines(process.stdout)
+
+        check(server_process, topic, follow, commit=commit)

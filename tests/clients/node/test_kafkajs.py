@@ -6,10 +6,13 @@ import json
 import os
 import shutil
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.clients.open_transaction import Lines, check
 
 pytestmark = [pytest.mark.node, pytest.mark.timeout(120)]
 
@@ -28,11 +31,14 @@ def command(scenario: str, *args: str) -> list[str]:
     return [node, str(HERE / "scenarios.cjs"), scenario, *args]
 
 
+ENVIRONMENT = {**os.environ, "NODE_PATH": str(PACKAGES)}
+
+
 def run(scenario: str, *args: str) -> Any:
     """What a scenario prints."""
     ran = subprocess.run(
         command(scenario, *args),
-        env={**os.environ, "NODE_PATH": str(PACKAGES)},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=90,
@@ -78,3 +84,26 @@ def test_admin(server_process: str, topic: str) -> None:
         "cluster": [1, 1, 22],
         "deleted": True,
     }
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_no_reader_goes_past_an_open_transaction(
+    server_process: str, topic: str, commit: bool
+) -> None:
+    with ExitStack() as stack:
+
+        def follow() -> Lines:
+            process = stack.enter_context(
+                subprocess.Popen(
+                    command("follow", server_process, topic),
+                    env=ENVIRONMENT,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            return Lines(process.stdout)
+
+        check(server_process, topic, follow, commit=commit)
