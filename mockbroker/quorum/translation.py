@@ -9,7 +9,7 @@ Invariant: replaying all records so far gives what the store holds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from mockbroker.metadata.changes import (
     BrokerChanged,
@@ -93,10 +93,11 @@ class Translation:
             return self._change_partition(change.topic_id, change.index, change.state)
         if isinstance(change, FeatureChanged):
             return [FeatureLevelRecord(change.name, change.level)]
-        assert isinstance(change, ConfigsChanged)
-        if change.resource_type == RESOURCE_BROKER_LOGGER:
-            return []  # known to its own broker alone
-        return self._configure((change.resource_type, change.name), change.configs)
+        if isinstance(change, ConfigsChanged):
+            if change.resource_type == RESOURCE_BROKER_LOGGER:
+                return []  # known to its own broker alone
+            return self._configure((change.resource_type, change.name), change.configs)
+        assert_never(change)
 
     # -- brokers ---------------------------------------------------------------------------
 
