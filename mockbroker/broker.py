@@ -92,6 +92,8 @@ class Broker:
         self.registry = registry
         self.journal = journal
         self.broker_id = services.broker_id
+        services.fetch.log.journal = services.replicas.journal = journal
+        services.fetch.log.broker_id = services.broker_id
         self._clock: Clock = services.clock
         self._timer: Timer = services.timer
         self._connections: dict[int, Connection] = {}

@@ -262,7 +262,7 @@ class Interception:
         services, ctx, request = self._broker.services, self._ctx, self._request
         faults = [armed.fault for armed in self._fired]
         if isinstance(request, FetchRequest) and any(fault.evict_session for fault in faults):
-            services.fetch.cache.remove(request.session_id)
+            services.fetch.evict(request.session_id, "fault")
         if any(fault.twice for fault in faults):
             self._process_ghost()
         response = self._api.handle(services, ctx, request)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 GROUP_APIS: Final = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "OffsetFetch")
+FIRST_WITH_FENCED: Final = 2
+LAST: Final = 32767
 TRANSACTION_APIS: Final = ("AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
 
 
@@ -104,7 +106,10 @@ def fenced_producer(transactional_id: str | None = None, *, count: int = 1) -> l
         count=count,
         error="INVALID_PRODUCER_EPOCH",
     )
-    return [fenced, replace(fenced, api=TRANSACTION_APIS, error="PRODUCER_FENCED")]
+    # KafkaApis: clients that do not know error 90 are told 47.
+    old = replace(fenced, api=TRANSACTION_APIS, versions=(0, FIRST_WITH_FENCED - 1))
+    new = replace(old, versions=(FIRST_WITH_FENCED, LAST), error="PRODUCER_FENCED")
+    return [fenced, old, new]
 
 
 def session_evicted(*, client: str | None = None, count: int = 1) -> list[Fault]:

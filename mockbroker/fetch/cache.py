@@ -39,14 +39,23 @@ class FetchSessionCacheShard:
         "_first_id",
         "_max_entries",
         "_rng",
+        "evicted",
         "evictions",
         "sessions",
         "total_size",
     )
 
     def __init__(
-        self, rng: Random, max_entries: int, eviction_ms: int, first_id: int, end_id: int
+        self,
+        rng: Random,
+        max_entries: int,
+        eviction_ms: int,
+        first_id: int,
+        end_id: int,
+        evicted: list[tuple[FetchSession, str]],
     ) -> None:
+        """`evicted` collects whom it had to let go, and by which rule, for the journal."""
+        self.evicted = evicted
         self._rng = rng
         self._max_entries = max_entries
         self._eviction_ms = eviction_ms
@@ -98,7 +107,7 @@ class FetchSessionCacheShard:
         if stalest is None:
             return False
         if now_ms - stalest.last_used_ms > self._eviction_ms:
-            return self._evict(stalest)
+            return self._evict(stalest, "idle")
         candidates = (
             [s for s in sessions if s.evictable_by_privileged]
             if newcomer.privileged
@@ -113,19 +122,21 @@ class FetchSessionCacheShard:
             victim.id,
         ):
             return False
-        return self._evict(victim)
+        return self._evict(victim, "aged" if victim.evictable_by_all else "unprivileged")
 
-    def _evict(self, session: FetchSession) -> bool:
+    def _evict(self, session: FetchSession, rule: str) -> bool:
         self.evictions += 1
+        self.evicted.append((session, rule))
         return self.remove(session.id)
 
 
 class FetchSessionCache:
     """All shards (Kafka: FetchSessionCache). New sessions go round the shards."""
 
-    __slots__ = ("_attempts", "shards")
+    __slots__ = ("_attempts", "evicted", "shards")
 
     def __init__(self, rng: Random, slots: int, eviction_ms: int = EVICTION_MS) -> None:
+        self.evicted: list[tuple[FetchSession, str]] = []
         self.shards = [
             FetchSessionCacheShard(
                 rng,
@@ -133,6 +144,7 @@ class FetchSessionCache:
                 eviction_ms,
                 max(1, number * _ID_RANGE),
                 (number + 1) * _ID_RANGE,
+                self.evicted,
             )
             for number in range(NUM_SHARDS)
         ]

@@ -35,6 +35,7 @@ from mockbroker.fetch.session import (
     FetchSession,
     next_epoch,
 )
+from mockbroker.fetch.session_log import SessionLog
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class FetchManager:
         "_replicas",
         "answered",
         "cache",
+        "log",
         "partitions_looked_at",
         "request_bytes_saved",
         "response_bytes_saved",
@@ -86,6 +88,7 @@ class FetchManager:
             config.int("max.incremental.fetch.session.cache.slots"),
             config.int("min.incremental.fetch.session.eviction.ms"),
         )
+        self.log = SessionLog(clock)
         self.partitions_looked_at = 0
         self.answered = {SESSIONLESS: 0, FULL: 0, INCREMENTAL: 0}
         self.request_bytes_saved = 0
@@ -98,7 +101,7 @@ class FetchManager:
         by_id = version >= FIRST_VERSION_WITH_IDS
         if epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             if session_id != INVALID_SESSION_ID:
-                self.cache.remove(session_id)
+                self._end(session_id, "closed")
             if epoch == FINAL_EPOCH:
                 return SessionlessFetchContext(self, request.topics, by_id)
             state = request.replica_state
@@ -107,10 +110,13 @@ class FetchManager:
             return FullFetchContext(self, session, request.topics)
         found = self.cache.get(session_id)
         if found is None:
+            self.log.not_found(session_id, epoch)
             return SessionErrorContext(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if found.epoch != epoch:
+            self.log.wrong_epoch(found, epoch)
             return SessionErrorContext(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if found.uses_topic_ids != by_id:
+            self.log.mixed_ids(found)
             return SessionErrorContext(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         return self._continue(found, request, version)
 
@@ -119,7 +125,7 @@ class FetchManager:
         if names_some:
             session.update(request.topics, request.forgotten_topics_data)
         if not session.size:
-            self.cache.remove(session.id)
+            self._end(session.id, "emptied")
             return SessionlessFetchContext(self, request.topics, session.uses_topic_ids)
         self.cache.touch(session, int(self._clock.now_ms))
         session.epoch = next_epoch(session.epoch)
@@ -134,7 +140,27 @@ class FetchManager:
 
     def try_create_session(self, session: FetchSession) -> bool:
         """Open the session of a full fetch, unless the cache has no slot for it."""
-        return self.cache.try_create(session, int(self._clock.now_ms))
+        made = self.cache.try_create(session, int(self._clock.now_ms))
+        evicted = self.cache.evicted
+        while evicted:
+            victim, rule = evicted.pop(0)
+            self.log.ended(victim, "evicted", rule)
+        if made:
+            self.log.opened(session)
+        else:
+            self.log.refused(session)
+        return made
+
+    def evict(self, session_id: int, rule: str) -> bool:
+        """Drop a session for a reason of one's own; False when there is none of this id."""
+        return self._end(session_id, "evicted", rule)
+
+    def _end(self, session_id: int, event: str, rule: str | None = None) -> bool:
+        session = self.cache.get(session_id)
+        if session is None:
+            return False
+        self.log.ended(session, event, rule)
+        return self.cache.remove(session_id)
 
     # -- finding partitions ----------------------------------------------------------------
 

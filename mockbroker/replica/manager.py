@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.journal import Journal
     from mockbroker.metadata.changes import Change, PartitionState
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.fetch_entry import FetchEntry
@@ -55,6 +56,7 @@ class ReplicaManager:
         "draining",
         "fetch_purgatory",
         "follower_fetches_expired",
+        "journal",
         "log_dirs",
         "metadata",
         "on_role",
@@ -88,6 +90,7 @@ class ReplicaManager:
         self.draining: str | None = None
         """While `drain` completes what a partition released: what had happened to it."""
         self.follower_fetches_expired = 0
+        self.journal: Journal | None = None
         self.propose_isr: Callable[[Partition, list[int]], None] | None = None
         """Asks the controller for an in-sync set; None where there are no followers."""
         self.on_role: Callable[[Partition], None] | None = None

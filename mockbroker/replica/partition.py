@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.log_config import DEFAULT_LOG_CONFIG
-from mockbroker.journal import DATA, ERROR, HIGH_WATERMARK, LAST_STABLE_OFFSET
+from mockbroker.journal import DATA, ERROR, HIGH_WATERMARK, LAST_STABLE_OFFSET, HighWatermarkMoved
 from mockbroker.log.results import AppendOrigin
 from mockbroker.log.unified_log import UnifiedLog
 from protocol.errors import ErrorCode
@@ -29,6 +29,7 @@ from protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from mockbroker.journal import Journal
     from mockbroker.log.results import AppendResult, Buffer
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.replica.append_entry import AppendEntry, TransactionMarker
@@ -226,7 +227,23 @@ class Partition:
         if followers is not None:
             manager = self._manager
             end = followers.high_watermark(end, manager.clock.now_ms, manager.max_lag_ms())
-        log.advance_high_watermark(end)
+        before = log.high_watermark
+        if log.advance_high_watermark(end):
+            journal = self._manager.journal
+            if journal is not None and journal.wants_high_watermarks:
+                self._tell_high_watermark(journal, log, before)
+
+    def _tell_high_watermark(self, journal: Journal, log: UnifiedLog, before: int) -> None:
+        journal.record_high_watermark(
+            HighWatermarkMoved(
+                self._manager.broker_id,
+                self.topic,
+                self.index,
+                before,
+                log.high_watermark,
+                log.log_end_offset,
+            )
+        )
 
     def _new_followers(self, state: PartitionState) -> Followers:
         from mockbroker.replica.in_sync import Followers
@@ -319,7 +336,11 @@ class Partition:
             if segments and log.segment_count > segments:
                 before = log.offset_metadata(result.base_offset - 1)
                 self._tell_rolled(before.segment_base_offset)
+        known = log.high_watermark
         moved = log.set_high_watermark(leader_high_watermark)
+        journal = self._manager.journal
+        if moved and journal is not None and journal.wants_high_watermarks:
+            self._tell_high_watermark(journal, log, known)
         if leader_log_start > log.log_start_offset:
             log.advance_log_start(min(leader_log_start, log.high_watermark))
         self._mark_watchers()

@@ -24,7 +24,7 @@ def session(size: int, *, privileged: bool = False) -> FetchSession:
 
 
 def shard(slots: int, eviction_ms: int) -> FetchSessionCacheShard:
-    return FetchSessionCacheShard(Random(1), slots, eviction_ms, 1, 2**28)
+    return FetchSessionCacheShard(Random(1), slots, eviction_ms, 1, 2**28, [])
 
 
 @pytest.fixture

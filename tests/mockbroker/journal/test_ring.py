@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
-from mockbroker.journal import ConnectionOpened, Event, Journal, RequestServed
+from mockbroker.journal import (
+    ConnectionOpened,
+    Event,
+    HighWatermarkMoved,
+    Journal,
+    RequestServed,
+)
 from mockbroker.journal.ring import LARGE_BYTES
+from protocol.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartition,
+    ProduceRequestTopic,
+    ProduceResponse,
+)
+from tests.support.core import Core
+from tests.support.fetch_world import batch
+
+BATCH = batch(10, count=2)
 
 
 def opened(connection_id: int) -> ConnectionOpened:
@@ -81,3 +97,24 @@ def test_large_requests_let_their_bytes_go_first() -> None:
     assert first.request is None
     assert small.frame is not None
     assert last.frame is not None
+
+
+def test_high_watermarks_are_told_to_those_who_ask_for_them() -> None:
+    core = Core(topics={"orders": 1})
+    moved: list[Event] = []
+    core.cluster.journal.listen(moved.append, high_watermarks=True)
+    core.client().call(
+        ProduceRequest(
+            None,
+            1,
+            1000,
+            [ProduceRequestTopic("orders", partition_data=[ProduceRequestPartition(0, BATCH)])],
+        ),
+        9,
+        ProduceResponse,
+    )
+    told = [event for event in moved if isinstance(event, HighWatermarkMoved)]
+    assert [(e.topic, e.partition, e.before, e.after, e.log_end_offset) for e in told] == [
+        ("orders", 0, 0, 2, 2)
+    ]
+    assert not [event for event in core.events if isinstance(event, HighWatermarkMoved)]
