@@ -13,6 +13,7 @@ in the order in which they were appended; `done` of a write is called exactly on
 from __future__ import annotations
 
 from functools import lru_cache
+from struct import error as StructError  # noqa: N812 -- a class
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from mockbroker.coordinator.records import CoordinatorRecord, decode_record, encode_record
@@ -235,7 +236,15 @@ class CoordinatorRuntime(Generic[ShardT]):
             done(ErrorCode.NOT_COORDINATOR)
             return
         if records:
-            error, base_offset = append([self._encode(record) for record in records])
+            try:
+                encoded = [self._encode(record) for record in records]
+            except (
+                ValueError,
+                StructError,
+            ):  # a client's text, such as its id, that no record can hold
+                done(ErrorCode.UNKNOWN_SERVER_ERROR)
+                return
+            error, base_offset = append(encoded)
             if error is not ErrorCode.NONE:
                 done(response_error(error))
                 return

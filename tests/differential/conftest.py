@@ -31,8 +31,15 @@ KAFKA_VERSION = "4.4.0"
 CONFIGS = (
     "log.retention.ms=-1",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms=500",
+    # The answers of consumer groups must not depend on who is quicker.
+    "group.consumer.assignment.interval.ms=0",
+    "group.consumer.assignor.offload.enable=false",
 )
-OURS = ("mockbroker.version.profile=4.4", "group.initial.rebalance.delay.ms=0")
+OURS = (
+    "mockbroker.version.profile=4.4",
+    "group.initial.rebalance.delay.ms=0",
+    "mockbroker.group.settling.heartbeat.interval.ms=0",
+)
 
 Transcript = list[tuple["Tree", "Tree"]]
 

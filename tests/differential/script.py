@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.differential.config_steps import alter_configs_steps, list_config_resources_steps
 from tests.differential.feature_steps import feature_steps
+from tests.differential.consumer_group_steps import consumer_group_steps
 from tests.differential.group_steps import group_steps
 from tests.differential.log_dir_steps import log_dir_steps
 from tests.differential.page_steps import delete_records_steps, describe_topic_partitions_steps
@@ -39,6 +40,7 @@ def make_script(seed: int = SEED) -> list[Step | Awaited]:
         *create_partitions_steps(),
         *record_steps(random),
         *group_steps(random),
+        *consumer_group_steps(),
         *txn_steps(),
         *alter_configs_steps(),
         *list_config_resources_steps(),

@@ -31,21 +31,30 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.members import ClassicMember, JoinCallback, SyncCallback
     from mockbroker.coordinator.group.shard import GroupShard
 
-# How long an id handed out holds up the first rebalance of a group without initial delay: as long
-# as Kafka's default delay would. A client that is alive comes back within a round trip.
-PENDING_MEMBER_GRACE_MS = 3000
+# How long an id handed out holds up the first rebalance of a group without initial delay. A client
+# that is alive comes back within a round trip; one that comes later starts another rebalance.
+PENDING_MEMBER_GRACE_MS = 500
+# How long one who asked for the group's coordinator does: it is about to join, and whoever joins
+# after a generation began waits for the others' next heartbeat.
+ANNOUNCED_GRACE_MS = 100
+# A round in which a group waits for its static members, where their time-outs are shorter.
+_LEAST_ROUND_MS = 1000
+# Of so many groups it is kept who asked for their coordinator.
+_MOST_ANNOUNCED = 1000
 
 
 class Rebalancer:
     """Moves groups on. `hooks` may be replaced at any time."""
 
-    __slots__ = ("clock", "config", "hooks", "timer")
+    __slots__ = ("announced", "clock", "config", "hooks", "timer")
 
     def __init__(self, clock: Clock, timer: Timer, config: BrokerConfig) -> None:
         self.clock = clock
         self.timer = timer
         self.config = config
         self.hooks = GroupHooks()
+        # By group: when its coordinator was asked for, before its first rebalance completed.
+        self.announced: dict[str, list[float]] = {}
 
     # -- joining ---------------------------------------------------------------------------
 
@@ -71,11 +80,12 @@ class Rebalancer:
             parked(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         if is_initial and self._initial_delay_ms() > 0:
             self._delay_initial(shard, group)
+        elif is_initial:
+            self._complete_initial(shard, group)
         elif group.has_all_members_joined:
             self.complete(shard, group)
         else:
-            timeout_ms = PENDING_MEMBER_GRACE_MS if is_initial else group.rebalance_timeout_ms()
-            self._schedule_completion(shard, group, timeout_ms)
+            self._schedule_completion(shard, group, group.rebalance_timeout_ms())
 
     def complete_if_joined(self, shard: GroupShard, group: ClassicGroup) -> None:
         """Complete the rebalance when it waits for nobody (maybeCompleteJoinPhase)."""
@@ -83,7 +93,36 @@ class Rebalancer:
             return
         if group.previous_state is GroupState.EMPTY and self._initial_delay_ms() > 0:
             return  # the first rebalance takes its whole delay
-        self.complete(shard, group)
+        if group.previous_state is GroupState.EMPTY:
+            self._complete_initial(shard, group)
+        else:
+            self.complete(shard, group)
+
+    def _complete_initial(self, shard: GroupShard, group: ClassicGroup) -> None:
+        """The first rebalance without a delay: at once, unless somebody is about to join.
+
+        Kafka completes it with whoever is there, and the others wait for a heartbeat of those.
+        """
+        timeout_ms = 0.0
+        if group.pending_joins:
+            timeout_ms = PENDING_MEMBER_GRACE_MS
+        elif len(group.members) < len(self.announced.get(group.group_id, ())):
+            latest_ms = self.announced[group.group_id][-1]
+            timeout_ms = latest_ms + ANNOUNCED_GRACE_MS - self.clock.now_ms
+        if timeout_ms > 0:
+            self._schedule_completion(shard, group, timeout_ms)
+        else:
+            self.complete(shard, group)
+
+    def announce(self, group_id: str) -> None:
+        """Somebody asked for the group's coordinator."""
+        announced = self.announced.setdefault(group_id, [])
+        now_ms = self.clock.now_ms
+        if announced and announced[-1] + ANNOUNCED_GRACE_MS <= now_ms:
+            announced.clear()
+        announced.append(now_ms)
+        if len(self.announced) > _MOST_ANNOUNCED:
+            del self.announced[next(iter(self.announced))]
 
     def complete(self, shard: GroupShard, group: ClassicGroup) -> None:
         """Who joined is the next generation (GroupMetadataManager.completeClassicGroupJoin).
@@ -93,6 +132,7 @@ class Rebalancer:
         if group.join_task is not None:
             group.join_task.cancel()
             group.join_task = None
+        self.announced.pop(group.group_id, None)
         for member in list(group.members.values()):
             if member.parked_join is None and not member.is_static:
                 self.remove(group, member)
@@ -101,7 +141,8 @@ class Rebalancer:
         elif group.elect_joined_leader():
             self._begin_generation(shard, group)
         else:  # only static members are left, and none of them came: wait another round
-            self._schedule_completion(shard, group, group.rebalance_timeout_ms())
+            timeout_ms = max(group.rebalance_timeout_ms(), _LEAST_ROUND_MS)
+            self._schedule_completion(shard, group, timeout_ms)
 
     def _initial_delay_ms(self) -> int:
         return self.config.int("group.initial.rebalance.delay.ms")

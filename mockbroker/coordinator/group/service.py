@@ -350,6 +350,10 @@ class GroupCoordinatorService(ShardListener):
     def hooks(self, hooks: GroupHooks) -> None:
         self._rebalancer.hooks = hooks
 
+    def announce(self, group_id: str) -> None:
+        """Somebody asked for the group's coordinator, and may join soon."""
+        self._rebalancer.announce(group_id)
+
     def partition_for(self, group_id: str) -> int:
         """The partition of `__consumer_offsets` that a group's state is in."""
         return self._runtime.partition_for(group_id)

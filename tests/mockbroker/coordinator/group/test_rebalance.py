@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.coordinator.group.rebalance import PENDING_MEMBER_GRACE_MS
+from mockbroker.coordinator.group.rebalance import (
+    ANNOUNCED_GRACE_MS,
+    PENDING_MEMBER_GRACE_MS,
+)
 from mockbroker.coordinator.group.states import GroupState
 from protocol.errors import ErrorCode
 from tests.support.groups import REBALANCE_MS, SESSION_MS, Groups
@@ -194,3 +197,53 @@ def test_heartbeats_do_no_timer_work(count: int) -> None:
         assert groups.heartbeat(one, 1) == 0
     assert len(groups.timer) == pending
     assert tasks == [groups.group().members[one].session_task for one in ids]
+
+
+def test_static_members_that_stay_away_without_a_timeout_cost_no_time() -> None:
+    groups = Groups()
+    first = groups.join(instance="i", rebalance_ms=0, session_ms=60_000).value
+    groups.sync(first.member_id, first.generation_id, {first.member_id: b""})
+    assert groups.service.force_rebalance("g")
+    groups.advance(0)
+    rounds = sum(groups.timer.advance(groups.clock.now_ms) for _ in range(100))
+    assert rounds == 0
+    assert groups.join(first.member_id, instance="i").value.error_code == 0
+
+
+def test_who_asked_for_the_coordinator_is_waited_for_a_moment() -> None:
+    groups = Groups()
+    groups.service.announce("g")
+    groups.service.announce("g")
+    first = groups.join(groups.new_id())
+    assert first.waits
+    second = groups.join(groups.new_id())
+    assert first.value.generation_id == second.value.generation_id == 1
+
+
+def test_who_asked_and_does_not_come_is_not_waited_for_long() -> None:
+    groups = Groups()
+    groups.service.announce("g")
+    groups.advance(ANNOUNCED_GRACE_MS - 1)
+    groups.service.announce("g")
+    answer = groups.join(groups.new_id())
+    groups.advance(ANNOUNCED_GRACE_MS - 1)
+    assert answer.waits
+    groups.advance(1)
+    assert answer.value.generation_id == 1
+
+
+def test_one_that_asked_alone_joins_at_once() -> None:
+    groups = Groups()
+    groups.service.announce("g")
+    assert groups.join(groups.new_id()).value.generation_id == 1
+
+
+def test_old_questions_and_those_of_many_groups_are_forgotten() -> None:
+    groups = Groups()
+    groups.service.announce("g")
+    groups.advance(ANNOUNCED_GRACE_MS)
+    groups.service.announce("g")
+    assert groups.join(groups.new_id()).value.generation_id == 1
+    for number in range(1100):
+        groups.service.announce(f"other-{number}")
+    assert len(groups.service._rebalancer.announced) == 1000

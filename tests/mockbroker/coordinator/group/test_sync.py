@@ -120,3 +120,14 @@ def test_assignments_that_cannot_be_written_start_another_rebalance(
     assert (own.error_code, waiting.value.error_code) == (error, error)
     assert groups.group().state is GroupState.PREPARING_REBALANCE
     assert groups.group().members[follower].assignment == b""
+
+
+def test_a_client_id_that_no_record_can_hold_leaves_no_sync_waiting() -> None:
+    groups = Groups()
+    ids = [groups.new_id() for _ in range(2)]
+    answers = [groups.join(one, client_id="x" * 40_000) for one in ids]
+    leader = answers[0].value.leader
+    (follower,) = [one for one in ids if one != leader]
+    waiting = groups.sync(follower, 1)
+    led = groups.sync(leader, 1, {})
+    assert led.value.error_code == waiting.value.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
