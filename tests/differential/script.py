@@ -6,8 +6,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tests.differential.config_steps import alter_configs_steps, list_config_resources_steps
-from tests.differential.feature_steps import feature_steps
 from tests.differential.consumer_group_steps import consumer_group_steps
+from tests.differential.feature_steps import feature_steps
 from tests.differential.group_steps import group_steps
 from tests.differential.log_dir_steps import log_dir_steps
 from tests.differential.page_steps import delete_records_steps, describe_topic_partitions_steps

@@ -7,9 +7,11 @@ batch, so a step is done as a whole or not at all.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mockbroker.coordinator.group.consumer.group import preferred
 from mockbroker.coordinator.group.consumer.group_records import (
     assignment_record,
     member_record,
@@ -111,8 +113,22 @@ class Advance:
         step.bumped = names_changed or regex.changed
         # A member of the classic protocol brings no expression, so there is none to wait for.
         bump = names_changed or (regex.changed and (regex.resolved or updated.is_classic))
+        bump = bump or self._assignor_changed(entry, updated)
         step.records += self._subscriptions.update_epoch(candidate, bump=bump)
         return step
+
+    def _assignor_changed(self, entry: Entry, updated: ConsumerMember) -> bool:
+        # GroupMetadataManager.hasPreferredServerAssignorChanged
+        if updated.server_assignor == entry.base.server_assignor:
+            return False
+        group, default = entry.group, self._settings.default_assignor()
+        counts = group.assignors.copy()
+        if entry.old is not None and entry.old.server_assignor is not None:
+            counts[entry.old.server_assignor] -= 1
+        if updated.server_assignor is not None:
+            counts[updated.server_assignor] += 1
+        after = preferred(Counter({name: count for name, count in counts.items() if count > 0}))
+        return (after or default) != (group.preferred_assignor() or default)
 
     def assign(self, step: Step, owned: Owned | None) -> None:
         """The target of the group's epoch, if it is due, and the member's step towards it."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.coordinator.group.consumer.group_records import member_tombstones
+from mockbroker.coordinator.group.consumer.group_records import (
+    member_tombstones,
+    target_epoch_record,
+)
 from mockbroker.coordinator.group.consumer.timeouts import MemberClocks
 from protocol.errors import ErrorCode
 
@@ -57,6 +60,9 @@ class Fencing:
         for member in members:
             records += member_tombstones(group_id, member.member_id)
         records += self._subscriptions.without(group, members)
+        if len(members) == len(group.members):
+            # Nobody is left to compute a target for: the group is reconciled as it is.
+            records.append(target_epoch_record(group_id, group.epoch + 1, 0))
 
         def written(error: ErrorCode) -> None:
             if error is ErrorCode.NONE:

@@ -91,7 +91,7 @@ class MixedHandler:
         member_id = request.member_id or uuid_text(random_uuid(self._rng))
         error = self._refuse_join(group, request, member_id)
         if error is not ErrorCode.NONE:
-            on_complete(JoinGroupResponse(error_code=error, member_id=request.member_id))
+            on_complete(JoinGroupResponse(error_code=error))
             return
         if (
             is_stranger
@@ -105,11 +105,11 @@ class MixedHandler:
             subscription = parse_subscription(bytes(request.protocols[0].metadata))
         except MalformedError:
             error = ErrorCode.UNKNOWN_SERVER_ERROR
-            on_complete(JoinGroupResponse(error_code=error, member_id=request.member_id))
+            on_complete(JoinGroupResponse(error_code=error))
             return
         entry = _enter(group, request, member_id, is_stranger=is_stranger)
         if isinstance(entry, Refusal):
-            on_complete(JoinGroupResponse(error_code=entry.error, member_id=request.member_id))
+            on_complete(JoinGroupResponse(error_code=entry.error))
             return
         updated = _updated(entry.base, request, client, subscription)
         step = self._advance.subscribe(entry, updated)
@@ -117,7 +117,7 @@ class MixedHandler:
         owned = self._subscriptions.view.partitions_of(subscription.owned_partitions)
         replaced = group.static_member(request.group_instance_id)
         if replaced is not None and self._migration.can_downgrade_with(group, replaced):
-            self._join_and_downgrade(shard, step, replaced, owned, request, on_complete)
+            self._join_and_downgrade(shard, step, replaced, owned, on_complete)
         else:
             self._advance.assign(step, owned)
             self._write_join(shard, step, request, on_complete)
@@ -142,7 +142,7 @@ class MixedHandler:
 
         def written(error: ErrorCode) -> None:
             if error is not ErrorCode.NONE:
-                on_complete(JoinGroupResponse(error_code=error, member_id=request.member_id))
+                on_complete(JoinGroupResponse(error_code=error))
                 return
             old = step.entry.old
             if old is not None and old.member_id != member_id:
@@ -164,7 +164,6 @@ class MixedHandler:
         step: Step,
         replaced: ConsumerMember,
         owned: dict[bytes, list[int]],
-        request: JoinGroupRequest,
         on_complete: JoinCallback,
     ) -> None:
         group = step.entry.group
@@ -175,7 +174,7 @@ class MixedHandler:
 
         def written(error: ErrorCode) -> None:
             if error is not ErrorCode.NONE:
-                on_complete(JoinGroupResponse(error_code=error, member_id=request.member_id))
+                on_complete(JoinGroupResponse(error_code=error))
                 return
             live = self._migration.downgraded(shard, group, made)
             on_complete(_joined(step.member))

@@ -28,6 +28,14 @@ _UNICODE: Final = {
     "L": "A-Za-z", "Lu": "A-Z", "Ll": "a-z", "N": "0-9", "Nd": "0-9", "P": "!-/:-@\\[-`{-~",
     "Latin": "A-Za-z", "Greek": "", "Cyrillic": "",
 }  # fmt: skip
+# What Python says, and RE2J says of the same.
+_WORDS: Final = {
+    "missing ), unterminated": "missing closing )",
+    "unbalanced parenthesis": "unexpected )",
+    "min repeat greater": "invalid repeat count",
+    "nothing to repeat": "missing argument to repetition operator",
+    "bad character range": "invalid character class range",
+}
 # Up to here RE2 allows a repetition.
 _MOST_REPEATS = 1000
 
@@ -45,7 +53,14 @@ def compiled(regex: str) -> re.Pattern[str]:
     try:
         return re.compile(translated, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
-        raise RegexError(str(error)) from None
+        raise RegexError(_in_words_of_re2(str(error))) from None
+
+
+def _in_words_of_re2(text: str) -> str:
+    for ours, theirs in _WORDS.items():
+        if ours in text:
+            return theirs
+    return text
 
 
 def matching(regex: str, names: Iterable[str]) -> frozenset[str]:
@@ -119,7 +134,7 @@ def _escape(what: str, *, in_class: bool) -> str:
 def _unicode_class(token: re.Match[str]) -> str:
     name = token["script"] or token["letter"]
     if name not in _UNICODE:
-        raise RegexError(f"invalid character class range: `{token[0]}`")
+        raise RegexError("invalid character class range")
     if (token["unicode"] == "P") != bool(token["negated"]):
         return f"^{_UNICODE[name]}" if _UNICODE[name] else "\\s\\S"
     return _UNICODE[name]
@@ -128,28 +143,28 @@ def _unicode_class(token: re.Match[str]) -> str:
 def _group(token: re.Match[str]) -> str:
     kind = token["group"]
     if kind is None or kind in ("P=", "P>", "<=", "<!") or kind[0] in "=!>#(":
-        raise RegexError(f"invalid or unsupported Perl syntax: `{token[0]}`")
+        raise RegexError("invalid or unsupported Perl syntax")
     if kind == "<":
         return "(?P<"
     flags = kind[:-1]
     if kind == "P<" or not flags:
         return token[0]
     if set(flags) - set("imsU-") or "U" in flags:
-        raise RegexError(f"invalid or unsupported Perl syntax: `{token[0]}`")
+        raise RegexError("invalid or unsupported Perl syntax")
     # Python wants flags of the whole at its beginning, and knows none that end inside.
     if kind.endswith(")"):
         if token.start():
-            raise RegexError(f"unsupported flags inside of an expression: `{token[0]}`")
+            raise RegexError("unsupported flags inside of an expression")
         return f"(?{flags.replace('-', '')})" if flags.replace("-", "") else ""
     return token[0]
 
 
 def _repeat(token: re.Match[str]) -> str:
     if token["more"] is not None and token["more"] != "?":
-        raise RegexError(f"invalid nested repetition operator: `{token[0]}`")
+        raise RegexError("invalid nested repetition operator")
     numbers = re.findall(r"\d+", token["repeat"])
     if any(int(number) > _MOST_REPEATS for number in numbers):
-        raise RegexError(f"invalid repeat count: `{token['repeat']}`")
+        raise RegexError("invalid repeat count")
     return token[0]
 
 
@@ -177,15 +192,15 @@ def _class(regex: str, opening: re.Match[str]) -> tuple[str, int]:
             return "".join((*out, "]")), place
         if token["posix"] is not None:
             if token["posix"] not in _POSIX or token["not"]:
-                raise RegexError(f"invalid character class range: `{token[0]}`")
+                raise RegexError("invalid character class range")
             out.append(_POSIX[token["posix"]])
         elif token["unicode"] is not None:
             part = _unicode_class(token)
             if part.startswith("^"):
-                raise RegexError(f"unsupported character class: `{token[0]}`")
+                raise RegexError("unsupported character class")
             out.append(part)
         elif token["escape"] is not None:
             out.append(_escape(token["escape"], in_class=True))
         else:
             out.append(re.escape(token[0]) if token[0] in "[&~|" else token[0])
-    raise RegexError(f"missing closing ]: `{regex[opening.start() :]}`")
+    raise RegexError("missing closing ]")

@@ -62,3 +62,12 @@ def test_a_target_waits_for_its_interval() -> None:
     assert world.held(world.beat(epoch=2)) is None
     world.advance(1)
     assert world.held(world.beat(epoch=2)) == {"t": [0]}
+
+
+def test_another_assignor_bumps_the_epoch_once_most_ask_for_it() -> None:
+    world = ConsumerWorld()
+    world.beat()
+    assert world.beat(epoch=2, assignor="uniform").member_epoch == 2  # as before
+    assert world.beat(epoch=2, assignor="range").member_epoch == 3
+    world.beat("m2")
+    assert world.beat("m2", 4, assignor="range").member_epoch == 4

@@ -36,3 +36,10 @@ def test_the_hash_is_that_of_those_who_stay() -> None:
     alone = ConsumerWorld(topics=(("t", 1), ("u", 1)))
     alone.beat()
     assert world.consumers().metadata_hash == alone.consumers().metadata_hash
+
+
+def test_a_group_that_nobody_is_left_in_is_reconciled() -> None:
+    world = ConsumerWorld()
+    world.consumer("m1").leave()
+    group = world.consumers()
+    assert (group.epoch, group.assignment_epoch, group.assignment_timestamp_ms) == (3, 3, 0)
