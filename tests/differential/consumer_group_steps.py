@@ -249,62 +249,64 @@ def regex_steps() -> list[Step]:
     ]  # fmt: skip
 
 
-def classic_bytes(*topics: str) -> bytes:
-    return b"\0\1" + b"".join(encode(ConsumerProtocolSubscription(topics=list(topics)), 1))
+MIXED_BYTES = b"\0\1" + b"".join(encode(ConsumerProtocolSubscription(topics=[TOPIC]), 1))
+
+
+def learn_mixed(known: Known, answer: Any) -> None:
+    known["mixed member"] = answer.member_id
+    if answer.generation_id >= 0:
+        known["mixed generation"] = answer.generation_id
+
+
+def join(**fields: Any) -> Callable[[Known], JoinGroupRequest]:
+    def build(known: Known) -> JoinGroupRequest:
+        member = known["mixed member"] if fields.get("known") else fields.get("member", "")
+        return JoinGroupRequest(
+            "mixing",
+            60_000,
+            60_000,
+            member,
+            fields.get("instance"),
+            fields.get("kind", "consumer"),
+            [JoinGroupRequestProtocol(fields.get("protocol", "range"), MIXED_BYTES)],
+            None,
+        )
+
+    return build
+
+
+def sync(**fields: Any) -> Callable[[Known], SyncGroupRequest]:
+    return lambda known: SyncGroupRequest(
+        "mixing",
+        fields.get("generation", known["mixed generation"]),
+        fields.get("member", known["mixed member"]),
+        None,
+        fields.get("kind", "consumer"),
+        fields.get("protocol", "range"),
+        [],
+    )
+
+
+def heartbeat(known: Known) -> HeartbeatRequest:
+    return HeartbeatRequest("mixing", known["mixed generation"], known["mixed member"], None)
+
+
+def stale(known: Known) -> HeartbeatRequest:
+    return HeartbeatRequest("mixing", 99, known["mixed member"], None)
+
+
+def leave(known: Known) -> LeaveGroupRequest:
+    identities = [MemberIdentity(one, None, None) for one in (known["mixed member"], "nobody")]
+    return LeaveGroupRequest("mixing", "", identities)
 
 
 def mixed_steps() -> list[Step]:
-    data = classic_bytes(TOPIC)
-
-    def learn(known: Known, answer: Any) -> None:
-        known["mixed member"] = answer.member_id
-        if answer.generation_id >= 0:
-            known["mixed generation"] = answer.generation_id
-
-    def join(**fields: Any) -> Callable[[Known], JoinGroupRequest]:
-        def build(known: Known) -> JoinGroupRequest:
-            member = known["mixed member"] if fields.get("known") else fields.get("member", "")
-            return JoinGroupRequest(
-                "mixing",
-                60_000,
-                60_000,
-                member,
-                fields.get("instance"),
-                fields.get("kind", "consumer"),
-                [JoinGroupRequestProtocol(fields.get("protocol", "range"), data)],
-                None,
-            )
-
-        return build
-
-    def sync(**fields: Any) -> Callable[[Known], SyncGroupRequest]:
-        return lambda known: SyncGroupRequest(
-            "mixing",
-            fields.get("generation", known["mixed generation"]),
-            fields.get("member", known["mixed member"]),
-            None,
-            fields.get("kind", "consumer"),
-            fields.get("protocol", "range"),
-            [],
-        )
-
-    def heartbeat(known: Known) -> HeartbeatRequest:
-        return HeartbeatRequest("mixing", known["mixed generation"], known["mixed member"], None)
-
-    def stale(known: Known) -> HeartbeatRequest:
-        return HeartbeatRequest("mixing", 99, known["mixed member"], None)
-
-    def leave(known: Known) -> LeaveGroupRequest:
-        return LeaveGroupRequest(
-            "mixing", "", [MemberIdentity(known["mixed member"], None, None),
-                           MemberIdentity("nobody", None, None)])  # fmt: skip
-
     return [
         *ask("n1 joins", 1, beat("mixing", "n1", 0)),
         *ask("JoinGroup of a strange kind", (3, 9), join(kind="connect")),
         *ask("JoinGroup of an unknown static member", 9, join(member="x", instance="i")),
-        *ask("JoinGroup into it", 9, join(), learn=learn),
-        *ask("JoinGroup with its id", 9, join(known=True), learn=learn),
+        *ask("JoinGroup into it", 9, join(), learn=learn_mixed),
+        *ask("JoinGroup with its id", 9, join(known=True), learn=learn_mixed),
         *ask("JoinGroup with no common protocol", 9, join(protocol="other")),
         *ask("SyncGroup in it", 5, sync()),
         *ask("SyncGroup of another generation", 5, sync(generation=99)),
@@ -316,7 +318,7 @@ def mixed_steps() -> list[Step]:
         *ask("n1 is told", 1, beat("mixing", "n1", 2)),
         *ask("n1 has revoked", 1, beat("mixing", "n1", 2, owned={TOPIC: [0, 1]})),
         *ask("Heartbeat once it is free", 4, heartbeat),
-        *ask("JoinGroup for it", 9, join(known=True), learn=learn),
+        *ask("JoinGroup for it", 9, join(known=True), learn=learn_mixed),
         *ask("SyncGroup for it", 5, sync()),
         *ask("Heartbeat when it has it", 4, heartbeat),
         *ask("ConsumerGroupDescribe of the mix", (0, 1), describe("mixing")),
@@ -327,29 +329,31 @@ def mixed_steps() -> list[Step]:
         *ask("LeaveGroup after the downgrade", 5, leave),
         *ask("n1 comes back to the empty group", 1, beat("mixing", "n1", 0)),
         *ask("n1 leaves it empty", 1, beat("mixing", "n1", -1)),
-        *ask("JoinGroup into the empty one", 9, join(), learn=learn),
+        *ask("JoinGroup into the empty one", 9, join(), learn=learn_mixed),
     ]
 
 
+def commit(
+    group: str, member: str, epoch: int, *, partition: int = 0, by_id: bool = False
+) -> Callable[[Known], OffsetCommitRequest]:
+    def build(known: Known) -> OffsetCommitRequest:
+        topic = OffsetCommitRequestTopic(
+            "" if by_id else TOPIC,
+            known[f"id of {TOPIC}"] if by_id else bytes(16),
+            [OffsetCommitRequestPartition(partition, 7, -1, "")],
+        )
+        return OffsetCommitRequest(group, epoch, member, None, -1, [topic])
+
+    return build
+
+
+def fetch(member: str | None, epoch: int) -> OffsetFetchRequest:
+    topics = [OffsetFetchRequestTopics(TOPIC, bytes(16), [0, 1])]
+    group = OffsetFetchRequestGroup("changing", member, epoch, topics)
+    return OffsetFetchRequest(groups=[group], require_stable=False)
+
+
 def offsets_steps() -> list[Step]:
-    def commit(
-        group: str, member: str, epoch: int, *, partition: int = 0, by_id: bool = False
-    ) -> Callable[[Known], OffsetCommitRequest]:
-        def build(known: Known) -> OffsetCommitRequest:
-            topic = OffsetCommitRequestTopic(
-                "" if by_id else TOPIC,
-                known[f"id of {TOPIC}"] if by_id else bytes(16),
-                [OffsetCommitRequestPartition(partition, 7, -1, "")],
-            )
-            return OffsetCommitRequest(group, epoch, member, None, -1, [topic])
-
-        return build
-
-    def fetch(member: str | None, epoch: int) -> OffsetFetchRequest:
-        topics = [OffsetFetchRequestTopics(TOPIC, bytes(16), [0, 1])]
-        group = OffsetFetchRequestGroup("changing", member, epoch, topics)
-        return OffsetFetchRequest(groups=[group], require_stable=False)
-
     delete = OffsetDeleteRequest(
         "changing",
         [
