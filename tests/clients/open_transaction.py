@@ -32,11 +32,11 @@ class OpenTransaction:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.topic = topic
-        self.plain = confluent_kafka.Producer({"bootstrap.servers": bootstrap})
+        # It outlives the broker, and would tell so.
+        connect = {"bootstrap.servers": bootstrap, "log_level": 2}
+        self.plain = confluent_kafka.Producer(connect)
         self.one, self.other = (
-            confluent_kafka.Producer(
-                {"bootstrap.servers": bootstrap, "transactional.id": f"{topic}-{name}"}
-            )
+            confluent_kafka.Producer({**connect, "transactional.id": f"{topic}-{name}"})
             for name in ("one", "other")
         )
         for producer in (self.one, self.other):

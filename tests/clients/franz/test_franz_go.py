@@ -16,7 +16,7 @@ from tests.clients.open_transaction import Lines, check
 pytestmark = [pytest.mark.go, pytest.mark.timeout(120)]
 
 PROGRAM = Path(__file__).resolve().parents[3] / ".tools" / "go-clients" / "franz"
-PROTOCOLS = ("classic",)
+PROTOCOLS = ("classic", "consumer")
 PARTITIONS = 6
 RECORDS = 9_000
 MOVED = 200
@@ -27,6 +27,14 @@ def create(bootstrap: str, partitions: int, *names: str) -> None:
     topics = [NewTopic(name, partitions, 1) for name in names]
     for created in admin.create_topics(topics).values():
         created.result(30)
+
+
+def group_type(bootstrap: str, group: str) -> str:
+    """`classic` or `consumer`."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    listed: Any = admin.list_consumer_groups().result(30)
+    [found] = [one for one in listed.valid if one.group_id == group]
+    return str(found.type.name).lower()
 
 
 def run(scenario: str, *args: str) -> Any:
@@ -43,6 +51,8 @@ def run(scenario: str, *args: str) -> Any:
 def test_a_group_reads_each_record_once(server_process: str, topic: str, protocol: str) -> None:
     create(server_process, PARTITIONS, topic)
     found = run("group", server_process, topic, protocol)
+    # It would fall back to the classic protocol without a word.
+    assert group_type(server_process, f"{topic}-{protocol}") == protocol
     assert RECORDS // 3 <= found["leftWith"] < RECORDS
     assert found["committed"] == {
         str(index): list(range(index, RECORDS, PARTITIONS)) for index in range(PARTITIONS)

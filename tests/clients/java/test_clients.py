@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 
-PROTOCOLS = ("classic",)
+PROTOCOLS = ("classic", "consumer")
 PARTITIONS = 6
 RECORDS = 9_000
 
