@@ -362,6 +362,9 @@ class Broker:
             frame,
         )
         conn.in_work = ctx
+        quotas = self.services.quotas
+        if quotas is not None and header.api_key != ApiKey.WRITE_TXN_MARKERS:
+            ctx.throttle_time_ms = quotas.charge_request(ctx.principal, client_id)
         faults = self.faults
         if faults is not None and self._intercepted(faults, ctx, api, request):
             return
@@ -433,6 +436,9 @@ class Broker:
             self._touch(conn)
             ctx.chunks = chunks
             ctx.response_bytes = size_bytes
+        if ctx.throttle_time_ms > 0 and not conn.closing:
+            until_ms = self._clock.now_ms + ctx.throttle_time_ms
+            conn.mute(self._timer, until_ms, lambda: self._runnable.append(conn))
         self._record(ctx)
 
     def _record(self, ctx: RequestContext) -> None:

@@ -13,8 +13,11 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.apis.context import RequestContext
     from mockbroker.apis.registry import Registry
+    from mockbroker.clock import Timer, TimerTask
     from protocol.frames import Frame, FrameBuffer
     from protocol.primitives import Buffer
 
@@ -39,6 +42,7 @@ class Connection:
         "in_work",
         "listener",
         "local_address",
+        "muted",
         "opened_ms",
         "out",
         "out_bytes",
@@ -75,6 +79,8 @@ class Connection:
         self.queued_bytes = 0
         self.in_work: RequestContext | None = None
         self.blocked = False
+        self.muted: TimerTask | None = None
+        """Set while it is throttled: what ends it. Requests wait as long."""
         self.out: list[Buffer] = []
         self.out_bytes = 0
         self.touched = False
@@ -109,6 +115,7 @@ class Connection:
             bool(self.queue)
             and self.in_work is None
             and not self.blocked
+            and self.muted is None
             and not self.closing
             and self.out_bytes < OUT_BYTES_LIMIT
         )
@@ -116,7 +123,13 @@ class Connection:
     @property
     def ready(self) -> bool:
         """Whether a frame that arrives now may be worked on at once."""
-        return self.in_work is None and not self.queue and not self.blocked and not self.closing
+        return (
+            self.in_work is None
+            and not self.queue
+            and not self.blocked
+            and self.muted is None
+            and not self.closing
+        )
 
     @property
     def idle(self) -> bool:
@@ -128,8 +141,20 @@ class Connection:
         """Whether the shell should stop reading: a client runs ahead of its answers."""
         return self.queued_bytes > QUEUED_BYTES_LIMIT or len(self.queue) > QUEUED_FRAMES_LIMIT
 
+    def mute(self, timer: Timer, until_ms: float, work_on: Callable[[], None]) -> None:
+        """Take nothing more until then: a client that is throttled may not know it (KIP-219)."""
+
+        def unmute() -> None:
+            self.muted = None
+            work_on()
+
+        self.muted = timer.schedule(until_ms, unmute)
+
     def close(self, reason: str | None) -> None:
         """Drop what waits; answers already queued are still sent before the close."""
+        if self.muted is not None:
+            self.muted.cancel()
+            self.muted = None
         self.closing = True
         self.close_reason = reason
         self.queue.clear()

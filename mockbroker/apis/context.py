@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.journal.events import RequestServed
+from mockbroker.metadata.changes import ClientQuotasChanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.txn.coordinator import TransactionCoordinator
     from mockbroker.fetch.contexts import FetchContext
     from mockbroker.fetch.manager import FetchManager
+    from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker.replica.manager import ReplicaManager
+    from mockbroker.security.quotas import QuotaManager
     from mockbroker.telemetry.client_metrics import Client, ClientMetrics
     from protocol.frames import Frame
 
@@ -150,6 +153,7 @@ class Services:
         "metadata",
         "producer_ids",
         "quorum",
+        "quotas",
         "registries",
         "registry",
         "replicas",
@@ -193,9 +197,18 @@ class Services:
         self.registries: dict[str, Registry] = {}
         """APIs of listeners that serve others than `registry`, by the listener's name."""
         self._deferred: list[Callable[[], None]] = []
+        metadata.subscribe(self._on_change)
+        self.quotas: QuotaManager | None = None
+        """There from the first quota on."""
         self._client_metrics: ClientMetrics | None = None
         self.client_software: dict[int, tuple[str, str]] = {}
         """Name and version of the clients that told them, by connection."""
+
+    def _on_change(self, change: Change) -> None:
+        if self.quotas is None and isinstance(change, ClientQuotasChanged):
+            from mockbroker.security.quotas import QuotaManager
+
+            self.quotas = QuotaManager(self.clock, self.config, self.metadata)
 
     def client_metrics(self) -> ClientMetrics:
         """What clients send of their metrics; the room is made at its first use."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED
-from mockbroker.fetch.contexts import rejection
+from mockbroker.fetch.contexts import INCREMENTAL, rejection
 from mockbroker.fetch.manager import FIRST_VERSION_WITH_IDS
 from mockbroker.journal import DISCONNECT, SHUTDOWN, TIMEOUT
 from mockbroker.metadata.brokers import broker_endpoint
@@ -39,9 +39,12 @@ from protocol.messages.fetch import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services, Verdict
     from mockbroker.fetch.contexts import FetchContext
+    from mockbroker.security.quotas import QuotaManager
     from protocol.messages.fetch import FetchRequest, FetchResponsePartition
 
 KEY = ApiKey.FETCH
+LENGTH_BYTES = 4
+CONSUMER_BYTE_RATE = "consumer_byte_rate"
 
 FIRST_VERSION_WITH_BATCHES = 4
 FIRST_VERSION_WITH_LEADERS = 16
@@ -54,6 +57,9 @@ def handle(
     context = services.fetch.new_context(request, ctx.api_version)
     ctx.fetch = context
     params = FetchParams(request, ctx.api_version, services.config.int("fetch.max.bytes"))
+    quotas = services.quotas
+    if quotas is not None and not params.is_from_follower:
+        params.limit(quotas.max_fetch_bytes(ctx.principal, ctx.client_id))
     readable = context.resolve(params)
     if readable and not params.isolation_known:
         services.fetch.answered[context.fetch_class] += 1
@@ -144,6 +150,10 @@ def _answer(
     services: Services, ctx: RequestContext, context: FetchContext, reader: LogReader
 ) -> FetchResponse:
     version = ctx.api_version
+    quotas = services.quotas
+    if quotas is not None and not _pays(quotas, ctx, context, reader):
+        services.fetch.answered[context.fetch_class] += 1
+        return context.throttled(ctx.throttle_time_ms)
     if version < FIRST_VERSION_WITH_BATCHES:
         _down_convert(services, context)
     response = context.respond()
@@ -152,6 +162,46 @@ def _answer(
     if reader.leader_errors and version >= FIRST_VERSION_WITH_LEADERS:
         _tell_leaders(services, ctx, response, to_consumer=not reader.params.is_from_follower)
     return response
+
+
+def _pays(
+    quotas: QuotaManager, ctx: RequestContext, context: FetchContext, reader: LogReader
+) -> bool:
+    """Charge the client for its answer; False when it is throttled and gets none.
+
+    What it does not get costs it nothing (KafkaApis.handleFetchRequest). Followers are exempt.
+    """
+    if reader.params.is_from_follower:
+        ctx.throttle_time_ms = 0
+        return True
+    size = _size_of(context, ctx.api_version)
+    throttle_ms = quotas.charge(CONSUMER_BYTE_RATE, ctx.principal, ctx.client_id, size)
+    ctx.throttle_time_ms = max(ctx.throttle_time_ms, throttle_ms)
+    if ctx.throttle_time_ms == 0:
+        return True
+    quotas.take_back(CONSUMER_BYTE_RATE, ctx.principal, ctx.client_id, size)
+    return False
+
+
+def _size_of(context: FetchContext, version: int) -> int:
+    """The bytes of the answer that `respond` would make (FetchResponse.sizeOf).
+
+    Of an incremental one the partitions with records count: the others are rare and small.
+    """
+    from protocol.fetch_codec import encode_fetch_response
+
+    only_records = context.fetch_class == INCREMENTAL
+    topics: list[FetchResponseTopic] = []
+    last = None
+    for entry, data in context.results():
+        if only_records and not data.records:
+            continue
+        if last is not entry.topic:
+            last = entry.topic
+            topics.append(FetchResponseTopic(last.name or "", last.topic_id, []))
+        topics[-1].partitions.append(data)
+    chunks = encode_fetch_response(FetchResponse(0, 0, 0, topics), version)
+    return LENGTH_BYTES + sum(map(len, chunks))
 
 
 def _tell_leaders(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mockbroker.log.results import Buffer
     from mockbroker.metadata.store import Topic
     from mockbroker.replica.partition import Partition
+    from mockbroker.security.quotas import QuotaManager
     from protocol.messages.produce import (
         ProduceRequest,
         ProduceRequestPartition,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     )
 
 KEY = ApiKey.PRODUCE
+PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 
 FIRST_VERSION_WITH_BATCHES: Final = 3
 FIRST_VERSION_WITH_ZSTD: Final = 7
@@ -87,9 +89,21 @@ class _Append:
             self.response = self._make_response()
 
     def _make_response(self) -> ProduceResponse | Verdict:
+        quotas = self.services.quotas
+        if quotas is not None:
+            self._charge(quotas)
         if self.request.acks:
             return _response(self.services, self.ctx, self.request, self.entries)
         return CLOSE if any(entry.error for entry in self.entries) else NO_RESPONSE
+
+    def _charge(self, quotas: QuotaManager) -> None:
+        """Kafka: the request's bytes count whatever became of it, and acks=0 costs no time."""
+        ctx = self.ctx
+        asked_ms = ctx.throttle_time_ms if self.request.acks else 0
+        throttle_ms = quotas.charge(
+            PRODUCER_BYTE_RATE, ctx.principal, ctx.client_id, ctx.request_bytes
+        )
+        ctx.throttle_time_ms = max(asked_ms, throttle_ms)
 
     def append(self) -> ProduceResponse | Verdict:
         """Append what was not refused."""

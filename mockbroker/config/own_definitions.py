@@ -11,11 +11,13 @@ from typing import Final
 # min.incremental.fetch.session.eviction.ms is a constant in Apache Kafka (KIP-227 names it).
 # mockbroker.group.settling.heartbeat.interval.ms: how soon members of a consumer group that is
 # rebalanced are asked to come again; 0 asks them at Kafka's interval.
+# mockbroker.quota.request.time.ms: what a request counts against request_percentage.
 # mockbroker.version.profile: `widest` serves all that the codec knows, Fetch from version 3;
 # `4.4` serves Apache Kafka 4.4's ranges, Fetch from version 4 and Produce from version 3.
 # mockbroker.controller.fetch.max.version: 17 makes the controller one from before KIP-1166.
 # mockbroker.quorum.commit.delay.ms: how long the metadata's high watermark trails an append.
 OWN_DEFINITIONS: Final = """\
+mockbroker.quota.request.time.ms DOUBLE 0.1 0.. Mi
 min.incremental.fetch.session.eviction.ms LONG 120000 0.. Mi
 mockbroker.controller.fetch.max.version INT 18 17..18 Li
 mockbroker.quorum.commit.delay.ms INT 0 0.. Li

@@ -146,6 +146,21 @@ class FeatureChanged:
         self.level = level
 
 
+class ClientQuotasChanged:
+    """The quotas of an entity are now `values`; none: it has no quotas any more.
+
+    An entity is (type, name) pairs; see `metadata.client_quotas`.
+    """
+
+    __slots__ = ("entity", "values")
+
+    def __init__(
+        self, entity: tuple[tuple[str, str | None], ...], values: Mapping[str, float]
+    ) -> None:
+        self.entity = entity
+        self.values = values
+
+
 Change: TypeAlias = (
     BrokerChanged
     | TopicCreated
@@ -154,4 +169,5 @@ Change: TypeAlias = (
     | LeaderChanged
     | ConfigsChanged
     | FeatureChanged
+    | ClientQuotasChanged
 )

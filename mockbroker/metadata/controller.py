@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.client_quotas import Entity, QuotaAlteration
     from mockbroker.metadata.elections import Election
     from mockbroker.metadata.features import Feature, FeatureUpdate
     from mockbroker.metadata.replication_control import ReplicationControl
@@ -417,6 +418,14 @@ class Controller:
         from mockbroker.metadata.config_control import alter_configs
 
         return alter_configs(self._store, alterations, validate_only=validate_only)
+
+    def alter_client_quotas(
+        self, alterations: Sequence[QuotaAlteration], *, validate_only: bool
+    ) -> dict[Entity, Refusal]:
+        """Set and remove quotas; one answer for each entity."""
+        from mockbroker.metadata.client_quotas import alter_client_quotas
+
+        return alter_client_quotas(self._store, alterations, validate_only=validate_only)
 
     def update_features(
         self,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.config.topic import TopicConfig
 from mockbroker.metadata.changes import (
     BrokerChanged,
+    ClientQuotasChanged,
     ConfigsChanged,
     FeatureChanged,
     LeaderChanged,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from mockbroker.config.group import GroupConfig
     from mockbroker.metadata.brokers import BrokerInfo
     from mockbroker.metadata.changes import Change, PartitionState
+    from mockbroker.metadata.client_quotas import Entity
 
 RESOURCE_TOPIC: Final = 2
 RESOURCE_BROKER: Final = 4
@@ -79,6 +81,7 @@ class MetadataStore:
         "_group_configs",
         "_listeners",
         "brokers",
+        "client_quotas",
         "cluster_id",
         "config",
         "features",
@@ -101,6 +104,8 @@ class MetadataStore:
             RESOURCE_GROUP: {},
         }
         """The configs set on subscriptions to clients' metrics and on groups, by type and name."""
+        self.client_quotas: dict[Entity, Mapping[str, float]] = {}
+        """The quotas of each entity that has some."""
         self.features: dict[str, int] = dict(FEATURES_AT_FORMAT)
         """The finalized level of each feature that has one."""
         self.log_levels: Mapping[str, str] = {ROOT_LOGGER: "INFO"}
@@ -136,6 +141,10 @@ class MetadataStore:
             self.features[change.name] = change.level
             if not change.level:
                 del self.features[change.name]
+        elif isinstance(change, ClientQuotasChanged):
+            self.client_quotas[change.entity] = change.values
+            if not change.values:
+                del self.client_quotas[change.entity]
         elif isinstance(change, BrokerChanged):
             self.brokers[change.broker.node_id] = change.broker
         self.version += 1

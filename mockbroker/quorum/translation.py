@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from mockbroker.metadata.changes import (
     BrokerChanged,
+    ClientQuotasChanged,
     ConfigsChanged,
     FeatureChanged,
     LeaderChanged,
@@ -93,6 +94,8 @@ class Translation:
             return self._change_partition(change.topic_id, change.index, change.state)
         if isinstance(change, FeatureChanged):
             return [FeatureLevelRecord(change.name, change.level)]
+        if isinstance(change, ClientQuotasChanged):
+            return []  # told to nobody who reads this log
         if isinstance(change, ConfigsChanged):
             if change.resource_type == RESOURCE_BROKER_LOGGER:
                 return []  # known to its own broker alone

@@ -71,3 +71,8 @@ class FetchParams:
             self.isolation = isolation or FetchIsolation.HIGH_WATERMARK
             # KIP-392: from v11 on a consumer tells who it is and may read from a follower.
             self.only_leader = version < 11
+
+    def limit(self, max_bytes: int) -> None:
+        """Read no more than that: a quota lets no more through."""
+        self.max_bytes = min(self.max_bytes, max_bytes)
+        self.min_bytes = min(self.min_bytes, self.max_bytes)

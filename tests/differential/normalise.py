@@ -75,6 +75,10 @@ def named(*names: str) -> Callable[[Tree, Symbols], Tree]:
     return change
 
 
+def by_entity(value: Tree, _: Symbols) -> Tree:
+    return sorted(value, key=lambda item: str(item["entity"])) if isinstance(value, list) else value
+
+
 def no_disk(_value: Tree, _: Symbols) -> Tree:
     return "<room>"
 
@@ -174,6 +178,9 @@ EXCEPTIONS: list[Named] = [
     Named("DescribeLogDirs.results.log_dir", a_value("path"), "each broker has its own"),
     Named("DescribeLogDirs.results.*_bytes", no_disk, "nothing is on a disk here"),
     Named("DescribeLogDirs.results.topics.partitions", in_any_order("partition_index"), ORDER),
+    Named("*ClientQuotas.entries.entity", in_any_order("entity_type"), ORDER),
+    Named("*ClientQuotas.entries.values", in_any_order("key"), ORDER),
+    Named("*ClientQuotas.entries", by_entity, ORDER),
     Named("AlterReplicaLogDirs.results.partitions", in_any_order("partition_index"), ORDER),
     Named("*.port", a_value("port"), "each broker has its own"),
     Named("Produce.*.log_append_time_ms", a_value("time"), "the broker's clock"),

@@ -11,6 +11,7 @@ from tests.differential.feature_steps import feature_steps
 from tests.differential.group_steps import group_steps
 from tests.differential.log_dir_steps import log_dir_steps
 from tests.differential.page_steps import delete_records_steps, describe_topic_partitions_steps
+from tests.differential.quota_steps import quota_steps
 from tests.differential.record_steps import record_steps
 from tests.differential.resource_steps import resource_steps
 from tests.differential.telemetry_steps import telemetry_steps
@@ -48,6 +49,7 @@ def make_script(seed: int = SEED) -> list[Step | Awaited]:
         *log_dir_steps(),
         *feature_steps(),
         *telemetry_steps(),
+        *quota_steps(),
         *describe_topic_partitions_steps(),
         *delete_records_steps(),
         *delete_steps(),

@@ -142,7 +142,7 @@ class Target:
         ).topics[0]
         assert created.error_code == 0, created
         topic = Topic(name, created.topic_id)
-        self._until(lambda: self._offsets_answer(topic, partitions))
+        self.until(lambda: self._offsets_answer(topic, partitions))
         for index, sizes in enumerate(data):
             for size in sizes:
                 self.produce(topic, index, size)
@@ -157,9 +157,10 @@ class Target:
         request = DeleteTopicsRequest([DeleteTopicState(topic.name)], [], 15_000)
         deleted = self.control.call(request, 6, DeleteTopicsResponse).responses[0]
         assert deleted.error_code == 0, deleted
-        self._until(lambda: self._offset_errors(topic, 1) == [3])
+        self.until(lambda: self._offset_errors(topic, 1) == [3])
 
-    def _until(self, holds: Callable[[], bool]) -> None:
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Ask again until it holds: Kafka applies metadata a moment later."""
         deadline = time.monotonic() + READY_SECONDS
         while not holds():
             assert time.monotonic() < deadline, "the broker's metadata do not follow"
@@ -239,7 +240,7 @@ class Target:
         """A new transactional id, and a producer id that its coordinator gave out."""
         transactional_id = self.new_name()
         find = FindCoordinatorRequest(key_type=1, coordinator_keys=[transactional_id])
-        self._until(
+        self.until(
             lambda: (
                 self.control.call(find, 4, FindCoordinatorResponse).coordinators[0].error_code == 0
             )
@@ -251,7 +252,7 @@ class Target:
             answers.append(self.control.call(init, 4, InitProducerIdResponse))
             return answers[-1].error_code not in COORDINATOR_STARTS
 
-        self._until(is_given)
+        self.until(is_given)
         assert answers[-1].error_code == 0, answers[-1]
         return Coordinated(self, transactional_id, answers[-1].producer_id)
 

@@ -115,6 +115,7 @@ class World:
         self.services = cast(
             "Services",
             SimpleNamespace(
+                quotas=None,
                 broker_id=1,
                 clock=self.clock,
                 timer=self.timer,

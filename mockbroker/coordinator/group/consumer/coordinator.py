@@ -22,7 +22,13 @@ from mockbroker.coordinator.group.consumer.refusal import Refusal
 from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
 from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
 from mockbroker.coordinator.group.consumer.topic_view import TopicView
-from mockbroker.metadata.changes import BrokerChanged, ConfigsChanged, TopicCreated
+from mockbroker.metadata.changes import (
+    BrokerChanged,
+    ClientQuotasChanged,
+    ConfigsChanged,
+    FeatureChanged,
+    TopicCreated,
+)
 from protocol.errors import ErrorCode
 from protocol.messages.group_admin import ConsumerGroupDescribedGroup
 
@@ -126,7 +132,9 @@ class ConsumerGroups:
 
     def metadata_changed(self, change: Change, shards: Iterable[GroupShard]) -> None:
         """Groups that read a topic which came, grew or went look at it in their next heartbeat."""
-        if isinstance(change, BrokerChanged | ConfigsChanged):
+        if isinstance(
+            change, BrokerChanged | ConfigsChanged | ClientQuotasChanged | FeatureChanged
+        ):
             return
         if isinstance(change, TopicCreated):
             self._subscriptions.topic_created()

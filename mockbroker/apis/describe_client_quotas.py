@@ -1,0 +1,49 @@
+"""DescribeClientQuotas: the quotas of the entities that a filter finds (KIP-546).
+
+Versions: v1 is flexible. A filter without components finds all, unless it is strict.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.client_quotas import Component, filter_problem, matching
+from protocol.api_keys import ApiKey
+from protocol.messages.quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    DescribeClientQuotasResponseEntityData,
+    DescribeClientQuotasResponseEntryData,
+    ValueData,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+
+KEY: Final = ApiKey.DESCRIBE_CLIENT_QUOTAS
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: DescribeClientQuotasRequest
+) -> DescribeClientQuotasResponse:
+    components = [
+        Component(each.entity_type, each.match_type, each.match) for each in request.components
+    ]
+    problem = filter_problem(components)
+    if problem is not None:
+        return DescribeClientQuotasResponse(
+            ctx.throttle_time_ms, problem.error, problem.message, None
+        )
+    found = matching(services.metadata.client_quotas, components, strict=request.strict)
+    return DescribeClientQuotasResponse(
+        ctx.throttle_time_ms,
+        0,
+        "",
+        [
+            DescribeClientQuotasResponseEntryData(
+                [DescribeClientQuotasResponseEntityData(kind, name) for kind, name in entity],
+                [ValueData(key, value) for key, value in values.items()],
+            )
+            for entity, values in found
+        ],
+    )

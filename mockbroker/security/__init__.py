@@ -1,0 +1,1 @@
+"""What a principal may do, and how fast: quotas."""
