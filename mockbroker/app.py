@@ -99,6 +99,8 @@ def _publish(running: RunningBroker, ready_file: str | None) -> None:
     }
     if running.controller_servers is not None:
         facts["controller"] = running.controller_servers
+    if running.admin_url is not None:
+        facts["admin"] = running.admin_url
     if ready_file is not None:
         import json
 
@@ -108,9 +110,10 @@ def _publish(running: RunningBroker, ready_file: str | None) -> None:
             reason = error.strerror or str(error)
             message = f"--ready-file {ready_file}: cannot be written ({reason.lower()})"
             raise ServeError(f"{message}; allowed: a path in a writable directory") from None
+    admin = "" if running.admin_url is None else f" admin={running.admin_url}"
     print(
         f"mockbroker ready bootstrap={running.bootstrap_servers}"
-        f" cluster_id={running.cluster_id} pid={os.getpid()}",
+        f" cluster_id={running.cluster_id} pid={os.getpid()}{admin}",
         flush=True,
     )
 

@@ -23,6 +23,7 @@ from mockbroker.settings import (
     parse_pair,
     parse_port,
     parse_ports,
+    parse_token,
     parse_topic,
 )
 
@@ -49,9 +50,10 @@ examples:
   MOCKBROKER_HOST=0.0.0.0 MOCKBROKER_ADVERTISED_HOST=kafka mockbroker serve
       the same by environment, as in a container
 
-A TOML file given by --config may hold host, port, controller-port, brokers, rack,
-advertised-host, auto-create, default-partitions, freeze-clock, journal, log-level, log-format,
-ready-file, restore, snapshot, seed, a table [topics] (orders = 6) and a table [config]
+A TOML file given by --config may hold host, port, controller-port, admin-port, admin-host,
+admin-token, brokers, rack, advertised-host, auto-create, default-partitions, freeze-clock,
+journal, log-level, log-format, ready-file, restore, snapshot, seed,
+a table [topics] (orders = 6) and a table [config]
 ("log.retention.ms" = 60000). A topic may be a table with partitions, config and seed
 files, [[records]] are put into topics, [[faults]] are armed: see docs/config-file.md.
 """
@@ -83,20 +85,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         from mockbroker.pipeline.command import run
 
         return run(words[1:])
-    parser = _build_parser()
+    parser = _build_parser(with_commands=words[:1] != ["serve"])
     arguments = parser.parse_args(words)
     if arguments.version:
         from mockbroker import __version__
 
         print(f"mockbroker {__version__}")
         return 0
-    if arguments.command != "serve":
+    if arguments.command is None:
         parser.print_help()
         return 2
+    if arguments.command != "serve":
+        from mockbroker.commands import run as run_command
+
+        return run_command(arguments, os.environ)
     try:
         options = read_options(vars(arguments), os.environ)
     except SettingsError as error:
         return _fail(str(error))
+    from mockbroker.admin.errors import AdminError
     from mockbroker.app import ServeError, serve
     from mockbroker.config.errors import ConfigError
 
@@ -107,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             log_format=options.log_format,
             ready_file=options.ready_file,
         )
-    except (ServeError, SettingsError, ConfigError) as error:
+    except (ServeError, SettingsError, ConfigError, AdminError) as error:
         return _fail(str(error))
     return 0
 
@@ -117,7 +124,7 @@ def _fail(message: str) -> int:
     return 2
 
 
-def _build_parser() -> _Parser:
+def _build_parser(*, with_commands: bool) -> _Parser:
     parser = _Parser(
         prog="mockbroker",
         description="A fake Kafka broker that clients cannot tell from a real one.",
@@ -140,6 +147,10 @@ def _build_parser() -> _Parser:
     commands.add_parser(
         "pipeline", help="bring data in and out at any size, on Spark", add_help=False
     )
+    if with_commands:
+        from mockbroker.commands import add_commands
+
+        add_commands(commands)
     return parser
 
 
@@ -221,6 +232,7 @@ def _add_serve_options(serve: argparse.ArgumentParser) -> None:
         " (default: not at all) [MOCKBROKER_CONTROLLER_PORT]",
     )
     _add_snapshot_options(serve)
+    _add_admin_options(serve)
     add("--seed", metavar="N", help="make random ids repeatable [MOCKBROKER_SEED]")
     _add_test_options(serve)
     add(
@@ -259,6 +271,27 @@ def _add_test_options(serve: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_admin_options(serve: argparse.ArgumentParser) -> None:
+    add = serve.add_argument
+    add(
+        "--admin-port",
+        metavar="PORT",
+        help="serve the admin API on this port, 0 for any free one (default: not at all)"
+        " [MOCKBROKER_ADMIN_PORT]",
+    )
+    add(
+        "--admin-host",
+        metavar="H",
+        help="address of the admin API (default 127.0.0.1) [MOCKBROKER_ADMIN_HOST]",
+    )
+    add(
+        "--admin-token",
+        metavar="T",
+        help="bearer token of the admin API; needed unless its address is loopback"
+        " [MOCKBROKER_ADMIN_TOKEN]",
+    )
+
+
 # -- flags over environment over file -------------------------------------------------------
 
 _KEYS: Final = (
@@ -267,6 +300,9 @@ _KEYS: Final = (
     "controller_port",
     "brokers",
     "rack",
+    "admin_port",
+    "admin_host",
+    "admin_token",
     "topic",
     "auto_create",
     "default_partitions",
@@ -339,6 +375,7 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
     brokers_option, brokers = sources.text("brokers")
     seed_option, seed = sources.text("seed")
     controller_option, controller_port = sources.text("controller_port")
+    admin_option, admin_port = sources.text("admin_port")
     config = _read_config(sources, file, file_name)
     try:
         seed_value = None if seed is None else int(seed)
@@ -368,6 +405,9 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
         ),
         preparation=_read_preparation(sources, file, file_name),
         snapshot_file=sources.text("snapshot")[1],
+        admin_port=None if admin_port is None else parse_port(admin_option, admin_port),
+        admin_host=sources.text("admin_host")[1] or "127.0.0.1",
+        admin_token=parse_token(*sources.text("admin_token")),
     )
 
 

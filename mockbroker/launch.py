@@ -20,6 +20,7 @@ from mockbroker.network.timekeeper import TimeKeeper
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mockbroker.admin.listener import AdminListener
     from mockbroker.journal import Journal
     from mockbroker.journal_files import JournalWriter
     from mockbroker.network.cluster_server import ClusterServer
@@ -41,8 +42,12 @@ class RunningBroker:
     """
 
     __slots__ = (
+        "_admin",
         "_server",
+        "_settings",
+        "_watchers",
         "addresses",
+        "admin_port",
         "cluster",
         "controller_port",
         "host",
@@ -58,7 +63,12 @@ class RunningBroker:
         server: BrokerServer | ClusterServer,
         timekeeper: TimeKeeper,
         addresses: list[tuple[str, int]],
+        settings: Settings,
     ) -> None:
+        self._settings = settings
+        self._admin: AdminListener | None = None
+        self._watchers: list[Callable[[], None]] = []
+        self.admin_port: int | None = None
         self.cluster = cluster
         self._server = server
         self.timekeeper = timekeeper
@@ -67,6 +77,11 @@ class RunningBroker:
         self.host, self.port = addresses[0]
         self.journal_writer: JournalWriter | None = None
         self.loop = asyncio.get_running_loop()
+
+    @property
+    def version(self) -> str:
+        """Of mockbroker."""
+        return version()
 
     @property
     def bootstrap_servers(self) -> str:
@@ -110,20 +125,66 @@ class RunningBroker:
         """Look at the cluster, or act on it, as one step; to be called in `loop`."""
         return self._server.act(lambda: action(self.cluster))
 
-    @property
-    def after_step(self) -> Callable[[], None] | None:
-        """What is called in `loop` after each step of the cluster, while someone waits."""
-        return self._server.after_step
+    def watch_steps(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` in `loop` after each step from now on; what is returned ends that."""
+        self._watchers.append(callback)
+        self._server.after_step = self._stepped
 
-    @after_step.setter
-    def after_step(self, callback: Callable[[], None] | None) -> None:
-        self._server.after_step = callback
+        def unwatch() -> None:
+            if callback in self._watchers:
+                self._watchers.remove(callback)
+            if not self._watchers:
+                self._server.after_step = None
+
+        return unwatch
+
+    @property
+    def watched(self) -> bool:
+        """Whether anyone wants to be called after each step."""
+        return bool(self._watchers)
+
+    def _stepped(self) -> None:
+        for callback in tuple(self._watchers):
+            callback()
+
+    @property
+    def admin_url(self) -> str | None:
+        """Where the admin API is; None without an admin port."""
+        if self.admin_port is None:
+            return None
+        return f"http://{address_text(self._settings.admin_host, self.admin_port)}"
+
+    def start_admin(self) -> None:
+        """Listen on the admin port. Raises AdminError or OSError."""
+        from mockbroker.admin.listener import AdminListener
+
+        settings = self._settings
+        assert settings.admin_port is not None
+        self._admin = AdminListener(
+            self, settings.admin_host, settings.admin_port, settings.admin_token
+        )
+        self.admin_port = self._admin.start()
+
+    def reset(self) -> None:
+        """Make the broker as it was when it started; clients stay connected. In `loop`."""
+        from mockbroker.state.cleaning import reset
+
+        self.act(lambda cluster: reset(cluster, self._settings))
+        self.timekeeper.set_pace((self._settings.freeze_clock, 1.0))
 
     async def stop(self) -> None:
         """Stop accepting, answer what is parked, close, write the journal to its end."""
+        if self._admin is not None:
+            await self._admin.stop()
         await self._server.stop()
         if self.journal_writer is not None:
             await asyncio.to_thread(self.journal_writer.stop)
+
+
+def version() -> str:
+    """The version of this package; the package itself is a room above."""
+    found: str = sys.modules["mockbroker"].__version__
+    return found
 
 
 def address_text(host: str, port: int) -> str:
@@ -179,7 +240,7 @@ def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWr
 
     assert settings.journal is not None
     facts = {
-        "mockbroker": sys.modules["mockbroker"].__version__,
+        "mockbroker": version(),
         "cluster_id": cluster.metadata.cluster_id,
         "nodes": sorted(cluster.metadata.brokers),
         "seed": None if settings.seed is None else str(seed),
@@ -200,11 +261,25 @@ async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
     """Listen, with one server or several."""
     timekeeper = TimeKeeper(cluster, frozen=settings.freeze_clock)
     if settings.brokers > 1:
-        return await _launch_several(cluster, timekeeper, settings)
+        running = await _launch_several(cluster, timekeeper, settings)
+    else:
+        running = await _launch_one(cluster, timekeeper, settings)
+    if settings.admin_port is not None:
+        try:
+            running.start_admin()
+        except BaseException:
+            await running.stop()
+            raise
+    return running
+
+
+async def _launch_one(
+    cluster: Cluster, timekeeper: TimeKeeper, settings: Settings
+) -> RunningBroker:
     server = BrokerServer(cluster.brokers[0], timekeeper)
     address = await server.start(settings.host, settings.port)
     cluster.advertise(0, settings.advertised_host)
-    running = RunningBroker(cluster, server, timekeeper, [address])
+    running = RunningBroker(cluster, server, timekeeper, [address], settings)
     if settings.controller_port is not None:
         try:
             await _start_controller(running, server, settings)
@@ -225,7 +300,7 @@ async def _launch_several(
     for index, (_, port) in enumerate(addresses):
         cluster.advertise(index, settings.advertised_host, port)
     server.end_step()
-    return RunningBroker(cluster, server, timekeeper, addresses)
+    return RunningBroker(cluster, server, timekeeper, addresses, settings)
 
 
 def _prepare(cluster: Cluster, preparation: Preparation) -> None:

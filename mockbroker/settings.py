@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_PARTITIONS: Final = 100_000
 """A topic declared at start has at most this many partitions: a slip of a digit is caught."""
+MIN_TOKEN_CHARACTERS: Final = 8
 _TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -34,13 +35,17 @@ class Settings:
     `topics` maps a name to its partition count (None: `num.partitions`); `config` holds broker
     configs under Kafka's names, as text. `advertised_host` None: a client is told the address that
     it connected to. `seed` None: random ids differ from run to run. `freeze_clock`: time stands
-    still from the start. `controller_port` None: there is no controller's listener. `brokers` is
-    how many there are, `ports` the port of each in turn (one: they count up from it), `racks` the
-    rack of each. `preparation` is what the broker holds before its first client, beside `topics`;
+    still from the start. `controller_port` None: there is no controller's listener; `admin_port`
+    None: there is no admin API. `brokers` is how many there are, `ports` the port of each in turn
+    (one: they count up from it), `racks` the rack of each. `preparation` is what the
+    broker holds before its first client, beside `topics`;
     `snapshot_file` is where a process writes what it holds when it ends.
     """
 
     __slots__ = (
+        "admin_host",
+        "admin_port",
+        "admin_token",
         "advertised_host",
         "brokers",
         "config",
@@ -80,6 +85,9 @@ class Settings:
         racks: Sequence[str] = (),
         preparation: Preparation | None = None,
         snapshot_file: str | None = None,
+        admin_port: int | None = None,
+        admin_host: str = "127.0.0.1",
+        admin_token: str | None = None,
     ) -> None:
         self.host = host
         self.topics = dict(topics or {})
@@ -94,6 +102,9 @@ class Settings:
         self.controller_port = controller_port
         self.preparation = preparation
         self.snapshot_file = snapshot_file
+        self.admin_port = admin_port
+        self.admin_host = admin_host
+        self.admin_token = admin_token
         self.brokers = parse_brokers("brokers", brokers, ports)
         self.ports = spread_ports(ports or (port,), self.brokers)
         self.port = self.ports[0]
@@ -154,6 +165,19 @@ def parse_port(option: str, text: str | int) -> int:
     if not 0 <= port <= 65535:
         raise SettingsError(option, f"{port} is not a port", allowed)
     return port
+
+
+def parse_token(option: str, text: str | None) -> str | None:
+    """A bearer token: ASCII without spaces, not so short that it could be guessed."""
+    if text is not None and (
+        len(text) < MIN_TOKEN_CHARACTERS
+        or not text.isascii()
+        or not text.isprintable()
+        or " " in text
+    ):
+        allowed = f"{MIN_TOKEN_CHARACTERS} and more visible ASCII characters"
+        raise SettingsError(option, "it is too short, or not plain text", allowed)
+    return text
 
 
 def parse_count(option: str, text: str | int, *, most: int = MAX_PARTITIONS) -> int:

@@ -59,6 +59,7 @@ class Bridge:
         self._open: set[Future[Any]] = set()
         self._closed = False
         self._waiters: list[_Waiter] = []
+        self._unwatch: Callable[[], None] | None = None
 
     # -- from any thread -------------------------------------------------------------------
 
@@ -157,7 +158,8 @@ class Bridge:
                 loop = self.running.loop
                 waiter.timer = loop.call_later(max(0.0, timeout_seconds), self._expire, waiter)
                 self._waiters.append(waiter)
-                self.running.after_step = self._stepped
+                if self._unwatch is None:
+                    self._unwatch = self.running.watch_steps(self._stepped)
 
         self._post(future, begin)
         return future
@@ -225,5 +227,6 @@ class Bridge:
             self._waiters.remove(waiter)
         if waiter.timer is not None:
             waiter.timer.cancel()
-        if not self._waiters:
-            self.running.after_step = None
+        if not self._waiters and self._unwatch is not None:
+            self._unwatch()
+            self._unwatch = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from mockbroker.api.bridge import NOT_RUNNING, Bridge
 from mockbroker.api.broker_thread import BrokerThread
 from mockbroker.launch import launch
-from mockbroker.settings import Settings, check_topic_name, parse_count, parse_port
+from mockbroker.settings import Settings, check_topic_name, parse_count, parse_port, parse_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -62,6 +62,8 @@ class MockBroker:
         controller_port: int | None = None,
         brokers: int | None = None,
         racks: Sequence[str] = (),
+        admin_port: int | None = None,
+        admin_token: str | None = None,
     ) -> None:
         settings_config = {
             "auto.create.topics.enable": "true" if auto_create else "false",
@@ -86,6 +88,8 @@ class MockBroker:
             ),
             brokers=brokers,
             racks=racks,
+            admin_port=None if admin_port is None else parse_port("admin_port", admin_port),
+            admin_token=parse_token("admin_token", admin_token),
         )
         self._bridge: Bridge | None = None
         self._thread: BrokerThread | None = None
@@ -110,6 +114,11 @@ class MockBroker:
     def controller_servers(self) -> str | None:
         """HOST:PORT for `controller.quorum.bootstrap.servers`; None without a controller_port."""
         return self._started().controller_servers
+
+    @property
+    def admin_url(self) -> str | None:
+        """Where the admin HTTP API is; None without an `admin_port`."""
+        return self._started().admin_url
 
     @property
     def cluster_id(self) -> str:
@@ -192,12 +201,8 @@ class MockBroker:
         Clients stay connected; their topics are made anew, their groups are gone. Time passes, or
         stands still, as at the start.
         """
-        from mockbroker.state.cleaning import reset
-
-        bridge, settings = self._bridged(), self._settings
-        bridge.call(lambda cluster: reset(cluster, settings))
-        keeper = bridge.running.timekeeper
-        bridge.call(lambda _: keeper.set_pace((settings.freeze_clock, 1.0)))
+        bridge = self._bridged()
+        bridge.call(lambda _: bridge.running.reset())
         self._journal_since = self.journal.cursor()
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.topic_requests import TopicReference
 from mockbroker.state.groups import group_ids, owning_shard
 from mockbroker.state.writing import create_topic
@@ -69,6 +70,10 @@ def reset(cluster: Cluster, settings: Settings) -> None:
 
     if cluster.has_faults:
         cluster.faults.clear()
+    store = cluster.metadata
+    for resource_type, by_name in store.resource_configs.items():
+        for name in list(by_name):
+            store.apply(ConfigsChanged(resource_type, name, {}))
     config = BrokerConfig(settings.config)
     broker_configs = {
         "": dict(config.dynamic(cluster_default=True)),

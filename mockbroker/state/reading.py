@@ -44,6 +44,14 @@ class Record(NamedTuple):
         return None
 
 
+class RecordPage(NamedTuple):
+    """Some records, and where the next ones are; both None at the end of the topic."""
+
+    records: list[Record]
+    next_partition: int | None
+    next_offset: int | None
+
+
 class _Cursor:
     """How far one partition was read, and what was found."""
 
@@ -108,13 +116,14 @@ class TopicReader:
         if start < bound:
             cursor.records += [
                 record
-                for record in self._records(log, index, start, bound)
+                for record in self.iterate(log, index, start, bound)
                 if self._where is None or self._where(record)
             ]
             cursor.next_offset = bound
         return cursor.records
 
-    def _records(self, log: UnifiedLog, index: int, start: int, bound: int) -> Iterator[Record]:
+    def iterate(self, log: UnifiedLog, index: int, start: int, bound: int) -> Iterator[Record]:
+        """The records of one log from `start` to before `bound`, decoded."""
         from protocol.records.batch import iterate_records
 
         aborted = _aborted_batches(log, start) if self._committed else frozenset()
@@ -135,6 +144,39 @@ class TopicReader:
                         self._decode(value) if self._decode and value is not None else value,
                         list(record.headers),
                     )
+
+
+def read_page(
+    cluster: Cluster,
+    topic: str,
+    index: int,
+    offset: int,
+    *,
+    limit: int,
+    isolation: str = READ_UNCOMMITTED,
+    only: bool = False,
+) -> RecordPage:
+    """At most `limit` records of a topic that exists, from a position on, by partition and offset.
+
+    With `only` the page ends with that partition. Only the batches of the page are parsed.
+    """
+    records: list[Record] = []
+    last = index if only else len(cluster.metadata.topics[topic].partitions) - 1
+    while index <= last:
+        partition = leading_partition(cluster, topic, index)
+        log = None if partition is None else partition.log
+        if log is not None:
+            committed = isolation == READ_COMMITTED
+            bound = log.last_stable_offset if committed else log.high_watermark
+            start = max(offset, log.log_start_offset)
+            if start < bound:
+                reader = TopicReader(topic, isolation=isolation)
+                for record in reader.iterate(log, index, start, bound):
+                    if len(records) == limit:
+                        return RecordPage(records, index, record.offset)
+                    records.append(record)
+        index, offset = index + 1, 0
+    return RecordPage(records, None, None)
 
 
 def _aborted_batches(log: UnifiedLog, start: int) -> frozenset[int]:

@@ -119,7 +119,7 @@ def test_a_bad_value_names_its_option(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("prot = 1", "unknown key 'prot'; allowed: advertised-host, auto-create, brokers, config"),
+        ("prot = 1", "unknown key 'prot'; allowed: admin-host, admin-port, admin-token, adv"),
         ("port = ", "allowed: a valid TOML file"),
         ("topics = 3", "topics: it is not a table"),
         ("records = 3", r"broker\.toml: records: it is not a list; allowed: \[\[records\]\]"),

@@ -90,7 +90,7 @@ def test_a_wait_ends_with_the_step_that_fulfils_it(host: Host) -> None:
     host.bridge.call(create("orders"))
     thread.join(DEADLINE_SECONDS)
     assert results == [True]
-    assert host.bridge.call(lambda _: host.bridge.running.after_step) is None
+    assert host.bridge.call(lambda _: host.bridge.running.watched) is False
 
 
 def test_what_is_true_already_is_not_waited_for(host: Host) -> None:
@@ -186,7 +186,7 @@ async def test_a_cancelled_wait_is_forgotten() -> None:
             await waiting
         await bridge.call_async(create("payments"))
         await asyncio.sleep(0)
-        assert running.after_step is None
+        assert running.watched is False
     finally:
         await running.stop()
         bridge.close()

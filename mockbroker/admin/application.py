@@ -1,0 +1,91 @@
+"""The application: every resource under /v1, health and metrics beside it, one OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from mockbroker.admin import problems
+from mockbroker.admin.events import EventHub
+from mockbroker.admin.routes import (
+    clock,
+    cluster,
+    events,
+    faults,
+    groups,
+    health,
+    journal,
+    records,
+    state,
+    topics,
+    transactions,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.admin.host import Host
+
+_DESCRIPTION = """\
+See and change a running mockbroker: topics and their records, groups, transactions, faults, the \
+clock, the journal, snapshots. Every error is problem details (RFC 9457). Lists come in pages: \
+pass `next_cursor` of one answer as `cursor` of the next request."""
+
+
+def make_application(host: Host) -> tuple[FastAPI, EventHub]:
+    """The application for one broker, and the hub that its event streams hang on."""
+    app = FastAPI(
+        title="mockbroker admin API",
+        version=host.version,
+        description=_DESCRIPTION,
+        openapi_url="/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    hub = EventHub(host)
+    app.state.host = host
+    app.state.hub = hub
+    app.state.snapshots = {}
+    for module in (
+        cluster,
+        topics,
+        records,
+        groups,
+        transactions,
+        faults,
+        clock,
+        journal,
+        events,
+        state,
+    ):
+        app.include_router(module.router, prefix="/v1", responses=problems.problems(422))
+    app.include_router(health.router)
+    problems.install(app)
+    app.openapi = lambda: _document(app)  # type: ignore[method-assign]  # FastAPI's own way
+    return app, hub
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document; every error in it is a Problem."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+        )
+        schemas = document["components"]["schemas"]
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
+        schemas["Problem"] = problems.Problem.model_json_schema()
+        for methods in document["paths"].values():
+            for operation in methods.values():
+                answers = operation["responses"]
+                if "application/json" in answers.get("422", {}).get("content", {}):
+                    answers.update(_text_keys(problems.problems(422)))
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _text_keys(answers: dict[int | str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {str(status): answer for status, answer in answers.items()}

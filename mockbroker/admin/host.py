@@ -1,0 +1,42 @@
+"""What the admin API needs of the broker that it stands beside. `launch.RunningBroker` is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.cluster import Cluster
+    from mockbroker.network.timekeeper import TimeKeeper
+
+T = TypeVar("T")
+
+
+class Host(Protocol):
+    """A running cluster, used in its own event loop."""
+
+    @property
+    def version(self) -> str:
+        """Of mockbroker."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """HOST:PORT of each broker, separated by commas."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The core; look at it and change it by `act` only."""
+
+    @property
+    def timekeeper(self) -> TimeKeeper:
+        """The cluster's time."""
+
+    def act(self, action: Callable[[Cluster], T]) -> T:
+        """Look at the cluster, or act on it, as one step."""
+
+    def watch_steps(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` after each step from now on; what is returned ends that."""
+
+    def reset(self) -> None:
+        """Make the broker as it was when it started."""

@@ -1,0 +1,205 @@
+"""Groups: list, look at, offsets, lag, wait for, delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from mockbroker.admin.deps import (
+    INT32_MAX,
+    INT64_MAX,
+    MAX_TIMEOUT_MS,
+    Body,
+    Cursor,
+    GroupId,
+    Limit,
+    Prefix,
+    TheHost,
+)
+from mockbroker.admin.paging import page_of
+from mockbroker.admin.problems import ApiError, problems
+from mockbroker.admin.waiting import Met, wait_until
+from mockbroker.state import groups
+from mockbroker.state.cleaning import delete_group
+
+if TYPE_CHECKING:
+    from mockbroker.cluster import Cluster
+
+router = APIRouter(tags=["groups"])
+
+
+class GroupOut(BaseModel):
+    """One group in a list; `state` is Kafka's word for it."""
+
+    group_id: str
+    state: str
+    generation_id: int
+    protocol: str
+    members: int
+    lag: int
+
+
+class MemberOut(BaseModel):
+    """One member; `assignment` holds partitions by topic, empty while the group rebalances."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    assignment: dict[str, list[int]]
+
+
+class OffsetOut(BaseModel):
+    """One partition of a group; `offset` null: nothing was committed."""
+
+    topic: str
+    partition: int
+    offset: int | None
+    lag: int | None
+
+
+class GroupDetails(GroupOut):
+    """One group with its members and offsets."""
+
+    member_list: list[MemberOut]
+    offsets: list[OffsetOut]
+
+
+class GroupPage(BaseModel):
+    """A page of groups, by id."""
+
+    groups: list[GroupOut]
+    next_cursor: str | None
+
+
+class OffsetIn(Body):
+    """An offset to commit."""
+
+    topic: str = Field(max_length=249)
+    partition: int = Field(ge=0, le=INT32_MAX)
+    offset: int = Field(ge=0, le=INT64_MAX)
+
+
+class OffsetsIn(Body):
+    """Offsets to commit for a group that has no members."""
+
+    offsets: list[OffsetIn] = Field(min_length=1, max_length=100_000)
+
+
+class GroupWanted(Body):
+    """What to wait for: every condition that is given must hold."""
+
+    state: str | None = Field(None, max_length=100, examples=["Stable"])
+    members: int | None = Field(None, ge=0, le=INT32_MAX)
+    lag_at_most: int | None = Field(None, ge=0, le=INT64_MAX)
+    timeout_ms: int = Field(5000, ge=0, le=MAX_TIMEOUT_MS)
+
+
+@router.get("/groups")
+async def list_groups(
+    host: TheHost, prefix: Prefix = None, limit: Limit = 100, cursor: Cursor = None
+) -> GroupPage:
+    """List groups by id."""
+
+    def look(cluster: Cluster) -> GroupPage:
+        page, following = page_of(groups.group_ids(cluster), cursor, limit, prefix)
+        return GroupPage(
+            groups=[_summary(cluster, group_id) for group_id in page], next_cursor=following
+        )
+
+    return host.act(look)
+
+
+@router.get("/groups/{group_id}", responses=problems(404))
+async def get_group(host: TheHost, group_id: GroupId) -> GroupDetails:
+    """One group with its members, offsets and lag."""
+    return host.act(lambda cluster: _details(cluster, group_id))
+
+
+@router.put("/groups/{group_id}/offsets", responses=problems(409))
+async def commit_offsets(host: TheHost, group_id: GroupId, wanted: OffsetsIn) -> GroupDetails:
+    """Commit offsets from outside. 409 while the group has members."""
+
+    def commit(cluster: Cluster) -> GroupDetails:
+        offsets = {(one.topic, one.partition): one.offset for one in wanted.offsets}
+        groups.commit_offsets(cluster, group_id, offsets)
+        return _details(cluster, group_id)
+
+    return host.act(commit)
+
+
+@router.delete("/groups/{group_id}", status_code=204, responses=problems(404))
+async def remove_group(host: TheHost, group_id: GroupId) -> None:
+    """Forget a group and its offsets; members are told that they are unknown."""
+
+    def remove(cluster: Cluster) -> None:
+        _check(cluster, group_id)
+        delete_group(cluster, group_id)
+
+    host.act(remove)
+
+
+@router.post("/groups/{group_id}/wait")
+async def wait_for_group(host: TheHost, group_id: GroupId, wanted: GroupWanted) -> Met:
+    """Wait until a group is as wanted; it need not exist yet."""
+
+    def fits(cluster: Cluster) -> bool:
+        group = groups.describe_group(cluster, group_id)
+        if wanted.state is not None and group.state.lower() != wanted.state.lower():
+            return False
+        if wanted.members is not None and len(group.members) != wanted.members:
+            return False
+        if wanted.lag_at_most is None:
+            return True
+        lag = groups.lag(cluster, group_id)
+        return bool(lag) and sum(lag.values()) <= wanted.lag_at_most
+
+    def explain(cluster: Cluster) -> str:
+        group = groups.describe_group(cluster, group_id)
+        lag = sum(groups.lag(cluster, group_id).values())
+        return f"group {group_id} is {group.state}, members: {len(group.members)}, lag: {lag}"
+
+    return await wait_until(host, fits, explain, wanted.timeout_ms)
+
+
+def _check(cluster: Cluster, group_id: str) -> None:
+    known = groups.group_ids(cluster)
+    if group_id not in known:
+        names = ", ".join(known[:20]) or "none"
+        raise ApiError(404, f"there is no group {group_id!r}; groups: {names}", "group_id")
+
+
+def _summary(cluster: Cluster, group_id: str) -> GroupOut:
+    group = groups.describe_group(cluster, group_id)
+    return GroupOut(
+        group_id=group_id,
+        state=group.state,
+        generation_id=group.generation_id,
+        protocol=group.protocol,
+        members=len(group.members),
+        lag=sum(groups.lag(cluster, group_id).values()),
+    )
+
+
+def _details(cluster: Cluster, group_id: str) -> GroupDetails:
+    _check(cluster, group_id)
+    committed = groups.committed_offsets(cluster, group_id)
+    lag = groups.lag(cluster, group_id)
+    return GroupDetails(
+        **_summary(cluster, group_id).model_dump(),
+        member_list=[
+            MemberOut(**member._asdict())
+            for member in groups.describe_group(cluster, group_id).members
+        ],
+        offsets=[
+            OffsetOut(
+                topic=topic,
+                partition=index,
+                offset=committed.get((topic, index)),
+                lag=lag.get((topic, index)),
+            )
+            for topic, index in sorted({*committed, *lag})
+        ],
+    )

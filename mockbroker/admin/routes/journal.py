@@ -1,0 +1,147 @@
+"""The journal: the last requests as docs/journal.md has them, and expectations on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from mockbroker.admin.deps import INT32_MAX, INT64_MAX, MAX_TIMEOUT_MS, Body, Limit, TheHost
+from mockbroker.admin.waiting import Met, wait_until
+from mockbroker.journal.lines import line_of
+from mockbroker.state.requests import Filters, RequestQuery, tail
+
+if TYPE_CHECKING:
+    from mockbroker.cluster import Cluster
+
+router = APIRouter(tags=["journal"])
+
+Text = Annotated[str | None, Query(max_length=32_767)]
+_TAIL_LINES = 1000
+
+
+class RequestPage(BaseModel):
+    """Requests, oldest first. `next_cursor` gives what comes after, now or later."""
+
+    requests: list[dict[str, Any]] = Field(description="`request` lines of docs/journal.md")
+    next_cursor: int
+    more: bool = Field(description="Whether the journal has more that match")
+
+
+class EventList(BaseModel):
+    """What happened beside requests, oldest first, as far as it is kept."""
+
+    events: list[dict[str, Any]] = Field(description="Other lines of docs/journal.md")
+
+
+class Tail(BaseModel):
+    """The last requests, a line of text each."""
+
+    lines: list[str]
+
+
+class Expectation(Body):
+    """What requests must be; what is left out is anything."""
+
+    api: str | None = Field(None, max_length=100, examples=["OffsetCommit"])
+    client: str | None = Field(None, max_length=32_767, description="A glob over client ids")
+    topic: str | None = Field(None, max_length=249)
+    group: str | None = Field(None, max_length=32_767)
+    transactional_id: str | None = Field(None, max_length=32_767)
+    error: int | bool | None = Field(None, description="A code; true: any error; false: none")
+    fault: str | bool | None = Field(None, description="A rule's id; true: any rule")
+    connection: int | None = Field(None, ge=0, le=INT64_MAX)
+    since: int = Field(0, ge=0, le=INT64_MAX, description="A cursor: only what came after")
+    times: int = Field(1, ge=1, le=INT32_MAX)
+    timeout_ms: int = Field(5000, ge=0, le=MAX_TIMEOUT_MS)
+
+
+@router.get("/journal")
+async def list_requests(
+    host: TheHost,
+    since: Annotated[int, Query(ge=0, le=INT64_MAX, description="A cursor")] = 0,
+    limit: Limit = 100,
+    api: Text = None,
+    client: Text = None,
+    topic: Text = None,
+    group: Text = None,
+    transactional_id: Text = None,
+    error: Annotated[int | bool | None, Query()] = None,
+    fault: Text = None,
+    connection: Annotated[int | None, Query(ge=0, le=INT64_MAX)] = None,
+) -> RequestPage:
+    """The requests that are still kept and match, from a cursor on."""
+    query = _query(
+        {
+            "api": api,
+            "client": client,
+            "topic": topic,
+            "group": group,
+            "transactional_id": transactional_id,
+            "error": error,
+            "fault": {"true": True, "false": False}.get(fault or "", fault),
+            "connection": connection,
+        }
+    )
+
+    def look(cluster: Cluster) -> RequestPage:
+        journal = cluster.journal
+        kept = list(journal.requests(since))
+        position = journal.cursor() - len(kept)
+        found: list[dict[str, Any]] = []
+        for served in kept:
+            if len(found) == limit:
+                return RequestPage(requests=found, next_cursor=position, more=True)
+            position += 1
+            if next(query.mismatches(served, journal), None) is None:
+                found.append(line_of(served, journal.topic_name))
+        return RequestPage(requests=found, next_cursor=max(position, since), more=False)
+
+    return host.act(look)
+
+
+@router.get("/journal/events")
+async def list_events(host: TheHost) -> EventList:
+    """Connections, sessions, refusals, changes of the clock and of faults."""
+
+    def look(cluster: Cluster) -> EventList:
+        journal = cluster.journal
+        return EventList(events=[line_of(one, journal.topic_name) for one in journal.events()])
+
+    return host.act(look)
+
+
+@router.get("/journal/tail")
+async def get_tail(host: TheHost, lines: Annotated[int, Query(ge=1, le=_TAIL_LINES)] = 30) -> Tail:
+    """The last requests for people."""
+    return Tail(lines=host.act(lambda cluster: tail(cluster.journal, 0, lines)))
+
+
+@router.post("/journal/expect")
+async def expect(host: TheHost, wanted: Expectation) -> Met:
+    """Wait for requests; those that are there already count too."""
+    given = wanted.model_dump(exclude={"since", "times", "timeout_ms"})
+    query = _query(given)
+    found, position = 0, wanted.since
+
+    def enough(cluster: Cluster) -> bool:
+        nonlocal found, position
+        found += len(query.find(cluster.journal, position))
+        position = max(position, cluster.journal.cursor())
+        return found >= wanted.times
+
+    def explain(cluster: Cluster) -> str:
+        nearest = query.explain(cluster.journal, wanted.since)
+        first = f"{found} of {wanted.times} request(s) with {query}"
+        return "\n  ".join([first, *(["the nearest others:"] if nearest else []), *nearest])
+
+    return await wait_until(host, enough, explain, wanted.timeout_ms)
+
+
+def _query(given: dict[str, Any]) -> RequestQuery:
+    api = given.get("api")
+    if isinstance(api, str) and api.isdecimal():
+        given["api"] = int(api)
+    filters = cast("Filters", {key: one for key, one in given.items() if one is not None})
+    return RequestQuery(**filters)

@@ -1,0 +1,240 @@
+"""Records of a topic: read, put, delete, wait for.
+
+Bytes that are UTF-8 come as text, others as base64; `…_encoding` beside them says which.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from mockbroker.admin.deps import (
+    INT32_MAX,
+    INT64_MAX,
+    MAX_TIMEOUT_MS,
+    Body,
+    Limit,
+    TheHost,
+    TopicName,
+)
+from mockbroker.admin.problems import ApiError, problems
+from mockbroker.admin.waiting import Met, wait_until
+from mockbroker.state.reading import READ_UNCOMMITTED, TopicReader, read_page
+from mockbroker.state.writing import NewRecord, delete_records, no_topic, put
+
+if TYPE_CHECKING:
+    from mockbroker.cluster import Cluster
+    from mockbroker.state.reading import Record
+
+router = APIRouter(tags=["records"])
+
+Encoding = Literal["utf8", "base64"]
+Isolation = Literal["read_uncommitted", "read_committed"]
+
+
+class HeaderOut(BaseModel):
+    """One header."""
+
+    name: str
+    value: str | None
+    value_encoding: Encoding
+
+
+class RecordOut(BaseModel):
+    """One record; `timestamp` in ms since 1970, -1 without one."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: str | None
+    key_encoding: Encoding
+    value: str | None
+    value_encoding: Encoding
+    headers: list[HeaderOut]
+
+
+class RecordPage(BaseModel):
+    """Records by partition and offset. `next_offset` continues with the same partition."""
+
+    records: list[RecordOut]
+    next_partition: int | None
+    next_offset: int | None
+
+
+class HeaderIn(Body):
+    """One header of a record to put."""
+
+    name: str = Field(max_length=32_767)
+    value: str | None = None
+    value_encoding: Encoding = "utf8"
+
+
+class RecordIn(Body):
+    """A record to put. Without a partition its key decides, as in Kafka's producers."""
+
+    value: str | None = Field(None, examples=["paid"])
+    value_encoding: Encoding = "utf8"
+    key: str | None = Field(None, examples=["order-1"])
+    key_encoding: Encoding = "utf8"
+    headers: list[HeaderIn] = Field(default_factory=list, max_length=10_000)
+    timestamp: int | None = Field(None, ge=0, le=INT64_MAX, description="ms since 1970; null: now")
+    partition: int | None = Field(None, ge=0, le=INT32_MAX)
+
+
+class RecordsIn(Body):
+    """Records to put, in this order."""
+
+    records: list[RecordIn] = Field(min_length=1, max_length=100_000)
+
+
+class PositionOut(BaseModel):
+    """Where a record was put."""
+
+    partition: int
+    offset: int
+    timestamp: int
+
+
+class Positions(BaseModel):
+    """Where each record was put, in the order of the request."""
+
+    positions: list[PositionOut]
+
+
+class RecordsWanted(Body):
+    """How many records to wait for, and how long."""
+
+    count: int = Field(1, ge=1, le=INT64_MAX)
+    timeout_ms: int = Field(5000, ge=0, le=MAX_TIMEOUT_MS)
+    partition: int | None = Field(None, ge=0, le=INT32_MAX)
+    isolation: Isolation = READ_UNCOMMITTED
+
+
+@router.get("/topics/{name}/records", responses=problems(404))
+async def read_records(
+    host: TheHost,
+    name: TopicName,
+    partition: Annotated[int, Query(ge=0, le=INT32_MAX, description="Where to begin")] = 0,
+    offset: Annotated[int, Query(ge=0, le=INT64_MAX, description="Where to begin in it")] = 0,
+    only: Annotated[bool, Query(description="That partition and no other")] = False,
+    isolation: Isolation = READ_UNCOMMITTED,
+    limit: Limit = 100,
+) -> RecordPage:
+    """Read records from a position on: the rest of that partition, then the next ones."""
+
+    def read(cluster: Cluster) -> RecordPage:
+        _check(cluster, name)
+        page = read_page(
+            cluster, name, partition, offset, limit=limit, isolation=isolation, only=only
+        )
+        return RecordPage(
+            records=[_out(record) for record in page.records],
+            next_partition=page.next_partition,
+            next_offset=page.next_offset,
+        )
+
+    return host.act(read)
+
+
+@router.post("/topics/{name}/records", status_code=201, responses=problems(409))
+async def put_records(host: TheHost, name: TopicName, wanted: RecordsIn) -> Positions:
+    """Put records; the topic is made where the broker makes topics by itself."""
+    records = [_record(index, record) for index, record in enumerate(wanted.records)]
+    positions = host.act(lambda cluster: put(cluster, name, records))
+    return Positions(
+        positions=[
+            PositionOut(partition=at.partition, offset=at.offset, timestamp=at.timestamp)
+            for at in positions
+        ]
+    )
+
+
+@router.delete("/topics/{name}/records", status_code=204, responses=problems(404))
+async def clear_records(host: TheHost, name: TopicName) -> None:
+    """Delete all records: the logs then start where they end."""
+
+    def clear(cluster: Cluster) -> None:
+        _check(cluster, name)
+        delete_records(cluster, name)
+
+    host.act(clear)
+
+
+@router.post("/topics/{name}/wait")
+async def wait_for_records(host: TheHost, name: TopicName, wanted: RecordsWanted) -> Met:
+    """Wait until the topic holds that many records; the topic need not exist yet."""
+    reader = TopicReader(name, partition=wanted.partition, isolation=wanted.isolation)
+
+    def enough(cluster: Cluster) -> bool:
+        return len(reader.read(cluster)) >= wanted.count
+
+    def explain(cluster: Cluster) -> str:
+        if name not in cluster.metadata.topics:
+            return no_topic(cluster, name)
+        return f"topic {name} holds {len(reader.read(cluster))} of {wanted.count} records"
+
+    return await wait_until(host, enough, explain, wanted.timeout_ms)
+
+
+def _check(cluster: Cluster, name: str) -> None:
+    if name not in cluster.metadata.topics:
+        raise ApiError(404, no_topic(cluster, name), "name")
+
+
+def _out(record: Record) -> RecordOut:
+    key, key_encoding = _text(record.key)
+    value, value_encoding = _text(record.value)
+    headers = []
+    for name, data in record.headers:
+        text, encoding = _text(data)
+        headers.append(HeaderOut(name=name, value=text, value_encoding=encoding))
+    return RecordOut(
+        partition=record.partition,
+        offset=record.offset,
+        timestamp=record.timestamp,
+        key=key,
+        key_encoding=key_encoding,
+        value=value,
+        value_encoding=value_encoding,
+        headers=headers,
+    )
+
+
+def _text(data: bytes | None) -> tuple[str | None, Encoding]:
+    if data is None:
+        return None, "utf8"
+    try:
+        return bytes(data).decode(), "utf8"
+    except UnicodeDecodeError:
+        return b64encode(data).decode(), "base64"
+
+
+def _record(index: int, record: RecordIn) -> NewRecord:
+    where = f"records.{index}"
+    return NewRecord(
+        value=_bytes(f"{where}.value", record.value, record.value_encoding),
+        key=_bytes(f"{where}.key", record.key, record.key_encoding),
+        headers=[
+            (
+                header.name,
+                _bytes(f"{where}.headers.{at}.value", header.value, header.value_encoding),
+            )
+            for at, header in enumerate(record.headers)
+        ],
+        timestamp=record.timestamp,
+        partition=record.partition,
+    )
+
+
+def _bytes(field: str, text: str | None, encoding: Encoding) -> bytes | None:
+    if text is None:
+        return None
+    if encoding == "utf8":
+        return text.encode()
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        raise ApiError(422, f"{field}: it is not base64", field) from None

@@ -1,0 +1,87 @@
+"""Reset, snapshots by name, and going back to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel
+
+from mockbroker.admin.deps import TheHost
+from mockbroker.admin.problems import ApiError, problems
+from mockbroker.state.snapshot import Snapshot, restore, take
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+router = APIRouter(tags=["state"])
+
+MAX_SNAPSHOTS = 100
+SnapshotName = Annotated[str, Path(max_length=200)]
+
+
+class SnapshotOut(BaseModel):
+    """One snapshot and the topics in it."""
+
+    name: str
+    topics: list[str]
+
+
+class SnapshotList(BaseModel):
+    """The snapshots that are kept, by name; they are gone when the broker ends."""
+
+    snapshots: list[SnapshotOut]
+
+
+@router.post("/reset", status_code=204)
+async def reset_broker(host: TheHost) -> None:
+    """Make the broker as it was when it started: its first topics, no groups, no faults."""
+    host.reset()
+
+
+@router.get("/snapshots")
+async def list_snapshots(request: Request) -> SnapshotList:
+    """The snapshots that are kept."""
+    kept = _kept(request)
+    return SnapshotList(snapshots=[_out(name, kept[name]) for name in sorted(kept)])
+
+
+@router.put("/snapshots/{name}", responses=problems(409))
+async def take_snapshot(request: Request, host: TheHost, name: SnapshotName) -> SnapshotOut:
+    """Keep all that the broker holds now under a name; an older one of that name goes."""
+    kept = _kept(request)
+    if name not in kept and len(kept) >= MAX_SNAPSHOTS:
+        raise ApiError(409, f"there are {MAX_SNAPSHOTS} snapshots already: delete one", "name")
+    kept[name] = host.act(take)
+    return _out(name, kept[name])
+
+
+@router.post("/snapshots/{name}/restore", status_code=204, responses=problems(404))
+async def restore_snapshot(request: Request, host: TheHost, name: SnapshotName) -> None:
+    """Make the broker hold what the snapshot has, and nothing else; clients stay connected."""
+    snapshot = _find(request, name)
+    host.act(lambda cluster: restore(cluster, snapshot))
+
+
+@router.delete("/snapshots/{name}", status_code=204, responses=problems(404))
+async def drop_snapshot(request: Request, name: SnapshotName) -> None:
+    """Forget a snapshot."""
+    _find(request, name)
+    del _kept(request)[name]
+
+
+def _kept(request: Request) -> MutableMapping[str, Snapshot]:
+    kept: dict[str, Snapshot] = request.app.state.snapshots
+    return kept
+
+
+def _find(request: Request, name: str) -> Snapshot:
+    kept = _kept(request)
+    if name not in kept:
+        names = ", ".join(sorted(kept)) or "none"
+        raise ApiError(404, f"there is no snapshot {name!r}; snapshots: {names}", "name")
+    return kept[name]
+
+
+def _out(name: str, snapshot: Snapshot) -> SnapshotOut:
+    return SnapshotOut(name=name, topics=[topic.name for topic in snapshot.topics])

@@ -1,0 +1,57 @@
+"""The HTTP server of the admin API, in the broker's own loop. Imported by `listener` when needed.
+
+All operations run in that loop between two steps of the broker, so none needs a lock.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+
+from mockbroker.admin.application import make_application
+from mockbroker.admin.security import Guard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mockbroker.admin.events import EventHub
+    from mockbroker.admin.host import Host
+
+GRACE_SECONDS: Final = 1
+
+
+class AdminServer(uvicorn.Server):
+    """A server that leaves the process's signals to the process."""
+
+    def __init__(self, config: uvicorn.Config, hub: EventHub) -> None:
+        super().__init__(config)
+        self._hub = hub
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The broker's own handlers stay."""
+        yield
+
+    def end(self) -> None:
+        """Let `serve` return: streams end, requests under way are answered."""
+        self._hub.close()
+        self.should_exit = True
+
+
+def make_server(host: Host, address: str, token: str | None) -> AdminServer:
+    """The server for one broker; `serve(sockets=[…])` runs it."""
+    app, hub = make_application(host)
+    config = uvicorn.Config(
+        Guard(app, address, token),
+        loop="none",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    return AdminServer(config, hub)

@@ -1,0 +1,68 @@
+"""Transactions as values, from the coordinators' shards, and forcing one to end. For `admin`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.coordinator.txn.views import describe_transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mockbroker.cluster import Cluster
+    from mockbroker.coordinator.txn.metadata import TransactionMetadata
+    from mockbroker.coordinator.txn.service import TransactionCoordinatorService
+
+
+class Transaction(NamedTuple):
+    """One transactional id and its latest transaction; times in epoch ms, -1 before the first."""
+
+    transactional_id: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    started_ms: int
+    partitions: list[tuple[str, int]]
+
+
+def transactional_ids(cluster: Cluster) -> list[str]:
+    """The transactional ids that there are, in order."""
+    return sorted(metadata.transactional_id for _, metadata in _every(cluster))
+
+
+def transaction(cluster: Cluster, transactional_id: str) -> Transaction | None:
+    """What the coordinator knows of an id; None: nothing."""
+    for _, metadata in _every(cluster):
+        if metadata.transactional_id == transactional_id:
+            told = describe_transaction(metadata)
+            return Transaction(
+                transactional_id,
+                told.transaction_state,
+                told.producer_id,
+                told.producer_epoch,
+                told.transaction_timeout_ms,
+                told.transaction_start_time_ms,
+                [(topic.topic, index) for topic in told.topics for index in topic.partitions],
+            )
+    return None
+
+
+def forget(cluster: Cluster, transactional_id: str) -> bool:
+    """Abort what is open and forget the id; False when there is none. Its producer is fenced."""
+    for service, metadata in list(_every(cluster)):
+        if metadata.transactional_id == transactional_id:
+            service.forget(transactional_id)
+            return True
+    return False
+
+
+def _every(
+    cluster: Cluster,
+) -> Iterator[tuple[TransactionCoordinatorService, TransactionMetadata]]:
+    for broker in cluster.brokers:
+        transactions = broker.services.transactions
+        if transactions.in_use:
+            for shard in transactions.service.shards():
+                for metadata in shard.transactions.values():
+                    yield transactions.service, metadata

@@ -1,0 +1,65 @@
+"""The journal over HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from confluent_kafka.admin import AdminClient
+
+if TYPE_CHECKING:
+    from tests.mockbroker.admin.conftest import Api
+
+
+def ask(api: Api, client_id: str) -> None:
+    client = AdminClient(
+        {"bootstrap.servers": api.broker.bootstrap_servers, "client.id": client_id}
+    )
+    client.list_topics("orders", timeout=20)
+
+
+def test_requests_are_found_by_what_they_are(api: Api) -> None:
+    since = api("GET", "/v1/journal").body["next_cursor"]
+    ask(api, "first")
+    ask(api, "second")
+    found = api("GET", f"/v1/journal?since={since}&api=Metadata&client=sec*").body["requests"]
+    assert {(one["api"], one["client_id"]) for one in found} == {("Metadata", "second")}
+    assert api("GET", f"/v1/journal?since={since}&api=Metadata&error=true").body["requests"] == []
+    assert api("GET", f"/v1/journal?since={since}&api=3&topic=orders").body["requests"]
+
+
+def test_pages_of_the_journal_continue_where_one_ended(api: Api) -> None:
+    since = api("GET", "/v1/journal").body["next_cursor"]
+    ask(api, "paged")
+    whole = api("GET", f"/v1/journal?since={since}").body["requests"]
+    seen, more = [], True
+    while more:
+        page = api("GET", f"/v1/journal?since={since}&limit=1").body
+        seen += page["requests"]
+        since, more = page["next_cursor"], page["more"]
+    assert seen == whole
+    assert len(whole) > 1
+
+
+def test_expectations_are_met_or_say_what_came_nearest(api: Api) -> None:
+    since = api("GET", "/v1/journal").body["next_cursor"]
+    ask(api, "expected")
+    body = {"api": "Metadata", "client": "expected", "since": since}
+    assert api("POST", "/v1/journal/expect", body).body["met"] is True
+    body["topic"] = "payments"
+    missed = api("POST", "/v1/journal/expect", {**body, "timeout_ms": 1}).body
+    assert missed["met"] is False
+    assert "topics are ['orders']" in missed["explanation"]
+
+
+def test_the_tail_and_the_other_events(api: Api) -> None:
+    ask(api, "tail")
+    lines = api("GET", "/v1/journal/tail?lines=2").body["lines"]
+    assert len(lines) == 2
+    kinds = {one["kind"] for one in api("GET", "/v1/journal/events").body["events"]}
+    assert {"connection_opened", "connection_closed"} <= kinds
+
+
+def test_an_unknown_api_is_named(api: Api) -> None:
+    status, detail, _ = api.problem("GET", "/v1/journal?api=Fetsch")
+    assert status == 422
+    assert "Fetsch" in detail

@@ -1,0 +1,89 @@
+"""Records over HTTP."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.mockbroker.admin.conftest import Api
+
+RECORDS = "/v1/topics/orders/records"
+
+
+def put(api: Api, *values: str, **more: object) -> None:
+    body = {"records": [{"value": value, **more} for value in values]}
+    assert api("POST", RECORDS, body).status == 201
+
+
+def test_what_was_put_is_read_with_all_its_parts(api: Api) -> None:
+    record = {
+        "value": "/wA=",
+        "value_encoding": "base64",
+        "key": "k",
+        "headers": [{"name": "h", "value": "1"}, {"name": "null"}],
+        "timestamp": 1_000,
+        "partition": 2,
+    }
+    put_at = api("POST", RECORDS, {"records": [record]}).body["positions"]
+    assert put_at == [{"partition": 2, "offset": 0, "timestamp": 1_000}]
+    (found,) = api("GET", RECORDS).body["records"]
+    assert found["value"] == "/wA="
+    assert found["value_encoding"] == "base64"
+    assert (found["key"], found["key_encoding"]) == ("k", "utf8")
+    assert [(one["name"], one["value"]) for one in found["headers"]] == [("h", "1"), ("null", None)]
+
+
+def test_pages_go_through_all_partitions(api: Api) -> None:
+    for partition in range(3):
+        put(api, "a", "b", "c", partition=partition)
+    seen: list[tuple[int, int]] = []
+    at: tuple[int, int] | None = (0, 0)
+    while at is not None:
+        page = api("GET", f"{RECORDS}?limit=2&partition={at[0]}&offset={at[1]}").body
+        seen += [(one["partition"], one["offset"]) for one in page["records"]]
+        following = page["next_partition"], page["next_offset"]
+        at = None if None in following else following
+    assert seen == [(index, at) for index in range(3) for at in range(3)]
+    only = api("GET", f"{RECORDS}?partition=1&only=true").body["records"]
+    assert {one["partition"] for one in only} == {1}
+
+
+def test_deleting_leaves_nothing_to_read(api: Api) -> None:
+    put(api, "a", "b", partition=0)
+    assert api("DELETE", RECORDS).status == 204
+    assert api("GET", RECORDS).body["records"] == []
+    put(api, "c", partition=0)
+    assert [one["offset"] for one in api("GET", RECORDS).body["records"]] == [2]
+
+
+def test_a_wait_ends_with_the_record_that_was_missing(api: Api) -> None:
+    answers = []
+    body = {"count": 2, "timeout_ms": 20_000}
+    waiting = threading.Thread(
+        target=lambda: answers.append(api("POST", "/v1/topics/orders/wait", body))
+    )
+    put(api, "a")
+    waiting.start()
+    put(api, "b")
+    waiting.join(30)
+    assert [answer.body["met"] for answer in answers] == [True]
+
+
+def test_a_wait_in_vain_says_what_there_is(api: Api) -> None:
+    found = api("POST", "/v1/topics/orders/wait", {"count": 2, "timeout_ms": 1}).body
+    assert found == {"met": False, "explanation": "topic orders holds 0 of 2 records"}
+    assert "there is no topic" in api("POST", "/v1/topics/x/wait", {"timeout_ms": 1}).text
+
+
+def test_bad_records_are_refused_whole(api: Api) -> None:
+    good = {"value": "a"}
+    for bad, field in (
+        ({"value": "!", "value_encoding": "base64"}, "records.1.value"),
+        ({"value": 1}, "records.1.value"),
+        ({"value": "a", "partition": -1}, "records.1.partition"),
+    ):
+        assert api.problem("POST", RECORDS, {"records": [good, bad]})[::2] == (422, field)
+    status, detail, _ = api.problem("POST", RECORDS, {"records": [{"value": "a", "partition": 9}]})
+    assert (status, detail) == (409, "topic orders: there is no partition 9; allowed: 0 to 2")
+    assert api("GET", RECORDS).body["records"] == []
