@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -222,29 +222,3 @@ async def test_a_fenced_producer_fails_for_good() -> None:
 def test_a_rolling_restart_is_ridden_out_by_a_group(broker: MockBroker) -> None:
     broker.faults.add(preset("rolling_restart", down_ms=300))
     assert sorted(set(with_confluent_kafka(broker.bootstrap_servers))) == sorted(VALUES)
-
-
-def test_a_session_of_a_day_times_out_in_milliseconds(broker: MockBroker) -> None:
-    from kafka import KafkaConsumer
-
-    day_ms = 86_400_000
-    consumer: Any = KafkaConsumer(
-        bootstrap_servers=broker.bootstrap_servers,
-        group_id="daily",
-        session_timeout_ms=1_700_000,
-        heartbeat_interval_ms=500_000,
-        max_poll_interval_ms=1_700_000,
-        request_timeout_ms=1_800_000,
-        connections_max_idle_ms=1_900_000,
-    )
-    consumer.subscribe(["orders"])
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not consumer.assignment() and time.monotonic() < deadline:
-        consumer.poll(timeout_ms=100)
-    assert len(broker.group("daily").members()) == 1
-    broker.clock.freeze()
-    started = time.monotonic()
-    broker.clock.advance(day_ms)
-    assert broker.group("daily").members() == []
-    assert time.monotonic() - started < 5
-    consumer.close()
