@@ -1,4 +1,4 @@
-"""librdkafka in both group protocols: nothing lost or read twice, whatever the group goes through."""
+"""librdkafka in both group protocols: nothing is lost or read twice, whatever happens."""
 
 from __future__ import annotations
 
