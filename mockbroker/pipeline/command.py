@@ -23,8 +23,9 @@ from mockbroker.pipeline.session import SessionOptions, open_session
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+    from mockbroker.pipeline.load import LoadSpec
     from mockbroker.pipeline.summary import Summary
 
 
@@ -148,18 +149,26 @@ def _topic_must_exist(arguments: argparse.Namespace, topic: str) -> None:
 
 
 def _run_load(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
-    from mockbroker.pipeline.load import LoadSpec, LoadTarget, run_load
+    from mockbroker.pipeline.load import LoadTarget, run_load
+
+    rows = _dataset(spark, arguments)
+    spec = _load_spec(arguments)
+    target = LoadTarget(arguments.topic, arguments.create, arguments.rate, arguments.checkpoint)
+    return run_load(spark, pipeline_options.broker_of(arguments), rows, spec, target)
+
+
+def _dataset(spark: SparkSession, arguments: argparse.Namespace) -> DataFrame:
     from mockbroker.pipeline.sources import read_dataset
 
-    rows = read_dataset(
-        spark,
-        arguments.source,
-        arguments.format,
-        arguments.schema,
-        dict(pipeline_options.pairs("--option", arguments.option)),
-    )
+    options = dict(pipeline_options.pairs("--option", arguments.option))
+    return read_dataset(spark, arguments.source, arguments.format, arguments.schema, options)
+
+
+def _load_spec(arguments: argparse.Namespace) -> LoadSpec:
+    from mockbroker.pipeline.load import LoadSpec
+
     raw_value = len(arguments.value) == 1
-    spec = LoadSpec(
+    return LoadSpec(
         key=tuple(arguments.key),
         key_format=arguments.key_format,
         value=tuple(arguments.value),
@@ -172,8 +181,6 @@ def _run_load(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
         key_schema=arguments.key_schema,
         value_schema=arguments.value_schema,
     )
-    target = LoadTarget(arguments.topic, arguments.create, arguments.rate, arguments.checkpoint)
-    return run_load(spark, pipeline_options.broker_of(arguments), rows, spec, target)
 
 
 def _check_dump(arguments: argparse.Namespace) -> None:
@@ -198,6 +205,60 @@ def _run_dump(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
     return run_dump(spark, pipeline_options.broker_of(arguments), wanted, spec, target)
 
 
+def _check_synth(arguments: argparse.Namespace) -> None:
+    parse_bootstrap(arguments.bootstrap)
+    pipeline_options.synth_values(arguments)
+    if arguments.topic is not None and arguments.create is None:
+        _topic_must_exist(arguments, arguments.topic)
+
+
+def _run_synth(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
+    from mockbroker.pipeline.load import LoadSpec, LoadTarget, run_load
+    from mockbroker.pipeline.synth import spec_from, synthetic_rows, write_rows
+
+    rows = synthetic_rows(spark, spec_from(pipeline_options.synth_values(arguments)))
+    if arguments.output is not None:
+        return write_rows(rows, arguments.output, arguments.format, overwrite=arguments.overwrite)
+    spec = LoadSpec(
+        key=("key",),
+        value=("value",),
+        value_format="raw",
+        timestamp="timestamp",
+        order_by=("id",) if arguments.ordered else (),
+    )
+    target = LoadTarget(arguments.topic, arguments.create, arguments.pace, arguments.checkpoint)
+    broker = pipeline_options.broker_of(arguments)
+    return run_load(spark, broker, rows, spec, target, job="synth")
+
+
+def _check_verify(arguments: argparse.Namespace) -> None:
+    from mockbroker.pipeline.sources import format_of
+    from mockbroker.pipeline.topic_range import TopicRange, check_range
+
+    check_range(pipeline_options.range_of(arguments), arguments.bootstrap)
+    if bool(arguments.source) == bool(arguments.expected_topic):
+        raise PipelineError("verify needs either files or --expected-topic to compare with")
+    if arguments.expected_topic:
+        other = arguments.expected_bootstrap or arguments.bootstrap
+        check_range(TopicRange(topics=(arguments.expected_topic,)), other)
+    elif arguments.format is None:
+        format_of(arguments.source)
+
+
+def _run_verify(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
+    from mockbroker.pipeline.topic_range import Broker, TopicRange
+    from mockbroker.pipeline.verify import Expected, run_verify
+
+    broker = pipeline_options.broker_of(arguments)
+    if arguments.expected_topic:
+        other = Broker(arguments.expected_bootstrap or broker.bootstrap, broker.conf)
+        expected = Expected(broker=other, topic=TopicRange(topics=(arguments.expected_topic,)))
+    else:
+        expected = Expected(rows=_dataset(spark, arguments), spec=_load_spec(arguments))
+    wanted = pipeline_options.range_of(arguments)
+    return run_verify(spark, broker, wanted, expected, sample=arguments.sample)
+
+
 JOBS: Final = {
     "load": Job(
         "send a dataset (Parquet, JSON, CSV, Avro, ORC) to a topic",
@@ -212,5 +273,20 @@ JOBS: Final = {
         pipeline_options.add_dump,
         _check_dump,
         _run_dump,
+    ),
+    "synth": Job(
+        "make a synthetic stream, the same for a seed, into a topic or files",
+        "mockbroker pipeline synth --rows 1000000 --keys 5000 --skew 1.1 --late 0.01"
+        " --topic clicks --create 6",
+        pipeline_options.add_synth,
+        _check_synth,
+        _run_synth,
+    ),
+    "verify": Job(
+        "compare a topic with a dataset or another topic; status 1 when they differ",
+        "mockbroker pipeline verify orders.parquet --topic orders --key customer",
+        pipeline_options.add_verify,
+        _check_verify,
+        _run_verify,
     ),
 }

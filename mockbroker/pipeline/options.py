@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.topic_range import Broker, TopicRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+SYNTH_FIELDS: Final = (
+    "rows",
+    "seed",
+    "rate",
+    "keys",
+    "skew",
+    "size",
+    "start",
+    "late",
+    "late_ms",
+    "jitter_ms",
+    "poison",
+)
 
 
 def add_common(command: argparse.ArgumentParser) -> None:
@@ -49,8 +65,14 @@ def add_common(command: argparse.ArgumentParser) -> None:
 
 def add_load(command: argparse.ArgumentParser) -> None:
     """Load's own."""
+    command.add_argument("source", nargs="+", help="files or folders, on any path that Spark knows")
+    add_columns(command)
+    add_target(command)
+
+
+def add_columns(command: argparse.ArgumentParser) -> None:
+    """Of the jobs that make records of a dataset's rows."""
     add = command.add_argument
-    add("source", nargs="+", help="files or folders, on any path that Spark knows")
     add("--format", metavar="NAME", help="parquet, json, csv, avro, orc (default: by the name)")
     add("--schema", metavar="DDL", help="columns of the files, such as 'id BIGINT, name STRING'")
     add(
@@ -91,7 +113,6 @@ def add_load(command: argparse.ArgumentParser) -> None:
     order.add_argument(
         "--keep-order", action="store_true", help="send the rows of each key in the files' order"
     )
-    add_target(command)
 
 
 def add_target(command: argparse.ArgumentParser) -> None:
@@ -152,6 +173,46 @@ def add_dump(command: argparse.ArgumentParser) -> None:
     add_range(command)
 
 
+def add_synth(command: argparse.ArgumentParser) -> None:
+    """Synth's own."""
+    add = command.add_argument
+    add("--spec", metavar="FILE.toml", help="fields of the stream, by the names of these options")
+    for name, metavar, text in (
+        ("rows", "N", "how many (default 1000)"),
+        ("seed", "N", "the same seed makes the same rows (default 0)"),
+        ("rate", "PER_SECOND", "of event time (default 1000)"),
+        ("keys", "N", "different keys (default 100)"),
+        ("skew", "S", "exponent of a Zipf law over the keys (default 0: all alike)"),
+        ("size", "BYTES", "of a value: 100, 50-200 or lognormal:MEDIAN:SIGMA (default 100)"),
+        ("start", "TIME", "of the first event (default 2026-01-01T00:00:00Z)"),
+        ("late", "SHARE", "of records that are late (default 0)"),
+        ("late-ms", "MS", "how late at the most (default 60000)"),
+        ("jitter-ms", "MS", "how far any record may be out of order (default 0)"),
+        ("poison", "SHARE", "of records whose value is no JSON (default 0)"),
+    ):
+        add(f"--{name}", metavar=metavar, help=text)
+    add("--ordered", action="store_true", help="send the records of each key in order")
+    where = command.add_mutually_exclusive_group(required=True)
+    where.add_argument("--topic", metavar="NAME", help="where to send")
+    where.add_argument("--output", metavar="DIR", help="or a folder to write to")
+    add("--format", choices=("parquet", "json"), default="parquet", help="of the folder's files")
+    add("--overwrite", action="store_true", help="replace what is in the folder")
+    add("--create", type=positive, metavar="PARTITIONS", help="make the topic if it is not there")
+    add("--pace", type=positive_number, metavar="ROWS", help="send at most so many a second")
+    add("--checkpoint", metavar="DIR", help="after a kill the same command sends the rest")
+
+
+def add_verify(command: argparse.ArgumentParser) -> None:
+    """Verify's own."""
+    add = command.add_argument
+    add("source", nargs="*", help="the dataset that the topic should hold, as load sent it")
+    add("--expected-topic", metavar="NAME", help="or the topic that it should equal")
+    add("--expected-bootstrap", metavar="HOST:PORT", help="its broker (default --bootstrap)")
+    add("--sample", type=positive, default=10, metavar="N", help="differing rows to show (10)")
+    add_columns(command)
+    add_range(command)
+
+
 # -- values of options ---------------------------------------------------------------------
 
 
@@ -207,3 +268,18 @@ def range_of(arguments: argparse.Namespace) -> TopicRange:
         isolation=arguments.isolation,
         min_tasks=arguments.tasks,
     )
+
+
+def synth_values(arguments: argparse.Namespace) -> dict[str, object]:
+    """The fields of a synthetic stream: those of --spec, and the options over them."""
+    values: dict[str, object] = {}
+    if arguments.spec is not None:
+        try:
+            values = tomllib.loads(Path(arguments.spec).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise PipelineError(f"--spec {arguments.spec}: {error}") from None
+    for name in SYNTH_FIELDS:
+        given = getattr(arguments, name)
+        if given is not None:
+            values[name] = given
+    return values

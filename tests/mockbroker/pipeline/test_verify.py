@@ -1,0 +1,99 @@
+"""verify: each kind of difference is found, counted and told by key; equal is status 0."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.pipeline.broker_client import BrokerClient
+from mockbroker.pipeline.command import run
+from mockbroker.pipeline.verify import KINDS
+from tests.support.whole_topics import produce
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from mockbroker import MockBroker
+
+pytestmark = pytest.mark.spark
+EXPECTED = [("a", "1"), ("a", "2"), ("a", "3"), ("b", "1"), ("b", "1"), ("c", "9")]
+
+
+def fill(broker: MockBroker, topic: str, pairs: list[tuple[str, str]]) -> None:
+    with BrokerClient(broker.bootstrap_servers) as client:
+        client.create_topic(topic, 2)
+    keys, values = ([pair[side].encode() for pair in pairs] for side in (0, 1))
+    produce(broker.bootstrap_servers, topic, values, keys=keys)
+
+
+@pytest.mark.parametrize(
+    ("actual", "differing"),
+    [
+        (EXPECTED, (0, 0, 0, 0)),
+        ([*EXPECTED[3:], *EXPECTED[:3]], (0, 0, 0, 0)),
+        (EXPECTED[1:], (1, 0, 0, 0)),
+        ([*EXPECTED, ("z", "1"), ("a", "4")], (0, 2, 0, 0)),
+        ([*EXPECTED, ("b", "1"), ("c", "9")], (0, 0, 2, 0)),
+        ([EXPECTED[1], EXPECTED[0], *EXPECTED[2:]], (0, 0, 0, 1)),
+        (
+            [EXPECTED[2], EXPECTED[1], EXPECTED[0], EXPECTED[3], EXPECTED[5], ("x", "")],
+            (1, 1, 0, 2),
+        ),
+    ],
+)
+def test_a_topic_against_a_topic(
+    spark: SparkSession,
+    broker: MockBroker,
+    topic: str,
+    capsys: pytest.CaptureFixture[str],
+    actual: list[tuple[str, str]],
+    differing: tuple[int, ...],
+) -> None:
+    fill(broker, f"{topic}-e", EXPECTED)
+    fill(broker, topic, actual)
+    words = ["verify", "--bootstrap", broker.bootstrap_servers, "--topic", topic, "--json"]
+    status = run([*words, "--expected-topic", f"{topic}-e"], spark)
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert tuple(found[kind] for kind in KINDS) == differing
+    assert status == (1 if any(differing) else 0)
+    assert (found["expected"], found["actual"]) == (len(EXPECTED), len(actual))
+
+
+def test_a_topic_against_a_dataset_with_a_table_that_names_keys(
+    spark: SparkSession,
+    broker: MockBroker,
+    topic: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text("k,v\n" + "".join(f"{k},{v}\n" for k, v in EXPECTED))
+    fill(broker, topic, [*EXPECTED[:-1], ("zz", "new")])
+    words = ["verify", str(source), "--bootstrap", broker.bootstrap_servers, "--topic", topic]
+    words += ["--key", "k", "--value", "v"]
+    assert run(words, spark) == 1
+    out = capsys.readouterr().out
+    assert "reordered  not asked" in out
+    assert "c          1      0        0" in out
+    assert "zz         0      1        0" in out
+    assert "2 rows differ" in out
+    assert run([*words, "--keep-order"], spark) == 1
+    assert "reordered         0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [[], ["a.csv", "--expected-topic", "t"]])
+def test_there_is_one_thing_to_compare_with(
+    spark: SparkSession,
+    broker: MockBroker,
+    topic: str,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+) -> None:
+    fill(broker, topic, [])
+    words = ["verify", *words, "--bootstrap", broker.bootstrap_servers, "--topic", topic]
+    assert run(words, spark) == 2
+    assert "either files or --expected-topic" in capsys.readouterr().err

@@ -1,0 +1,96 @@
+"""Jobs as processes of their own, and what is done to them while they run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mockbroker import MockBroker
+from mockbroker.pipeline.broker_client import BrokerClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+DEADLINE_SECONDS = 150.0
+
+collect_ignore = [] if find_spec("pyspark") else ["test_cluster.py", "test_streaming.py"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.timeout(240))
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+            unraisable = "ignore::pytest.PytestUnraisableExceptionWarning"
+            item.add_marker(pytest.mark.filterwarnings(unraisable))
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[MockBroker]:
+    with MockBroker(auto_create=False) as running:
+        yield running
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name that no other test uses."""
+    return f"orders-{uuid.uuid4().hex[:12]}"
+
+
+def command(*words: str) -> list[str]:
+    """A job as a command line that prints JSON."""
+    return [sys.executable, "-m", "mockbroker", "pipeline", *words, "--json", "--no-progress"]
+
+
+def run_job(*words: str, status: int = 0) -> dict[str, Any]:
+    """The summary of a job that ran to its end with this status."""
+    done = subprocess.run(
+        command(*words),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr + done.stdout
+    summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return summary
+
+
+def kill_job_when(holds: Callable[[], bool], *words: str) -> None:
+    """Start a job in a process group of its own and kill -9 all of it once the condition holds."""
+    with subprocess.Popen(
+        command(*words), cwd=ROOT, start_new_session=True, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            deadline = time.monotonic() + DEADLINE_SECONDS
+            while not holds():
+                assert process.poll() is None, (process.stderr and process.stderr.read(), words)
+                assert time.monotonic() < deadline
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def grown_to(broker: MockBroker, topic: str, rows: int) -> Callable[[], bool]:
+    """Whether the topic has at least so many records by now."""
+
+    def look() -> bool:
+        with BrokerClient(broker.bootstrap_servers) as client:
+            if topic not in client.topics():
+                return False
+            return sum(client.offsets(topic).values()) >= rows
+
+    return look
