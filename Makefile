@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 bin := .venv/bin
 
-.PHONY: help setup format lint types imports tidy unit sim clients java node go kafka test bench fuzz lock clean
+.PHONY: help setup format lint types imports tidy unit sim clients java node go kafka spark test bench fuzz lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -27,7 +27,7 @@ tidy: ## the house rules that no linter knows
 	$(bin)/pytest -q tests/tidy_test.py
 
 unit: ## all tests that need nothing but Python
-	$(bin)/pytest -q $(addprefix --without-tier=,clients java node go kafka)
+	$(bin)/pytest -q $(addprefix --without-tier=,clients java node go kafka spark)
 
 sim: ## the tests on virtual time
 	$(bin)/pytest -q -m sim
@@ -41,11 +41,14 @@ java node go: ## unmodified clients of that language
 kafka: ## the differential tests, beside an Apache Kafka
 	scripts/test kafka
 
+spark: ## the pipeline, on a local Spark
+	scripts/test spark
+
 test: ## everything, as continuous integration does
 	scripts/test
 
 bench: ## every benchmark, beside the peers
-	for bench in start codec throughput sessions purgatory wire; do scripts/bench/$$bench || exit; done
+	for bench in start codec throughput sessions purgatory wire pipeline; do scripts/bench/$$bench || exit; done
 
 fuzz: ## hostile bytes for a bounded time
 	scripts/fuzz
@@ -57,6 +60,7 @@ compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --gen
 lock: ## write requirements/*.txt anew
 	$(compile) pyproject.toml -o requirements/runtime.txt
 	$(compile) pyproject.toml --extra dev -c requirements/runtime.txt -o requirements/dev.txt
+	$(compile) pyproject.toml --extra spark -c requirements/runtime.txt -o requirements/spark.txt
 	for name in kafka-python-2.0.2 nodejs golang; do $(compile) requirements/$$name.in -o requirements/$$name.txt || exit; done
 
 clean: ## remove what was made here, apart from .venv and .tools

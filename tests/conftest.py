@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 TIERS = ("unit", "clients", "java", "node", "go", "kafka", "spark")
 
@@ -74,3 +80,14 @@ def summary(counts: Counter[str]) -> str:
     verdict = next((name for name in ("failed", "passed") if counts[name]), "skipped")
     figures = ", ".join(f"{counts[name]} {name}" for name in sorted(counts) if counts[name])
     return f"{verdict} ({figures})"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one Spark session of a test process; it takes seconds to start."""
+    from mockbroker.pipeline.session import SessionOptions, open_session
+
+    conf = {"spark.sql.shuffle.partitions": "4", "spark.default.parallelism": "4"}
+    session = open_session(SessionOptions("tests", master="local[2]", conf=conf))
+    yield session
+    session.stop()

@@ -22,11 +22,16 @@ from protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from protocol.messages.topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from protocol.messages.topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from protocol.plan import decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from types import TracebackType
 
 LATEST: Final = -1
@@ -77,9 +82,16 @@ class BrokerClient:
         """The partitions of a topic that must exist."""
         return sorted(self._leaders(topic))
 
-    def create_topic(self, topic: str, partitions: int) -> bool:
+    def create_topic(
+        self, topic: str, partitions: int, configs: Mapping[str, str] | None = None
+    ) -> bool:
         """Create it with so many partitions; False when it exists already."""
-        wanted = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=-1)
+        wanted = CreatableTopic(
+            name=topic,
+            num_partitions=partitions,
+            replication_factor=-1,
+            configs=[CreatableTopicConfig(name=k, value=v) for k, v in (configs or {}).items()],
+        )
         request = CreateTopicsRequest(topics=[wanted], timeout_ms=int(self._timeout_seconds * 1000))
         controller = self._nodes.get(self._metadata([]).controller_id)
         answer = self._call(

@@ -8,10 +8,11 @@ found a difference (verify) or doubt (load), 2 a mistake or a failure, told in o
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from mockbroker.pipeline import options as pipeline_options
@@ -75,6 +76,7 @@ def run(argv: Sequence[str], spark: SparkSession | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     job = JOBS[arguments.job]
     try:
+        pipeline_options.broker_of(arguments)
         job.check(arguments)
         session = spark or _open(arguments)
     except PipelineError as error:
@@ -153,7 +155,10 @@ def _run_load(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
 
     rows = _dataset(spark, arguments)
     spec = _load_spec(arguments)
-    target = LoadTarget(arguments.topic, arguments.create, arguments.rate, arguments.checkpoint)
+    source = json.dumps([arguments.source, arguments.format, arguments.schema, arguments.option])
+    target = LoadTarget(
+        arguments.topic, arguments.create, arguments.rate, arguments.checkpoint, source
+    )
     return run_load(spark, pipeline_options.broker_of(arguments), rows, spec, target)
 
 
@@ -216,7 +221,8 @@ def _run_synth(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
     from mockbroker.pipeline.load import LoadSpec, LoadTarget, run_load
     from mockbroker.pipeline.synth import spec_from, synthetic_rows, write_rows
 
-    rows = synthetic_rows(spark, spec_from(pipeline_options.synth_values(arguments)))
+    stream = spec_from(pipeline_options.synth_values(arguments))
+    rows = synthetic_rows(spark, stream)
     if arguments.output is not None:
         return write_rows(rows, arguments.output, arguments.format, overwrite=arguments.overwrite)
     spec = LoadSpec(
@@ -226,7 +232,10 @@ def _run_synth(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
         timestamp="timestamp",
         order_by=("id",) if arguments.ordered else (),
     )
-    target = LoadTarget(arguments.topic, arguments.create, arguments.pace, arguments.checkpoint)
+    source = json.dumps(asdict(stream))
+    target = LoadTarget(
+        arguments.topic, arguments.create, arguments.pace, arguments.checkpoint, source
+    )
     broker = pipeline_options.broker_of(arguments)
     return run_load(spark, broker, rows, spec, target, job="synth")
 

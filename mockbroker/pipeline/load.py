@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 ENCODINGS: Final = ("raw", "json", "avro")
 ORDER_COLUMN: Final = "_order"
+KEEP_OLD: Final = {"retention.ms": "-1"}
+"""Of a topic made for records with times of their own: retention would delete old ones at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,16 @@ class LoadSpec:
 
 @dataclass(frozen=True, slots=True)
 class LoadTarget:
-    """Where records go. `create`: partitions of a topic that is made when it is not there."""
+    """Where records go. `create`: partitions of a topic that is made when it is not there.
+
+    `source` tells what the rows are, so that a checkpoint is not used for others.
+    """
 
     topic: str
     create: int | None = None
     rate: float | None = None
     checkpoint: str | None = None
+    source: str = ""
 
 
 def to_records(rows: DataFrame, spec: LoadSpec) -> DataFrame:
@@ -195,7 +201,7 @@ def run_load(
     """Send the rows; the summary counts what this run sent. Status 1: the topic grew otherwise."""
     with BrokerClient(broker.bootstrap) as client:
         if target.create is not None:
-            client.create_topic(target.topic, target.create)
+            client.create_topic(target.topic, target.create, KEEP_OLD if spec.timestamp else None)
         before = client.offsets(target.topic)
     records = to_records(rows, spec)
     state = _state_for(spark, target, spec, before)
@@ -221,12 +227,13 @@ def _state_for(
 ) -> LoadState | None:
     if target.checkpoint is None:
         return None
+    what: dict[str, object] = {**asdict(spec), "source": target.source}
     found = read_state(spark, target.checkpoint)
     if found is None:
-        found = LoadState(target.topic, asdict(spec), before)
+        found = LoadState(target.topic, what, before)
         write_state(spark, target.checkpoint, found)
         return found
-    found.check_same(target.topic, asdict(spec))
+    found.check_same(target.topic, what)
     return found
 
 

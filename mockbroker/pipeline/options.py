@@ -182,7 +182,7 @@ def add_synth(command: argparse.ArgumentParser) -> None:
         ("seed", "N", "the same seed makes the same rows (default 0)"),
         ("rate", "PER_SECOND", "of event time (default 1000)"),
         ("keys", "N", "different keys (default 100)"),
-        ("skew", "S", "exponent of a Zipf law over the keys (default 0: all alike)"),
+        ("skew", "S", "exponent of a Zipf-like power law over the keys (default 0: all alike)"),
         ("size", "BYTES", "of a value: 100, 50-200 or lognormal:MEDIAN:SIGMA (default 100)"),
         ("start", "TIME", "of the first event (default 2026-01-01T00:00:00Z)"),
         ("late", "SHARE", "of records that are late (default 0)"),
@@ -254,8 +254,12 @@ def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def broker_of(arguments: argparse.Namespace) -> Broker:
-    """The broker that is asked for."""
-    return Broker(arguments.bootstrap, dict(pairs("--kafka", arguments.kafka)))
+    """The broker that is asked for. Raises PipelineError: the jobs ask it in plain text."""
+    conf = dict(pairs("--kafka", arguments.kafka))
+    protocol = conf.get("security.protocol", "PLAINTEXT")
+    if protocol != "PLAINTEXT":
+        raise PipelineError(f"--kafka: security.protocol={protocol} is not spoken: PLAINTEXT only")
+    return Broker(arguments.bootstrap, conf)
 
 
 def range_of(arguments: argparse.Namespace) -> TopicRange:

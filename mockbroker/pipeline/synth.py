@@ -39,8 +39,9 @@ _LOGNORMAL_RE: Final = re.compile(r"lognormal:(\d+):(\d+(?:\.\d+)?)")
 class SynthSpec:
     """What the stream is like.
 
-    `rate` is events a second of event time from `start` on; keys are drawn from `keys` by a Zipf
-    law of exponent `skew` (0: all alike). `size` is the bytes of a value: 100, 50-200, or
+    `rate` is events a second of event time from `start` on; keys are drawn from `keys` by a
+    bounded power law of exponent `skew`, which is Zipf's but for its head (0: all alike).
+    `size` is the bytes of a value: 100, 50-200, or
     lognormal:MEDIAN:SIGMA. A share `late` of the records comes up to `late_ms` after its time, any
     record up to `jitter_ms` too early or too late; a share `poison` is no JSON.
     """
@@ -74,7 +75,7 @@ class SynthSpec:
 def spec_from(values: Mapping[str, object]) -> SynthSpec:
     """A spec of these fields, as from TOML or options. Raises PipelineError."""
     defaults = SynthSpec()
-    kinds: dict[str, type[int] | type[float] | type[str]] = {
+    kinds: dict[str, type[int | float | str]] = {
         field.name: type(getattr(defaults, field.name)) for field in fields(SynthSpec)
     }
     made: dict[str, object] = {}

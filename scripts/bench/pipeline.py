@@ -47,7 +47,9 @@ def one_round(
     run_dump(spark, broker, TopicRange(topics=(topic,)), DumpSpec(), DumpTarget(out))
     dumped = time.perf_counter()
     sides = [
-        tuple(fingerprint(spark.read.parquet(path).selectExpr(*wanted), "key", "value").first() or ())
+        tuple(
+            fingerprint(spark.read.parquet(path).selectExpr(*wanted), "key", "value").first() or ()
+        )
         for path, wanted in (
             (source, ("cast(key as binary) key", "value")),
             (out, ("key", "value")),

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from importlib.util import find_spec
@@ -17,14 +18,18 @@ import pytest
 
 from mockbroker import MockBroker
 from mockbroker.pipeline.broker_client import BrokerClient
+from mockbroker.pipeline.command import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ROOT = Path(__file__).resolve().parents[2]
-DEADLINE_SECONDS = 150.0
+    from pyspark.sql import SparkSession
 
-collect_ignore = [] if find_spec("pyspark") else ["test_cluster.py", "test_streaming.py"]
+ROOT = Path(__file__).resolve().parents[2]
+DEADLINE_SECONDS = 300.0
+PAUSE_SECONDS = 0.2
+
+collect_ignore = [] if find_spec("pyspark") else ["test_kills.py", "test_streaming.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.timeout(240))
+            item.add_marker(pytest.mark.timeout(600))
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
             unraisable = "ignore::pytest.PytestUnraisableExceptionWarning"
             item.add_marker(pytest.mark.filterwarnings(unraisable))
@@ -70,6 +75,21 @@ def run_job(*words: str, status: int = 0) -> dict[str, Any]:
     return summary
 
 
+def run_here(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], *words: str, status: int = 0
+) -> dict[str, Any]:
+    """The same on the session that is there."""
+    capsys.readouterr()
+    assert run([*words, "--json"], spark) == status, capsys.readouterr().err
+    summary: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return summary
+
+
+def pause() -> bool:
+    """Leave the processor to others for a moment; false."""
+    return threading.Event().wait(PAUSE_SECONDS)
+
+
 def kill_job_when(holds: Callable[[], bool], *words: str) -> None:
     """Start a job in a process group of its own and kill -9 all of it once the condition holds."""
     with subprocess.Popen(
@@ -77,7 +97,8 @@ def kill_job_when(holds: Callable[[], bool], *words: str) -> None:
     ) as process:
         try:
             deadline = time.monotonic() + DEADLINE_SECONDS
-            while not holds():
+            # A tight loop would take the processor that the job needs.
+            while not pause() and not holds():
                 assert process.poll() is None, (process.stderr and process.stderr.read(), words)
                 assert time.monotonic() < deadline
         finally:

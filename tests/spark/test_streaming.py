@@ -7,29 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from mockbroker import MockBroker
 from mockbroker.pipeline.broker_client import BrokerClient
-from mockbroker.pipeline.session import SessionOptions, open_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 BATCHES = 4
 ROWS = 500
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    conf = {"spark.sql.shuffle.partitions": "2"}
-    session = open_session(SessionOptions("streaming", master="local[2]", conf=conf))
-    yield session
-    session.stop()
 
 
 def start_writer(

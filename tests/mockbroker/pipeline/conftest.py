@@ -1,4 +1,4 @@
-"""One Spark session and one broker for all tests of the spark tier in this folder."""
+"""One broker for all tests of this folder; the Spark session is that of tests/conftest.py."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from mockbroker import MockBroker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import SparkSession
-
 # Modules that import PySpark cannot even be collected without it.
 NEED_PYSPARK = (
     "test_dump.py",
     "test_load.py",
     "test_load_state.py",
     "test_records.py",
+    "test_synth.py",
     "test_timestamps.py",
     "test_topics.py",
+    "test_verify.py",
 )
 collect_ignore = [] if find_spec("pyspark") else list(NEED_PYSPARK)
 
@@ -37,17 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(
                 pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
             )
-            item.add_marker(pytest.mark.timeout(180))
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    from mockbroker.pipeline.session import SessionOptions, open_session
-
-    conf = {"spark.sql.shuffle.partitions": "4", "spark.default.parallelism": "4"}
-    session = open_session(SessionOptions("tests", master="local[2]", conf=conf))
-    yield session
-    session.stop()
+            item.add_marker(pytest.mark.timeout(400))
 
 
 @pytest.fixture(scope="session")

@@ -61,6 +61,10 @@ def test_a_mistake_in_the_words(
         (["load", "a.csv", "--topic", "nope"], "unknown topic nope"),
         (["dump", "out", "--topic", "nope"], "unknown topic nope"),
         (["load", "a", "--topic", "nope"], "a: its name tells no format"),
+        (
+            ["dump", "out", "--topic", "t", "--kafka", "security.protocol=SSL"],
+            "--kafka: security.protocol=SSL is not spoken: PLAINTEXT only",
+        ),
     ],
 )
 def test_a_mistake_that_is_told_before_spark_starts(

@@ -123,6 +123,8 @@ def test_a_load_that_is_done_is_not_done_again(
     assert load(spark, broker, out, *words) == 0
     assert "all was loaded before" in capsys.readouterr().out
     assert len(consume(broker.bootstrap_servers, topic)) == 10
+    assert load(spark, broker, out, out, *words) == 2
+    assert "--checkpoint belongs to a load with another source" in capsys.readouterr().err
     assert load(spark, broker, out, *words, "--key", "id") == 2
     assert "--checkpoint belongs to a load with another key" in capsys.readouterr().err
 

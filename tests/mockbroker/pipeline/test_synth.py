@@ -82,7 +82,9 @@ def test_shares_skew_sizes_and_times_are_as_asked(spark: SparkSession) -> None:
         FROM made
         """
     ).collect()
-    assert found["hottest"] == pytest.approx(0.295, abs=0.03)
+    # The share of [1, 2) in x^-1.2 over [1, 51).
+    hottest = (2**-0.2 - 1) / (51**-0.2 - 1)
+    assert found["hottest"] == pytest.approx(hottest, abs=0.015)
     assert found["keys"] == 50
     assert found["median"] == pytest.approx(120, abs=4)
     assert found["poison"] == pytest.approx(0.05, abs=0.01)

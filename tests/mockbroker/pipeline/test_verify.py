@@ -82,7 +82,7 @@ def test_a_topic_against_a_dataset_with_a_table_that_names_keys(
     assert "zz         0      1        0" in out
     assert "2 rows differ" in out
     assert run([*words, "--keep-order"], spark) == 1
-    assert "reordered         0" in capsys.readouterr().out
+    assert "reordered     0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [[], ["a.csv", "--expected-topic", "t"]])
