@@ -160,7 +160,7 @@ def _external_bootstrap(config: pytest.Config) -> str:
     import os
 
     return str(
-        config.getoption("--mockbroker")
+        config.getoption("--mockbroker", None)
         or os.environ.get("MOCKBROKER_BOOTSTRAP")
         or config.getini("mockbroker_bootstrap")
         or ""
