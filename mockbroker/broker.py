@@ -26,9 +26,9 @@ from mockbroker.journal import (
     ConnectionClosed,
     ConnectionOpened,
     HandlerFailed,
-    RequestRefused,
 )
-from protocol.api_keys import API_SPECS, ApiKey
+from mockbroker.refusals import refusal, unknown_api_versions, unserved_reason
+from protocol.api_keys import ApiKey
 from protocol.errors import ProtocolError
 from protocol.frames import SHARED_BYTES, FrameBuffer, frame_response
 from protocol.headers import (
@@ -277,6 +277,10 @@ class Broker:
         """One of them; None when it has gone."""
         return self._connections.get(connection_id)
 
+    def is_connected(self, connection_id: int) -> bool:
+        """Whether a connection is still there."""
+        return connection_id in self._connections
+
     def connections(self) -> list[Connection]:
         """The connections as they are now, for those who look and change nothing."""
         return list(self._connections.values())
@@ -508,44 +512,16 @@ class Broker:
 
     def _unserved(self, conn: Connection, header: RequestHeader, api: Api | None) -> None:
         if api is not None and api.key is ApiKey.API_VERSIONS:
-            self._answer_unknown_api_versions(conn, header)
-            return
-        if api is None:
-            reason = "this API is not served"
+            conn.requests += 1
+            chunks = unknown_api_versions(conn.registry, header.correlation_id)
+            conn.send(chunks, sum(map(len, chunks)))
+            self._touch(conn)
         else:
-            reason = f"served versions are {api.min_version} to {api.max_version}"
-        self._refuse(conn, header, reason)
-
-    def _answer_unknown_api_versions(self, conn: Connection, header: RequestHeader) -> None:
-        """KIP-511: a version-0 body with error 35, whatever version was asked for."""
-        from mockbroker.apis.api_versions import unsupported_version_response
-
-        api = conn.registry.get(ApiKey.API_VERSIONS)
-        assert api is not None
-        conn.requests += 1
-        api.requests += 1
-        body = api.encode(unsupported_version_response(conn.registry), 0)
-        chunks = frame_response(
-            encode_response_header(ApiKey.API_VERSIONS, 0, header.correlation_id), body
-        )
-        conn.send(chunks, sum(map(len, chunks)))
-        self._touch(conn)
+            self._refuse(conn, header, unserved_reason(api))
 
     def _refuse(self, conn: Connection, header: RequestHeader | None, reason: str) -> None:
         self.requests_refused += 1
-        key = None if header is None else header.api_key
-        self.journal.record(
-            RequestRefused(
-                conn.id,
-                conn.peer,
-                conn.client_id,
-                key,
-                _api_name(key),
-                None if header is None else header.api_version,
-                reason,
-                self.broker_id,
-            )
-        )
+        self.journal.record(refusal(conn, header, reason, self.broker_id))
         self._close(conn, reason)
 
     def _close(self, conn: Connection, reason: str) -> None:
@@ -588,11 +564,3 @@ class Broker:
                 self._work(conn)
                 if conn.full or conn.out_bytes:
                     self._touch(conn)
-
-
-def _api_name(key: int | None) -> str:
-    """Kafka's name of an API key, also of one that only brokers and controllers speak."""
-    if key is None or key not in ApiKey.__members__.values():
-        return "unknown"
-    spec = API_SPECS.get(key)
-    return ApiKey(key).name.title().replace("_", "") if spec is None else spec.name

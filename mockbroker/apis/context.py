@@ -123,6 +123,13 @@ class RequestContext(RequestServed):
         node: int = getattr(self.responder, "broker_id", -1)
         return node
 
+    @property
+    def connected(self) -> bool:
+        """Whether its client is still connected."""
+        is_connected: Callable[[int], bool] | None
+        is_connected = getattr(self.responder, "is_connected", None)
+        return is_connected is None or is_connected(self.connection_id)
+
     def respond(self, response: object) -> None:
         """Answer a parked request; nothing happens when it was answered or its peer has gone.
 

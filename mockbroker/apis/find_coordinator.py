@@ -91,7 +91,7 @@ def _find(
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_NODE
     if key_type == GROUP:
         index = services.groups.service.partition_for(key)
-        services.groups.service.announce(key)
+        services.groups.service.announce(key, ctx)
     else:
         index = partition_for(key, len(topic.partitions))
     broker = services.metadata.brokers.get(topic.partitions[index].leader)

@@ -11,7 +11,7 @@ changes before answers go out, so an answer never sees a group halfway.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.coordinator.group.classic_group import group_metadata_record
 from mockbroker.coordinator.group.hooks import GroupHooks
@@ -37,10 +37,24 @@ PENDING_MEMBER_GRACE_MS = 500
 # How long one who asked for the group's coordinator does: it is about to join, and whoever joins
 # after a generation began waits for the others' next heartbeat.
 ANNOUNCED_GRACE_MS = 100
+# A client that asks on one connection, closes it and asks again on another (librdkafka) is one
+# member: the second time takes the place of the first, when that is older than this.
+ASKED_AGAIN_MS = 10
 # A round in which a group waits for its static members, where their time-outs are shorter.
 _LEAST_ROUND_MS = 1000
 # Of so many groups it is kept who asked for their coordinator.
 _MOST_ANNOUNCED = 1000
+
+
+class Asker(Protocol):
+    """Who asked for a coordinator; `apis.context.RequestContext` is one."""
+
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def peer(self) -> str: ...
+    @property
+    def connected(self) -> bool: ...
 
 
 class Rebalancer:
@@ -53,8 +67,8 @@ class Rebalancer:
         self.timer = timer
         self.config = config
         self.hooks = GroupHooks()
-        # By group: when its coordinator was asked for, before its first rebalance completed.
-        self.announced: dict[str, list[float]] = {}
+        # By group: when its coordinator was asked for, and by whom, before its first rebalance.
+        self.announced: dict[str, list[tuple[float, Asker]]] = {}
 
     # -- joining ---------------------------------------------------------------------------
 
@@ -107,20 +121,29 @@ class Rebalancer:
         if group.pending_joins:
             timeout_ms = PENDING_MEMBER_GRACE_MS
         elif len(group.members) < len(self.announced.get(group.group_id, ())):
-            latest_ms = self.announced[group.group_id][-1]
+            latest_ms = self.announced[group.group_id][-1][0]
             timeout_ms = latest_ms + ANNOUNCED_GRACE_MS - self.clock.now_ms
         if timeout_ms > 0:
             self._schedule_completion(shard, group, timeout_ms)
         else:
             self.complete(shard, group)
 
-    def announce(self, group_id: str) -> None:
+    def announce(self, group_id: str, asker: Asker) -> None:
         """Somebody asked for the group's coordinator."""
         announced = self.announced.setdefault(group_id, [])
         now_ms = self.clock.now_ms
-        if announced and announced[-1] + ANNOUNCED_GRACE_MS <= now_ms:
+        if announced and announced[-1][0] + ANNOUNCED_GRACE_MS <= now_ms:
             announced.clear()
-        announced.append(now_ms)
+        for index, (asked_ms, before) in enumerate(announced):
+            if (
+                asked_ms + ASKED_AGAIN_MS <= now_ms
+                and before.client_id == asker.client_id
+                and before.peer == asker.peer
+                and not before.connected
+            ):
+                del announced[index]
+                break
+        announced.append((now_ms, asker))
         if len(self.announced) > _MOST_ANNOUNCED:
             del self.announced[next(iter(self.announced))]
 

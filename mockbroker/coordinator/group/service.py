@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.heartbeat import HeartbeatCallback
     from mockbroker.coordinator.group.hooks import GroupHooks
     from mockbroker.coordinator.group.members import ClientIdentity, JoinCallback, SyncCallback
+    from mockbroker.coordinator.group.rebalance import Asker
     from mockbroker.coordinator.log_port import TransactionalLog
     from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction, Replication
     from mockbroker.metadata.changes import Change
@@ -350,9 +351,9 @@ class GroupCoordinatorService(ShardListener):
     def hooks(self, hooks: GroupHooks) -> None:
         self._rebalancer.hooks = hooks
 
-    def announce(self, group_id: str) -> None:
+    def announce(self, group_id: str, asker: Asker) -> None:
         """Somebody asked for the group's coordinator, and may join soon."""
-        self._rebalancer.announce(group_id)
+        self._rebalancer.announce(group_id, asker)
 
     def partition_for(self, group_id: str) -> int:
         """The partition of `__consumer_offsets` that a group's state is in."""

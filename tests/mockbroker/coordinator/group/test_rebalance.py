@@ -6,11 +6,22 @@ import pytest
 
 from mockbroker.coordinator.group.rebalance import (
     ANNOUNCED_GRACE_MS,
+    ASKED_AGAIN_MS,
     PENDING_MEMBER_GRACE_MS,
 )
 from mockbroker.coordinator.group.states import GroupState
 from protocol.errors import ErrorCode
 from tests.support.groups import REBALANCE_MS, SESSION_MS, Groups
+
+
+class Asker:
+    """One who asked for the coordinator."""
+
+    def __init__(self, client_id: str = "c", *, connected: bool = True) -> None:
+        self.client_id = client_id
+        self.peer = "/127.0.0.1"
+        self.connected = connected
+
 
 DELAYED = {"group.initial.rebalance.delay.ms": "3000"}
 
@@ -212,8 +223,8 @@ def test_static_members_that_stay_away_without_a_timeout_cost_no_time() -> None:
 
 def test_who_asked_for_the_coordinator_is_waited_for_a_moment() -> None:
     groups = Groups()
-    groups.service.announce("g")
-    groups.service.announce("g")
+    groups.service.announce("g", Asker())
+    groups.service.announce("g", Asker())
     first = groups.join(groups.new_id())
     assert first.waits
     second = groups.join(groups.new_id())
@@ -222,9 +233,9 @@ def test_who_asked_for_the_coordinator_is_waited_for_a_moment() -> None:
 
 def test_who_asked_and_does_not_come_is_not_waited_for_long() -> None:
     groups = Groups()
-    groups.service.announce("g")
+    groups.service.announce("g", Asker())
     groups.advance(ANNOUNCED_GRACE_MS - 1)
-    groups.service.announce("g")
+    groups.service.announce("g", Asker())
     answer = groups.join(groups.new_id())
     groups.advance(ANNOUNCED_GRACE_MS - 1)
     assert answer.waits
@@ -234,16 +245,40 @@ def test_who_asked_and_does_not_come_is_not_waited_for_long() -> None:
 
 def test_one_that_asked_alone_joins_at_once() -> None:
     groups = Groups()
-    groups.service.announce("g")
+    groups.service.announce("g", Asker())
     assert groups.join(groups.new_id()).value.generation_id == 1
+
+
+def test_one_that_asked_again_on_another_connection_is_one_member() -> None:
+    groups = Groups()
+    groups.service.announce("g", Asker(connected=False))
+    groups.advance(ASKED_AGAIN_MS)
+    groups.service.announce("g", Asker())
+    assert groups.join(groups.new_id()).value.generation_id == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "later_ms"),
+    [
+        (Asker(), ASKED_AGAIN_MS),
+        (Asker("other", connected=False), ASKED_AGAIN_MS),
+        (Asker(connected=False), ASKED_AGAIN_MS - 1),
+    ],
+)
+def test_two_that_asked_are_two_members_unless_one_left_before(first: Asker, later_ms: int) -> None:
+    groups = Groups()
+    groups.service.announce("g", first)
+    groups.advance(later_ms)
+    groups.service.announce("g", Asker())
+    assert groups.join(groups.new_id()).waits
 
 
 def test_old_questions_and_those_of_many_groups_are_forgotten() -> None:
     groups = Groups()
-    groups.service.announce("g")
+    groups.service.announce("g", Asker())
     groups.advance(ANNOUNCED_GRACE_MS)
-    groups.service.announce("g")
+    groups.service.announce("g", Asker())
     assert groups.join(groups.new_id()).value.generation_id == 1
     for number in range(1100):
-        groups.service.announce(f"other-{number}")
+        groups.service.announce(f"other-{number}", Asker())
     assert len(groups.service._rebalancer.announced) == 1000
