@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED
+from mockbroker.log.validator import whole_batch_size
 from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.manager import VALID_ACKS
@@ -31,7 +32,13 @@ from protocol.messages.produce import (
     ProduceResponsePartition,
     ProduceResponseTopic,
 )
-from protocol.records.batch import BatchHeader, iterate_batches
+from protocol.records.batch import (
+    ATTRIBUTES_OFFSET,
+    MAGIC_OFFSET,
+    RECORD_BATCH_OVERHEAD,
+    BatchHeader,
+    read_batch_header,
+)
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services, Verdict
@@ -56,6 +63,8 @@ FIRST_VERSION_WITH_IDS: Final = 13
 ADMIN_CLIENT_ID: Final = "__admin_client"
 _MAGIC: Final = 2
 _ZSTD: Final = 4
+_CODEC_MASK: Final = 0x07
+_TRANSACTIONAL_BIT: Final = 0x10
 _NO_RECORDS: Final = b""
 _TWO_PRODUCERS: Final = "Transactional records contained more than one producer ID"
 _COORDINATOR_ERRORS: Final = frozenset(
@@ -105,6 +114,12 @@ class _Append:
         )
         ctx.throttle_time_ms = max(asked_ms, throttle_ms)
 
+    def refuse_all(self, error: ErrorCode, message: str | None) -> None:
+        """The request fails as a whole: nothing of it is appended."""
+        for entry in self.entries:
+            entry.error = error
+            entry.error_message = message
+
     def append(self) -> ProduceResponse | Verdict:
         """Append what was not refused."""
         request = self.request
@@ -127,9 +142,7 @@ class _Append:
         assert transactional_id is not None
         producer_id, producer_epoch = _producer(transactional[0][1])
         if any(_producer(header) != (producer_id, producer_epoch) for _, header in transactional):
-            for entry in self.entries:
-                entry.error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-                entry.error_message = _TWO_PRODUCERS
+            self.refuse_all(ErrorCode.INVALID_PRODUCER_ID_MAPPING, _TWO_PRODUCERS)
             return self.append()
         operation = produce_operation(self.ctx.api_version)
         by_partition: dict[Partition, list[AppendEntry]] = {}
@@ -185,9 +198,10 @@ def handle(
     check = _Checks(services, ctx, request)
     for topic in request.topic_data:
         append.entries += check.topic(topic)
-    if check.has_transactional and request.transactional_id is None:
-        for entry in append.entries:
-            entry.error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if check.corrupt is not None:
+        append.refuse_all(ErrorCode.CORRUPT_MESSAGE, check.corrupt)
+    elif check.has_transactional and request.transactional_id is None:
+        append.refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None)
     elif check.transactional:
         return append.verify_and_append(check.transactional)
     return append.append()
@@ -203,6 +217,7 @@ class _Checks:
         "_metadata",
         "_replicas",
         "_version",
+        "corrupt",
         "has_transactional",
         "transactional",
     )
@@ -215,6 +230,8 @@ class _Checks:
         self._acks_known = request.acks in VALID_ACKS
         self._header: BatchHeader | None = None
         self.has_transactional = False
+        # Why the request fails as a whole: bytes that begin no batch, before a transactional one.
+        self.corrupt: str | None = None
         # What a coordinator must let pass: batches of a transaction that nothing else refuses.
         self.transactional: list[tuple[AppendEntry, BatchHeader]] = []
 
@@ -265,25 +282,30 @@ class _Checks:
     def _shape(self, records: Buffer) -> ErrorCode:
         """ProduceRequest.validateRecords: exactly one whole batch of magic 2.
 
-        Bytes behind it that are no whole batch are tolerated, and trimmed by the log. The header
+        Bytes behind it that may begin another are tolerated, and trimmed by the log. The header
         of a transactional batch is noted, since it needs an open transaction.
         """
         self._header = None
-        headers: list[BatchHeader] = []
         try:
-            for _, header in iterate_batches(records):
-                headers.append(header)
-                self.has_transactional = self.has_transactional or header.is_transactional
-        except ProtocolError:
-            pass
-        if not headers or headers[0].magic != _MAGIC:
+            size = whole_batch_size(records, 0)
+        except ProtocolError as error:
+            if not self.has_transactional and self.corrupt is None:
+                self.corrupt = str(error)
+            return ErrorCode.CORRUPT_MESSAGE
+        if size == 0 or records[MAGIC_OFFSET] != _MAGIC:
             return ErrorCode.INVALID_RECORD
-        if headers[0].compression == _ZSTD and self._version < FIRST_VERSION_WITH_ZSTD:
+        attributes = records[ATTRIBUTES_OFFSET + 1]
+        is_transactional = attributes & _TRANSACTIONAL_BIT != 0
+        self.has_transactional = self.has_transactional or is_transactional
+        if attributes & _CODEC_MASK == _ZSTD and self._version < FIRST_VERSION_WITH_ZSTD:
             return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-        if len(headers) > 1:
-            return ErrorCode.INVALID_RECORD
-        if headers[0].is_transactional:
-            self._header = headers[0]
+        try:
+            if whole_batch_size(records, size):
+                return ErrorCode.INVALID_RECORD
+        except ProtocolError:
+            return ErrorCode.CORRUPT_MESSAGE
+        if is_transactional and size >= RECORD_BATCH_OVERHEAD:
+            self._header = read_batch_header(records)
         return ErrorCode.NONE
 
 

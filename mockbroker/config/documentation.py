@@ -187,7 +187,7 @@ max.connection.creation.rate: Most new connections a second.
 max.connections: Most connections of the broker.
 max.connections.per.ip: Most connections from one address.
 max.connections.per.ip.overrides: Connection limits of single addresses or hosts.
-max.decompressed.message.bytes: Largest batch after decompression.
+max.decompressed.message.bytes: Largest record that a compressed batch may hold, decompressed.
 max.incremental.fetch.session.cache.slots: Most fetch sessions that are kept.
 max.request.partition.size.limit: Most partitions in one answer of DescribeTopicPartitions.
 message.max.bytes: Largest batch that the broker accepts.

@@ -41,6 +41,7 @@ class LogConfig:
         "index_interval_bytes",
         "log_append_time",
         "max_compaction_lag_ms",
+        "max_decompressed_message_bytes",
         "max_message_bytes",
         "max_segment_ms",
         "min_cleanable_dirty_ratio",
@@ -62,6 +63,7 @@ class LogConfig:
         segment_bytes: int = 1 << 30,
         segment_ms: int = 7 * 86_400_000,
         max_message_bytes: int = 1_048_588,
+        max_decompressed_message_bytes: int = 2_147_483_639,
         timestamp_type: str = "CreateTime",
         timestamp_before_max_ms: int = INT64_MAX,
         timestamp_after_max_ms: int = 3_600_000,
@@ -80,6 +82,7 @@ class LogConfig:
         self.segment_bytes = segment_bytes
         self.segment_ms = segment_ms
         self.max_message_bytes = max_message_bytes
+        self.max_decompressed_message_bytes = max_decompressed_message_bytes
         self.timestamp_type = timestamp_type
         self.timestamp_before_max_ms = timestamp_before_max_ms
         self.timestamp_after_max_ms = timestamp_after_max_ms

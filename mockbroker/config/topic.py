@@ -85,6 +85,7 @@ class TopicConfig(TypedLookups):
             segment_bytes=segment_bytes,
             segment_ms=self.int("segment.ms"),
             max_message_bytes=self.int("max.message.bytes"),
+            max_decompressed_message_bytes=self.int("max.decompressed.message.bytes"),
             timestamp_type=self.str("message.timestamp.type"),
             timestamp_before_max_ms=self.int("message.timestamp.before.max.ms"),
             timestamp_after_max_ms=self.int("message.timestamp.after.max.ms"),

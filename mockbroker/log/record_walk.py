@@ -11,10 +11,17 @@ two neighbours is as long as the stride, the second begins where the slice looke
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from protocol.errors import ProtocolError
 from protocol.records.record_codec import scan_records
 
-_SMALL_BATCH_BYTES = 128
+if TYPE_CHECKING:
+    from mockbroker.log.results import Buffer
+
+SMALL_BATCH_BYTES = 189
+"""Smaller batches, header and all, are walked record by record: it costs no more."""
+_SMALL_RECORDS_BYTES = SMALL_BATCH_BYTES - 61
 _FIRST_STRIDES = 16
 _MOST_STRIDES = 4096
 _RECORDS_BETWEEN_GUESSES = 32
@@ -23,7 +30,7 @@ _MOST_RECORDS_BETWEEN_GUESSES = 4096
 
 def count_records(data: memoryview, pos: int, end: int) -> int:
     """How many records fill data[pos:end]; `ProtocolError` if they do not fill it exactly."""
-    if end - pos < _SMALL_BATCH_BYTES:
+    if end - pos < _SMALL_RECORDS_BYTES:
         return scan_records(data, pos, end, 0).count
     count = 0
     strides = _FIRST_STRIDES
@@ -73,6 +80,24 @@ def count_records(data: memoryview, pos: int, end: int) -> int:
     if pos != end:
         raise ProtocolError("the last record is cut")
     return count
+
+
+def check_record_sizes(data: Buffer, pos: int, end: int, max_bytes: int) -> None:
+    """`ProtocolError` if one of the sound records in data[pos:end] is larger than `max_bytes`.
+
+    The length in front of a record is not counted (max.decompressed.message.bytes).
+    """
+    while pos < end:
+        size, shift, byte = 0, 0, 0x80
+        while byte >= 0x80:
+            byte = data[pos]
+            size |= (byte & 0x7F) << shift
+            shift += 7
+            pos += 1
+        size >>= 1
+        if size > max_bytes:
+            raise ProtocolError(f"a record of {size} bytes, of which {max_bytes} are allowed")
+        pos += size
 
 
 def _repetitions(data: memoryview, start: int, stride: int, length_bytes: int, strides: int) -> int:

@@ -1,32 +1,34 @@
 """Checks of a produced batch, in Kafka's order, and what the broker changes in it.
 
-`UnifiedLog.append_as_leader` calls `validate`; the Produce API calls `check_produced_records`
-first, because what it finds comes before acks and leadership are looked at. Mirrors
-ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords and LogValidator.
+`UnifiedLog.append_as_leader` calls `validate`; the Produce API asks `whole_batch_size` first, since
+the shape of what was sent comes before acks and leadership. Mirrors
+UnifiedLog.analyzeAndValidateRecords and LogValidator.
 
 The cost matters here, for every byte produced passes: the checksum runs over the bytes in place,
-and an uncompressed batch is only counted (`record_walk`) as long as the max timestamp in its header
-says that no record can break a rule of the topic.
+and an uncompressed batch that is not tiny is only counted (`record_walk`) as long as the max
+timestamp in its header says that no record can break a rule of the topic.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.log.record_walk import count_records
+from mockbroker.log.record_walk import SMALL_BATCH_BYTES, check_record_sizes, count_records
 from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordError
 from protocol.errors import ErrorCode, ProtocolError
 from protocol.records import record_codec
 from protocol.records.batch import (
     CREATE_TIME,
     LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MIN_LEGACY_LENGTH,
     NONE,
     ZSTD,
     BatchHeader,
     build_batch,
     iterate_records,
     patched_header,
-    peek_magic,
     read_batch_header,
     records_data,
     verify_crc,
@@ -39,10 +41,11 @@ if TYPE_CHECKING:
 
 NO_TIMESTAMP = -1
 _LAST_CODEC = ZSTD
+_LAST_MAGIC = 2
+_HEADER_BYTES = 61
 _COMPRESSION_MASK = 0x07
 _TIMESTAMP_TYPE_BIT = 0x08
 _CONTROL_BIT = 0x20
-_FIRST_ZSTD_PRODUCE_VERSION = 7
 
 
 class ValidatedBatch:
@@ -81,22 +84,25 @@ class Refusal:
         self.tells_start = tells_start
 
 
-def check_produced_records(records: Buffer | None, produce_version: int) -> ErrorCode:
-    """The checks on a partition's records that need no log (ProduceRequest.validateRecords).
+def whole_batch_size(records: Buffer, pos: int) -> int:
+    """Bytes of the whole batch or message that begins at `pos`; 0 when there is none.
 
-    One whole batch of magic 2 and no other; what follows it and is no batch is trimmed later.
+    `ProtocolError` for bytes that can begin none (ByteBufferLogInputStream.nextBatch): a length
+    below that of any message, or a magic that there is not.
     """
-    if records is None or peek_magic(records) != 2:
-        return ErrorCode.INVALID_RECORD
-    try:
-        header = read_batch_header(records)
-    except ProtocolError:
-        return ErrorCode.INVALID_RECORD
-    if header.compression == ZSTD and produce_version < _FIRST_ZSTD_PRODUCE_VERSION:
-        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    if _has_whole_batch(records, header.size_in_bytes):
-        return ErrorCode.INVALID_RECORD
-    return ErrorCode.NONE
+    left = len(records) - pos
+    if left < LOG_OVERHEAD:
+        return 0
+    length = int.from_bytes(records[pos + 8 : pos + LOG_OVERHEAD], "big", signed=True)
+    if length < MIN_LEGACY_LENGTH:
+        raise ProtocolError(f"a batch of {length} bytes is smaller than any message")
+    if left <= MAGIC_OFFSET:
+        return 0
+    magic = records[pos + MAGIC_OFFSET]
+    if magic > _LAST_MAGIC:
+        raise ProtocolError(f"there is no magic {magic}")
+    size = length + LOG_OVERHEAD
+    return size if size <= left else 0
 
 
 def validate(
@@ -106,7 +112,8 @@ def validate(
     try:
         header = read_batch_header(records)
     except ProtocolError:
-        return Refusal(ErrorCode.INVALID_RECORD, tells_start=False)
+        # DefaultRecordBatch.ensureValid: a length that has no room for the header's fields.
+        return Refusal(ErrorCode.CORRUPT_MESSAGE, tells_start=False)
     size = header.batch_length + 12
     is_client = origin is AppendOrigin.CLIENT
     if is_client and header.base_offset != 0:
@@ -137,10 +144,11 @@ def _validate_uncompressed(
     """LogValidator.assignOffsetsNonCompressed: the records stay as they are."""
     max_timestamp = header.max_timestamp
     try:
-        if _no_record_can_fail(header, config, now_wall_ms):
-            count = count_records(batch, 61, len(batch))
+        size = len(batch)
+        if size >= SMALL_BATCH_BYTES and _no_record_can_fail(header, config, now_wall_ms):
+            count = count_records(batch, _HEADER_BYTES, size)
         else:
-            scan = _scan(batch, 61, len(batch), header, config, now_wall_ms)
+            scan = _scan(batch, _HEADER_BYTES, size, header, config, now_wall_ms)
             refused = _record_errors(scan, header, config, now_wall_ms)
             if refused is not None:
                 return refused
@@ -162,9 +170,15 @@ def _validate_compressed(
             raise ProtocolError(f"unknown compression codec {header.compression}")
         data, start, end = records_data(batch, 0, header)
     except ProtocolError:
-        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+        # Java's zstd stream of no bytes is one of no records; the other codecs want a header.
+        is_empty_zstd = header.compression == ZSTD and len(batch) == _HEADER_BYTES
+        return Refusal(
+            ErrorCode.INVALID_RECORD if is_empty_zstd else ErrorCode.UNKNOWN_SERVER_ERROR
+        )
     try:
         scan = _scan(data, start, end, header, config, now_wall_ms)
+        if config.max_decompressed_message_bytes < end - start:
+            check_record_sizes(data, start, end, config.max_decompressed_message_bytes)
     except ProtocolError:
         return Refusal(ErrorCode.INVALID_RECORD)
     if scan.count != header.record_count:
@@ -172,11 +186,15 @@ def _validate_compressed(
     refused = _record_errors(scan, header, config, now_wall_ms)
     if refused is not None:
         return refused
-    target = config.target_compression
-    if scan.sequential and target in (-1, header.compression):
+    if config.target_compression in (-1, header.compression):
+        if not scan.sequential:
+            # Kafka hops over keys and values here, then lacks them to write the batch anew.
+            return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
         max_timestamp = _effective_max_timestamp(header, scan)
         return _stored_in_place(batch, header, max_timestamp, config, now_wall_ms)
     rebuilt = _rebuild(batch, header, config, now_wall_ms)
+    if rebuilt is None:
+        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
     if len(rebuilt) > config.max_message_bytes:
         return Refusal(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
     return ValidatedBatch(memoryview(rebuilt), read_batch_header(rebuilt))
@@ -194,6 +212,8 @@ def _no_record_can_fail(header: BatchHeader, config: LogConfig, now_wall_ms: int
     newest = header.max_timestamp
     if newest == NO_TIMESTAMP:
         return not header.attributes & _TIMESTAMP_TYPE_BIT
+    if newest < NO_TIMESTAMP:
+        return False
     return (
         newest - now_wall_ms <= config.timestamp_after_max_ms
         and config.timestamp_before_max_ms > now_wall_ms
@@ -216,7 +236,9 @@ def _scan(
 
 
 def _effective_max_timestamp(header: BatchHeader, scan: RecordScan) -> int:
-    return header.max_timestamp if header.timestamp_type else scan.max_timestamp
+    """The records' newest timestamp, NO_TIMESTAMP at the least (LogValidator counts from there)."""
+    newest = header.max_timestamp if header.timestamp_type else scan.max_timestamp
+    return max(newest, NO_TIMESTAMP)
 
 
 def _record_errors(
@@ -281,11 +303,18 @@ def _stored_in_place(
     return ValidatedBatch(batch, header, new_header)
 
 
-def _rebuild(batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int) -> bytes:
-    """The records in the topic's codec, with offsets 0, 1, 2, …"""
+def _rebuild(
+    batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int
+) -> bytes | None:
+    """The records in the topic's codec, with offsets 0, 1, 2, …
+
+    None for a timestamp below -1, which MemoryRecordsBuilder does not take.
+    """
     records = list(iterate_records(batch, 0, header))
     for index, record in enumerate(records):
         record.offset = index
+        if record.timestamp < NO_TIMESTAMP:
+            return None
     target = config.target_compression
     return build_batch(
         records,
@@ -298,11 +327,3 @@ def _rebuild(batch: memoryview, header: BatchHeader, config: LogConfig, now_wall
         base_sequence=header.base_sequence,
         transactional=header.is_transactional,
     )
-
-
-def _has_whole_batch(records: Buffer, pos: int) -> bool:
-    """Whether another batch that is all there begins at `pos`."""
-    if len(records) - pos < 17:
-        return False
-    length = int.from_bytes(records[pos + 8 : pos + 12], "big", signed=True)
-    return 14 <= length <= len(records) - pos - 12

@@ -45,7 +45,7 @@ def compress(codec: int, data: Buffer, *, magic: int = 2, level: int | None = No
     if codec == SNAPPY:
         return _compress_xerial(data)
     if codec == LZ4:
-        return lz4.compress_frame(data, broken_checksum=magic == 0)
+        return lz4.compress_frame(data, broken_checksum=magic == 0, level=level)
     if codec == ZSTD:
         from cramjam import zstd
 

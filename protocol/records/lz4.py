@@ -21,13 +21,25 @@ _HAS_BLOCK_CHECKSUM = 0x10
 _HAS_CONTENT_SIZE = 0x08
 _HAS_CONTENT_CHECKSUM = 0x04
 _STORED = 0x80000000
+_FRAME_HEADER_BYTES = 7
+_FAST_LEVEL = 9
+_LEAST_HC_LEVEL = 3
 _UINT32 = Struct("<I")
 # No LZ4 sequence of n bytes stands for more than 255 n: each length byte adds 255 at most.
 _MAX_RATIO = 255
 
 
-def compress_frame(data: bytes | bytearray | memoryview, *, broken_checksum: bool = False) -> bytes:
-    """One frame; `broken_checksum` as messages of magic 0 want it."""
+def compress_frame(
+    data: bytes | bytearray | memoryview,
+    *,
+    broken_checksum: bool = False,
+    level: int | None = None,
+) -> bytes:
+    """One frame; `broken_checksum` as messages of magic 0 want it.
+
+    Any `level` but the default 9 means LZ4 HC of that level (Kafka: Lz4Compression), 3 at the
+    least.
+    """
     from cramjam import lz4
 
     descriptor = bytes((_VERSION_1_INDEPENDENT, _BLOCK_64_KIB))
@@ -36,13 +48,26 @@ def compress_frame(data: bytes | bytearray | memoryview, *, broken_checksum: boo
     view = memoryview(data)
     for start in range(0, len(view), BLOCK_BYTES):
         block: bytes | memoryview = view[start : start + BLOCK_BYTES]
-        packed = bytes(lz4.compress_block(block, store_size=False))
+        if level is None or level == _FAST_LEVEL:
+            packed = bytes(lz4.compress_block(block, store_size=False))
+        else:
+            packed = _compress_block_well(block, level)
         if len(packed) < len(block):
             pieces += (_UINT32.pack(len(packed)), packed)
         else:
             pieces += (_UINT32.pack(len(block) | _STORED), bytes(block))
     pieces.append(_UINT32.pack(0))
     return b"".join(pieces)
+
+
+def _compress_block_well(block: bytes | memoryview, level: int) -> bytes:
+    """One block by LZ4 HC: the library has that for frames, so the block is taken out of one."""
+    from cramjam import lz4
+
+    frame = bytes(lz4.compress(block, level=max(level, _LEAST_HC_LEVEL)))
+    (length,) = _UINT32.unpack_from(frame, _FRAME_HEADER_BYTES)
+    start = _FRAME_HEADER_BYTES + 4
+    return frame[start : start + (length & ~_STORED)]
 
 
 def prepare_frame(data: memoryview, *, ignore_checksum: bool) -> tuple[bytes | memoryview, int]:

@@ -11,6 +11,7 @@ from tests.differential.feature_steps import feature_steps
 from tests.differential.group_steps import group_steps
 from tests.differential.log_dir_steps import log_dir_steps
 from tests.differential.page_steps import delete_records_steps, describe_topic_partitions_steps
+from tests.differential.produce_steps import produce_promise_steps
 from tests.differential.quota_steps import quota_steps
 from tests.differential.record_steps import record_steps
 from tests.differential.resource_steps import resource_steps
@@ -40,6 +41,7 @@ def make_script(seed: int = SEED) -> list[Step | Awaited]:
         *configs_steps(),
         *create_partitions_steps(),
         *record_steps(random),
+        *produce_promise_steps(),
         *group_steps(random),
         *consumer_group_steps(),
         *txn_steps(),

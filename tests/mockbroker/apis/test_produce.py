@@ -95,6 +95,9 @@ def test_topics_are_found_by_name_and_from_version_13_on_by_id(world: World) -> 
         (batch(5, 1, NOW)[:-1], 9, 87),
         (batch(5, 1, NOW) * 2, 9, 87),
         (batch(5, 1, NOW) + b"tail", 9, 0),
+        (batch(5, 1, NOW) + batch(5, 1, NOW)[:60], 9, 0),
+        (batch(5, 1, NOW) + b"\0" * 12, 9, 2),
+        (batch(5, 1, NOW)[:16] + b"\3" + batch(5, 1, NOW)[17:], 9, 2),
         (build_message_set([Record(0, NOW, None, b"v", [])], 1), 9, 87),
         (build_batch([Record(0, NOW, None, b"v", [])], compression=4), 6, 76),
         (build_batch([Record(0, NOW, None, b"v", [])], compression=4), 7, 0),
@@ -107,6 +110,17 @@ def test_the_shape_of_the_batch_is_checked_first(
     assert answer.error_code == error
     assert (answer.base_offset == -1) == (error != 0)
     assert answer.log_start_offset == (-1 if error else 0)
+
+
+def test_bytes_that_begin_no_batch_fail_the_request(world: World) -> None:
+    """Kafka looks for transactional batches first, and stumbles; what is behind one it leaves."""
+    magic_3 = batch(5, 1, NOW)[:16] + b"\3" + batch(5, 1, NOW)[17:]
+    found = answers(world, request(batch(5, 1, NOW), magic_3))
+    assert [answer.error_code for answer in found] == [2, 2]
+    assert all("magic 3" in (answer.error_message or "") for answer in found)
+    assert codes(world, request(transactional(), magic_3)) == [53, 53]
+    log = world.partition("t0").log
+    assert log is None or log.log_end_offset == 0
 
 
 def test_unknown_acks_are_refused_after_topic_and_shape(world: World) -> None:

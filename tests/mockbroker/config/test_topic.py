@@ -37,6 +37,21 @@ def test_what_a_topic_leaves_open_its_broker_decides(
     assert TopicConfig({}, BrokerConfig(broker)).value(name) == value
 
 
+def test_limits_and_levels_reach_the_log() -> None:
+    overrides = {
+        "max.message.bytes": "7",
+        "max.decompressed.message.bytes": "8",
+        "compression.type": "lz4",
+        "compression.lz4.level": "12",
+        "compression.zstd.level": "1",
+    }
+    config = TopicConfig(overrides, BrokerConfig()).log_config
+    assert (config.max_message_bytes, config.max_decompressed_message_bytes) == (7, 8)
+    assert config.compression_level == 12
+    broker = BrokerConfig({"max.decompressed.message.bytes": "9"})
+    assert TopicConfig({}, broker).log_config.max_decompressed_message_bytes == 9
+
+
 def test_look_ups_by_type() -> None:
     config = TopicConfig({"retention.ms": "5"}, BrokerConfig())
     assert config.int("retention.ms") == 5

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.log.record_walk import count_records
+from mockbroker.log.record_walk import check_record_sizes, count_records
 from protocol.errors import ProtocolError
 from protocol.records.record_codec import Record, encode_records
 
@@ -72,3 +72,11 @@ def test_bytes_that_are_no_records_are_an_error(data: bytes) -> None:
 
 def test_nothing_is_no_record() -> None:
     assert count_records(memoryview(b""), 0, 0) == 0
+
+
+def test_the_largest_record_decides_whether_sizes_pass() -> None:
+    records = encode_records([Record(0, 0, None, b"v" * size) for size in (5, 300, 70)], 0, 0)
+    largest = 300 + 7
+    check_record_sizes(records, 0, len(records), largest)
+    with pytest.raises(ProtocolError, match=f"{largest} bytes"):
+        check_record_sizes(records, 0, len(records), largest - 1)

@@ -6,8 +6,8 @@ import pytest
 
 from mockbroker.config.log_config import LogConfig
 from mockbroker.log.results import AppendOrigin
-from mockbroker.log.validator import Refusal, ValidatedBatch, check_produced_records, validate
-from protocol.errors import ErrorCode
+from mockbroker.log.validator import Refusal, ValidatedBatch, validate, whole_batch_size
+from protocol.errors import ErrorCode, ProtocolError
 from protocol.records.batch import (
     build_batch,
     control_batch,
@@ -17,7 +17,8 @@ from protocol.records.batch import (
     read_batch_header,
     verify_crc,
 )
-from protocol.records.record_codec import Record
+from protocol.records.compression import compress
+from protocol.records.record_codec import Record, encode_records
 from tests.mockbroker.log.batches import NOW, plain
 
 HOUR_MS = 3_600_000
@@ -64,6 +65,13 @@ def _with(batch: bytes, **fields: int) -> bytes:
     )
 
 
+def _of_codec(codec: int, payload: bytes, count: int = 1) -> bytes:
+    """A batch of `count` records whose attributes name the codec of `payload`."""
+    batch = plain(count=count)
+    length = 49 + len(payload)
+    return _with(batch[:8] + length.to_bytes(4, "big") + batch[12:61] + payload, attributes=codec)
+
+
 def _stored(validated: ValidatedBatch) -> bytes:
     """The bytes as the log would store them."""
     batch = bytes(validated.batch)
@@ -72,27 +80,32 @@ def _stored(validated: ValidatedBatch) -> bytes:
     return stored
 
 
+WHOLE = len(plain())
+
+
 @pytest.mark.parametrize(
-    ("records", "version", "expected"),
+    ("records", "pos", "size"),
     [
-        (None, 9, INVALID),
-        (b"", 9, INVALID),
-        (b"garbage" * 20, 9, INVALID),
-        (plain()[:-1], 9, INVALID),
-        (plain(), 9, OK),
-        (plain() + b"junk", 9, OK),
-        (plain() + plain()[:60], 9, OK),
-        (plain() + plain(), 9, INVALID),
-        (plain()[:16] + b"\1" + plain()[17:], 9, INVALID),
-        (plain(compression=ZSTD), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
-        (plain(compression=ZSTD), 7, OK),
-        (plain(compression=GZIP), 3, OK),
+        (b"", 0, 0),
+        (plain()[:11], 0, 0),
+        (plain()[:16], 0, 0),
+        (plain()[:-1], 0, 0),
+        (plain(), 0, WHOLE),
+        (plain() + b"junk", 0, WHOLE),
+        (plain() + b"junk", WHOLE, 0),
+        (plain() + plain(), WHOLE, WHOLE),
+        (plain()[:16] + b"\1" + plain()[17:], 0, WHOLE),
+        (plain()[:16] + b"\3" + plain()[17:], 0, None),
+        (plain() + b"\0" * 12, WHOLE, None),
+        (plain() + b"\xff" * 20, WHOLE, None),
     ],
 )
-def test_what_must_hold_before_the_log_is_asked(
-    records: bytes | None, version: int, expected: ErrorCode
-) -> None:
-    assert check_produced_records(records, version) is expected
+def test_whether_a_whole_batch_begins_somewhere(records: bytes, pos: int, size: int | None) -> None:
+    if size is None:
+        with pytest.raises(ProtocolError):
+            whole_batch_size(records, pos)
+    else:
+        assert whole_batch_size(records, pos) == size
 
 
 CORRUPT = bytearray(plain())
@@ -102,7 +115,7 @@ CORRUPT[-1] ^= 1
 @pytest.mark.parametrize(
     ("records", "expected"),
     [
-        (b"", INVALID),
+        (_with(plain(), batch_length=40), ErrorCode.CORRUPT_MESSAGE),
         (plain(base_offset=1), INVALID),
         (bytes(CORRUPT), ErrorCode.CORRUPT_MESSAGE),
         (plain(2000), ErrorCode.MESSAGE_TOO_LARGE),
@@ -115,6 +128,8 @@ CORRUPT[-1] ^= 1
         (_with(plain(), producer_id=1, producer_epoch=0, base_sequence=0), OK),
         (_with(plain(), attributes=5), ErrorCode.UNKNOWN_SERVER_ERROR),
         (_with(plain(), attributes=GZIP), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (_of_codec(ZSTD, b""), INVALID),
+        (_of_codec(GZIP, b""), ErrorCode.UNKNOWN_SERVER_ERROR),
         (_with(plain(count=2, compression=GZIP), record_count=3, last_offset_delta=2), INVALID),
     ],
 )
@@ -239,6 +254,50 @@ def test_a_wrong_max_timestamp_is_corrected_where_the_records_are_walked() -> No
     assert read_batch_header(_stored(_accept(batch))).max_timestamp == NOW
 
 
+def test_a_wrong_max_timestamp_of_a_tiny_batch_is_corrected() -> None:
+    for wrong in (NOW - 7, -1, -5):
+        batch = _with(plain(count=2), max_timestamp=wrong)
+        assert read_batch_header(_stored(_accept(batch))).max_timestamp == NOW
+
+
+@pytest.mark.parametrize("compression", [0, GZIP])
+def test_timestamps_below_0_count_as_none_in_the_header(compression: int) -> None:
+    for size in (5, 500):
+        batch = plain(size, timestamp=-5, compression=compression)
+        assert read_batch_header(_stored(_accept(batch))).max_timestamp == -1
+
+
+def test_timestamps_below_0_cannot_be_stored_in_another_codec() -> None:
+    config = LogConfig(compression_type="gzip")
+    assert _validate(plain(timestamp=-5), config).error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert _validate(plain(timestamp=-1), config).error is OK
+
+
+def test_offsets_with_gaps_are_put_right_only_where_records_are_written_anew() -> None:
+    records = [Record(0, NOW, b"k", b"v"), Record(5, NOW, b"k", b"w")]
+    gap = encode_records(records, 0, NOW)
+    gzipped = _of_codec(GZIP, compress(GZIP, gap), 2)
+    assert _validate(gzipped).error is ErrorCode.UNKNOWN_SERVER_ERROR
+    gzip = LogConfig(compression_type="gzip")
+    assert _validate(gzipped, gzip).error is ErrorCode.UNKNOWN_SERVER_ERROR
+    stored = _stored(_accept(gzipped, LogConfig(compression_type="uncompressed")))
+    assert [r.offset for r in iterate_records(stored, 0, read_batch_header(stored))] == [0, 1]
+
+
+@pytest.mark.parametrize("compression", [GZIP, ZSTD])
+def test_a_compressed_record_may_be_only_so_large(compression: int) -> None:
+    """max.decompressed.message.bytes: one record without its length, not the batch."""
+    record = Record(0, NOW, b"k", b"v" * 292)
+    body = len(encode_records([record], 0, NOW)) - 2
+    batch = build_batch([record], compression=compression)
+    assert _validate(batch, LogConfig(max_decompressed_message_bytes=body)).error is OK
+    refused = _validate(batch, LogConfig(max_decompressed_message_bytes=body - 1))
+    assert (refused.error, refused.record_errors) == (INVALID, ())
+    many = plain(20, count=90, compression=compression)
+    assert _validate(many, LogConfig(max_decompressed_message_bytes=50)).error is OK
+    assert _validate(plain(500), LogConfig(max_decompressed_message_bytes=50)).error is OK
+
+
 @pytest.mark.parametrize("source", [0, GZIP])
 @pytest.mark.parametrize(("name", "codec"), [("gzip", GZIP), ("zstd", ZSTD), ("uncompressed", 0)])
 def test_the_topics_codec_wins(source: int, name: str, codec: int) -> None:
@@ -255,6 +314,19 @@ def test_the_topics_codec_wins(source: int, name: str, codec: int) -> None:
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (5, 1, 9)
     before = list(iterate_records(batch, 0, read_batch_header(batch)))
     assert list(iterate_records(stored, 0, header)) == before
+
+
+@pytest.mark.parametrize(
+    ("codec", "low", "high"), [("gzip", 1, 9), ("lz4", 9, 17), ("zstd", 1, 19)]
+)
+def test_the_topics_level_decides_how_small(codec: str, low: int, high: int) -> None:
+    lines = [b"%d times %d is %d; " % (n, n % 7, n * (n % 7)) * 3 for n in range(300)]
+    batch = build_batch([Record(n, NOW, b"k", line) for n, line in enumerate(lines)])
+    sizes = [
+        len(_stored(_accept(batch, LogConfig(compression_type=codec, compression_level=level))))
+        for level in (low, high)
+    ]
+    assert sizes[0] > sizes[1]
 
 
 def test_a_batch_that_grows_too_large_by_the_topics_codec_is_refused() -> None:

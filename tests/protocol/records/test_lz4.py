@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from random import Random
+
 import cramjam
 import pytest
 
@@ -94,3 +96,15 @@ def test_hash_of_known_inputs() -> None:
     assert lz4._xxh32(b"") == 0x02CC5D05
     assert lz4._xxh32(b"a") == 0x550D7456
     assert lz4._xxh32(b"abc") == 0x32D153FF
+
+
+@pytest.mark.parametrize("level", [1, 3, 12, 17])
+def test_a_level_buys_smaller_blocks(level: int) -> None:
+    """Blocks of prose shrink, blocks of noise are stored; either is read back."""
+    prose = b"".join(b"%d times %d is %d; " % (n, n % 7, n * (n % 7)) for n in range(9000))
+    assert len(lz4.compress_frame(prose, level=level)) < len(lz4.compress_frame(prose))
+    assert lz4.compress_frame(prose, level=9) == lz4.compress_frame(prose)
+    noise = Random(level).randbytes(lz4.BLOCK_BYTES + 1)
+    for data in (prose, noise, b"", b"x"):
+        frame = lz4.compress_frame(data, level=level)
+        assert bytes(decompress(3, frame)) == data
