@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.import_plugin("mockbroker.pytest_plugin.plugin")
 
 
-@pytest.fixture(params=["kafka_python", "aiokafka"])
+@pytest.fixture(params=["confluent", "kafka_python", "aiokafka"])
 def library(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -48,6 +48,10 @@ def start(mockbroker: MockBroker, library: str) -> Iterator[Start]:
 
 
 def _port(library: str) -> Callable[[str, str], Port]:
+    if library == "confluent":
+        from tests.sample_service.confluent_port import ConfluentPort
+
+        return ConfluentPort
     if library == "kafka_python":
         from tests.sample_service.kafka_python_port import KafkaPythonPort
 
