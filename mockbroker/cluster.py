@@ -26,7 +26,6 @@ from mockbroker.metadata.names import random_uuid
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.node import make_broker
-from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -241,7 +240,6 @@ class Cluster:
         services.registries[controller.name] = controller_registry(max_fetch_version)
         for broker in self.brokers:
             broker.services.quorum = quorum
-            broker.services.registry.add(ApiKey.DESCRIBE_QUORUM, "describe_quorum")
         self.metadata.features = dict(quorum.features)
         quorum.start(controller, broker_listeners)
         return quorum

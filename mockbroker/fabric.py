@@ -260,6 +260,14 @@ class Fabric:
             if member.life is not None:
                 member.life.feed.publish(change)
 
+    def _progress(self) -> dict[int, int]:
+        """By node id of the brokers that are up, how many changes each has heard of."""
+        return {
+            member.node_id: self.store.version - member.life.feed.behind
+            for member in self.members
+            if member.life is not None
+        }
+
     def _has_metadata(self) -> bool:
         return any(member.life is not None and member.life.feed.ready for member in self.members)
 
@@ -397,6 +405,7 @@ class Fabric:
             self._journal,
             self._substream_of(member),
         )
+        broker.services.metadata_progress = self._progress
         life = Life(clock, timer, feed, broker)
         self._join_replication(member, life)
         life.heartbeat = Heartbeat(

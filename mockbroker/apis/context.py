@@ -16,7 +16,7 @@ from mockbroker.journal.events import RequestServed
 from mockbroker.metadata.changes import ClientQuotasChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from random import Random
 
     from mockbroker.apis.registry import Registry
@@ -158,6 +158,7 @@ class Services:
         "fetch",
         "groups",
         "metadata",
+        "metadata_progress",
         "producer_ids",
         "quorum",
         "quotas",
@@ -199,6 +200,8 @@ class Services:
         self.producer_ids = producer_ids
         self.registry = registry
         self.rng = rng
+        self.metadata_progress: Callable[[], Mapping[int, int]] = self._own_progress
+        """By node id of the brokers that are up, how many changes of the metadata each heard of."""
         self.quorum: MetadataQuorum | None = None
         """There once a controller's listener is wanted (`Cluster.start_quorum`)."""
         self.registries: dict[str, Registry] = {}
@@ -249,6 +252,9 @@ class Services:
         self.transactions.release_parked()
         self.replicas.release_parked()
         self.groups.release_parked()
+
+    def _own_progress(self) -> Mapping[int, int]:
+        return {self.broker_id: self.metadata.version}
 
     def defer(self, action: Callable[[], None]) -> None:
         """Run `action` at the end of this step, after the answers made in it are queued."""

@@ -1,7 +1,9 @@
 """DescribeQuorum (key 55), v0–v2: who leads the metadata log, who votes, who follows how far.
 
-v1 times of the last fetch; v2 directories, nodes and messages (KIP-853). Served on every listener
-once there is a metadata log; as in KafkaRaftClient.handleDescribeQuorumRequest.
+v1 times of the last fetch; v2 directories, nodes and messages (KIP-853). As in
+KafkaRaftClient.handleDescribeQuorumRequest. Without a controller's listener nobody can follow the
+metadata log: then the changes of the metadata are its offsets, the first broker that is alive leads
+and the others observe, each as far as its own image is.
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ if TYPE_CHECKING:
 KEY: Final = ApiKey.DESCRIBE_QUORUM
 FIRST_VERSION_WITH_DIRECTORIES: Final = 2
 _UNKNOWN: Final = -1
+_FIRST_EPOCH: Final = 1
+_NOT_HOSTED: Final = "This server does not host this topic-partition."
 
 
 def handle(
     services: Services, ctx: RequestContext, request: DescribeQuorumRequest
 ) -> DescribeQuorumResponse:
-    quorum = services.quorum
-    assert quorum is not None
     asked = [
         (topic.topic_name, [one.partition_index for one in topic.partitions])
         for topic in request.topics
@@ -44,6 +46,9 @@ def handle(
     if asked != [(CLUSTER_METADATA_TOPIC, [0])]:
         return _unknown(asked)
     version = ctx.api_version
+    quorum = services.quorum
+    if quorum is None:
+        return _answer(_of_images(services), version)
     data = DescribeQuorumResponsePartitionData(
         0,
         ErrorCode.NONE,
@@ -53,15 +58,53 @@ def handle(
         current_voters=[_replica(_leader(quorum), version)],
         observers=[_replica(observer, version) for observer in quorum.observers.current()],
     )
+    nodes = [
+        Node(
+            quorum.leader_id,
+            [
+                DescribeQuorumResponseListener(one.name, one.host, one.port)
+                for one in quorum.listeners
+            ],
+        )
+    ]
+    return _answer((data, nodes), version)
+
+
+def _answer(
+    found: tuple[DescribeQuorumResponsePartitionData, list[Node]], version: int
+) -> DescribeQuorumResponse:
+    data, nodes = found
     response = DescribeQuorumResponse(
         topics=[DescribeQuorumResponseTopicData(CLUSTER_METADATA_TOPIC, [data])]
     )
     if version >= FIRST_VERSION_WITH_DIRECTORIES:
-        listeners = [
-            DescribeQuorumResponseListener(one.name, one.host, one.port) for one in quorum.listeners
-        ]
-        response.nodes = [Node(quorum.leader_id, listeners)]
+        response.nodes = nodes
     return response
+
+
+def _of_images(
+    services: Services,
+) -> tuple[DescribeQuorumResponsePartitionData, list[Node]]:
+    """What the quorum would be: the controller's changes, and who has heard of how many."""
+    now_ms = services.clock.wall_ms()
+    heard = services.metadata_progress()
+    end = max(heard.values())
+    leader_id = min(heard)
+    replicas = [
+        ReplicaState(node_id, ZERO_UUID, version, now_ms, now_ms)
+        for node_id, version in sorted(heard.items())
+    ]
+    replicas[0].log_end_offset = end
+    data = DescribeQuorumResponsePartitionData(
+        0,
+        ErrorCode.NONE,
+        leader_id=leader_id,
+        leader_epoch=_FIRST_EPOCH,
+        high_watermark=end,
+        current_voters=replicas[:1],
+        observers=replicas[1:],
+    )
+    return data, [Node(leader_id, [])]
 
 
 def _leader(quorum: MetadataQuorum) -> ReplicaProgress:
@@ -88,7 +131,11 @@ def _unknown(asked: list[tuple[str, list[int]]]) -> DescribeQuorumResponse:
     return DescribeQuorumResponse(
         topics=[
             DescribeQuorumResponseTopicData(
-                name, [DescribeQuorumResponsePartitionData(index, error) for index in indexes]
+                name,
+                [
+                    DescribeQuorumResponsePartitionData(index, error, error_message=_NOT_HOSTED)
+                    for index in indexes
+                ],
             )
             for name, indexes in asked
         ]

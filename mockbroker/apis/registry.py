@@ -73,6 +73,7 @@ SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.OFFSET_DELETE: "offset_delete",
     ApiKey.DESCRIBE_CLIENT_QUOTAS: "describe_client_quotas",
     ApiKey.ALTER_CLIENT_QUOTAS: "alter_client_quotas",
+    ApiKey.DESCRIBE_QUORUM: "describe_quorum",
     ApiKey.UPDATE_FEATURES: "update_features",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer_group_heartbeat",
     ApiKey.CONSUMER_GROUP_DESCRIBE: "consumer_group_describe",
@@ -186,11 +187,6 @@ class Registry:
     def get(self, api_key: int) -> Api | None:
         """The API, whether or not the version is served."""
         return self._apis.get(api_key)
-
-    def add(self, key: ApiKey, module: str) -> None:
-        """Serve one API more from now on."""
-        spec = ALL_SPECS[key]
-        self._apis[int(key)] = Api(key, module, spec.min_version, spec.max_version)
 
     def apis(self) -> Iterable[Api]:
         """All of them."""

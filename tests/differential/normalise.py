@@ -83,6 +83,10 @@ def no_disk(_value: Tree, _: Symbols) -> Tree:
     return "<room>"
 
 
+def not_there(_value: Tree, _: Symbols) -> Tree:
+    return "<not there>"
+
+
 def members_in_any_order(value: Tree, _: Symbols) -> Tree:
     """Ids that the script gave are short, those that were drawn are long."""
     if not isinstance(value, list):
@@ -199,6 +203,12 @@ EXCEPTIONS: list[Named] = [
     Named("DescribeTransactions.*.transaction_start_time_ms", a_value("time"), "its clock"),
     Named("DescribeProducers.*.last_timestamp", a_clock_time, "of a marker, the broker's clock"),
     Named("ApiVersions.finalized_features_epoch", a_value("epoch"), "counts metadata records"),
+    Named("DescribeQuorum.*.leader_epoch", a_value("epoch"), "Kafka elects when it starts"),
+    Named("DescribeQuorum.*.high_watermark", a_value("offset"), "it has no-op records too"),
+    Named("DescribeQuorum.*.log_end_offset", a_value("offset"), "it has no-op records too"),
+    Named("DescribeQuorum.*_timestamp", a_value("time"), "the broker's clock"),
+    Named("DescribeQuorum.*.replica_directory_id", not_there, "no log of its own is there"),
+    Named("DescribeQuorum.nodes.listeners", not_there, "no controller's listener is there"),
     # Words for people, which name the same field or record in other words.
     Named("DescribeConfigs.*.documentation", a_value("words"), "our own words"),
     Named("Produce.*.error_message", a_value("words"), "our own words"),

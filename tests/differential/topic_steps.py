@@ -11,6 +11,11 @@ from protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
 )
+from protocol.messages.quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumRequestPartitionData,
+    DescribeQuorumRequestTopicData,
+)
 from protocol.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -201,7 +206,23 @@ def metadata_steps() -> list[Step]:
         *ask("DescribeCluster without operations", 1, DescribeClusterRequest(False)),
         *ask("DescribeCluster of controllers", (1, 2), DescribeClusterRequest(False, 2)),
         *ask("DescribeCluster of nonsense", (1, 2), DescribeClusterRequest(False, 9)),
+        *ask("DescribeQuorum", range(3), quorum(("__cluster_metadata", [0]))),
+        *ask("DescribeQuorum of nothing", range(3), quorum()),
+        *ask("DescribeQuorum of another topic", range(3), quorum(("other", [0, 3]))),
+        *ask("DescribeQuorum of another partition", 1, quorum(("__cluster_metadata", [1]))),
+        *ask("DescribeQuorum of too much", 1, quorum(("__cluster_metadata", [0, 1]))),
     ]  # fmt: skip
+
+
+def quorum(*topics: tuple[str, list[int]]) -> DescribeQuorumRequest:
+    return DescribeQuorumRequest(
+        [
+            DescribeQuorumRequestTopicData(
+                name, [DescribeQuorumRequestPartitionData(index) for index in indexes]
+            )
+            for name, indexes in topics
+        ]
+    )
 
 
 def configs_steps() -> list[Step]:

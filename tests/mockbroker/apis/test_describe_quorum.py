@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker.links.link import CONTROLLER as CONTROLLER_END
+from mockbroker.state.writing import create_topic
 from protocol.messages.fetch import FetchResponse
 from protocol.messages.quorum import (
     DescribeQuorumRequest,
@@ -10,6 +11,7 @@ from protocol.messages.quorum import (
     DescribeQuorumRequestTopicData,
     DescribeQuorumResponse,
 )
+from tests.support.cluster_core import ClusterCore
 from tests.support.core import EPOCH_MS, Core
 from tests.support.metadata_logs import CONTROLLER, QuorumCore, raft_fetch
 
@@ -61,8 +63,30 @@ def test_other_partitions_have_no_quorum(name: str, index: int) -> None:
     assert (response.error_code, data.partition_index, data.error_code) == (0, index, 3)
 
 
-def test_without_a_metadata_log_there_is_nothing_to_describe() -> None:
-    request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-    for core, served in ((Core(), False), (QuorumCore(), True)):
-        response = core.client().call(request, 4, ApiVersionsResponse)
-        assert (55 in {api.api_key for api in response.api_keys}) is served
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_without_a_metadata_log_the_changes_are_its_offsets(version: int) -> None:
+    core = Core()
+    client = core.client()
+    (before,) = client.call(asked(), version, DescribeQuorumResponse).topics[0].partitions
+    assert (before.error_code, before.leader_id, before.leader_epoch) == (0, 1, 1)
+    assert [voter.replica_id for voter in before.current_voters] == [1]
+    assert before.observers == []
+    create_topic(core.cluster, "another")
+    (after,) = client.call(asked(), version, DescribeQuorumResponse).topics[0].partitions
+    assert after.high_watermark > before.high_watermark
+    assert after.current_voters[0].log_end_offset == after.high_watermark
+
+
+def test_brokers_that_are_cut_off_are_behind_and_those_that_are_down_are_not_told() -> None:
+    core = ClusterCore()
+    core.controls.cut_link(CONTROLLER_END, 2)
+    core.controls.kill(3)
+    create_topic(core.cluster, "another")
+    core.deliver()
+    response = core.client().call(asked(), 2, DescribeQuorumResponse)
+    (data,) = response.topics[0].partitions
+    ((voter,), (observer,)) = (data.current_voters, data.observers)
+    assert (voter.replica_id, voter.log_end_offset) == (1, data.high_watermark)
+    assert observer.replica_id == 2
+    assert observer.log_end_offset < data.high_watermark
+    assert [node.node_id for node in response.nodes] == [1]
