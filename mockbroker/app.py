@@ -13,9 +13,16 @@ import signal
 from typing import TYPE_CHECKING
 
 from mockbroker.event_log import EventLog
-from mockbroker.launch import ControllerAddressError, launch, new_event_loop
+from mockbroker.launch import (
+    ControllerAddressError,
+    ListenerAddressError,
+    launch,
+    new_event_loop,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mockbroker.launch import RunningBroker
     from mockbroker.settings import Settings
 
@@ -24,11 +31,24 @@ class ServeError(Exception):
     """The broker could not start: one line for the user."""
 
 
-def serve(settings: Settings, *, log_level: str, log_format: str, ready_file: str | None) -> None:
-    """Serve until SIGTERM or SIGINT. Raises ServeError or ConfigError before it is ready."""
+def serve(
+    settings: Settings,
+    *,
+    log_level: str,
+    log_format: str,
+    ready_file: str | None,
+    ignored: Sequence[str] = (),
+) -> None:
+    """Serve until SIGTERM or SIGINT. Raises ServeError or ConfigError before it is ready.
+
+    `ignored` are the environment variables to warn of, because they mean nothing here.
+    """
+    event_log = EventLog(log_level, log_format)
+    for variable in ignored:
+        event_log.warn("an environment variable is ignored", variable=variable)
     loop = new_event_loop()
     try:
-        loop.run_until_complete(_serve(settings, EventLog(log_level, log_format), ready_file))
+        loop.run_until_complete(_serve(settings, event_log, ready_file))
     finally:
         loop.close()
 
@@ -81,6 +101,14 @@ def _cannot_bind(settings: Settings, error: OSError) -> str:
     option, ports = "--port", ",".join(map(str, settings.ports))
     if isinstance(error, ControllerAddressError):
         option, ports = "--controller-port", str(settings.controller_port)
+    if isinstance(error, ListenerAddressError):
+        listener = error.listener
+        ports = ",".join(map(str, listener.ports))
+        return (
+            f"{settings.listener_option}: {listener.name} cannot listen on"
+            f" {listener.host}:{ports} ({reason.lower()});"
+            " allowed: a free port of an address of this host, or 0 for any free port"
+        )
     return (
         f"--host {settings.host} {option} {ports}: cannot listen there ({reason.lower()});"
         f" allowed: a free port of an address of this host, or {option} 0 for any free port"
@@ -97,6 +125,8 @@ def _publish(running: RunningBroker, ready_file: str | None) -> None:
         "cluster_id": running.cluster_id,
         "pid": os.getpid(),
     }
+    if len(running.listeners) > 1:
+        facts["listeners"] = running.bootstrap_by_listener
     if running.controller_servers is not None:
         facts["controller"] = running.controller_servers
     if running.admin_url is not None:

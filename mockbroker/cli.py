@@ -9,9 +9,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from mockbroker.listeners import (
+    DEFAULT_NAME,
+    Address,
+    ListenerError,
+    advertise,
+    make_listeners,
+    parse_addresses,
+)
+from mockbroker.serve_flags import LOG_FORMATS, LOG_LEVELS, add_serve_options
 from mockbroker.settings import (
     Settings,
     SettingsError,
@@ -31,11 +41,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mockbroker.faults import Fault
+    from mockbroker.kafka_environment import KafkaEnvironment
+    from mockbroker.listeners import Listener
     from mockbroker.state.preparation import Preparation
 
 DEFAULT_PORT: Final = 9092
-LOG_LEVELS: Final = ("debug", "info", "warning", "error")
-LOG_FORMATS: Final = ("auto", "console", "json")
+_CLUSTER_ID: Final = re.compile(r"[\w.-]{1,249}", re.ASCII)
 
 _EPILOG: Final = """\
 examples:
@@ -51,7 +62,8 @@ examples:
       the same by environment, as in a container
 
 A TOML file given by --config may hold host, port, controller-port, admin-port, admin-host,
-admin-token, brokers, rack, advertised-host, auto-create, default-partitions, freeze-clock,
+admin-token, brokers, rack, advertised-host, listener, advertised-listener (lists of texts),
+cluster-id, kafka-env, auto-create, default-partitions, freeze-clock,
 journal, log-level, log-format, ready-file, restore, snapshot, seed,
 a table [topics] (orders = 6) and a table [config]
 ("log.retention.ms" = 60000). A topic may be a table with partitions, config and seed
@@ -67,11 +79,17 @@ class _Parser(argparse.ArgumentParser):
 class ServeOptions:
     """What `serve` was asked for: the broker's settings and the process's own."""
 
-    __slots__ = ("log_format", "log_level", "ready_file", "settings")
+    __slots__ = ("ignored", "log_format", "log_level", "ready_file", "settings")
 
     def __init__(
-        self, settings: Settings, log_level: str, log_format: str, ready_file: str | None
+        self,
+        settings: Settings,
+        log_level: str,
+        log_format: str,
+        ready_file: str | None,
+        ignored: Sequence[str] = (),
     ) -> None:
+        self.ignored = ignored
         self.settings = settings
         self.log_level = log_level
         self.log_format = log_format
@@ -113,6 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             log_level=options.log_level,
             log_format=options.log_format,
             ready_file=options.ready_file,
+            ignored=options.ignored,
         )
     except (ServeError, SettingsError, ConfigError, AdminError) as error:
         return _fail(str(error))
@@ -142,7 +161,7 @@ def _build_parser(*, with_commands: bool) -> _Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    _add_serve_options(serve)
+    add_serve_options(serve)
     # Its options are its own: mockbroker.pipeline.command parses them.
     commands.add_parser(
         "pipeline", help="bring data in and out at any size, on Spark", add_help=False
@@ -152,144 +171,6 @@ def _build_parser(*, with_commands: bool) -> _Parser:
 
         add_commands(commands)
     return parser
-
-
-def _add_cluster_options(serve: argparse.ArgumentParser) -> None:
-    add = serve.add_argument
-    add(
-        "--port",
-        metavar="PORT[,PORT...]",
-        help="port to listen on, 0 for any free one (default 9092); of several brokers"
-        " the first, or one for each [MOCKBROKER_PORT]",
-    )
-    add(
-        "--brokers",
-        metavar="N",
-        help="brokers, on ports from --port upwards (default 1) [MOCKBROKER_BROKERS]",
-    )
-    add("--rack", metavar="RACK[,RACK...]", help="racks of the brokers in turn [MOCKBROKER_RACK]")
-
-
-def _add_snapshot_options(serve: argparse.ArgumentParser) -> None:
-    add = serve.add_argument
-    add(
-        "--restore",
-        metavar="FILE",
-        help="begin with what this snapshot holds [MOCKBROKER_RESTORE]",
-    )
-    add(
-        "--snapshot",
-        metavar="FILE",
-        help="write what the broker holds there when it ends [MOCKBROKER_SNAPSHOT]",
-    )
-
-
-def _add_serve_options(serve: argparse.ArgumentParser) -> None:
-    add = serve.add_argument
-    add("--host", help="address to listen on (default 127.0.0.1) [MOCKBROKER_HOST]")
-    _add_cluster_options(serve)
-    add(
-        "--topic",
-        action="append",
-        metavar="NAME[:PARTITIONS]",
-        help="create a topic at start; repeatable [MOCKBROKER_TOPIC, separated by commas]",
-    )
-    add(
-        "--auto-create",
-        action=argparse.BooleanOptionalAction,
-        help="create a topic when a client first asks for it (default yes)"
-        " [MOCKBROKER_AUTO_CREATE]",
-    )
-    add(
-        "--default-partitions",
-        metavar="N",
-        help="partitions of a topic made without a count (default 1)"
-        " [MOCKBROKER_DEFAULT_PARTITIONS]",
-    )
-    add("--config", metavar="FILE.toml", help="read settings from a file [MOCKBROKER_CONFIG]")
-    add(
-        "--set",
-        action="append",
-        metavar="KEY=VALUE",
-        help="a broker config under Kafka's name; repeatable [MOCKBROKER_SET, one a line]",
-    )
-    add(
-        "--advertised-host",
-        metavar="H",
-        help="host that clients are told (default: the address that they connected to)"
-        " [MOCKBROKER_ADVERTISED_HOST]",
-    )
-    add(
-        "--ready-file",
-        metavar="PATH",
-        help="write JSON with bootstrap, brokers, cluster_id and pid there once clients may connect"
-        " [MOCKBROKER_READY_FILE]",
-    )
-    add(
-        "--controller-port",
-        metavar="PORT",
-        help="serve the metadata log to raft observers on this port, 0 for any free one"
-        " (default: not at all) [MOCKBROKER_CONTROLLER_PORT]",
-    )
-    _add_snapshot_options(serve)
-    _add_admin_options(serve)
-    add("--seed", metavar="N", help="make random ids repeatable [MOCKBROKER_SEED]")
-    _add_test_options(serve)
-    add(
-        "--log-level",
-        metavar="LEVEL",
-        help=f"{', '.join(LOG_LEVELS)} (default info; debug: a line a request)"
-        " [MOCKBROKER_LOG_LEVEL]",
-    )
-    add(
-        "--log-format",
-        metavar="FORMAT",
-        help="console for people, json for machines, auto: console on a terminal (default)"
-        " [MOCKBROKER_LOG_FORMAT]",
-    )
-
-
-def _add_test_options(serve: argparse.ArgumentParser) -> None:
-    add = serve.add_argument
-    add(
-        "--journal",
-        metavar="DIR",
-        help="write what happens into files there, a JSON object a line (docs/journal.md)"
-        " [MOCKBROKER_JOURNAL]",
-    )
-    add(
-        "--fault",
-        action="append",
-        metavar="JSON|@FILE",
-        help="arm a fault rule, or a list of them, from the start; repeatable (docs/faults.md)"
-        " [MOCKBROKER_FAULT]",
-    )
-    add(
-        "--freeze-clock",
-        action=argparse.BooleanOptionalAction,
-        help="start with a time that stands still (default no) [MOCKBROKER_FREEZE_CLOCK]",
-    )
-
-
-def _add_admin_options(serve: argparse.ArgumentParser) -> None:
-    add = serve.add_argument
-    add(
-        "--admin-port",
-        metavar="PORT",
-        help="serve the admin API on this port, 0 for any free one (default: not at all)"
-        " [MOCKBROKER_ADMIN_PORT]",
-    )
-    add(
-        "--admin-host",
-        metavar="H",
-        help="address of the admin API (default 127.0.0.1) [MOCKBROKER_ADMIN_HOST]",
-    )
-    add(
-        "--admin-token",
-        metavar="T",
-        help="bearer token of the admin API; needed unless its address is loopback"
-        " [MOCKBROKER_ADMIN_TOKEN]",
-    )
 
 
 # -- flags over environment over file -------------------------------------------------------
@@ -308,6 +189,10 @@ _KEYS: Final = (
     "default_partitions",
     "set",
     "advertised_host",
+    "listener",
+    "advertised_listener",
+    "cluster_id",
+    "kafka_env",
     "ready_file",
     "seed",
     "fault",
@@ -334,6 +219,12 @@ class _Sources:
         self._environment = environment
         self._file = file
         self._file_name = file_name
+        self.kafka: KafkaEnvironment | None = None
+        option, wanted = self.find("kafka_env")
+        if wanted if isinstance(wanted, bool) else _flag(option, wanted):
+            from mockbroker.kafka_environment import translate
+
+            self.kafka = translate(environment)
 
     def find(self, key: str) -> tuple[str, object | None]:
         """The option's name as the user wrote it, and its value or None."""
@@ -351,6 +242,13 @@ class _Sources:
         option, value = self.find(key)
         return option, None if value is None else str(value)
 
+    def texts(self, key: str) -> tuple[str, list[str]]:
+        """The same as texts; a single one holds them separated by commas."""
+        option, value = self.find(key)
+        if isinstance(value, str):
+            value = [entry.strip() for entry in value.split(",") if entry.strip()]
+        return option, [str(entry) for entry in value] if isinstance(value, list) else []
+
 
 def read_options(flags: Mapping[str, object], environment: Mapping[str, str]) -> ServeOptions:
     """Put the sources together. Raises SettingsError."""
@@ -365,6 +263,7 @@ def read_options(flags: Mapping[str, object], environment: Mapping[str, str]) ->
         log_level,
         parse_choice(option, log_format or "auto", LOG_FORMATS),
         sources.text("ready_file")[1],
+        sources.kafka.ignored if sources.kafka is not None else (),
     )
 
 
@@ -372,7 +271,9 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
     option, host = sources.text("host")
     port_option, port = sources.text("port")
     ports = parse_ports(port_option, DEFAULT_PORT if port is None else port)
-    brokers_option, brokers = sources.text("brokers")
+    brokers_option, brokers_text = sources.text("brokers")
+    brokers = parse_brokers(brokers_option, brokers_text, ports)
+    listener_option, listeners = _read_listeners(sources, host, port, ports[0], brokers)
     seed_option, seed = sources.text("seed")
     controller_option, controller_port = sources.text("controller_port")
     admin_option, admin_port = sources.text("admin_port")
@@ -389,8 +290,11 @@ def _read_settings(sources: _Sources, file: Mapping[str, object], file_name: str
     return Settings(
         host=host or "127.0.0.1",
         ports=ports,
-        brokers=parse_brokers(brokers_option, brokers, ports),
-        racks=_read_racks(sources, brokers, ports),
+        brokers=brokers,
+        racks=_read_racks(sources, brokers),
+        listeners=listeners,
+        listener_option=listener_option,
+        cluster_id=_read_cluster_id(sources),
         topics=_read_topics(sources, file, file_name),
         config=config,
         advertised_host=sources.text("advertised_host")[1],
@@ -450,10 +354,50 @@ def _flag(option: str, value: object | None) -> bool:
     return False if value is None else parse_flag(option, str(value))
 
 
-def _read_racks(sources: _Sources, brokers: str | None, ports: list[int]) -> list[str]:
+def _read_listeners(
+    sources: _Sources, host: str | None, port: str | None, first_port: int, brokers: int
+) -> tuple[str, list[Listener]]:
+    """The listeners with names of their own, none when there are none, and who asked for them."""
+    option, entries = sources.texts("listener")
+    advertised_option, advertised = sources.texts("advertised_listener")
+    if sources.kafka is not None:
+        if not entries:
+            option, entries = "KAFKA_LISTENERS", sources.kafka.listeners
+        if not advertised:
+            advertised_option = "KAFKA_ADVERTISED_LISTENERS"
+            advertised = sources.kafka.advertised_listeners
+    if not entries and not advertised:
+        return option, []
+    if entries and port is not None:
+        raise SettingsError(option, "not beside a port", f"{option} or --port, not both")
+    try:
+        bound = parse_addresses(entries) or [Address(DEFAULT_NAME, "", first_port)]
+        listeners = make_listeners(
+            bound,
+            default_host=host or "127.0.0.1",
+            advertised_host=sources.text("advertised_host")[1],
+            brokers=brokers,
+        )
+        option, used = advertised_option, option
+        advertise(listeners, parse_addresses(advertised), brokers)
+    except ListenerError as error:
+        raise SettingsError(option, error.problem, error.allowed) from None
+    return used, listeners
+
+
+def _read_cluster_id(sources: _Sources) -> str | None:
+    option, cluster_id = sources.text("cluster_id")
+    if cluster_id is None and sources.kafka is not None:
+        option, cluster_id = "CLUSTER_ID", sources.kafka.cluster_id
+    if cluster_id is not None and not _CLUSTER_ID.fullmatch(cluster_id):
+        problem = f"{cluster_id!r} is no cluster id"
+        raise SettingsError(option, problem, "1 to 249 letters, digits, '.', '_' and '-'")
+    return cluster_id
+
+
+def _read_racks(sources: _Sources, count: int) -> list[str]:
     option, text = sources.text("rack")
     racks = [rack.strip() for rack in (text or "").split(",") if rack.strip()]
-    count = parse_brokers("--brokers", brokers, ports)
     if len(racks) not in (0, count):
         raise SettingsError(
             option, f"{len(racks)} racks for {count} broker(s)", "one rack for each broker"
@@ -518,6 +462,8 @@ def _read_config(sources: _Sources, file: Mapping[str, object], file_name: str) 
     for key, entry in _table(file, file_name, "config").items():
         text = str(entry).lower() if isinstance(entry, bool) else str(entry)
         config[key] = _checked_config(f"{file_name}: config", key, text)
+    for variable, key, text in sources.kafka.configs if sources.kafka is not None else ():
+        config[key] = _checked_config(variable, key, text)
     option, value = sources.find("auto_create")
     if value is not None:
         wanted = value if isinstance(value, bool) else parse_flag(option, str(value))

@@ -46,7 +46,8 @@ class Cluster:
     """Brokers and their surroundings.
 
     `config` holds broker configs as text under Kafka's names, `topics` a partition count by name
-    (None: num.partitions). Node ids count from node.id; `racks` are those of the brokers in turn.
+    (None: num.partitions). Node ids count from node.id; `racks` are those of the brokers in turn;
+    `cluster_id` None: drawn.
     Raises ConfigError for a bad config or a topic that cannot be made.
     """
 
@@ -59,15 +60,16 @@ class Cluster:
         epoch_ms: int,
         brokers: int = 1,
         racks: Sequence[str | None] = (),
+        cluster_id: str | None = None,
     ) -> None:
         self._substream = substream
         configs = _configs(config, brokers, racks)
         self.clock = Clock(epoch_ms)
         self.timer = Timer()
         self.journal = Journal()
-        cluster_id = b2a_base64(random_uuid(substream("cluster")), newline=False)
+        drawn = b2a_base64(random_uuid(substream("cluster")), newline=False)
         self.metadata = MetadataStore(
-            cluster_id.rstrip(b"=").translate(_URL_SAFE).decode(),
+            cluster_id or drawn.rstrip(b"=").translate(_URL_SAFE).decode(),
             configs[0] if brokers == 1 else _configs(config, brokers, racks)[0],
         )
         self.journal.topic_name = self.metadata.topic_name
@@ -137,11 +139,15 @@ class Cluster:
 
         return ClusterControls(self)
 
-    def advertise(self, node: int, host: str | None, port: int | None = None) -> None:
-        """Say where clients reach a node; None: as each has connected to whom it asks."""
+    def advertise(
+        self, node: int, host: str | None, port: int | None = None, listener: str = LISTENER
+    ) -> None:
+        """Say where clients reach a node by a listener; None: as each has connected to whom it
+        asks.
+        """
         node_id = self.metadata.config.node_id + node
         known = self.metadata.brokers[node_id]
-        endpoints = {LISTENER: Endpoint(host, port)}
+        endpoints = {**known.endpoints, listener: Endpoint(host, port)}
         self.metadata.apply(BrokerChanged(known.altered(endpoints=endpoints)))
 
     # -- fault rules -----------------------------------------------------------------------

@@ -74,6 +74,14 @@ class EventLog:
             self._logger = self._make_logger()
         return self._logger
 
+    def warn(self, text: str, **facts: str) -> None:
+        """One line that is no event of the broker."""
+        if self._level <= LEVELS["warning"]:
+            try:
+                self.logger().warning(text, **facts)
+            except OSError:
+                pass  # nobody reads the stream, as in `_tell`
+
     def _make_logger(self) -> FilteringBoundLogger:
         import structlog
 

@@ -10,6 +10,7 @@ import asyncio
 import os
 import sys
 import time
+from contextlib import contextmanager
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,11 +19,12 @@ from mockbroker.network.server import BrokerServer
 from mockbroker.network.timekeeper import TimeKeeper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mockbroker.admin.listener import AdminListener
     from mockbroker.journal import Journal
     from mockbroker.journal_files import JournalWriter
+    from mockbroker.listeners import Listener
     from mockbroker.network.cluster_server import ClusterServer
     from mockbroker.settings import Settings
     from mockbroker.state.preparation import Preparation
@@ -35,10 +37,19 @@ class ControllerAddressError(OSError):
     """The controller's listener cannot be bound; the brokers' could."""
 
 
+class ListenerAddressError(OSError):
+    """The address of a listener with a name of its own cannot be bound."""
+
+    def __init__(self, error: OSError, listener: Listener) -> None:
+        super().__init__(error.errno, error.strerror or str(error))
+        self.listener = listener
+
+
 class RunningBroker:
     """A broker, or several, that accept connections; it runs in `loop`.
 
-    `host` and `port` are those of the first, `addresses` those of all.
+    `listeners` has the addresses of each listener, broker by broker; `addresses` are those of the
+    first one, `host` and `port` the first of these.
     """
 
     __slots__ = (
@@ -52,6 +63,7 @@ class RunningBroker:
         "controller_port",
         "host",
         "journal_writer",
+        "listeners",
         "loop",
         "port",
         "timekeeper",
@@ -62,7 +74,7 @@ class RunningBroker:
         cluster: Cluster,
         server: BrokerServer | ClusterServer,
         timekeeper: TimeKeeper,
-        addresses: list[tuple[str, int]],
+        listeners: dict[str, list[tuple[str, int]]],
         settings: Settings,
     ) -> None:
         self._settings = settings
@@ -73,8 +85,9 @@ class RunningBroker:
         self._server = server
         self.timekeeper = timekeeper
         self.controller_port: int | None = None
-        self.addresses = addresses
-        self.host, self.port = addresses[0]
+        self.listeners = listeners
+        self.addresses = next(iter(listeners.values()))
+        self.host, self.port = self.addresses[0]
         self.journal_writer: JournalWriter | None = None
         self.loop = asyncio.get_running_loop()
 
@@ -87,6 +100,14 @@ class RunningBroker:
     def bootstrap_servers(self) -> str:
         """HOST:PORT for a client's `bootstrap.servers`, of all brokers, separated by commas."""
         return ",".join(address_text(host, port) for host, port in self.addresses)
+
+    @property
+    def bootstrap_by_listener(self) -> dict[str, str]:
+        """The same for each listener, by its name."""
+        return {
+            name: ",".join(address_text(host, port) for host, port in addresses)
+            for name, addresses in self.listeners.items()
+        }
 
     @property
     def controller_servers(self) -> str | None:
@@ -218,6 +239,7 @@ async def launch(settings: Settings) -> RunningBroker:
         epoch_ms=time.time_ns() // 1_000_000,
         brokers=settings.brokers,
         racks=settings.racks,
+        cluster_id=settings.cluster_id,
     )
     writer = None if settings.journal is None else _start_journal(cluster, settings, seed)
     try:
@@ -277,30 +299,50 @@ async def _launch_one(
     cluster: Cluster, timekeeper: TimeKeeper, settings: Settings
 ) -> RunningBroker:
     server = BrokerServer(cluster.brokers[0], timekeeper)
-    address = await server.start(settings.host, settings.port)
-    cluster.advertise(0, settings.advertised_host)
-    running = RunningBroker(cluster, server, timekeeper, [address], settings)
-    if settings.controller_port is not None:
-        try:
+    listeners: dict[str, list[tuple[str, int]]] = {}
+    try:
+        for each in settings.listeners:
+            cluster.advertise(0, each.advertised_host, each.advertised_port, each.name)
+            with _naming(settings, each):
+                address = await server.start(each.host, each.ports[0], each.name)
+            listeners[each.name] = [address]
+        running = RunningBroker(cluster, server, timekeeper, listeners, settings)
+        if settings.controller_port is not None:
             await _start_controller(running, server, settings)
-        except BaseException:
-            await server.stop()
-            raise
+    except BaseException:
+        await server.stop()
+        raise
     return running
 
 
 async def _launch_several(
     cluster: Cluster, timekeeper: TimeKeeper, settings: Settings
 ) -> RunningBroker:
-    """A listener for each broker."""
+    """The listeners of each broker."""
     from mockbroker.network.cluster_server import ClusterServer
 
     server = ClusterServer(cluster, timekeeper)
-    addresses = await server.start(settings.host, settings.ports)
-    for index, (_, port) in enumerate(addresses):
-        cluster.advertise(index, settings.advertised_host, port)
+    listeners: dict[str, list[tuple[str, int]]] = {}
+    for each in settings.listeners:
+        with _naming(settings, each):
+            addresses = await server.start(each.host, each.ports, each.name)
+        listeners[each.name] = addresses
+        for index, (_, port) in enumerate(addresses):
+            told = each.advertised_port_of(index) or port
+            cluster.advertise(index, each.advertised_host, told, each.name)
     server.end_step()
-    return RunningBroker(cluster, server, timekeeper, addresses, settings)
+    return RunningBroker(cluster, server, timekeeper, listeners, settings)
+
+
+@contextmanager
+def _naming(settings: Settings, listener: Listener) -> Iterator[None]:
+    """Let an address that cannot be bound be told as that of its listener."""
+    try:
+        yield
+    except OSError as error:
+        if settings.listener_option is None:
+            raise
+        raise ListenerAddressError(error, listener) from None
 
 
 def _prepare(cluster: Cluster, preparation: Preparation) -> None:
@@ -318,20 +360,26 @@ async def _start_controller(
     running: RunningBroker, server: BrokerServer, settings: Settings
 ) -> None:
     """Serve the metadata log on a port of its own."""
-    from mockbroker.cluster import LISTENER
     from mockbroker.quorum.registrations import ListenerAddress
 
     assert settings.controller_port is not None
     config = running.cluster.metadata.config
     name = config.list("controller.listener.names")[0]
     reached_at = _WILDCARDS.get(running.host, running.host)
-    broker = ListenerAddress(LISTENER, settings.advertised_host or reached_at, running.port)
+    brokers = [
+        ListenerAddress(
+            each.name,
+            each.advertised_host or reached_at,
+            each.advertised_port or running.listeners[each.name][0][1],
+        )
+        for each in settings.listeners
+    ]
 
     def bound(port: int) -> None:
-        controller = ListenerAddress(name, settings.advertised_host or reached_at, port)
+        controller = ListenerAddress(name, brokers[0].host, port)
         running.controller_port = port
         running.act(
-            lambda cluster: cluster.start_quorum(controller, {running.broker_ids[0]: [broker]})
+            lambda cluster: cluster.start_quorum(controller, {running.broker_ids[0]: brokers})
         )
 
     try:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.listeners import DEFAULT_NAME, Listener
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -37,8 +39,9 @@ class Settings:
     it connected to. `seed` None: random ids differ from run to run. `freeze_clock`: time stands
     still from the start. `controller_port` None: there is no controller's listener; `admin_port`
     None: there is no admin API. `brokers` is how many there are, `ports` the port of each in turn
-    (one: they count up from it), `racks` the rack of each. `preparation` is what the
-    broker holds before its first client, beside `topics`;
+    (one: they count up from it), `racks` the rack of each. `listeners`, where there are any, are
+    instead of `host`, `port` and `advertised_host`. `cluster_id` None: drawn. `preparation` is
+    what the broker holds before its first client, beside `topics`;
     `snapshot_file` is where a process writes what it holds when it ends.
     """
 
@@ -48,6 +51,7 @@ class Settings:
         "admin_token",
         "advertised_host",
         "brokers",
+        "cluster_id",
         "config",
         "controller_port",
         "fault_option",
@@ -56,6 +60,8 @@ class Settings:
         "host",
         "journal",
         "journal_option",
+        "listener_option",
+        "listeners",
         "port",
         "ports",
         "preparation",
@@ -88,8 +94,10 @@ class Settings:
         admin_port: int | None = None,
         admin_host: str = "127.0.0.1",
         admin_token: str | None = None,
+        listeners: Sequence[Listener] = (),
+        listener_option: str = "listeners",
+        cluster_id: str | None = None,
     ) -> None:
-        self.host = host
         self.topics = dict(topics or {})
         self.config = dict(config or {})
         self.advertised_host = advertised_host
@@ -105,8 +113,15 @@ class Settings:
         self.admin_port = admin_port
         self.admin_host = admin_host
         self.admin_token = admin_token
+        self.cluster_id = cluster_id
         self.brokers = parse_brokers("brokers", brokers, ports)
-        self.ports = spread_ports(ports or (port,), self.brokers)
+        self.listener_option = listener_option if listeners else None
+        self.listeners = list(listeners)
+        if not listeners:
+            spread = spread_ports(ports or (port,), self.brokers)
+            self.listeners.append(Listener(DEFAULT_NAME, host, spread, advertised_host))
+        self.host = self.listeners[0].host
+        self.ports = self.listeners[0].ports
         self.port = self.ports[0]
         self.racks = list(racks)
         if self.brokers > 1 and controller_port is not None:

@@ -11,6 +11,8 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.commands.client import AdminClient, CommandError
+from mockbroker.listeners import ListenerError, parse_addresses
+from mockbroker.settings import SettingsError, parse_flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +21,7 @@ TIMEOUT_SECONDS: Final = 5.0
 _CLIENT_ID: Final = b"healthcheck"
 _API_VERSIONS: Final = 18
 _CORRELATION_ID: Final = 7
+_EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 -- looked up, not bound
 
 
 def check(
@@ -32,11 +35,34 @@ def check(
         if url is not None and bootstrap is None:
             AdminClient(url, token).get("/health/ready")
         else:
-            default = f"127.0.0.1:{environment.get('MOCKBROKER_PORT') or 9092}"
-            _ask_listener(bootstrap or default)
+            _ask_listener(bootstrap or own_address(environment))
     except CommandError as error:
         raise CommandError(str(error), 1) from None
     return 0
+
+
+def own_address(environment: Mapping[str, str]) -> str:
+    """HOST:PORT of the first listener for clients, going by the variables it was started with.
+
+    Raises CommandError when one of them cannot be used.
+    """
+    host, port = "", (environment.get("MOCKBROKER_PORT") or "9092").partition(",")[0].strip()
+    entries = environment.get("MOCKBROKER_LISTENER") or ""
+    try:
+        if entries:
+            first = parse_addresses(entries.split(","))[0]
+            host, port = first.host, str(first.port)
+        elif parse_flag("MOCKBROKER_KAFKA_ENV", environment.get("MOCKBROKER_KAFKA_ENV") or "no"):
+            from mockbroker.kafka_environment import translate
+
+            addresses = parse_addresses(translate(environment).listeners)
+            if addresses:
+                host, port = addresses[0].host, str(addresses[0].port)
+    except (ListenerError, SettingsError) as error:
+        raise CommandError(str(error)) from None
+    if host in _EVERYWHERE:
+        host = "127.0.0.1"
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _ask_listener(bootstrap: str) -> None:

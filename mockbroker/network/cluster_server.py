@@ -14,13 +14,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
-from mockbroker.network.server import BACKLOG, BrokerServer, listening_socket
+from mockbroker.network.server import BACKLOG, LISTENER, BrokerServer, listening_socket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mockbroker.broker import Broker
     from mockbroker.cluster import Cluster
+    from mockbroker.network.server import Door
     from mockbroker.network.timekeeper import TimeKeeper
     from mockbroker.network.transport import ClientTransport
 
@@ -34,18 +35,12 @@ class MemberServer(BrokerServer):
         super().__init__(broker, group.timekeeper)
         self._group = group
         self._index = index
-        self._reopening: asyncio.Task[None] | None = None
-
-    async def start(self, host: str, port: int) -> tuple[str, int]:
-        """As a broker alone does; the port bound is kept for when it comes back."""
-        self._address = await super().start(host, port)
-        return self._address
 
     def crash(self) -> None:
-        """Its broker is gone: so are listener and connections, whatever was to be written."""
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        """Its broker is gone: so are listeners and connections, whatever was to be written."""
+        self._open = False
+        for door in self._doors:
+            door.shut()
         transports, self._transports = self._transports, {}
         for transport in transports.values():
             transport.abort()
@@ -63,17 +58,23 @@ class MemberServer(BrokerServer):
         broker.on_network_faults = self._reshape
         if self._stopping:
             return
-        sock = listening_socket(*self._address)
+        self._open = True
+        for door in self._doors:
+            if door.name not in self._refusing:
+                self._come_back_at(door)
+
+    def _come_back_at(self, door: Door) -> None:
+        assert self._loop is not None
+        loop = self._loop
+        sock = listening_socket(door.host, door.port)
         sock.listen(BACKLOG)
 
         async def reopen() -> None:
-            assert self._loop is not None
-            self._listener = await self._loop.create_server(
-                self._accept, sock=sock, backlog=BACKLOG
+            door.server = await loop.create_server(
+                lambda: self._accept(door.name), sock=sock, backlog=BACKLOG
             )
 
-        assert self._loop is not None
-        self._reopening = self._loop.create_task(reopen())
+        door.opening = loop.create_task(reopen())
 
     def lost(self, transport: ClientTransport) -> None:
         """A connection ended; one of an earlier life concerns nobody."""
@@ -123,16 +124,19 @@ class ClusterServer:
         fabric.on_up.append(self._came_back)
         timekeeper.on_change(self._retime)
 
-    async def start(self, host: str, ports: Sequence[int]) -> list[tuple[str, int]]:
+    async def start(
+        self, host: str, ports: Sequence[int], name: str = LISTENER
+    ) -> list[tuple[str, int]]:
         """Listen on a port for each broker (0: any free one); returns the addresses bound.
 
-        Raises OSError when one cannot be bound; nothing listens then.
+        Raises OSError when one cannot be bound; nothing listens then. Called again the brokers
+        listen there too, under another name.
         """
         self._loop = asyncio.get_running_loop()
         bound: list[tuple[str, int]] = []
         try:
             for server, port in zip(self._servers, ports, strict=True):
-                bound.append(await server.start(host, port))
+                bound.append(await server.start(host, port, name))
         except BaseException:
             await self.stop()
             raise

@@ -36,8 +36,27 @@ LISTENER: Final = "PLAINTEXT"
 REOPEN_SECONDS: Final = 0.1
 
 
+class Door:
+    """A listening socket of a broker's own. `server` is None while nobody listens there."""
+
+    __slots__ = ("host", "name", "opening", "port", "server")
+
+    def __init__(self, name: str, host: str, port: int) -> None:
+        self.name = name
+        self.host = host
+        self.port = port
+        self.server: asyncio.Server | None = None
+        self.opening: asyncio.Task[None] | None = None
+
+    def shut(self) -> None:
+        """Stop listening."""
+        if self.server is not None:
+            self.server.close()
+            self.server = None
+
+
 class BrokerServer:
-    """Serves one `Broker` core on TCP."""
+    """Serves one `Broker` core on TCP, at one address or at several under names of their own."""
 
     def __init__(self, broker: Broker, timekeeper: TimeKeeper) -> None:
         self.broker = broker
@@ -45,30 +64,36 @@ class BrokerServer:
         timekeeper.on_change(self._retime)
         broker.on_network_faults = self._reshape
         self._transports: dict[int, ClientTransport | ShapedTransport] = {}
-        self._address = ("", 0)
-        self._refusing = False
+        self._doors: list[Door] = []
+        self._open = False
+        self._refusing: set[str] = set()
+        """Names of the listeners that a fault rule has shut."""
         self._next_id = 0
         self._last_id = 0
         self._collecting = False
-        self._listener: asyncio.Server | None = None
         self._more_listeners: list[asyncio.Server] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_ms = 0.0
         self._idle: asyncio.Event | None = None
         self._stopping = False
-        self._opening: asyncio.Task[None] | None = None
         self.after_step: Callable[[], None] | None = None
         """Called after each step, while someone waits for what a step may bring."""
 
-    async def start(self, host: str, port: int) -> tuple[str, int]:
+    async def start(self, host: str, port: int, name: str = LISTENER) -> tuple[str, int]:
         """Listen on `host`:`port` (0: any free port); returns the address bound.
 
-        Raises OSError when the address cannot be bound.
+        Raises OSError when the address cannot be bound. Called again it listens there too, under
+        another name.
         """
         self._loop = asyncio.get_running_loop()
-        self._listener, bound = await self._listen(host, port, self._accept, lambda _: None)
-        self._address = (host, bound[1])
+        door = Door(name, host, port)
+        door.server, bound = await self._listen(
+            host, port, lambda: self._accept(name), lambda _: None
+        )
+        door.port = bound[1]
+        self._doors.append(door)
+        self._open = True
         self._rearm()
         self._reshape()
         return bound
@@ -76,7 +101,7 @@ class BrokerServer:
     async def add_listener(
         self, name: str, host: str, port: int, bound: Callable[[int], None]
     ) -> None:
-        """Listen on one more address, under another listener's name; as `start` otherwise.
+        """Listen for others than clients, as `start` does; no fault rule shuts this listener.
 
         `bound` is told the port before anyone may connect to it.
         """
@@ -110,12 +135,14 @@ class BrokerServer:
 
     async def stop(self) -> None:
         """Stop accepting, answer what is parked, close every connection."""
-        if self._listener is None:
+        if not self._open:
             return
         self._stopping = True
-        if self._opening is not None:
-            await self._opening
-        for listener in (self._listener, *self._more_listeners):
+        for door in self._doors:
+            if door.opening is not None:
+                await door.opening
+            door.shut()
+        for listener in self._more_listeners:
             listener.close()
         self.broker.release_parked(self.now_ms())
         self._after_step()
@@ -132,7 +159,7 @@ class BrokerServer:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        self._listener = None
+        self._open = False
 
     @property
     def connections(self) -> int:
@@ -156,7 +183,7 @@ class BrokerServer:
         if self._stopping:
             transport.abort()
             return
-        if self._refusing:
+        if transport.listener in self._refusing:
             transport.abort()  # it was in the queue of the socket that no longer listens
             return
         self._transports[transport.id] = transport
@@ -211,7 +238,7 @@ class BrokerServer:
 
     # -- the shell's own work --------------------------------------------------------------
 
-    def _accept(self, listener: str = "PLAINTEXT") -> ClientTransport:
+    def _accept(self, listener: str = LISTENER) -> ClientTransport:
         self._next_id += 1
         return ClientTransport(self, self._next_id, listener)
 
@@ -254,18 +281,26 @@ class BrokerServer:
             elif not rules:
                 transport.flush()
                 self._transports[transport.id] = transport.transport
+        if self._open and not self._stopping:
+            for door in self._doors:
+                self._open_or_shut(door)
+
+    def _open_or_shut(self, door: Door) -> None:
+        """Go by the rules that make a broker refuse to be connected to."""
         refusing = any(
             rule.fault.refuse
             and rule.in_time(self.broker.services.clock.now_ms)
-            and rule.is_for_connection("", LISTENER, self.broker.broker_id, 0)
-            for rule in rules
+            and rule.is_for_connection("", door.name, self.broker.broker_id, 0)
+            for rule in self.broker.network_faults
         )
-        if refusing != self._refusing and self._listener is not None and not self._stopping:
-            self._refusing = refusing
-            if refusing:
-                self._refuse(self._listener)
-            else:
-                self._listen_again()
+        if refusing == (door.name in self._refusing):
+            return
+        if refusing:
+            self._refusing.add(door.name)
+            self._refuse(door)
+        else:
+            self._refusing.discard(door.name)
+            self._listen_again(door)
 
     def _shape(self, transport: ClientTransport) -> None:
         from mockbroker.network.shaping import ShapedTransport
@@ -288,31 +323,35 @@ class BrokerServer:
             )
         ]
 
-    def _refuse(self, listener: asyncio.Server) -> None:
+    def _refuse(self, door: Door) -> None:
         """As a broker that is down: nobody listens, and its connections are gone."""
-        listener.close()
+        door.shut()
         for transport in list(self._transports.values()):
-            transport.abort()
+            inner = transport if isinstance(transport, ClientTransport) else transport.transport
+            if inner.listener == door.name:
+                transport.abort()
 
-    def _listen_again(self) -> None:
+    def _listen_again(self, door: Door) -> None:
         assert self._loop is not None
-        self._opening = self._loop.create_task(self._reopen())
+        door.opening = self._loop.create_task(self._reopen(door))
 
-    async def _reopen(self) -> None:
+    async def _reopen(self, door: Door) -> None:
         """Listen on the same address; again in a while if someone else has taken it."""
-        if not self._may_listen():
+        if not self._may_listen(door):
             return
         try:
-            self._listener, _ = await self._listen(*self._address, self._accept, lambda _: None)
+            door.server, _ = await self._listen(
+                door.host, door.port, lambda: self._accept(door.name), lambda _: None
+            )
         except OSError:
             assert self._loop is not None
-            self._loop.call_later(REOPEN_SECONDS, self._listen_again)
+            self._loop.call_later(REOPEN_SECONDS, self._listen_again, door)
             return
-        if not self._may_listen():
-            self._listener.close()
+        if not self._may_listen(door):
+            door.shut()
 
-    def _may_listen(self) -> bool:
-        return not self._stopping and not self._refusing
+    def _may_listen(self, door: Door) -> bool:
+        return self._open and not self._stopping and door.name not in self._refusing
 
     def _rearm(self) -> None:
         deadline_ms = self.broker.next_deadline()

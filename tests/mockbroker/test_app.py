@@ -159,3 +159,32 @@ def test_a_topic_that_cannot_be_made_is_one_line_and_status_2(tmp_path: Path) ->
     assert (process.returncode, out) == (2, "")
     assert err.startswith("mockbroker: topics.orders: topic orders: Unknown topic config")
     assert err.count("\n") == 1
+
+
+def test_listeners_are_published_by_name_and_strange_variables_are_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_LISTENERS", "INSIDE://:0,OUTSIDE://:0,CONTROLLER://:9093")
+    monkeypatch.setenv("KAFKA_NO_SUCH_THING", "1")
+    monkeypatch.setenv("CLUSTER_ID", "4L6g3nShT-eMCtK--X86sw")
+    process = serve("--kafka-env", "--ready-file", str(tmp_path / "ready.json"))
+    assert process.stdout is not None
+    assert "cluster_id=4L6g3nShT-eMCtK--X86sw" in process.stdout.readline()
+    facts = json.loads((tmp_path / "ready.json").read_text())
+    assert facts["bootstrap"] == facts["listeners"]["INSIDE"] != facts["listeners"]["OUTSIDE"]
+    assert set(facts["listeners"]) == {"INSIDE", "OUTSIDE"}
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err.count("\n")) == (0, 1)
+    assert json.loads(err)["variable"] == "KAFKA_NO_SUCH_THING"
+
+
+def test_a_listener_that_cannot_be_bound_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        process = serve("--listener", "A://:0", "--listener", f"B://127.0.0.1:{port}")
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"mockbroker: --listener: B cannot listen on 127.0.0.1:{port}")

@@ -9,6 +9,8 @@ import pytest
 
 from mockbroker import MockBroker
 from mockbroker.cli import main
+from mockbroker.commands.client import CommandError
+from mockbroker.commands.health import own_address
 
 
 def test_without_an_admin_port_the_kafka_listener_is_asked(
@@ -52,3 +54,32 @@ def test_who_does_not_speak_kafka_is_status_1(capsys: pytest.CaptureFixture[str]
         assert main(["healthcheck", "--bootstrap", address]) == 1
         thread.join()
     assert "does not speak Kafka's protocol" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("environment", "address"),
+    [
+        ({}, "127.0.0.1:9092"),
+        ({"MOCKBROKER_PORT": "9192,9193"}, "127.0.0.1:9192"),
+        ({"MOCKBROKER_LISTENER": "A://0.0.0.0:1,B://:2"}, "127.0.0.1:1"),
+        ({"MOCKBROKER_LISTENER": "A://10.0.0.7:1"}, "10.0.0.7:1"),
+        ({"MOCKBROKER_LISTENER": "A://[::1]:1"}, "[::1]:1"),
+        ({"KAFKA_LISTENERS": "A://:1"}, "127.0.0.1:9092"),
+        (
+            {"MOCKBROKER_KAFKA_ENV": "true", "KAFKA_LISTENERS": "CONTROLLER://:9,A://:1"},
+            "127.0.0.1:1",
+        ),
+        ({"MOCKBROKER_KAFKA_ENV": "true"}, "127.0.0.1:9092"),
+    ],
+)
+def test_the_listener_is_the_one_that_the_variables_say(
+    environment: dict[str, str], address: str
+) -> None:
+    assert own_address(environment) == address
+
+
+def test_variables_that_cannot_be_used_are_told() -> None:
+    with pytest.raises(CommandError, match="'nowhere' is no listener"):
+        own_address({"MOCKBROKER_LISTENER": "nowhere"})
+    with pytest.raises(CommandError, match="neither yes nor no"):
+        own_address({"MOCKBROKER_KAFKA_ENV": "perhaps"})
