@@ -17,7 +17,14 @@ import pytest
 from mockbroker.api import MockBroker
 from tests.clients.server import ROOT, serving
 from tests.fetch_cases.raft_target import RaftTarget, controller_of_kafka, controller_of_ours
-from tests.fetch_cases.target import KAFKA, OURS, InnerTarget, Target
+from tests.fetch_cases.replica_target import (
+    CONFIGS,
+    RACKS,
+    KafkaReplicas,
+    OurReplicas,
+    ReplicaTarget,
+)
+from tests.fetch_cases.target import KAFKA, OURS, Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,13 +65,12 @@ class Brokers:
     def _start(self, kind: str, purpose: str) -> Target:
         if purpose == "raft":
             return self._start_raft(kind)
+        if purpose == "replicas":
+            return self._start_replicas(kind)
         configs = {"small": SMALL, "too few slots": TOO_FEW_SLOTS}.get(purpose, ())
         if kind == KAFKA:
             version = OLD_KAFKA_VERSION if purpose == "old" else KAFKA_VERSION
             return Target(KAFKA, self._stack.enter_context(kafka(version, *configs)))
-        if purpose == "inner":
-            broker = MockBroker(config={"mockbroker.version.profile": "4.4", UNVERIFIED: "false"})
-            return InnerTarget(self._stack.enter_context(broker))
         if purpose != "old":
             configs = (*configs, *PROFILE, f"{UNVERIFIED}=false")
         options = [f"--set={config}" for config in configs]
@@ -81,6 +87,19 @@ class Brokers:
         options = [f"--set={config}" for config in (*SILENT, *PROFILE)]
         address = self._stack.enter_context(serving(folder, "--controller-port=0", *options))
         return RaftTarget(OURS, address, controller_of_ours(folder))
+
+    def _start_replicas(self, kind: str) -> ReplicaTarget:
+        if kind == KAFKA:
+            configs = [f"{name}={value}" for name, value in CONFIGS.items()]
+            address = self._stack.enter_context(
+                kafka(KAFKA_VERSION, *configs, f"broker.rack={RACKS[0]}")
+            )
+            controller = controller_of_kafka(address)
+            assert controller is not None
+            return KafkaReplicas(address, controller)
+        config = {"mockbroker.version.profile": "4.4", **CONFIGS}
+        broker = MockBroker(brokers=len(RACKS), racks=RACKS, config=config)
+        return OurReplicas(self._stack.enter_context(broker))
 
 
 @pytest.fixture(scope="session")
@@ -99,20 +118,19 @@ def target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]
 
 
 @pytest.fixture(params=EACH)
-def log_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
-    """The same where a case deletes records: ours is in this process."""
-    found = brokers.get(request.param, "inner" if request.param == OURS else "")
+def replicas(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[ReplicaTarget]:
+    """Broker 1 of two; the other one is driven by hand."""
+    found = brokers.get(request.param, "replicas")
+    assert isinstance(found, ReplicaTarget)
     yield found
     found.close_readers()
 
 
 @pytest.fixture
-def inner(brokers: Brokers) -> Iterator[InnerTarget]:
-    """Ours in this process, for what needs another leader."""
-    found = brokers.get(OURS, "inner")
-    assert isinstance(found, InnerTarget)
-    yield found
-    found.close_readers()
+def lonely(replicas: ReplicaTarget) -> Iterator[ReplicaTarget]:
+    """The same; a case may fence broker 2, which comes back when the test is over."""
+    yield replicas
+    replicas.find_follower()
 
 
 @pytest.fixture(params=EACH)

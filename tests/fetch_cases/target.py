@@ -1,8 +1,7 @@
 """The brokers that cases run against, and what a case does to their topics.
 
-A `Target` is a broker reached over TCP and nothing else. `InnerTarget` is ours in this process:
-the fetches still go over TCP, but what no API of it offers yet is done to its partitions directly:
-deletion of records, another leader.
+A `Target` is a broker reached over TCP and nothing else. `replica_target.py` and `raft_target.py`
+have those with a follower and with a controller's endpoint.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mockbroker.api import MockBroker
-from mockbroker.metadata.changes import LeaderChanged, PartitionState
 from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -319,32 +316,3 @@ def transactional(producer_id: int, timestamp: int | None = None) -> bytes:
         base_sequence=0,
         transactional=True,
     )
-
-
-class InnerTarget(Target):
-    """Ours, in a thread of this process."""
-
-    def __init__(self, broker: MockBroker) -> None:
-        super().__init__(OURS, broker.bootstrap_servers)
-        self._broker = broker
-
-    def delete_records(self, topic: Topic, index: int, offset: int) -> None:
-        assert self._do(lambda: self._partition(topic, index).delete_records_before(offset)) == 0
-
-    def change_leader(self, topic: Topic, *, leader: int = 1, epoch: int) -> None:
-        """Give partition 0 a leader of another epoch; replicas are this node and node 2."""
-        replicas = [1] if leader == 1 else [leader, 1]
-        state = PartitionState(leader, replicas, replicas, epoch)
-        change = LeaderChanged(topic.name, topic.id, 0, state)
-        self._broker._bridged().call(lambda cluster: cluster.metadata.apply(change))
-
-    def _partition(self, topic: Topic, index: int) -> Any:
-        return (
-            self._broker._bridged()
-            .running.cluster.brokers[0]
-            .services.replicas.partition(topic.name, index)
-        )
-
-    def _do(self, action: Callable[[], T]) -> T:
-        """Run `action` as a step of the broker, in its own thread."""
-        return self._broker._bridged().call(lambda _: action())

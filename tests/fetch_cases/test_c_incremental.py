@@ -29,8 +29,7 @@ def test_52_records_are_told_until_the_reader_moves_on(target: Target) -> None:
     assert reader.fetch(topic.at(1, 1), session=(session, 3)).indexes == []
 
 
-def test_53_a_log_start_that_moved_is_told(log_target: Target) -> None:
-    target = log_target
+def test_53_a_log_start_that_moved_is_told(target: Target) -> None:
     topic = target.topic(2, (50, 50), (50, 50))
     reader = target.reader()
     session, _ = reader.open_session(topic.at(0, 2), topic.at(1, 2))

@@ -185,8 +185,7 @@ def test_102_a_topic_that_goes_releases_the_fetch(target: Target, version: int) 
     assert answer.elapsed_ms < SOON_MS
 
 
-def test_104_a_log_start_that_moves_wakes_nobody(log_target: Target) -> None:
-    target = log_target
+def test_104_a_log_start_that_moves_wakes_nobody(target: Target) -> None:
     topic = target.topic(1, (50, 50))
     reader = target.reader()
     reader.ask(topic.at(0, 2), wait=300, min_bytes=1)

@@ -1,8 +1,6 @@
 """Part H of the cases: offsets, leader epochs, and who may read.
 
-An epoch below the leader's needs a second epoch, and another leader needs a second node. Apache
-Kafka's one node has neither here, so those cases run against ours in its own process only; what
-they demand was seen on Apache Kafka 4.4 with a second broker driven by hand.
+What needs a second leader epoch or another leader is in `test_h_leaders.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from protocol.schema import ZERO_UUID
 from tests.fetch_cases.asking import Topic
 
 if TYPE_CHECKING:
-    from tests.fetch_cases.target import InnerTarget, Target
+    from tests.fetch_cases.target import Target
 
 LONG_MS = 8_000
 SOON_MS = LONG_MS / 2
@@ -30,8 +28,7 @@ def three(target: Target) -> Topic:
     return target.shared("three", lambda target: target.topic(2, (50, 50, 50)))
 
 
-def test_122_offsets_from_the_start_to_the_end_are_in_range(log_target: Target) -> None:
-    target = log_target
+def test_122_offsets_from_the_start_to_the_end_are_in_range(target: Target) -> None:
     topic = target.topic(1, (50, 50, 50))
     target.delete_records(topic, 0, 2)
     reader = target.reader()
@@ -57,76 +54,11 @@ def test_123_the_reader_s_leader_epoch_is_compared(target: Target, epoch: int, e
     assert reader.fetch(topic.at(0, 0, current_leader_epoch=epoch), version=8).only.error == 0
 
 
-def test_123_an_older_leader_epoch_is_fenced(inner: InnerTarget) -> None:
-    topic = inner.topic(1, (50,))
-    inner.change_leader(topic, epoch=5)
-    assert inner.leader_epoch(topic) == 5
-    reader = inner.reader()
-    for epoch, error in ((4, 74), (0, 74), (5, 0), (6, 75), (-1, 0)):
-        answer = reader.fetch(topic.at(0, 0, current_leader_epoch=epoch))
-        assert answer.only.error == error
-    # Not a leader any more, but still a replica: the epoch comes first there too.
-    inner.change_leader(topic, leader=2, epoch=6)
-    for epoch, error in ((5, 74), (6, 0), (7, 75), (-1, 0)):
-        answer = reader.fetch(topic.at(0, 0, current_leader_epoch=epoch))
-        assert answer.only.error == error
-
-
-def test_124_a_fenced_reader_is_told_the_leader_from_v16_on(inner: InnerTarget) -> None:
-    topic = inner.topic(1, (50,))
-    inner.change_leader(topic, epoch=3)
-    reader = inner.reader()
-    host, _, port = inner.address.partition(":")
-    for version in (12, 15, 16, 18):
-        answer = reader.fetch(topic.at(0, 0, current_leader_epoch=1), version=version)
-        told, endpoints = answer.only.data.current_leader, answer.response.node_endpoints
-        assert answer.only.error == 74
-        if version < 16:
-            assert (told, endpoints) == (None, [])
-        else:
-            assert told is not None
-            assert (told.leader_id, told.leader_epoch) == (1, 3)
-            assert [(node.node_id, node.host, node.port) for node in endpoints] == [
-                (1, host, int(port))
-            ]
-
-
 def test_124_a_reader_ahead_of_us_is_told_nothing(target: Target) -> None:
     answer = target.reader().fetch(three(target).at(0, 0, current_leader_epoch=9), version=18)
     assert answer.only.error == 75
     assert answer.only.data.current_leader is None
     assert answer.response.node_endpoints == []
-
-
-def test_126_a_replica_that_does_not_lead_serves_consumers_from_v11_on(
-    inner: InnerTarget,
-) -> None:
-    topic = inner.topic(1, (50,))
-    inner.change_leader(topic, leader=2, epoch=1)
-    reader = inner.reader()
-    for version, error in ((4, 6), (10, 6), (11, 0), (12, 0), (18, 0)):
-        got = reader.fetch(topic.at(0), version=version, wait=LONG_MS, min_bytes=1).only
-        assert got.error == error, version
-        assert reader.elapsed_ms < SOON_MS
-
-
-def test_126_losing_the_lead_ends_the_wait_of_those_who_need_the_leader(
-    inner: InnerTarget,
-) -> None:
-    def lose_it(version: int, epoch: int, wait: int = LONG_MS) -> int | None:
-        """The error that comes at once; None: it stays parked."""
-        topic = inner.topic()
-        reader = inner.reader()
-        part = topic.at(0, 0, current_leader_epoch=epoch)
-        reader.ask(part, version=version, wait=wait, min_bytes=1)
-        inner.parked(reader)
-        inner.change_leader(topic, leader=2, epoch=1)
-        answer = reader.answer()
-        return answer.only.error if answer.elapsed_ms < wait else None
-
-    assert lose_it(10, -1) == 6
-    assert lose_it(12, 0) == 74
-    assert lose_it(12, -1, wait=300) is None
 
 
 def test_127_a_last_fetched_epoch_that_is_unknown_is_out_of_range(target: Target) -> None:
@@ -150,38 +82,6 @@ def test_127_beyond_the_end_of_its_epoch_a_reader_diverges(target: Target) -> No
     assert answer.elapsed_ms < SOON_MS
 
 
-def two_epochs(inner: InnerTarget) -> Topic:
-    """Epoch 0 ends at offset 2, epoch 1 at 4."""
-    topic = inner.topic(1, (50, 50))
-    inner.change_leader(topic, epoch=1)
-    inner.produce(topic, 0, 50, 50)
-    return topic
-
-
-def test_129_an_offset_beyond_the_end_of_an_older_epoch_diverges(inner: InnerTarget) -> None:
-    topic = two_epochs(inner)
-    reader = inner.reader()
-    got = reader.fetch(topic.at(0, 3, last_fetched_epoch=0)).only
-    assert got.data.diverging_epoch is not None
-    assert got.data.diverging_epoch.epoch == 0
-    assert got.data.diverging_epoch.end_offset == 2
-    assert (got.error, got.size) == (0, 0)
-    agreeing = reader.fetch(topic.at(0, 2, last_fetched_epoch=0)).only
-    assert agreeing.data.diverging_epoch is None
-    assert agreeing.size == 236
-
-
-def test_130_below_the_log_start_an_offset_is_out_of_range_whatever_its_epoch(
-    inner: InnerTarget,
-) -> None:
-    topic = two_epochs(inner)
-    inner.delete_records(topic, 0, 3)
-    reader = inner.reader()
-    for epoch in (0, 1):
-        got = reader.fetch(topic.at(0, 1, last_fetched_epoch=epoch)).only
-        assert (got.error, got.data.diverging_epoch) == (1, None)
-
-
 def test_131_the_current_epoch_is_known_to_an_empty_log(target: Target) -> None:
     got = target.reader().fetch(three(target).at(1, 0, last_fetched_epoch=0)).only
     assert (got.error, got.data.diverging_epoch, got.size) == (0, None, 0)
@@ -197,19 +97,6 @@ def test_132_epoch_errors_leave_a_session_alone(target: Target) -> None:
     right = reader.fetch(topic.at(0, 3, current_leader_epoch=0), session=(session, 3))
     assert (right.status, right.errors) == ((0, session), [0])
     assert reader.fetch(session=(session, 4)).parts == []
-
-
-def test_132_a_fenced_epoch_leaves_a_session_alone(inner: InnerTarget) -> None:
-    topic = inner.topic()
-    reader = inner.reader()
-    session, _ = reader.open_session(topic.at(0, 0, current_leader_epoch=0))
-    inner.change_leader(topic, epoch=1)
-    for epoch in (1, 2):
-        assert reader.fetch(session=(session, epoch)).errors == [74]
-    ahead = reader.fetch(topic.at(0, 0, current_leader_epoch=2), session=(session, 3))
-    assert ahead.errors == [75]
-    right = reader.fetch(topic.at(0, 0, current_leader_epoch=1), session=(session, 4))
-    assert (right.status, right.errors) == ((0, session), [0])
 
 
 def test_135_what_the_metadata_do_not_know_is_told_by_name_or_id(target: Target) -> None:

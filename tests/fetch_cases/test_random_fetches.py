@@ -280,7 +280,7 @@ def part(random: Random, version: int, *, with_epochs: bool) -> dict[str, Any]:
 @pytest.mark.kafka
 @pytest.mark.parametrize("seed", range(8))
 def test_random_fetches_are_answered_alike(brokers: Brokers, seed: int) -> None:
-    ours, kafka = Side(brokers.get(OURS, "inner")), Side(brokers.get(KAFKA))
+    ours, kafka = Side(brokers.get(OURS)), Side(brokers.get(KAFKA))
     try:
         for number, step in enumerate(Script(seed).steps()):
             assert ours.run(step) == kafka.run(step), (seed, number, step)
