@@ -9,6 +9,7 @@ answer goes over TCP on both; only who is alive is said by each in its own way.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -68,7 +69,7 @@ _READ_IT_ALL: Final = 1 << 40
 """An offset of the metadata log: who is unfenced must have read its own registration."""
 
 
-class ReplicaTarget(Target):
+class ReplicaTarget(Target, ABC):
     """Broker 1 of two; `follower` speaks as the other one."""
 
     outside_address = ""
@@ -77,21 +78,24 @@ class ReplicaTarget(Target):
 
     def follower(self) -> Follower:
         """A connection that fetches as broker 2, closed when the test is over."""
-        made = Follower(self.address, self.follower_epoch)
-        self._readers.append(made)
-        return made
+        return self._greeted(Follower(self.address, self.follower_epoch))
 
     # -- topics ------------------------------------------------------------------------------
 
     def topic(
-        self,
-        partitions: int = 1,
-        *data: tuple[int, ...],
-        name: str = "",
-        replicas: Sequence[int] = (LEADER, FOLLOWER),
-        **configs: str,
+        self, partitions: int = 1, *data: tuple[int, ...], name: str = "", **configs: str
     ) -> Topic:
-        """A new topic with replicas on both brokers, all in sync; the first one leads."""
+        """A new topic that broker 1 leads and broker 2 follows, in sync."""
+        topic = self.placed([LEADER, FOLLOWER], partitions, name, **configs)
+        for index, sizes in enumerate(data):
+            for size in sizes:
+                self.produce(topic, index, size)
+        return topic
+
+    def placed(
+        self, replicas: Sequence[int], partitions: int = 1, name: str = "", **configs: str
+    ) -> Topic:
+        """A new topic on these brokers; the first one leads."""
         name = name or self.new_name()
         assigned = [CreatableReplicaAssignment(at, list(replicas)) for at in range(partitions)]
         settings = [
@@ -104,9 +108,6 @@ class ReplicaTarget(Target):
         assert created.error_code == 0, created
         topic = Topic(name, created.topic_id)
         self.until(lambda: self._are_there(topic, partitions, replicas))
-        for index, sizes in enumerate(data):
-            for size in sizes:
-                self.produce(topic, index, size)
         return topic
 
     def _are_there(self, topic: Topic, partitions: int, replicas: Sequence[int]) -> bool:
@@ -160,7 +161,7 @@ class ReplicaTarget(Target):
         self.fence_follower()
         self.until(lambda: FOLLOWER not in self.state(topic).isr_nodes)
         # Metadata are told before partitions follow, and partitions follow in order.
-        self.topic(replicas=[LEADER])
+        self.placed([LEADER])
 
     def find_follower(self) -> None:
         """Undo `lose_follower`; who left an in-sync set stays out of it until he fetches."""
@@ -171,12 +172,13 @@ class ReplicaTarget(Target):
         response = self.control.call(MetadataRequest([]), 9, MetadataResponse)
         return [each.node_id for each in response.brokers]
 
+    @abstractmethod
     def fence_follower(self) -> None:
         """Let the controller take broker 2 for lost."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _unfence(self) -> None:
-        raise NotImplementedError
+        """Let the controller know of it again."""
 
 
 class Follower(Reader):

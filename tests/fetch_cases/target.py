@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Reader)
 KAFKA = "kafka"
 OURS = "ours"
 READY_SECONDS = 15.0
@@ -102,8 +103,12 @@ class Target:
 
     def reader(self) -> Reader:
         """A new connection, closed when the test is over."""
-        reader = Reader(self.address)
+        return self._greeted(Reader(self.address))
+
+    def _greeted(self, reader: R) -> R:
+        """Once a connection was answered, what it sends is looked at in turn; see `settled`."""
         self._readers.append(reader)
+        reader.call(MetadataRequest([]), 4, MetadataResponse)
         return reader
 
     def close_readers(self) -> None:

@@ -71,7 +71,7 @@ def test_124_a_fenced_reader_is_told_the_leader_from_v16_on(replicas: ReplicaTar
 def test_125_who_asks_a_broker_without_a_replica_is_told_the_leader(
     replicas: ReplicaTarget, version: int
 ) -> None:
-    topic = replicas.topic(replicas=[FOLLOWER])
+    topic = replicas.placed([FOLLOWER])
     answer = replicas.reader().fetch(topic.at(0), version=version, wait=LONG_MS, min_bytes=1)
     assert (answer.only.error, answer.only.positions) == (6, NOWHERE)
     assert answer.elapsed_ms < SOON_MS
@@ -83,7 +83,7 @@ def test_125_who_asks_a_broker_without_a_replica_is_told_the_leader(
 
 
 def test_125_a_leader_that_is_unknown_has_no_endpoint(lonely: ReplicaTarget) -> None:
-    topic = lonely.topic(replicas=[FOLLOWER])
+    topic = lonely.placed([FOLLOWER])
     lonely.fence_follower()
     lonely.until(lambda: lonely.state(topic).leader_id == -1)
     reader = lonely.reader()

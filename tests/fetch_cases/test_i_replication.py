@@ -245,7 +245,7 @@ def test_55_a_last_stable_offset_alone_is_not_told(target: Target) -> None:
 
 def end_transaction(connection: BlockingConnection, topic: Topic) -> None:
     """Send the marker of a commit, which is answered once it is replicated."""
-    marker = WritableTxnMarker(P, 0, True, [WritableTxnMarkerTopic(topic.name, [0])])  # noqa: FBT003
+    marker = WritableTxnMarker(P, 0, True, [WritableTxnMarkerTopic(topic.name, [0])])
     connection.send(WriteTxnMarkersRequest([marker]), 1)
 
 
