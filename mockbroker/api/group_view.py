@@ -105,12 +105,14 @@ class GroupView(_Group):
     """One group, from any thread."""
 
     def describe(self) -> Group:
-        """State, generation, protocol and members; Dead when there is no such group."""
+        """State, generation or epoch, protocol and members; Dead when there is no such group."""
         return self._bridge.call(self._describe)
 
     @property
     def state(self) -> str:
-        """Kafka's word for it: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead."""
+        """Kafka's word for it: Empty, Stable, Dead, and while it rebalances PreparingRebalance or
+        CompletingRebalance of a classic group, Assigning or Reconciling of a consumer group.
+        """
         return self.describe().state
 
     def members(self) -> list[Member]:

@@ -114,8 +114,9 @@ def _topics_wait(client: AdminClient, given: Namespace) -> Outcome:
 
 def _groups_list(client: AdminClient, given: Namespace) -> Outcome:
     found = list(client.pages("/v1/groups", "groups", prefix=given.prefix))
-    rows = [(g["group_id"], g["state"], g["members"], g["generation_id"], g["lag"]) for g in found]
-    return found, table(("group", "state", "members", "generation", "lag"), rows)
+    fields = ("group_id", "type", "state", "members", "generation_id", "lag")
+    rows = [tuple(group[field] for field in fields) for group in found]
+    return found, table(("group", "type", "state", "members", "generation", "lag"), rows)
 
 
 def _groups_show(client: AdminClient, given: Namespace) -> Outcome:
@@ -125,7 +126,8 @@ def _groups_show(client: AdminClient, given: Namespace) -> Outcome:
         for m in group["member_list"]
     ]
     at = [(o["topic"], o["partition"], o["offset"], o["lag"]) for o in group["offsets"]]
-    lines = [f"{group['group_id']}  {group['state']}  generation {group['generation_id']}"]
+    counted = "epoch" if group["type"] == "consumer" else "generation"
+    lines = [f"{group['group_id']}  {group['state']}  {counted} {group['generation_id']}"]
     if members:
         lines.append(table(("member", "client", "host", "assignment"), members))
     if at:

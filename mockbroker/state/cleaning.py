@@ -91,7 +91,7 @@ def reset(cluster: Cluster, settings: Settings) -> None:
 def delete_group(cluster: Cluster, group_id: str) -> None:
     """Delete a group with its offsets, members or not; nothing happens when there is none."""
     shard = owning_shard(cluster, group_id)
-    if shard is not None and group_id in shard.groups:
+    if shard is not None and (group_id in shard.groups or group_id in shard.consumer_groups):
         shard.write(shard.tombstones(group_id), _ignore)
 
 

@@ -1,6 +1,7 @@
 """Groups as a test sees them: state, members, committed offsets and lag, from the coordinators.
 
-Called by the group view. A group that nobody has heard of is Dead and without members, as
+Called by the group view and the admin API, of groups of either protocol: the classic one and the
+consumer protocol (KIP-848). A group that nobody has heard of is Dead and without members, as
 DescribeGroups says it.
 """
 
@@ -16,8 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mockbroker.cluster import Cluster
+    from mockbroker.coordinator.group.classic_group import ClassicGroup
+    from mockbroker.coordinator.group.service import GroupCoordinatorService
     from mockbroker.coordinator.group.shard import GroupShard
+    from protocol.messages.group_admin import ConsumerGroupDescribedMember
 
+CLASSIC = "classic"
+CONSUMER = "consumer"
 STABLE = "Stable"
 EMPTY = "Empty"
 DEAD = "Dead"
@@ -31,7 +37,9 @@ class GroupError(Exception):
 class Member(NamedTuple):
     """One member of a group; `assignment` holds partitions by topic.
 
-    It is empty while the group rebalances, and for a group that is not of consumers.
+    In a classic group it is empty while the group rebalances, and for a group that is not of
+    consumers. In a consumer group it is what the member has now, which includes what it has still
+    to give up; `epoch` is its member epoch, null in a classic group.
     """
 
     member_id: str
@@ -39,16 +47,21 @@ class Member(NamedTuple):
     client_host: str
     group_instance_id: str | None
     assignment: dict[str, list[int]]
+    epoch: int | None = None
 
 
 class Group(NamedTuple):
-    """A group at one moment; `state` is Kafka's word for it."""
+    """A group at one moment; `state` is Kafka's word for it, `group_type` classic or consumer.
+
+    Of a consumer group `generation_id` is the group's epoch and `protocol` its assignor.
+    """
 
     group_id: str
     state: str
     generation_id: int
     protocol: str
     members: list[Member]
+    group_type: str = CLASSIC
 
 
 def group_shards(cluster: Cluster) -> Iterator[GroupShard]:
@@ -60,24 +73,41 @@ def group_shards(cluster: Cluster) -> Iterator[GroupShard]:
 
 def owning_shard(cluster: Cluster, group_id: str) -> GroupShard | None:
     """The shard that has, or would have, a group."""
+    service = _owner(cluster, group_id)
+    return None if service is None else service.shard_for(group_id)
+
+
+def _owner(cluster: Cluster, group_id: str) -> GroupCoordinatorService | None:
     for broker in cluster.brokers:
-        shard = broker.services.groups.service.shard_for(group_id)
-        if shard is not None:
-            return shard
+        service = broker.services.groups.service
+        if service.shard_for(group_id) is not None:
+            return service
     return None
 
 
 def group_ids(cluster: Cluster) -> list[str]:
     """The groups that there are, in order."""
-    return sorted(group_id for shard in group_shards(cluster) for group_id in shard.groups)
+    return sorted(
+        group_id
+        for shard in group_shards(cluster)
+        for group_id in (*shard.groups, *shard.consumer_groups)
+    )
 
 
 def describe_group(cluster: Cluster, group_id: str) -> Group:
     """The group now."""
-    shard = owning_shard(cluster, group_id)
-    group = None if shard is None else shard.groups.get(group_id)
-    if group is None:
-        return Group(group_id, DEAD, -1, "", [])
+    service = _owner(cluster, group_id)
+    shard = None if service is None else service.shard_for(group_id)
+    if service is not None and shard is not None:
+        group = shard.groups.get(group_id)
+        if group is not None:
+            return _classic(group)
+        if group_id in shard.consumer_groups:
+            return _of_consumers(service, group_id)
+    return Group(group_id, DEAD, -1, "", [])
+
+
+def _classic(group: ClassicGroup) -> Group:
     members = [
         Member(
             member.member_id,
@@ -88,8 +118,30 @@ def describe_group(cluster: Cluster, group_id: str) -> Group:
         )
         for member in group.members.values()
     ]
+    protocol = group.protocol_name or ""
+    return Group(group.group_id, group.state.value, group.generation_id, protocol, members)
+
+
+def _of_consumers(service: GroupCoordinatorService, group_id: str) -> Group:
+    group = service.describe_consumer_group(group_id)
     return Group(
-        group_id, group.state.value, group.generation_id, group.protocol_name or "", members
+        group_id,
+        group.group_state,
+        group.group_epoch,
+        group.assignor_name,
+        [_member(member) for member in group.members],
+        CONSUMER,
+    )
+
+
+def _member(member: ConsumerGroupDescribedMember) -> Member:
+    return Member(
+        member.member_id,
+        member.client_id,
+        member.client_host,
+        member.instance_id,
+        {one.topic_name: one.partitions for one in member.assignment.topic_partitions},
+        member.member_epoch,
     )
 
 

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
     from mockbroker.broker import Broker
     from mockbroker.cluster import Cluster
+    from mockbroker.coordinator.group.service import GroupCoordinatorService
+    from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker.fabric import Member
     from mockbroker.metadata.store import Topic
     from protocol.messages.group_membership import LeaveGroupResponse
 
@@ -94,10 +97,7 @@ def take(cluster: Cluster) -> Snapshot:
     store = cluster.metadata
     return Snapshot(
         tuple(_take_topic(cluster, topic) for topic in store.topics.values()),
-        {
-            name: dict(store.config.dynamic(cluster_default=not name))
-            for name in ("", str(store.config.node_id))
-        },
+        _broker_configs(cluster),
         cluster.producer_id_blocks.next_producer_id,
         store.version,
     )
@@ -107,15 +107,27 @@ def restore(cluster: Cluster, snapshot: Snapshot) -> None:
     """Make the cluster hold what `snapshot` has, and nothing else."""
     blocks = cluster.producer_id_blocks
     blocks.next_producer_id = max(blocks.next_producer_id, snapshot.next_producer_id)
-    for name, configs in snapshot.broker_configs.items():
-        if cluster.metadata.config.dynamic(cluster_default=not name) != configs:
-            cluster.metadata.apply(ConfigsChanged(RESOURCE_BROKER, name, configs))
+    _restore_broker_configs(cluster, snapshot)
     _delete_others(cluster, snapshot)
     for topic in snapshot.topics:
         _restore_topic(cluster, topic, snapshot.version)
 
 
 # -- taking ---------------------------------------------------------------------------------
+
+
+def _broker_configs(cluster: Cluster) -> dict[str, dict[str, str]]:
+    """The dynamic configs by node, "" for all nodes; also of nodes that are down."""
+    store = cluster.metadata
+    nodes = [member.config for member in _members(cluster)] or [store.config]
+    found = {"": dict(store.config.dynamic(cluster_default=True))}
+    for config in nodes:
+        found[str(config.node_id)] = dict(config.dynamic(cluster_default=False))
+    return found
+
+
+def _members(cluster: Cluster) -> Sequence[Member]:
+    return [] if cluster.fabric is None else cluster.fabric.members
 
 
 def _take_topic(cluster: Cluster, topic: Topic) -> TopicImage:
@@ -151,6 +163,17 @@ def _longest_log(cluster: Cluster, topic: str, index: int) -> UnifiedLog | None:
 
 
 # -- going back -----------------------------------------------------------------------------
+
+
+def _restore_broker_configs(cluster: Cluster, snapshot: Snapshot) -> None:
+    for name, current in _broker_configs(cluster).items():
+        wanted = snapshot.broker_configs.get(name, {})
+        if current != wanted:
+            cluster.metadata.apply(ConfigsChanged(RESOURCE_BROKER, name, wanted))
+    for member in _members(cluster):
+        if member.life is None:  # it hears of nothing, and comes back with the configs it has
+            own = snapshot.broker_configs.get(str(member.node_id), {})
+            member.config.replace_dynamic(own, cluster_default=False)
 
 
 def _delete_others(cluster: Cluster, snapshot: Snapshot) -> None:
@@ -241,8 +264,6 @@ def _reload_coordinators(cluster: Cluster, topic: str, changed: Sequence[int]) -
 
 
 def _reload_groups(cluster: Cluster, index: int) -> None:
-    from protocol.messages.group_membership import LeaveGroupRequest, MemberIdentity
-
     for broker in cluster.brokers:
         partition = broker.services.replicas.partition(GROUP_METADATA_TOPIC, index)
         if partition is None or not partition.is_leader:
@@ -251,11 +272,19 @@ def _reload_groups(cluster: Cluster, index: int) -> None:
         service.load(index, _internal_log(cluster, broker, GROUP_METADATA_TOPIC).read(index))
         for shard in service.shards():
             if shard.partition_index == index:
-                for group in list(shard.groups.values()):
-                    members = [MemberIdentity(member_id) for member_id in group.members]
-                    if members:
-                        request = LeaveGroupRequest(group_id=group.group_id, members=members)
-                        service.leave(request, _LEAVE_VERSION, _ignore)
+                _expel_members(service, shard)
+
+
+def _expel_members(service: GroupCoordinatorService, shard: GroupShard) -> None:
+    from protocol.messages.group_membership import LeaveGroupRequest, MemberIdentity
+
+    for group in list(shard.groups.values()):
+        members = [MemberIdentity(member_id) for member_id in group.members]
+        if members:
+            request = LeaveGroupRequest(group_id=group.group_id, members=members)
+            service.leave(request, _LEAVE_VERSION, _ignore)
+    for consumers in list(shard.consumer_groups.values()):
+        service.consumers.expel(shard, consumers)
 
 
 def _reload_transactions(cluster: Cluster, index: int) -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.errors import ErrorCode
+from protocol.messages.consumer_group import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from protocol.messages.group_membership import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -53,3 +57,19 @@ def stable_group(client: CoreClient, group_id: str = "g", assignment: bytes = b"
     )
     assert client.call(request, 5, SyncGroupResponse).assignment == assignment
     return member_id
+
+
+def consumer_heartbeat(
+    client: CoreClient, member_id: str, epoch: int = 0, topics: list[str] | None = None
+) -> ConsumerGroupHeartbeatResponse:
+    """A heartbeat of the consumer protocol (KIP-848) in group g; epoch 0 joins."""
+    joins = epoch == 0
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id=member_id,
+        member_epoch=epoch,
+        rebalance_timeout_ms=60_000 if joins else -1,
+        subscribed_topic_names=topics,
+        topic_partitions=[] if joins else None,
+    )
+    return client.call(request, 1, ConsumerGroupHeartbeatResponse)

@@ -31,9 +31,13 @@ router = APIRouter(tags=["groups"])
 
 
 class GroupOut(BaseModel):
-    """One group in a list; `state` is Kafka's word for it."""
+    """One group in a list; `state` is Kafka's word for it, `type` is classic or consumer.
+
+    Of a consumer group (KIP-848) `generation_id` is its epoch and `protocol` its assignor.
+    """
 
     group_id: str
+    type: str
     state: str
     generation_id: int
     protocol: str
@@ -42,13 +46,17 @@ class GroupOut(BaseModel):
 
 
 class MemberOut(BaseModel):
-    """One member; `assignment` holds partitions by topic, empty while the group rebalances."""
+    """One member; `assignment` holds partitions by topic.
+
+    In a classic group it is empty while the group rebalances, and `epoch` is null.
+    """
 
     member_id: str
     client_id: str
     client_host: str
     group_instance_id: str | None
     assignment: dict[str, list[int]]
+    epoch: int | None
 
 
 class OffsetOut(BaseModel):
@@ -175,6 +183,7 @@ def _summary(cluster: Cluster, group_id: str) -> GroupOut:
     group = groups.describe_group(cluster, group_id)
     return GroupOut(
         group_id=group_id,
+        type=group.group_type,
         state=group.state,
         generation_id=group.generation_id,
         protocol=group.protocol,

@@ -31,7 +31,14 @@ def test_topics_are_made_filled_read_and_deleted(shell: Shell) -> None:
 def test_groups_commit_and_are_shown(shell: Shell) -> None:
     shell("topics", "put", "orders", "a", "--partition", "1")
     assert shell("groups", "commit", "g", "orders:1:0")[0] == 0
-    assert shell("groups", "list")[1].splitlines()[1].split() == ["g", "Empty", "0", "0", "1"]
+    assert shell("groups", "list")[1].splitlines()[1].split() == [
+        "g",
+        "classic",
+        "Empty",
+        "0",
+        "0",
+        "1",
+    ]
     lines = shell("groups", "show", "g")[1].splitlines()
     assert lines[-1].split() == ["orders", "1", "0", "1"]
     assert shell("groups", "wait", "g", "--state", "Empty", "--lag-at-most", "1")[0] == 0

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.settings import Settings
 from mockbroker.state.cleaning import delete_group, delete_since, holdings, reset
-from mockbroker.state.groups import commit_offsets, describe_group, group_ids
+from mockbroker.state.groups import commit_offsets, describe_group, ensure_coordinators, group_ids
 from mockbroker.state.preparation import Preparation
 from mockbroker.state.reading import READ_COMMITTED, TopicReader
 from mockbroker.state.writing import NewRecord, create_topic, delete_topic, put
 from protocol.errors import ErrorCode
 from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from tests.support.cluster_core import ClusterCore
 from tests.support.core import Core
-from tests.support.group_calls import stable_group
+from tests.support.group_calls import consumer_heartbeat, stable_group
 from tests.support.inside import make_cluster
 from tests.support.transactions import Transactional
 
@@ -64,6 +66,20 @@ def test_members_of_a_group_that_goes_are_unknown() -> None:
     assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_members_of_a_consumer_group_that_goes_are_unknown() -> None:
+    core = Core(topics={"orders": 1})
+    client = core.client()
+    epoch = consumer_heartbeat(client, "m1", topics=["orders"]).member_epoch
+    delete_group(core.cluster, "g")
+    assert describe_group(core.cluster, "g").state == "Dead"
+    assert group_ids(core.cluster) == []
+    answer = consumer_heartbeat(client, "m1", epoch)
+    assert answer.error_code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID)
+    assert consumer_heartbeat(client, "m2", topics=["orders"]).error_code == ErrorCode.NONE
+    core.advance(60_000)
+    assert describe_group(core.cluster, "g").state == "Empty"
+
+
 def test_a_group_that_is_not_there_is_no_trouble() -> None:
     cluster = make_cluster()
     delete_group(cluster, "nope")
@@ -77,6 +93,42 @@ def test_a_fault_that_is_new_is_disarmed() -> None:
     cluster.faults.add({"id": "new", "api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER"})
     delete_since(cluster, before)
     assert [armed.id for armed in cluster.faults.list()] == ["old"]
+
+
+def test_a_reset_takes_away_a_consumer_group() -> None:
+    core = Core(topics={"orders": 1})
+    client = core.client()
+    epoch = consumer_heartbeat(client, "m1", topics=["orders"]).member_epoch
+    reset(core.cluster, Settings(topics={"orders": 1}))
+    assert group_ids(core.cluster) == []
+    answer = consumer_heartbeat(client, "m1", epoch)
+    assert answer.error_code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def test_a_reset_of_several_brokers_leaves_what_they_were_started_with() -> None:
+    core = ClusterCore(topics={"orders": 3})
+    cluster = core.cluster
+    cluster.metadata.apply(ConfigsChanged(4, "2", {"log.retention.ms": "5"}))
+    cluster.metadata.apply(ConfigsChanged(4, "", {"log.retention.bytes": "6"}))
+    create_topic(cluster, "other", 3)
+    core.advance(1_000)
+    put(cluster, "orders", [NewRecord(b"x", partition=at) for at in range(3)])
+    ensure_coordinators(cluster)
+    core.advance(1_000)
+    commit_offsets(cluster, "g", {("other", 0): 1})
+    core.advance(1_000)
+    assert group_ids(cluster) == ["g"]
+    reset(cluster, Settings(topics={"orders": 3}))
+    core.advance(1_000)
+    assert [name for name in cluster.metadata.topics if name[0] != "_"] == ["orders"]
+    assert TopicReader("orders").read(cluster) == []
+    assert group_ids(cluster) == []
+    for broker in cluster.brokers:
+        config = broker.services.config
+        assert (config.text("log.retention.ms"), config.int("log.retention.bytes")) == (None, -1)
+    put(cluster, "orders", [NewRecord(b"y", partition=at) for at in range(3)])
+    core.advance(1_000)
+    assert len(TopicReader("orders").read(cluster)) == 3
 
 
 def test_a_reset_keeps_what_the_settings_say() -> None:

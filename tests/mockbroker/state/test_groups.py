@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.state.groups import (
+    Group,
     GroupError,
     Member,
     commit_offsets,
@@ -21,7 +22,7 @@ from protocol.messages.consumer_protocol import (
 )
 from protocol.plan import encode
 from tests.support.core import Core
-from tests.support.group_calls import join_group, stable_group
+from tests.support.group_calls import consumer_heartbeat, join_group, stable_group
 from tests.support.inside import make_cluster
 
 
@@ -32,7 +33,7 @@ def assignment(topic: str, *indexes: int) -> bytes:
 
 def test_a_group_that_nobody_knows_is_dead() -> None:
     cluster = make_cluster()
-    assert describe_group(cluster, "g") == ("g", "Dead", -1, "", [])
+    assert describe_group(cluster, "g") == Group("g", "Dead", -1, "", [])
     assert committed_offsets(cluster, "g") == {}
     assert lag(cluster, "g") == {}
     assert group_ids(cluster) == []
@@ -77,3 +78,41 @@ def test_offsets_are_committed_from_outside_for_a_group_without_members() -> Non
     join_group(core.client())
     with pytest.raises(GroupError, match=r"has 1 member\(s\); allowed: a group without members"):
         commit_offsets(core.cluster, "g", {("orders", 0): 9})
+
+
+def test_a_group_of_the_consumer_protocol_has_epochs_and_partitions_by_name() -> None:
+    core = Core(topics={"orders": 2})
+    client = core.client("svc")
+    put(core.cluster, "orders", [NewRecord(b"x", partition=1)])
+    first = consumer_heartbeat(client, "m1", topics=["orders"])
+    group = describe_group(core.cluster, "g")
+    assert group[:4] == ("g", "Stable", first.member_epoch, "uniform")
+    assert group.group_type == "consumer"
+    assert group.members == [
+        Member("m1", "svc", "/127.0.0.1", None, {"orders": [0, 1]}, first.member_epoch)
+    ]
+    assert group_ids(core.cluster) == ["g"]
+    assert lag(core.cluster, "g") == {("orders", 0): 0, ("orders", 1): 1}
+    with pytest.raises(GroupError, match=r"it is Stable and has 1 member\(s\)"):
+        commit_offsets(core.cluster, "g", {("orders", 0): 1})
+
+
+def test_a_group_of_the_consumer_protocol_is_reconciling_until_all_have_their_share() -> None:
+    core = Core(topics={"orders": 2}, config={"group.consumer.assignment.interval.ms": "0"})
+    client = core.client()
+    epoch = consumer_heartbeat(client, "m1", topics=["orders"]).member_epoch
+    consumer_heartbeat(client, "m2", topics=["orders"])
+    group = describe_group(core.cluster, "g")
+    assert group.state in ("Assigning", "Reconciling")
+    assert group.generation_id > epoch
+    assert [member.assignment for member in group.members] == [{"orders": [0, 1]}, {}]
+
+
+def test_an_empty_group_of_the_consumer_protocol_takes_commits_from_outside() -> None:
+    core = Core(topics={"orders": 1})
+    client = core.client()
+    consumer_heartbeat(client, "m1", topics=["orders"])
+    consumer_heartbeat(client, "m1", -1)
+    commit_offsets(core.cluster, "g", {("orders", 0): 7})
+    assert describe_group(core.cluster, "g").state == "Empty"
+    assert committed_offsets(core.cluster, "g") == {("orders", 0): 7}

@@ -20,8 +20,9 @@ from protocol.messages.fetch import (
     FetchResponsePartition,
 )
 from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from tests.support.cluster_core import ClusterCore
 from tests.support.core import Core, CoreClient
-from tests.support.group_calls import join_group, stable_group
+from tests.support.group_calls import consumer_heartbeat, join_group, stable_group
 from tests.support.inside import make_cluster
 from tests.support.transactions import Transactional
 
@@ -210,6 +211,23 @@ def test_groups_come_back_without_their_members() -> None:
     assert join_group(core.client()).error_code == ErrorCode.NONE
 
 
+def test_consumer_groups_come_back_without_their_members() -> None:
+    core = Core(topics={"orders": 1})
+    client = core.client()
+    epoch = consumer_heartbeat(client, "m1", topics=["orders"]).member_epoch
+    snapshot = take(core.cluster)
+    consumer_heartbeat(client, "m1", -1)
+    commit_offsets(core.cluster, "g", {("orders", 0): 5})
+    restore(core.cluster, snapshot)
+    group = describe_group(core.cluster, "g")
+    assert (group.state, group.members, group.group_type) == ("Empty", [], "consumer")
+    assert committed_offsets(core.cluster, "g") == {}
+    answer = consumer_heartbeat(client, "m1", epoch)
+    assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert consumer_heartbeat(client, "m2", topics=["orders"]).error_code == ErrorCode.NONE
+    assert describe_group(core.cluster, "g").state == "Stable"
+
+
 def test_transactions_and_producers_come_back() -> None:
     core = Core(topics={"orders": 1})
     producer = Transactional.begin(core)
@@ -250,3 +268,25 @@ def test_configs_of_brokers_come_back() -> None:
     restore(cluster, snapshot)
     assert cluster.metadata.config.text("log.retention.ms") is None
     assert repr(snapshot) == "<Snapshot of 0 topics: >"
+
+
+def test_configs_of_every_broker_come_back_even_to_one_that_is_down() -> None:
+    core = ClusterCore()
+    store = core.cluster.metadata
+    for node in ("1", "2", "3"):
+        store.apply(ConfigsChanged(4, node, {"log.retention.ms": node}))
+    core.advance(1_000)
+    snapshot = take(core.cluster)
+    assert sorted(snapshot.broker_configs) == ["", "1", "2", "3"]
+    for node in ("1", "2", "3"):
+        store.apply(ConfigsChanged(4, node, {"log.retention.bytes": "7"}))
+    core.advance(1_000)
+    core.controls.stop(3)
+    restore(core.cluster, snapshot)
+    core.advance(1_000)
+    core.controls.revive(3)
+    core.advance(1_000)
+    for broker in core.cluster.brokers:
+        config = broker.services.config
+        assert config.int("log.retention.ms") == config.node_id
+        assert config.int("log.retention.bytes") == -1

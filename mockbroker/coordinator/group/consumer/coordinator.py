@@ -126,6 +126,10 @@ class ConsumerGroups:
             if member.state is MemberState.UNREVOKED_PARTITIONS:
                 clocks.start_rebalance(shard, group, member_id)
 
+    def expel(self, shard: GroupShard, group: ConsumerGroup) -> None:
+        """Every member goes, as if their sessions had ended."""
+        self._fencing.fence(shard, group, list(group.members.values()), _ignore)
+
     def unloaded(self, group: ConsumerGroup) -> None:
         """The group is gone from here."""
         self._fencing.clocks.forget_all(group)
@@ -142,3 +146,7 @@ class ConsumerGroups:
             for group in shard.consumer_groups.values():
                 if group.is_subscribed_to(change.name):
                     group.request_metadata_refresh()
+
+
+def _ignore(_error: ErrorCode) -> None:
+    """The members are not asked."""

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from protocol.messages.consumer_group import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from tests.support.blocking import BlockingConnection
+
 if TYPE_CHECKING:
     from tests.mockbroker.admin.conftest import Api
 
@@ -48,3 +54,28 @@ def test_an_unknown_partition_is_refused(api: Api) -> None:
     status, detail, _ = api.problem("PUT", "/v1/groups/g/offsets", {"offsets": [at]})
     assert status == 409
     assert "orders-7" in detail
+
+
+def test_a_group_of_the_consumer_protocol_is_shown_waited_for_and_deleted(api: Api) -> None:
+    client = BlockingConnection(api.broker.bootstrap_servers)
+    join = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="m1",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=["orders"],
+        topic_partitions=[],
+    )
+    epoch = client.call(join, 1, ConsumerGroupHeartbeatResponse).member_epoch
+    wanted = {"state": "stable", "members": 1, "timeout_ms": 1}
+    assert api("POST", "/v1/groups/g/wait", wanted).body["met"]
+    group = api("GET", "/v1/groups/g").body
+    assert (group["type"], group["generation_id"], group["protocol"]) == (
+        "consumer", epoch, "uniform",
+    )  # fmt: skip
+    (member,) = group["member_list"]
+    assert (member["member_id"], member["epoch"]) == ("m1", epoch)
+    partitions = api.broker.topic("orders").partitions
+    assert member["assignment"] == {"orders": list(range(partitions))}
+    assert api("DELETE", "/v1/groups/g").status == 204
+    assert api("GET", "/v1/groups").body["groups"] == []
+    client.close()
