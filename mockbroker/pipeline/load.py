@@ -283,7 +283,7 @@ def _send(
 def _parallel_tasks(spark: SparkSession) -> int:
     if "connect" in type(spark).__module__:
         return 1
-    return max(1, spark.sparkContext.defaultParallelism)
+    return int(max(1, spark.sparkContext.defaultParallelism))
 
 
 def _check_growth(summary: Summary, before: dict[int, int], after: dict[int, int]) -> None:

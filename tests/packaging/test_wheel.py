@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = {"aiokafka": "aiokafka", "kafka-python": "kafka", "confluent-kafka": "confluent_kafka"}
+# Installed by the tier of the pipeline alone.
+SPARK = {"pyspark": "pyspark.sql", "py4j": "py4j.java_gateway"}
 
 pytestmark = pytest.mark.slow
 
@@ -35,20 +37,28 @@ def test_it_holds_both_packages_and_nothing_else(wheel: Path) -> None:
     assert not [name for name in names if "test" in name.rpartition("/")[2]]
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_no_file_of_it_is_also_a_clients(wheel: Path, client: str) -> None:
+@pytest.mark.parametrize(
+    "neighbour", [*CLIENTS, *(pytest.param(name, marks=pytest.mark.spark) for name in SPARK)]
+)
+def test_no_file_of_it_is_also_a_neighbours(wheel: Path, neighbour: str) -> None:
     with zipfile.ZipFile(wheel) as archive:
         ours = set(archive.namelist())
-    theirs = {str(path) for path in files(client) or ()}
+    theirs = {str(path) for path in files(neighbour) or ()}
     assert theirs
     assert not ours & theirs
+    assert not {"mockbroker", "protocol"} & {path.partition("/")[0] for path in theirs}
 
 
-def test_installed_it_runs_and_the_clients_import_beside_it(wheel: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "neighbours", [CLIENTS, pytest.param({**CLIENTS, **SPARK}, marks=pytest.mark.spark)]
+)
+def test_installed_it_runs_and_they_import_beside_it(
+    wheel: Path, tmp_path: Path, neighbours: dict[str, str]
+) -> None:
     target = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(target)
-    imports = ", ".join(CLIENTS.values())
+    imports = ", ".join(neighbours.values())
     code = (
         f"import mockbroker, protocol, {imports}\n"
         "assert mockbroker.__file__.startswith(sys.argv[1]), mockbroker.__file__\n"
