@@ -9,6 +9,8 @@ asking for it. Plain text only: with `security.protocol` set, `command` does not
 from __future__ import annotations
 
 import socket
+import threading
+import time
 from struct import Struct
 from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
@@ -37,14 +39,20 @@ if TYPE_CHECKING:
 LATEST: Final = -1
 EARLIEST: Final = -2
 TIMEOUT_SECONDS: Final = 10.0
+RETRY_SECONDS: Final = 0.1
 _METADATA_VERSION: Final = 4
 _OFFSETS_VERSION: Final = 2
 _CREATE_VERSION: Final = 4
 _LENGTH: Final = Struct(">i")
 _MAX_ANSWER_BYTES: Final = 100_000_000
+_PASSING_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
 
 T = TypeVar("T")
 Address = tuple[str, int]
+
+
+class _NotYetError(PipelineError):
+    """What a broker says while a leader is being made known: asked again, it may know."""
 
 
 class BrokerClient:
@@ -59,6 +67,8 @@ class BrokerClient:
         self._connections: dict[Address, socket.socket] = {}
         self._correlation_id = 0
         self._nodes: dict[int, Address] = {}
+        self._created: set[str] = set()
+        self._pause = threading.Event()
 
     def __enter__(self) -> Self:
         return self
@@ -106,10 +116,24 @@ class BrokerClient:
         if code:
             message = answer.topics[0].error_message or ErrorCode(code).name
             raise PipelineError(f"topic {topic} cannot be created: {message}")
+        self._created.add(topic)
         return True
 
     def offsets(self, topic: str, at: int = LATEST) -> dict[int, int]:
-        """Partition → offset: LATEST is the high watermark, EARLIEST the log's start."""
+        """Partition → offset: LATEST is the high watermark, EARLIEST the log's start.
+
+        A leader that is not one yet, as after the creation of a topic, is asked again for a while.
+        """
+        deadline = time.monotonic() + self._timeout_seconds
+        while True:
+            try:
+                return self._offsets_now(topic, at)
+            except _NotYetError:
+                if time.monotonic() > deadline:
+                    raise
+            self._pause.wait(RETRY_SECONDS)
+
+    def _offsets_now(self, topic: str, at: int) -> dict[int, int]:
         by_leader: dict[int, list[int]] = {}
         for partition, leader in self._leaders(topic).items():
             by_leader.setdefault(leader, []).append(partition)
@@ -121,23 +145,30 @@ class BrokerClient:
             )
             address = self._nodes.get(leader)
             if address is None:
-                raise PipelineError(f"topic {topic}: partition {partitions[0]} has no leader")
+                raise _NotYetError(f"topic {topic}: partition {partitions[0]} has no leader")
             answer = self._call([address], request, _OFFSETS_VERSION, ListOffsetsResponse)
             for row in answer.topics[0].partitions:
                 if row.error_code:
-                    name = ErrorCode(row.error_code).name
-                    raise PipelineError(f"topic {topic}, partition {row.partition_index}: {name}")
+                    where = f"topic {topic}, partition {row.partition_index}"
+                    raise self._refusal(topic, where, row.error_code)
                 found[row.partition_index] = row.offset
         return found
 
     def _leaders(self, topic: str) -> dict[int, int]:
         answer = self._metadata([topic])
         (found,) = answer.topics
-        if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        unknown = found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if unknown and topic not in self._created:
             raise PipelineError(f"unknown topic {topic}")
         if found.error_code:
-            raise PipelineError(f"topic {topic}: {ErrorCode(found.error_code).name}")
+            raise self._refusal(topic, f"topic {topic}", found.error_code)
         return {p.partition_index: p.leader_id for p in found.partitions}
+
+    def _refusal(self, topic: str, where: str, code: int) -> PipelineError:
+        passes = code in _PASSING_ERRORS or (
+            code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic in self._created
+        )
+        return (_NotYetError if passes else PipelineError)(f"{where}: {ErrorCode(code).name}")
 
     def _metadata(self, topics: Iterable[str] | None) -> MetadataResponse:
         asked = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]

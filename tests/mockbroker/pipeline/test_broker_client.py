@@ -28,6 +28,26 @@ def test_topics_partitions_and_offsets(broker: MockBroker, topic: str) -> None:
         assert client.offsets(topic, EARLIEST) == {0: 0, 1: 0, 2: 0}
 
 
+def test_a_leader_that_is_not_one_yet_is_asked_again(broker: MockBroker, topic: str) -> None:
+    with BrokerClient(broker.bootstrap_servers) as client:
+        client.create_topic(topic, 1)
+        for api, error in (
+            ("ListOffsets", "NOT_LEADER_OR_FOLLOWER"),
+            ("Metadata", "LEADER_NOT_AVAILABLE"),
+            # This client has made it: Kafka's controller knows it before its brokers do.
+            ("Metadata", "UNKNOWN_TOPIC_OR_PARTITION"),
+        ):
+            broker.faults.add({"api": api, "topic": topic, "error": error, "count": 2})
+            assert client.offsets(topic) == {0: 0}
+            assert broker.faults.list()[-1].hits == 2
+    broker.faults.add({"api": "ListOffsets", "topic": topic, "error": "NOT_LEADER_OR_FOLLOWER"})
+    with (
+        BrokerClient(broker.bootstrap_servers, timeout_seconds=0.3) as client,
+        pytest.raises(PipelineError, match=f"topic {topic}, partition 0: NOT_LEADER_OR_FOLLOWER"),
+    ):
+        client.offsets(topic)
+
+
 def test_asking_for_a_topic_does_not_make_it() -> None:
     from mockbroker import MockBroker
 
