@@ -29,7 +29,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_SECONDS = 300.0
 PAUSE_SECONDS = 0.2
 
-collect_ignore = [] if find_spec("pyspark") else ["test_kills.py", "test_streaming.py"]
+collect_ignore = (
+    [] if find_spec("pyspark") else ["test_cluster.py", "test_kills.py", "test_streaming.py"]
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,14 +58,14 @@ def topic() -> str:
 
 
 def command(*words: str) -> list[str]:
-    """A job as a command line that prints JSON."""
-    return [sys.executable, "-m", "mockbroker", "pipeline", *words, "--json", "--no-progress"]
+    """What Python is started with for a job that prints JSON."""
+    return ["-m", "mockbroker", "pipeline", *words, "--json", "--no-progress"]
 
 
 def run_job(*words: str, status: int = 0) -> dict[str, Any]:
     """The summary of a job that ran to its end with this status."""
     done = subprocess.run(
-        command(*words),
+        [sys.executable, *command(*words)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -90,10 +92,13 @@ def pause() -> bool:
     return threading.Event().wait(PAUSE_SECONDS)
 
 
-def kill_job_when(holds: Callable[[], bool], *words: str) -> None:
-    """Start a job in a process group of its own and kill -9 all of it once the condition holds."""
+def kill_when(holds: Callable[[], bool], words: list[str]) -> None:
+    """Start Python with these words in a process group; kill -9 all of it once the condition holds.
+
+    The group includes the JVM.
+    """
     with subprocess.Popen(
-        command(*words), cwd=ROOT, start_new_session=True, stderr=subprocess.PIPE
+        [sys.executable, *words], cwd=ROOT, start_new_session=True, stderr=subprocess.PIPE
     ) as process:
         try:
             deadline = time.monotonic() + DEADLINE_SECONDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.pipeline.broker_client import BrokerClient
-from tests.spark.conftest import grown_to, kill_job_when, run_here
+from tests.spark.conftest import command, grown_to, kill_when, run_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,8 @@ def test_a_load_that_was_killed_goes_on_in_order(
     columns = ["--key", "k", "--value", "v", "--keep-order"]
     load = ["load", str(source), *where, *columns, "--topic", topic, "--create", "3"]
     load += ["--checkpoint", str(tmp_path / "state")]
-    kill_job_when(grown_to(broker, topic, 2_000), *load, "--rate", "4000", "--master", "local[2]")
+    slowly = command(*load, "--rate", "4000", "--master", "local[2]")
+    kill_when(grown_to(broker, topic, 2_000), slowly)
     with BrokerClient(broker.bootstrap_servers) as client:
         there = sum(client.offsets(topic).values())
     assert 2_000 <= there < ROWS
@@ -56,7 +57,7 @@ def test_a_stream_that_was_killed_dumps_each_record_once(
     out = tmp_path / "out"
     dump = ["dump", str(out), *where, "--topic", topic, "--checkpoint", str(tmp_path / "state")]
     # The first data file is there: its batch is under way and not committed, or just so.
-    kill_job_when(lambda: any(out.glob("*.parquet")), *dump, "--master", "local[2]")
+    kill_when(lambda: any(out.glob("*.parquet")), command(*dump, "--master", "local[2]"))
     run_here(spark, capsys, *dump)
     words = ["--key", "key", "--value", "value", "--headers", "headers", "--timestamp", "timestamp"]
     verified = run_here(

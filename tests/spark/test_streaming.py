@@ -1,6 +1,7 @@
 """Structured Streaming as a client: one query writes, another reads, while the broker has bad days.
 
-The rows of the sink's files are each sent row once, whatever was met on the way.
+The rows of the sink's files are each sent row once, whatever was met on the way: faults of the
+broker, and a kill -9 of the reader between the plan of a batch and its commit.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from mockbroker import MockBroker
 from mockbroker.pipeline.broker_client import BrokerClient
+from tests.spark.conftest import kill_when
+from tests.spark.parquet_sink import batches, start_reader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,24 +39,25 @@ def start_writer(
     )
 
 
-def start_reader(
-    spark: SparkSession, broker: MockBroker, topic: str, folder: Path
-) -> StreamingQuery:
-    """The topic goes to Parquet, at most so many records a batch."""
-    return (
-        spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", broker.bootstrap_servers)
-        .option("subscribe", topic)
-        .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", 300)
-        .option("kafka.isolation.level", "read_committed")
-        .load()
-        .selectExpr("cast(value AS STRING) AS value", "partition", "offset")
-        .writeStream.format("parquet")
-        .option("path", str(folder / "out"))
-        .option("checkpointLocation", str(folder / "reader"))
-        .start()
-    )
+def add_faults(broker: MockBroker, topic: str) -> None:
+    broker.faults.add({"preset": "session_evicted", "count": 2})
+    broker.faults.add({"api": "Fetch", "reset": True, "count": 1})
+    broker.faults.add({"preset": "leader_moved", "topic": topic, "count": 1})
+
+
+def add_rows(folder: Path, batch: int) -> list[str]:
+    """One more file for the writer, there at once."""
+    rows = [f"{batch}-{number}" for number in range(ROWS)]
+    part = folder / f"part-{batch}"
+    part.write_text("\n".join(rows) + "\n")
+    part.rename(folder / "in" / f"part-{batch}")
+    return rows
+
+
+def under_way(folder: Path) -> bool:
+    """Whether the reader has committed something, and is in the middle of the next batch."""
+    planned, committed = batches(folder)
+    return planned > committed >= 1
 
 
 def test_a_sink_holds_each_row_once_whatever_is_met(
@@ -62,28 +66,29 @@ def test_a_sink_holds_each_row_once_whatever_is_met(
     (tmp_path / "in").mkdir()
     sent = []
     with MockBroker(topics={topic: 3}) as broker:
+        address = broker.bootstrap_servers
         writer = start_writer(spark, broker, topic, tmp_path)
-        reader = start_reader(spark, broker, topic, tmp_path)
-        for batch in range(BATCHES):
-            broker.faults.add({"preset": "session_evicted", "count": 2})
-            broker.faults.add({"api": "Fetch", "reset": True, "count": 1})
-            broker.faults.add({"preset": "leader_moved", "topic": topic, "count": 1})
-            rows = [f"{batch}-{number}" for number in range(ROWS)]
-            sent += rows
-            part = tmp_path / f"part-{batch}"
-            part.write_text("\n".join(rows) + "\n")
-            part.rename(tmp_path / "in" / f"part-{batch}")
+        for batch in range(2):
+            sent += add_rows(tmp_path, batch)
+        writer.processAllAvailable()
+        add_faults(broker, topic)
+        process = ["-m", "tests.spark.parquet_sink", address, topic, str(tmp_path)]
+        kill_when(lambda: under_way(tmp_path), process)
+        reader = start_reader(spark, address, topic, tmp_path)
+        for batch in range(2, BATCHES):
+            add_faults(broker, topic)
+            sent += add_rows(tmp_path, batch)
             writer.processAllAvailable()
-            if batch == 1:
-                # The reader is stopped wherever it is, and goes on from its checkpoint.
+            if batch == BATCHES - 1:
+                # Stopped wherever it is, it goes on from its checkpoint.
                 reader.stop()
-                reader = start_reader(spark, broker, topic, tmp_path)
+                reader = start_reader(spark, address, topic, tmp_path)
         reader.processAllAvailable()
-        with BrokerClient(broker.bootstrap_servers) as client:
+        with BrokerClient(address) as client:
             assert sum(client.offsets(topic).values()) == len(sent)
-        hits = {armed.id: armed.hits for armed in broker.faults.list()}
+        hits = [armed.hits for armed in broker.faults.list()]
         for query in (reader, writer):
             query.stop()
-    assert sum(hits.values()) >= BATCHES
+    assert sum(hits) >= BATCHES
     got = [row["value"] for row in spark.read.parquet(str(tmp_path / "out")).collect()]
     assert sorted(got) == sorted(sent)
