@@ -68,6 +68,7 @@ def make_broker(
         producer_ids,
         groups.complete_transaction,
     )
+    transactions.record = journal.record
     services = Services(
         broker_id=node_id,
         clock=clock,

@@ -36,6 +36,7 @@ JOURNAL_KINDS: Final = (
     "high_watermark",
     "clock",
     "fault",
+    "transaction",
 )
 KINDS: Final = (*JOURNAL_KINDS, *STATE_KINDS)
 

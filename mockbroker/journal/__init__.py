@@ -25,6 +25,7 @@ from mockbroker.journal.events import (
     RequestRefused,
     RequestServed,
     SessionEvent,
+    TransactionDecided,
 )
 from mockbroker.journal.ring import Journal
 
@@ -50,4 +51,5 @@ __all__ = (
     "RequestRefused",
     "RequestServed",
     "SessionEvent",
+    "TransactionDecided",
 )

@@ -354,6 +354,54 @@ class FaultChanged:
         self.rule = rule
 
 
+# Who decided how a transaction ends.
+BY_CLIENT: Final = "client"
+BY_TIMEOUT: Final = "timeout"
+BY_FENCING: Final = "fenced"
+BY_REMOVAL: Final = "removed"
+
+
+class TransactionDecided:
+    """A coordinator decided how an open transaction ends; its markers follow.
+
+    Producer id and epoch are those of its records; `by` is BY_CLIENT (EndTxn), BY_TIMEOUT (it was
+    open for too long), BY_FENCING (InitProducerId of the same id) or BY_REMOVAL (a test took its
+    id away).
+    """
+
+    __slots__ = (
+        "broker_id",
+        "by",
+        "committed",
+        "open_ms",
+        "partitions",
+        "producer_epoch",
+        "producer_id",
+        "transactional_id",
+    )
+
+    def __init__(
+        self,
+        broker_id: int,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        committed: bool,
+        by: str,
+        open_ms: int,
+        partitions: int,
+    ) -> None:
+        self.broker_id = broker_id
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.committed = committed
+        self.by = by
+        self.open_ms = open_ms
+        self.partitions = partitions
+
+
 Event = (
     ConnectionOpened
     | ConnectionClosed
@@ -364,4 +412,5 @@ Event = (
     | HighWatermarkMoved
     | ClockChanged
     | FaultChanged
+    | TransactionDecided
 )

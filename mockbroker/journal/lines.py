@@ -19,6 +19,7 @@ from mockbroker.journal.events import (
     RequestRefused,
     RequestServed,
     SessionEvent,
+    TransactionDecided,
 )
 from protocol.subjects import errors_in, subjects_of
 
@@ -168,6 +169,19 @@ def _fault(event: FaultChanged) -> Line:
     }
 
 
+def _transaction(event: TransactionDecided) -> Line:
+    return {
+        "broker": event.broker_id,
+        "transactional_id": event.transactional_id,
+        "producer_id": event.producer_id,
+        "producer_epoch": event.producer_epoch,
+        "outcome": "commit" if event.committed else "abort",
+        "by": event.by,
+        "open_ms": event.open_ms,
+        "partitions": event.partitions,
+    }
+
+
 _KINDS: Final[dict[type, tuple[str, Callable[..., Line]]]] = {
     ConnectionOpened: ("connection_opened", _connection_opened),
     ConnectionClosed: ("connection_closed", _connection_closed),
@@ -177,4 +191,5 @@ _KINDS: Final[dict[type, tuple[str, Callable[..., Line]]]] = {
     HighWatermarkMoved: ("high_watermark", _high_watermark),
     ClockChanged: ("clock", _clock),
     FaultChanged: ("fault", _fault),
+    TransactionDecided: ("transaction", _transaction),
 }

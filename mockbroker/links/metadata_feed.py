@@ -13,7 +13,13 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from mockbroker.metadata.changes import BrokerChanged, ConfigsChanged, TopicCreated
+from mockbroker.metadata.changes import (
+    BrokerChanged,
+    ClientQuotasChanged,
+    ConfigsChanged,
+    FeatureChanged,
+    TopicCreated,
+)
 from mockbroker.metadata.store import RESOURCE_BROKER, MetadataStore
 
 if TYPE_CHECKING:
@@ -76,6 +82,13 @@ def copy_of(store: MetadataStore, image: MetadataStore) -> MetadataStore:
         image.apply(BrokerChanged(broker))
     defaults = store.config.dynamic(cluster_default=True)
     image.apply(ConfigsChanged(RESOURCE_BROKER, "", defaults))
+    for resource_type, by_name in store.resource_configs.items():
+        for name, configs in by_name.items():
+            image.apply(ConfigsChanged(resource_type, name, configs))
+    for entity, values in store.client_quotas.items():
+        image.apply(ClientQuotasChanged(entity, values))
+    for feature in {**image.features, **store.features}:
+        image.apply(FeatureChanged(feature, store.features.get(feature, 0)))
     for topic in store.topics.values():
         image.apply(TopicCreated(topic.name, topic.id, list(topic.partitions), topic.configs))
     return image

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.txn.remote import Channel
     from mockbroker.coordinator.txn.service import TransactionCoordinatorService
     from mockbroker.coordinator.txn.verification import AnswersBatches, TransactionVerifier
+    from mockbroker.journal import TransactionDecided
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.manager import ReplicaManager
 
@@ -48,6 +49,7 @@ class TransactionCoordinator:
         "_timer",
         "_verifier",
         "connect",
+        "record",
         "replication",
     )
 
@@ -77,6 +79,8 @@ class TransactionCoordinator:
         """Set before the first use, where there are other brokers; and so is the next."""
         self.connect: Callable[[int], Channel] | None = None
         """Gives a connection to the broker of an id."""
+        self.record: Callable[[TransactionDecided], None] | None = None
+        """Is told how transactions end; set before the first use."""
 
     @property
     def in_use(self) -> bool:
@@ -97,6 +101,7 @@ class TransactionCoordinator:
                 self._append,
                 self._producer_ids.generate,
                 self._marker_router(),
+                self.record,
             )
             if self.replication is not None:
                 self._service.replicate(self.replication)

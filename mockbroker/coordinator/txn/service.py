@@ -30,6 +30,13 @@ from mockbroker.coordinator.txn.shard import ShardListener, TransactionShard
 from mockbroker.coordinator.txn.states import AT_REST, PREPARED, TransactionState
 from mockbroker.coordinator.txn.timeouts import Timeouts
 from mockbroker.coordinator.txn.views import describe_transaction, list_transactions
+from mockbroker.journal.events import (
+    BY_CLIENT,
+    BY_FENCING,
+    BY_REMOVAL,
+    BY_TIMEOUT,
+    TransactionDecided,
+)
 from mockbroker.metadata.changes import TopicDeleted
 from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
 from protocol.errors import ErrorCode
@@ -79,11 +86,13 @@ class TransactionCoordinatorService(ShardListener):
         append: AppendPort,
         generate_producer_id: Callable[[], int],
         marker_writer: WritesMarkers,
+        record: Callable[[TransactionDecided], None] | None = None,
     ) -> None:
         self._clock = clock
         self._config = config
         self._metadata = metadata
         self._generate_producer_id = generate_producer_id
+        self._record = record
         self._fixed_count: int | None = None
         self._runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(
             append,
@@ -130,7 +139,7 @@ class TransactionCoordinatorService(ShardListener):
             on_complete(ProducerAnswer(decision))
         elif isinstance(decision, Fence):
             assert current is not None
-            self._abort(shard, current, lambda error: on_complete(_ask_again(error)))
+            self._abort(shard, current, BY_FENCING, lambda error: on_complete(_ask_again(error)))
         else:
             value = decision.value
             initialized = ProducerAnswer(ErrorCode.NONE, value.producer_id, value.producer_epoch)
@@ -249,7 +258,9 @@ class TransactionCoordinatorService(ShardListener):
         elif isinstance(decision, ErrorCode):
             on_complete(ProducerAnswer(decision))
         else:
-            self._prepare(shard, current, decision, on_complete, tells_producer=bumps_epoch)
+            self._prepare(
+                shard, current, decision, on_complete, BY_CLIENT, tells_producer=bumps_epoch
+            )
 
     def _prepare(
         self,
@@ -257,15 +268,19 @@ class TransactionCoordinatorService(ShardListener):
         current: TransactionMetadata,
         transition: Transition,
         on_complete: Callable[[ProducerAnswer], None],
+        by: str,
         *,
         tells_producer: bool,
     ) -> None:
         """Write the decision, answer, and then send the markers."""
+        decided = self._decided(current, transition, by)
 
         def written(error: ErrorCode) -> None:
             if error is not ErrorCode.NONE:
                 on_complete(ProducerAnswer(error))
                 return
+            if decided is not None and self._record is not None:
+                self._record(decided)
             answer = ProducerAnswer(ErrorCode.NONE)
             if tells_producer:
                 completed = complete(current, self._clock.wall_ms()).value
@@ -277,8 +292,29 @@ class TransactionCoordinatorService(ShardListener):
 
         shard.write(current.transactional_id, transition, written)
 
+    def _decided(
+        self, current: TransactionMetadata, transition: Transition, by: str
+    ) -> TransactionDecided | None:
+        """What the journal is told; None: it is not, or nothing was open."""
+        if self._record is None or current.state is not TransactionState.ONGOING:
+            return None
+        return TransactionDecided(
+            self._config.node_id,
+            current.transactional_id,
+            current.producer_id,
+            current.producer_epoch,
+            committed=transition.value.transaction_status == TransactionState.PREPARE_COMMIT,
+            by=by,
+            open_ms=self._clock.wall_ms() - current.start_ms,
+            partitions=len(current.partitions),
+        )
+
     def _abort(
-        self, shard: TransactionShard, current: TransactionMetadata, on_complete: OnError
+        self,
+        shard: TransactionShard,
+        current: TransactionMetadata,
+        by: str,
+        on_complete: OnError,
     ) -> None:
         transition = decide_fence(current, self._generate_producer_id, self._clock.wall_ms())
         self._prepare(
@@ -286,12 +322,13 @@ class TransactionCoordinatorService(ShardListener):
             current,
             transition,
             lambda answer: on_complete(answer.error),
+            by,
             tells_producer=False,
         )
 
     def _fence(self, shard: TransactionShard, current: TransactionMetadata) -> None:
         """It is open for too long; what cannot be written now is tried at the next look."""
-        self._abort(shard, current, lambda _error: None)
+        self._abort(shard, current, BY_TIMEOUT, lambda _error: None)
 
     def forget(self, transactional_id: str) -> None:
         """Forget an id as if it had expired; a transaction that it has open is aborted first.
@@ -303,7 +340,7 @@ class TransactionCoordinatorService(ShardListener):
         if shard is None or current is None:
             return
         if current.state is TransactionState.ONGOING:
-            self._fence(shard, current)
+            self._abort(shard, current, BY_REMOVAL, lambda _error: None)
         if current.state in AT_REST:
             shard.write_records(
                 [records.transaction_tombstone(transactional_id)], lambda _error: None

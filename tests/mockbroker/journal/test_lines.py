@@ -17,6 +17,7 @@ from mockbroker.journal import (
     HighWatermarkMoved,
     RequestRefused,
     SessionEvent,
+    TransactionDecided,
 )
 from mockbroker.journal.lines import SCHEMA, line_of
 from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
@@ -31,6 +32,9 @@ EVENTS: dict[str, Event] = {
     "high_watermark": HighWatermarkMoved(2, "orders", 0, 4, 9, 9),
     "clock": ClockChanged("advance", 1000.0, 1.0, False),
     "fault": FaultChanged("added", "f1", 0, {"api": "Fetch"}),
+    "transaction": TransactionDecided(
+        2, "tx", 7, 1, committed=False, by="timeout", open_ms=60_001, partitions=2
+    ),
 }
 
 

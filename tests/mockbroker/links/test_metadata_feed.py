@@ -11,12 +11,14 @@ from mockbroker.links.metadata_feed import MetadataFeed, copy_of
 from mockbroker.metadata.brokers import BrokerInfo
 from mockbroker.metadata.changes import (
     BrokerChanged,
+    ClientQuotasChanged,
     ConfigsChanged,
+    FeatureChanged,
     LeaderChanged,
     PartitionState,
     TopicCreated,
 )
-from mockbroker.metadata.store import MetadataStore
+from mockbroker.metadata.store import RESOURCE_GROUP, MetadataStore
 
 TOPIC_ID = b"t".ljust(16, b"\1")
 
@@ -101,3 +103,20 @@ def test_a_snapshot_is_all_that_the_store_has(following: Following) -> None:
     assert list(image.brokers) == [1]
     assert image.topics["t"].partitions[0].leader == 2
     assert image.config.int("log.retention.ms") == 1234
+
+
+def test_a_snapshot_has_quotas_features_and_the_configs_of_groups(following: Following) -> None:
+    store = following.store
+    gone = next(iter(store.features))
+    for change in (
+        ClientQuotasChanged((("user", None),), {"producer_byte_rate": 5.0}),
+        FeatureChanged(gone, 0),
+        FeatureChanged("other.version", 3),
+        ConfigsChanged(RESOURCE_GROUP, "g", {"consumer.session.timeout.ms": "50000"}),
+    ):
+        store.apply(change)
+    image = copy_of(store, MetadataStore("cluster", BrokerConfig({})))
+    assert image.client_quotas == store.client_quotas
+    assert image.features == store.features
+    assert gone not in image.features
+    assert image.group_config("g").int("consumer.session.timeout.ms") == 50_000

@@ -6,6 +6,7 @@ import pytest
 
 from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.coordinator.txn.records import decode_record
+from mockbroker.journal import TransactionDecided
 from mockbroker.metadata.topic_requests import TopicReference
 from protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from tests.support.core import Core
@@ -129,3 +130,50 @@ def test_a_first_state_that_cannot_be_written_leaves_nothing(core: Core) -> None
     assert producer.describe().error_code == 105
     partition.state.isr.append(core.broker.services.broker_id)
     assert producer.init().epoch == 0
+
+
+def decided(core: Core) -> list[tuple[str, bool, str, int, int]]:
+    return [
+        (event.transactional_id, event.committed, event.by, event.producer_epoch, event.partitions)
+        for event in core.cluster.journal.events()
+        if isinstance(event, TransactionDecided)
+    ]
+
+
+def test_the_journal_has_who_ended_a_transaction() -> None:
+    core = Core(topics={"t": 2})
+    producer = Transactional.begin(core, v1=True)
+    for commit in (True, False):
+        producer.write("t", 0, "a")
+        producer.write("t", 1, "b")
+        core.advance(250)
+        producer.finish(commit=commit)
+    assert decided(core) == [("tx", True, "client", 0, 2), ("tx", False, "client", 0, 2)]
+    events = core.cluster.journal.events()
+    first = next(one for one in events if isinstance(one, TransactionDecided))
+    assert (first.broker_id, first.producer_id, first.open_ms) == (1, producer.producer_id, 250)
+
+
+def test_the_journal_has_transactions_that_the_coordinator_aborts() -> None:
+    core = Core(topics={"t": 1})
+    fenced = Transactional.begin(core, "fenced")
+    fenced.write("t", 0, "a")
+    assert Transactional(core, "fenced").init().error == 51
+    removed = Transactional.begin(core, "removed")
+    removed.write("t", 0, "a")
+    core.broker.services.transactions.service.forget("removed")
+    overdue = Transactional.begin(core, "overdue")
+    overdue.write("t", 0, "a")
+    core.advance(80_000)
+    assert decided(core) == [
+        ("fenced", False, "fenced", 0, 1),
+        ("removed", False, "removed", 0, 1),
+        ("overdue", False, "timeout", 0, 1),
+    ]
+
+
+def test_an_end_without_a_transaction_is_not_in_the_journal() -> None:
+    core = Core(topics={"t": 1})
+    producer = Transactional.begin(core)
+    producer.end(commit=False)
+    assert decided(core) == []
