@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 bin := .venv/bin
 
-.PHONY: help setup format lint types imports tidy unit sim clients java node go kafka spark test bench fuzz lock clean
+.PHONY: help setup format lint types imports tidy unit sim clients java node go image kafka spark test bench fuzz lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -27,13 +27,16 @@ tidy: ## the house rules that no linter knows
 	$(bin)/pytest -q tests/tidy_test.py
 
 unit: ## all tests that need nothing but Python
-	$(bin)/pytest -q $(addprefix --without-tier=,clients java node go kafka spark)
+	$(bin)/pytest -q $(addprefix --without-tier=,clients java node go image kafka spark)
 
 sim: ## the tests on virtual time
 	$(bin)/pytest -q -m sim
 
 clients: ## unmodified clients against a server process
 	scripts/test clients
+
+image: ## the container image, built and run
+	scripts/test $@
 
 java node go: ## unmodified clients of that language
 	scripts/test $@
@@ -60,8 +63,10 @@ compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --gen
 lock: ## write requirements/*.txt anew
 	$(compile) pyproject.toml -o requirements/runtime.txt
 	$(compile) pyproject.toml --extra dev -c requirements/runtime.txt -o requirements/dev.txt
+	$(compile) pyproject.toml --extra admin -c requirements/dev.txt -o requirements/image.txt
+	$(compile) requirements/build.in -c requirements/dev.txt -o requirements/build.txt
 	$(compile) pyproject.toml --extra spark -c requirements/runtime.txt -o requirements/spark.txt
-	for name in kafka-python-2.0.2 nodejs golang; do $(compile) requirements/$$name.in -o requirements/$$name.txt || exit; done
+	for name in kafka-python-2.0.2 nodejs golang image-lint; do $(compile) requirements/$$name.in -o requirements/$$name.txt || exit; done
 
 clean: ## remove what was made here, apart from .venv and .tools
 	rm -rf build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

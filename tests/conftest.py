@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-TIERS = ("unit", "clients", "java", "node", "go", "kafka", "spark")
+TIERS = ("unit", "clients", "java", "node", "go", "image", "kafka", "spark")
 
 # Two cores that several test processes share make single examples slow, never wrong.
 hypothesis.settings.register_profile("mockbroker", deadline=None)

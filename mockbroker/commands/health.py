@@ -35,7 +35,7 @@ def check(
         if url is not None and bootstrap is None:
             AdminClient(url, token).get("/health/ready")
         else:
-            _ask_listener(bootstrap or own_address(environment))
+            ask_listener(bootstrap or own_address(environment))
     except CommandError as error:
         raise CommandError(str(error), 1) from None
     return 0
@@ -65,7 +65,7 @@ def own_address(environment: Mapping[str, str]) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _ask_listener(bootstrap: str) -> None:
+def ask_listener(bootstrap: str) -> None:
     """Send ApiVersions v0 and see that an answer without an error comes."""
     host, _, port = bootstrap.rpartition(":")
     if not host or not port.isdecimal():
