@@ -53,6 +53,7 @@ def _of_purgatories(replicas: ReplicaManager) -> dict[str, int]:
     for operation, purgatory in (
         ("Fetch", replicas.fetch_purgatory),
         ("Produce", replicas.produce_purgatory),
+        ("DeleteRecords", replicas.delete_records_purgatory),
     ):
         kind = f"delayedOperation={operation}"
         values[f"{_PURGATORY}PurgatorySize,{kind}"] = purgatory.purgatory_size

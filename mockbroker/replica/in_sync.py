@@ -142,6 +142,17 @@ class Followers:
                 smallest = end
         return smallest
 
+    def low_watermark(self, leader_start: int) -> int:
+        """The smallest log start among the leader and the live followers (KIP-107)."""
+        brokers = self._metadata.brokers
+        smallest = leader_start
+        for follower in self._by_id.values():
+            if follower.log_start_offset < smallest:
+                broker = brokers.get(follower.replica_id)
+                if broker is not None and not broker.fenced:
+                    smallest = follower.log_start_offset
+        return smallest
+
     def may_join(self, replica_id: int) -> bool:
         """Whether the metadata let it be in sync: it is there and stays."""
         broker = self._metadata.brokers.get(replica_id)

@@ -23,6 +23,7 @@ from mockbroker.metadata.changes import (
 )
 from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.append_entry import AppendEntry
+from mockbroker.replica.delayed_delete_records import DelayedDeleteRecords
 from mockbroker.replica.delayed_produce import DelayedProduce
 from mockbroker.replica.log_dirs import LogDirs
 from mockbroker.replica.log_upkeep import LogUpkeep
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mockbroker.journal import Journal
     from mockbroker.metadata.changes import Change, PartitionState
     from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.delayed_delete_records import DeletedEntry
     from mockbroker.replica.fetch_entry import FetchEntry
     from protocol.messages.fetch import FetchResponsePartition
 
@@ -45,7 +47,7 @@ NO_LEADER_EPOCH = -1
 
 
 class ReplicaManager:
-    """Kafka: ReplicaManager. `fetch_purgatory` and `produce_purgatory` hold what is parked."""
+    """Kafka: ReplicaManager. What is parked is in a purgatory for each kind of request."""
 
     __slots__ = (
         "_partitions",
@@ -53,6 +55,7 @@ class ReplicaManager:
         "broker_id",
         "clock",
         "config",
+        "delete_records_purgatory",
         "draining",
         "fetch_purgatory",
         "follower_fetches_expired",
@@ -82,6 +85,9 @@ class ReplicaManager:
         )
         self.produce_purgatory = Purgatory(
             timer, config.int("producer.purgatory.purge.interval.requests")
+        )
+        self.delete_records_purgatory = Purgatory(
+            timer, config.int("delete.records.purgatory.purge.interval.requests")
         )
         self.log_dirs = LogDirs(config, self)
         self.upkeep = LogUpkeep(clock, timer, config)
@@ -286,6 +292,27 @@ class ReplicaManager:
             )
             self.produce_purgatory.try_complete_else_watch(delayed, [partition])
 
+    @property
+    def awaits_deletion(self) -> bool:
+        """Whether a DeleteRecords waits for followers."""
+        return self.delete_records_purgatory.num_delayed_operations > 0
+
+    def when_deleted(
+        self, timeout_ms: float, entries: list[DeletedEntry], on_complete: Callable[[], None]
+    ) -> DelayedDeleteRecords | None:
+        """None if all live replicas have moved their log starts.
+
+        Else `on_complete()` is called later, unless what is returned is cancelled.
+        """
+        pending = [entry for entry in entries if not entry.is_done()]
+        if not pending:
+            return None
+        delayed = DelayedDeleteRecords(self.clock.now_ms + timeout_ms, pending, on_complete)
+        keys = [entry.partition for entry in pending]
+        completed = self.delete_records_purgatory.try_complete_else_watch(delayed, keys)
+        assert not completed
+        return delayed
+
     # -- what appends release --------------------------------------------------------------
 
     def mark_ready(self, partition: Partition, cause: str) -> None:
@@ -314,6 +341,7 @@ class ReplicaManager:
             fetches.check_and_complete(partition)
             for key in partition.wait_keys():
                 fetches.check_and_complete(key)
+            self.delete_records_purgatory.check_and_complete(partition)
         self.draining = None
 
     def note_follower_expired(self) -> None:
@@ -324,7 +352,11 @@ class ReplicaManager:
         """Answer every parked operation with what there is (a clean shutdown)."""
         for partitions in self._partitions.values():
             for partition in partitions.values():
-                for purgatory in (self.produce_purgatory, self.fetch_purgatory):
+                for purgatory in (
+                    self.produce_purgatory,
+                    self.fetch_purgatory,
+                    self.delete_records_purgatory,
+                ):
                     for key in (partition, *partition.wait_keys()):
                         for operation in purgatory.cancel_for_key(key):
                             operation.force_complete()

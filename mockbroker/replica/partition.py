@@ -265,11 +265,15 @@ class Partition:
             return
         manager = self._manager
         end_before = follower.log_end_offset
+        start_before = follower.log_start_offset
         follower.fetched(entry, leader_end_offset, manager.clock.now_ms)
         if replica_id not in self.state.isr:
             isr = followers.expansion(follower, self.high_watermark, self.epoch_start_offset)
             if isr is not None:
                 self._propose(followers, isr)
+        if follower.log_start_offset > start_before and manager.awaits_deletion:
+            # No fetch waits for that; what else happened in this step is what they are told.
+            manager.mark_ready(self, self.cause if self.ready else HIGH_WATERMARK)
         if follower.log_end_offset != end_before:
             self.raise_high_watermark()
 
@@ -379,6 +383,11 @@ class Partition:
         if topic is None:
             return False
         return len(state.isr) < min(topic.config.int("min.insync.replicas"), replicas)
+
+    def low_watermark(self) -> int:
+        """Where the logs of all live replicas have begun (Partition.lowWatermarkIfLeader)."""
+        start = self.open_log().log_start_offset
+        return start if self.followers is None else self.followers.low_watermark(start)
 
     def delete_records_before(self, offset: int) -> ErrorCode:
         """Move the log start up to `offset` (-1: the high watermark). Parked fetches sleep on."""

@@ -295,6 +295,7 @@ def check_nothing_waits(world: World) -> None:
     for kind, purgatory in (
         ("fetch", replicas.fetch_purgatory),
         ("produce", replicas.produce_purgatory),
+        ("delete records", replicas.delete_records_purgatory),
     ):
         purgatory.purge()
         left = (

@@ -159,20 +159,52 @@ def test_129_an_epoch_without_records_ends_where_the_one_before_it_does(
     assert (got.data.diverging_epoch.epoch, got.data.diverging_epoch.end_offset) == (0, 2)
 
 
+def delete_before(topic: Topic, offset: int, timeout_ms: int) -> DeleteRecordsRequest:
+    asked = DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, offset)])
+    return DeleteRecordsRequest([asked], timeout_ms)
+
+
+def deleted(response: DeleteRecordsResponse) -> tuple[int, int]:
+    """Error and low watermark."""
+    (result,) = response.topics[0].partitions
+    return result.error_code, result.low_watermark
+
+
 def test_130_below_the_log_start_an_offset_is_out_of_range_whatever_its_epoch(
     replicas: ReplicaTarget,
 ) -> None:
     topic = two_epochs(replicas)
-    # Answered once the follower has moved its log start too, which this one never does.
-    request = DeleteRecordsRequest(
-        [DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, 3)])], 300
-    )
-    replicas.control.call(request, 2, DeleteRecordsResponse)
+    # The follower never moves its log start; what it did not tell is -1.
+    response = replicas.control.call(delete_before(topic, 3, 200), 2, DeleteRecordsResponse)
+    assert deleted(response) == (7, -1)
     assert replicas.earliest(topic) == 3
     reader = replicas.reader()
     for epoch in (0, 2):
         got = reader.fetch(topic.at(0, 1, last_fetched_epoch=epoch)).only
         assert (got.error, got.data.diverging_epoch) == (1, None)
+
+
+def test_a_deletion_is_answered_once_the_follower_has_deleted_too(
+    replicas: ReplicaTarget,
+) -> None:
+    topic = replicas.topic(1, (50, 50))
+    follower, operator = replicas.follower(), replicas.reader()
+    follower.fetch(topic.at(0, 2))
+    operator.send(delete_before(topic, 1, LONG_MS), 2)
+    replicas.parked(operator)
+    assert follower.fetch(topic.at(0, 2)).only.log_start_offset == 1
+    replicas.parked(operator)
+    follower.fetch(topic.at(0, 2, log_start_offset=1))
+    assert deleted(operator.receive(DeleteRecordsResponse)) == (0, 1)
+    assert operator.elapsed_ms < SOON_MS
+
+
+def test_a_deletion_does_not_wait_for_a_follower_that_is_lost(lonely: ReplicaTarget) -> None:
+    topic = lonely.topic(1, (50, 50))
+    lonely.follower().fetch(topic.at(0, 2))
+    lonely.lose_follower(topic)
+    response = lonely.control.call(delete_before(topic, -1, LONG_MS), 2, DeleteRecordsResponse)
+    assert deleted(response) == (0, 2)
 
 
 def test_132_a_fenced_epoch_leaves_a_session_alone(replicas: ReplicaTarget) -> None:

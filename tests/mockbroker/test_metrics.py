@@ -9,6 +9,7 @@ from protocol.messages.fetch import (
     FetchRequestTopic,
     FetchResponse,
 )
+from tests.support.cluster_core import ClusterCore
 from tests.support.core import Core
 
 CACHE = "kafka.server:type=FetchSessionCache,name="
@@ -35,7 +36,7 @@ def fetch(
 
 def test_a_new_node_has_counted_nothing() -> None:
     metrics = Core().broker.metrics()
-    assert len(metrics) == 17
+    assert len(metrics) == 19
     assert set(metrics.values()) == {0}
 
 
@@ -93,3 +94,15 @@ def test_connections_requests_and_refusals() -> None:
     assert metrics[f"{CONNECTIONS}ConnectionsOpened"] == 2
     assert metrics[f"{REQUESTS}Requests,request=ApiVersions"] == 2
     assert metrics[f"{REQUESTS}RequestsRefused"] == 1
+
+
+def test_a_follower_s_fetch_that_expires_counts_as_a_follower_s() -> None:
+    core = ClusterCore(brokers=2, topics={"t": 1})
+    leader = core.cluster.broker(core.state("t").leader)
+    assert leader is not None
+    name = "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec,fetcherType="
+    core.advance(400)
+    assert leader.metrics()[f"{name}follower"] == 0
+    core.advance(700)
+    assert leader.metrics()[f"{name}follower"] >= 1
+    assert leader.metrics()[f"{name}consumer"] == 0
