@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Self
 from mockbroker.api.bridge import NOT_RUNNING, Bridge
 from mockbroker.api.broker_thread import BrokerThread
 from mockbroker.launch import launch
-from mockbroker.settings import Settings, check_topic_name, parse_count, parse_port, parse_token
+from mockbroker.settings import (
+    Settings,
+    SettingsError,
+    check_topic_name,
+    parse_count,
+    parse_port,
+    parse_token,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,14 +36,17 @@ if TYPE_CHECKING:
     from mockbroker.api.topic_view import TopicView
     from mockbroker.faults import Fault
     from mockbroker.launch import RunningBroker
+    from mockbroker.state.preparation import Preparation
     from mockbroker.state.snapshot import Snapshot
+    from mockbroker.telemetry.client_metrics import PushedMetrics
 
 
 class MockBroker:
     """A fake Kafka broker for tests.
 
-    `topics` maps a name to its partitions, or lists names; `config` holds broker configs under
-    Kafka's names; `port` 0 takes any free port; `seed` makes random ids repeatable;
+    `topics` maps a name to its partitions or to a table as in the configuration file
+    (`{"partitions": 3, "config": {…}, "records": […]}`), or lists names; `config` holds broker
+    configs under Kafka's names; `port` 0 takes any free port; `seed` makes random ids repeatable;
     `freeze_clock` starts with a time that stands still (see `clock`); `faults` are armed from the
     start (see `faults`); `journal` is a directory for the journal's files; `controller_port`
     (0: any free one) serves the metadata log to Kafka's raft client; `brokers` is how many
@@ -48,7 +58,7 @@ class MockBroker:
     def __init__(
         self,
         *,
-        topics: Mapping[str, int] | Iterable[str] = (),
+        topics: Mapping[str, int | Mapping[str, object]] | Iterable[str] = (),
         auto_create: bool = True,
         default_partitions: int = 1,
         config: Mapping[str, str | int | bool] | None = None,
@@ -71,12 +81,14 @@ class MockBroker:
         }
         for key, value in (config or {}).items():
             settings_config[key] = str(value).lower() if isinstance(value, bool) else str(value)
+        counts, preparation = _topics(topics)
         self._settings = Settings(
             host=host,
             ports=[
                 parse_port("port", each) for each in ([port] if isinstance(port, int) else port)
             ],
-            topics=_topics(topics),
+            topics=counts,
+            preparation=preparation,
             config=settings_config,
             advertised_host=advertised_host,
             seed=seed,
@@ -132,6 +144,15 @@ class MockBroker:
         """
         bridge = self._bridged()
         return bridge.call(lambda _: bridge.running.metrics())
+
+    def client_metrics(self) -> list[PushedMetrics]:
+        """What clients pushed of their own metrics (KIP-714), oldest first; the last 1,000 a node.
+
+        A client pushes what a CLIENT_METRICS resource asks it for; `metrics` are OTLP bytes.
+        """
+        from mockbroker.state.telemetry import pushed_metrics
+
+        return self._bridged().call(pushed_metrics)
 
     @property
     def cluster(self) -> ClusterView:
@@ -328,15 +349,33 @@ class MockBroker:
             bridge.close()
 
 
-def _topics(topics: Mapping[str, int] | Iterable[str]) -> dict[str, int | None]:
+def _topics(
+    topics: Mapping[str, int | Mapping[str, object]] | Iterable[str],
+) -> tuple[dict[str, int | None], Preparation | None]:
+    """Partition counts by name, and the topics that are more than a count."""
     from collections.abc import Mapping
 
     if isinstance(topics, str):
         topics = [topics]
+    given = topics if isinstance(topics, Mapping) else dict.fromkeys(topics)
     counts: dict[str, int | None] = {}
-    for name in topics:
+    tables: dict[str, Mapping[str, object]] = {}
+    for name, wanted in given.items():
         check_topic_name("topics", name)
-        counts[name] = (
-            parse_count(f"topics[{name!r}]", topics[name]) if isinstance(topics, Mapping) else None
-        )
-    return counts
+        if isinstance(wanted, Mapping):
+            tables[name] = wanted
+        else:
+            counts[name] = None if wanted is None else parse_count(f"topics[{name!r}]", wanted)
+    return counts, _preparation(tables) if tables else None
+
+
+def _preparation(tables: Mapping[str, Mapping[str, object]]) -> Preparation:
+    from mockbroker.state.preparation import Preparation, PreparationError
+
+    preparation = Preparation()
+    try:
+        for name, table in tables.items():
+            preparation.add_topic(f"topics[{name!r}]", name, table, "")
+    except PreparationError as error:
+        raise SettingsError(error.key, error.problem, error.allowed) from None
+    return preparation

@@ -8,6 +8,7 @@ made, so a mistake is one line that names the key, and nothing starts.
     partitions = 6
     config = { "retention.ms" = "1000" }
     seed = { file = "orders.jsonl", key = "id" }      # or a name, or a list of both
+    records = ["one", { key = "7", value = "two" }]   # values, or tables without a topic
 
     [[records]]
     topic = "orders"
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from mockbroker.state.snapshot import Snapshot
     from mockbroker.state.writing import NewRecord
 
-_TOPIC_KEYS: Final = ("partitions", "replication-factor", "config", "seed")
+_TOPIC_KEYS: Final = ("partitions", "replication-factor", "config", "seed", "records")
 _SEED_KEYS: Final = ("file", "format", *RowFields._fields)
 _RECORD_KEYS: Final = ("topic", "key", "value", "headers", "timestamp", "partition")
 
@@ -78,6 +79,14 @@ class Preparation:
         seeds = table.get("seed", [])
         for seed in seeds if isinstance(seeds, list) else [seeds]:
             self._add_seed(f"{key}.seed", name, seed, folder)
+        records = table.get("records", [])
+        if not isinstance(records, list):
+            raise PreparationError(f"{key}.records", "it is not a list", "a list of records")
+        for at, record in enumerate(records):
+            where = f"{key}.records[{at}]"
+            fields = record if isinstance(record, dict) else {"value": record}
+            _check_keys(where, fields, _RECORD_KEYS[1:])
+            self.add_record(where, {"topic": name, **fields})
 
     def add_record(self, key: str, table: object) -> None:
         """A record as a table."""

@@ -115,6 +115,56 @@ def test_bad_values_are_named() -> None:
         pass
 
 
+def test_a_topic_may_be_a_table_as_in_the_configuration_file() -> None:
+    orders = {
+        "partitions": 3,
+        "config": {"retention.ms": 1000},
+        "records": ["one", {"key": "k", "value": {"id": 2}, "partition": 2}],
+    }
+    with MockBroker(topics={"orders": orders, "payments": 2}) as broker:
+        for _ in range(2):
+            assert broker.topics() == ["orders", "payments"]
+            assert broker.topic("orders").partitions == 3
+            assert broker.topic("orders").config["retention.ms"] == "1000"
+            values = {record.value for record in broker.topic("orders").records()}
+            assert values == {b"one", b'{"id": 2}'}
+            broker.topic("orders").put("gone after the reset")
+            broker.reset()
+
+
+def test_a_bad_table_of_a_topic_is_named() -> None:
+    for table, problem in (
+        ({"partitons": 3}, r"topics\['orders'\].partitons: it is unknown; allowed: partitions"),
+        ({"partitions": 0}, r"topics\['orders'\].partitions: 0 is no count"),
+        ({"records": "one"}, r"topics\['orders'\].records: it is not a list"),
+        ({"records": [{"topic": "x"}]}, r"records\[0\].topic: it is unknown; allowed: key, value"),
+    ):
+        with pytest.raises(SettingsError, match=problem):
+            MockBroker(topics={"orders": table})
+
+
+def test_metrics_that_clients_push_are_seen() -> None:
+    with MockBroker() as broker:
+        assert broker.client_metrics() == []
+
+
+def test_a_scope_in_a_cluster_takes_away_what_was_made_inside() -> None:
+    with MockBroker(brokers=3, topics={"orders": 3}) as broker:
+        with broker.scope():
+            broker.topic("payments").create(3)
+            broker.topic("payments").put("one")
+            broker.group("g").commit({("orders", 0): 1})
+            broker.cluster.kill(2)
+            broker.cluster.revive(2)
+        assert (broker.topics(), broker.groups()) == (["orders"], [])
+        broker.topic("orders").put("one")
+        assert len(broker.topic("orders").wait_for(1)) == 1
+        broker.reset()
+        assert broker.topic("orders").records() == []
+        broker.topic("orders").put("two")
+        assert len(broker.topic("orders").wait_for(1)) == 1
+
+
 def test_a_busy_port_is_raised_in_the_callers_thread() -> None:
     with (
         MockBroker() as first,
