@@ -23,7 +23,7 @@ from mockbroker.links.heartbeats import BrokerSessions, Heartbeat
 from mockbroker.links.isr_proposals import IsrProposals
 from mockbroker.links.link import CONTROLLER, Links
 from mockbroker.links.metadata_feed import MetadataFeed, copy_of
-from mockbroker.metadata.changes import BrokerChanged
+from mockbroker.metadata.changes import BrokerChanged, ConfigsChanged
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.node import make_broker
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.replication_control import ReplicationControl
     from mockbroker.replica.partition import Partition
+    from protocol.errors import ErrorCode
 
 REPLICATION_LISTENER = "REPLICATION"
 
@@ -259,6 +260,8 @@ class Fabric:
         for member in self.members:
             if member.life is not None:
                 member.life.feed.publish(change)
+        if isinstance(change, ConfigsChanged):
+            self.control.review_eligible()
 
     def _progress(self) -> dict[int, int]:
         """By node id of the brokers that are up, how many changes each has heard of."""
@@ -480,9 +483,8 @@ class Fabric:
 
     def _propose(
         self, node_id: int, topic_id: bytes, index: int, epochs: tuple[int, int], isr: list[int]
-    ) -> bool:
-        error = self.control.alter_partition(node_id, topic_id, index, *epochs, isr)
-        return not error
+    ) -> ErrorCode:
+        return self.control.alter_partition(node_id, topic_id, index, *epochs, isr)
 
     def _fetch_channel(self, life: Life, source: int, target: int) -> BrokerClient:
         return self._new_client(life, source, target, f"broker-{source}-fetcher-0")

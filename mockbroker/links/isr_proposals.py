@@ -1,14 +1,17 @@
 """A broker's in-sync sets on their way to the controller (Kafka: AlterPartitionManager).
 
-A leader proposes; what the controller decides comes back with the metadata. A proposal that the
-controller refused, or that a cut link lost, is forgotten after a while, and the leader may propose
-again. Every half of replica.lag.time.max.ms the leader looks for followers that lag.
+A leader proposes; what the controller decides comes back with the metadata. Without news it sends
+the proposal again: the controller may have agreed, and then a leader that forgot it would let its
+high watermark pass replicas that may lead (KIP-497). Only what the controller refused while both
+knew the same state is forgotten, and the leader may propose another. Every half of replica.lag.time.max.ms the leader looks for followers that lag.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Final
+
+from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,10 +21,21 @@ if TYPE_CHECKING:
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
 
-    Propose = Callable[[bytes, int, tuple[int, int], list[int]], bool]
+    Propose = Callable[[bytes, int, tuple[int, int], list[int]], ErrorCode]
 
 RETRY_MS: Final = 1000
-"""Without news for so long, a proposal is taken to be lost."""
+"""Without news for so long, a proposal is sent again."""
+
+_NEWS_COMES: Final = frozenset(
+    (
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    )
+)
+"""The controller has decided something that the leader has not heard of (handleAlterPartitionError).
+"""
 
 
 class IsrProposals:
@@ -44,10 +58,17 @@ class IsrProposals:
         """Ask for an in-sync set."""
         epochs = partition.leader_epoch, partition.state.partition_epoch
         self._link.send(partial(self._arrive, partition, epochs, isr))
-        self._timer.schedule(self._clock.now_ms + RETRY_MS, partial(self._forget, partition, isr))
+        again = partial(self._propose_again, partition, isr)
+        self._timer.schedule(self._clock.now_ms + RETRY_MS, again)
+
+    def _propose_again(self, partition: Partition, isr: list[int]) -> None:
+        followers = partition.followers
+        if followers is not None and followers.proposed is isr and not partition.deleted:
+            self.propose(partition, isr)
 
     def _arrive(self, partition: Partition, epochs: tuple[int, int], isr: list[int]) -> None:
-        if not self._propose(partition.topic_id, partition.index, epochs, isr):
+        error = self._propose(partition.topic_id, partition.index, epochs, isr)
+        if error and error not in _NEWS_COMES:
             self._forget(partition, isr)
 
     def _forget(self, partition: Partition, isr: list[int]) -> None:

@@ -43,3 +43,41 @@ def test_idle_followers_stay_in_sync() -> None:
     core.advance(60_000)
     producer.produce("t", b"b", acks=1)
     assert sorted(core.state("t").isr) == [1, 2, 3]
+
+
+def test_a_proposal_without_news_holds_the_high_watermark_back() -> None:
+    """The controller agreed, and may let the follower lead, though the leader has not heard."""
+    core = ClusterCore(topics={"t": 1}, config=LAG)
+    leader, follower, _ = core.state("t").replicas
+    core.controls.hold_follower("t", 0, follower)
+    producer = core.client(node=leader)
+    producer.produce("t", b"a", acks=1)
+    core.advance(4600)
+    assert follower not in core.state("t").isr
+    core.controls.hold_link(-1, leader)
+    core.controls.release_follower("t", 0, follower)
+    core.deliver()
+    assert follower in core.state("t").isr
+    core.controls.hold_follower("t", 0, follower)
+    core.advance(10_000)
+    producer.produce("t", b"b", acks=1)
+    core.advance(5_000)
+    assert follower in core.state("t").isr
+    assert core.partition(leader, "t").high_watermark == 1
+    core.controls.restore_link(-1, leader)
+    core.controls.release_follower("t", 0, follower)
+    core.advance(1_000)
+    assert core.partition(leader, "t").high_watermark == 2
+
+
+def test_what_the_controller_refused_is_forgotten() -> None:
+    core = ClusterCore(topics={"t": 1}, config=LAG)
+    leader, follower, _ = core.state("t").replicas
+    partition = core.partition(leader, "t")
+    core.controls.fence(follower)
+    core.deliver()
+    assert follower not in core.state("t").isr
+    partition._propose(partition.followers, [*partition.state.isr, follower])  # type: ignore[arg-type]
+    core.deliver()
+    assert partition.followers is not None
+    assert partition.followers.proposed is None
