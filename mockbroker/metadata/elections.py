@@ -54,7 +54,7 @@ def changed(
         list(state.removing if removing is None else removing),
     )
     target.complete_reassignment()
-    elr = _eligible(state, target.isr, min_isr)
+    elr = _eligible(state, target, min_isr)
     leader, unclean = _elect(state, target, elr, may_lead, election)
     if leader != state.leader and leader in elr:
         target.isr = [leader]
@@ -110,12 +110,12 @@ class _Target:
         self.adding, self.removing = [], []
 
 
-def _eligible(state: PartitionState, isr: Sequence[int], min_isr: int) -> list[int]:
-    """Kafka: maybePopulateTargetElr."""
-    if len(isr) >= min_isr:
+def _eligible(state: PartitionState, target: _Target, min_isr: int) -> list[int]:
+    """Kafka: maybePopulateTargetElr, without those that are no replicas any more."""
+    if len(target.isr) >= min_isr:
         return []
     candidates = dict.fromkeys((*state.elr, *state.isr))
-    return [node for node in candidates if node not in isr]
+    return [node for node in candidates if node not in target.isr and node in target.replicas]
 
 
 def _elect(

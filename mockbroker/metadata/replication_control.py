@@ -71,6 +71,16 @@ class ReplicationControl:
             if state.leader != state.replicas[0] and state.replicas[0] in state.isr:
                 self._change(topic, index, state, election=Election.PREFERRED)
 
+    def review_eligible(self) -> None:
+        """Configs changed: where the in-sync set is large enough by now, nobody else is eligible.
+
+        A leader that may go on alone leaves eligible replicas behind (KIP-966; Kafka:
+        getPartitionElrUpdatesForConfigChanges).
+        """
+        for topic, index, state in self._partitions():
+            if state.elr and len(state.isr) >= self._min_isr(topic, state):
+                self._change(topic, index, state)
+
     def _withdraw(self, node_id: int) -> None:
         for topic, index, state in self._partitions():
             if state.leader == node_id or node_id in state.isr:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.metadata.store import RESOURCE_TOPIC
+from mockbroker.metadata.topic_requests import ConfigAlteration
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import (
     DescribeClusterRequest,
@@ -194,4 +196,20 @@ def test_a_slow_link_slows_replication_and_no_more(core: ClusterCore) -> None:
     core.advance(199)
     assert not producer.answered
     core.advance(2)
+    assert producer.produced().error_code == 0
+
+
+def test_a_lower_minimum_in_sync_ends_who_is_eligible() -> None:
+    core = ClusterCore(topics={"t": 1}, config={"min.insync.replicas": "2"})
+    leader, *followers = core.state("t").replicas
+    for node in followers:
+        core.controls.kill(node)
+    core.deliver()
+    assert (core.state("t").isr, len(core.state("t").elr)) == ([leader], 1)
+    change = ConfigAlteration(RESOURCE_TOPIC, "t", [("min.insync.replicas", 0, "1")])
+    core.cluster.controller.alter_configs([change])
+    core.deliver()
+    assert core.state("t").elr == []
+    producer = core.client(node=leader)
+    producer.produce("t", b"a")
     assert producer.produced().error_code == 0

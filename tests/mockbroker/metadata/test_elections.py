@@ -90,3 +90,11 @@ def test_losing_a_replica_is_a_new_leader_epoch() -> None:
     after = changed(state, alive(1, 2, 3), 1)
     assert after is not None
     assert (after.replicas, after.leader, after.leader_epoch) == ([1, 2], 1, 6)
+
+
+def test_who_is_no_replica_any_more_is_not_eligible() -> None:
+    """What is left of a reassignment to one replica goes on alone, without the others."""
+    state = PartitionState(2, [1, 2, 3], [2], elr=[1, 3])
+    after = changed(state, alive(1, 2, 3), 3, replicas=[2], isr=[2])
+    assert after is not None
+    assert (after.replicas, after.isr, after.elr) == ([2], [2], [])

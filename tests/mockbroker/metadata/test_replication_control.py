@@ -6,10 +6,15 @@ import pytest
 
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.metadata.brokers import BrokerInfo
-from mockbroker.metadata.changes import BrokerChanged, PartitionState, TopicCreated
+from mockbroker.metadata.changes import (
+    BrokerChanged,
+    ConfigsChanged,
+    PartitionState,
+    TopicCreated,
+)
 from mockbroker.metadata.elections import Election
 from mockbroker.metadata.replication_control import ReplicationControl
-from mockbroker.metadata.store import MetadataStore
+from mockbroker.metadata.store import RESOURCE_TOPIC, MetadataStore
 from protocol.errors import ErrorCode
 
 TOPIC_ID = b"t".ljust(16, b"\1")
@@ -191,3 +196,14 @@ def test_targets_that_cannot_be(
     assert controller.state().partition_epoch == 7
     unknown = controller.control.reassign("x", 0, [1])
     assert unknown.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_nobody_is_eligible_beside_an_in_sync_set_that_is_large_enough_by_now() -> None:
+    """KIP-966: a lower min.insync.replicas lets the leader commit without those that left."""
+    controller = Controller(PartitionState(1, [1, 2, 3], [1], elr=[2, 3]), min_insync_replicas="2")
+    controller.control.review_eligible()
+    assert controller.state().elr == [2, 3]
+    lowered = ConfigsChanged(RESOURCE_TOPIC, "t", {"min.insync.replicas": "1"})
+    controller.store.apply(lowered)
+    controller.control.review_eligible()
+    assert (controller.state().leader, controller.state().elr) == (1, [])
