@@ -120,6 +120,23 @@ class Followers:
         for follower in self._by_id.values():
             follower.outrun(end_before)
 
+    def idled(self, replica_id: int, leader_end: int) -> Follower | None:
+        """A follower out of the set that polled at the leader's end without being met, if it did.
+
+        None too while a proposal is under way.
+        """
+        follower = self._by_id.get(replica_id)
+        if (
+            follower is None
+            or follower.entry is None
+            or self.proposed is not None
+            or replica_id in self.state.isr
+            or follower.log_end_offset != leader_end
+        ):
+            return None
+        follower.outrun(leader_end)
+        return follower if follower.caught_up_ms == follower.fetched_ms else None
+
     def high_watermark(self, leader_end: int, now_ms: float, max_lag_ms: float) -> int:
         """The smallest end offset among those that hold the high watermark back.
 

@@ -52,6 +52,7 @@ class ReplicaManager:
     __slots__ = (
         "_partitions",
         "_ready",
+        "_under_replicated",
         "broker_id",
         "clock",
         "config",
@@ -93,6 +94,8 @@ class ReplicaManager:
         self.upkeep = LogUpkeep(clock, timer, config)
         self._partitions: dict[str, dict[int, Partition]] = {}
         self._ready: deque[Partition] = deque()
+        self._under_replicated: dict[Partition, None] = {}
+        """What is led here and has replicas out of the in-sync set."""
         self.draining: str | None = None
         """While `drain` completes what a partition released: what had happened to it."""
         self.follower_fetches_expired = 0
@@ -219,6 +222,20 @@ class ReplicaManager:
                 continue
             log = partition.log
             partition.follower_fetched(replica_id, entry, 0 if log is None else log.log_end_offset)
+        for partition in list(self._under_replicated):
+            partition.follower_polled(replica_id)
+
+    def note_in_sync(self, partition: Partition) -> None:
+        """Its leader, replicas or in-sync set changed."""
+        state = partition.state
+        if (
+            partition.followers is not None
+            and not partition.deleted
+            and len(state.isr) < len(state.replicas)
+        ):
+            self._under_replicated[partition] = None
+        else:
+            self._under_replicated.pop(partition, None)
 
     def led_partitions(self) -> list[Partition]:
         """The partitions that are led here and have followers."""

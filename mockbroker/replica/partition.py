@@ -100,6 +100,7 @@ class Partition:
         """What is known of the other replicas; None when there are none, or others lead."""
         if self.is_leader and len(state.replicas) > 1:
             self.followers = self._new_followers(state)
+            manager.note_in_sync(self)
 
     def __repr__(self) -> str:
         return f"Partition({self.topic}-{self.index})"
@@ -277,6 +278,20 @@ class Partition:
         if follower.log_end_offset != end_before:
             self.raise_high_watermark()
 
+    def follower_polled(self, replica_id: int) -> None:
+        """A follower fetched in a session, perhaps without being met here: it may be in sync again.
+
+        Told only while some replica is out of the in-sync set.
+        """
+        followers = self.followers
+        if followers is None:
+            return
+        follower = followers.idled(replica_id, 0 if self.log is None else self.log.log_end_offset)
+        if follower is not None:
+            isr = followers.expansion(follower, self.high_watermark, self.epoch_start_offset)
+            if isr is not None:
+                self._propose(followers, isr)
+
     def preferred_read_replica(self, rack: str, offset: int) -> int:
         """Who should serve a consumer in `rack` from `offset`; -1: this leader (KIP-392)."""
         followers = self.followers
@@ -450,6 +465,7 @@ class Partition:
         else:
             self.followers.take(state)
             self.expand_in_sync()
+        self._manager.note_in_sync(self)
 
     def reconfigure(self) -> None:
         """Its topic's configs may have changed."""
@@ -464,6 +480,7 @@ class Partition:
         self.deleted = True
         self.log = None
         self._manager.upkeep.forget(self)
+        self._manager.note_in_sync(self)
         self._mark_watchers()
         self._manager.mark_ready(self, ERROR)
 

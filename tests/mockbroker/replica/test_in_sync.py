@@ -11,6 +11,7 @@ from mockbroker.metadata.store import MetadataStore
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.in_sync import Follower, Followers
 from protocol.messages.fetch import FetchRequestPartition
+from tests.support.cluster_core import ClusterCore
 
 LAG_MS = 30_000.0
 
@@ -124,3 +125,26 @@ def test_who_was_put_out_holds_nothing_back(metadata: MetadataStore) -> None:
     fetch(known, 2, 9, 9, 0.0)
     known.take(PartitionState(1, [1, 2, 3], [1, 2]))
     assert known.high_watermark(9, 0.0, LAG_MS) == 9
+
+
+def test_an_idle_follower_returns_with_its_next_fetch() -> None:
+    """Its session names the partition no more, yet each poll says that it is at the end."""
+    core = ClusterCore(topics={"t": 1})
+    leader, follower, _ = core.state("t").replicas
+    core.client(node=leader).produce("t", b"a")
+    core.advance(5_000)
+    core.controls.shrink_isr("t", 0, follower)
+    core.deliver()
+    core.advance(1_100)
+    assert sorted(core.state("t").isr) == [1, 2, 3]
+
+
+def test_a_follower_that_does_not_fetch_the_partition_stays_out() -> None:
+    core = ClusterCore(topics={"t": 1, "u": 3})
+    leader, follower, _ = core.state("t").replicas
+    core.client(node=leader).produce("t", b"a")
+    core.controls.hold_follower("t", 0, follower)
+    core.advance(5_000)
+    core.controls.shrink_isr("t", 0, follower)
+    core.advance(5_000)
+    assert follower not in core.state("t").isr
