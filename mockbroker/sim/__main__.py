@@ -4,8 +4,32 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING, Protocol
 
+from mockbroker.sim.cluster.simulation import simulate_cluster
 from mockbroker.sim.simulation import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class Outcome(Protocol):
+    """What the command tells of a run, of one broker or of a cluster."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What was done, by name."""
+
+    @property
+    def trace_hash(self) -> str:
+        """Of all that happened."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether a rule was broken."""
+
+    def explain(self) -> str:
+        """What happened."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -14,26 +38,30 @@ def main(arguments: list[str] | None = None) -> int:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--seed", type=int, help="run this seed and print what happened")
     which.add_argument("--seeds", metavar="FROM:TO", help="run these seeds, TO left out")
+    parser.add_argument("--cluster", action="store_true", help="several brokers, and their links")
     options = parser.parse_args(arguments)
+    run: Callable[[int], Outcome] = simulate_cluster if options.cluster else simulate
     if options.seed is not None:
-        report = simulate(options.seed)
+        report = run(options.seed)
         sys.stdout.write(f"{report.explain()}\n{report.counts}\ntrace {report.trace_hash}\n")
         return int(report.failed)
     first, last = map(int, options.seeds.split(":"))
-    return run_seeds(range(first, last))
+    return run_seeds(range(first, last), run)
 
 
-def run_seeds(seeds: range) -> int:
+def run_seeds(seeds: range, run: Callable[[int], Outcome]) -> int:
     """Run them all; explain the failed ones."""
     failed: list[int] = []
-    answers = 0
+    totals: dict[str, int] = {}
     for done, seed in enumerate(seeds, start=1):
-        report = simulate(seed)
-        answers += report.counts["answers"]
+        report = run(seed)
+        for name, count in report.counts.items():
+            totals[name] = totals.get(name, 0) + count
         if report.failed:
             failed.append(seed)
             sys.stdout.write(f"\n{report.explain()}\n")
-        sys.stdout.write(f"\r{done}/{len(seeds)} seeds, {answers} answers, failed: {failed}")
+        told = ", ".join(f"{count} {name}" for name, count in totals.items())
+        sys.stdout.write(f"\r{done}/{len(seeds)} seeds, {told}, failed: {failed}")
         sys.stdout.flush()
     sys.stdout.write("\n")
     return int(bool(failed))

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from mockbroker.fetch.session import CachedPartition, FetchSession
     from mockbroker.sim.ledger import Ledger, TrueLog
     from mockbroker.sim.session_handler import SessionKey, Told
-    from mockbroker.sim.world import Wire, World
+    from mockbroker.sim.stage import Wire
+    from mockbroker.sim.world import World
 
 TOLERANCE_MS = 1.0
 """Kafka's timer ticks each millisecond."""

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from random import Random
 
     from mockbroker.sim.checkers import AnswerChecker
-    from mockbroker.sim.world import Wire, World
+    from mockbroker.sim.stage import Wire
+    from mockbroker.sim.world import World
 
 T = TypeVar("T")
 METADATA_VERSION = 12

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import Change
     from mockbroker.replica.partition import Partition
-    from mockbroker.sim.world import Wire, World
+    from mockbroker.sim.stage import Wire
+    from mockbroker.sim.world import World
 
 
 class TrueLog:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.changes import LeaderChanged, PartitionState
-from mockbroker.sim.world import EPOCH_MS
+from mockbroker.sim.stage import EPOCH_MS
 from protocol.errors import ErrorCode
 from protocol.records.batch import build_batch
 from protocol.records.record_codec import Record

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mockbroker.sim.checkers import GONE
 from mockbroker.sim.clients import Client
 from mockbroker.sim.ledger import Acknowledged
-from mockbroker.sim.world import EPOCH_MS
+from mockbroker.sim.stage import EPOCH_MS
 from protocol.errors import ErrorCode
 from protocol.messages.produce import (
     ProduceRequest,

@@ -24,7 +24,7 @@ from protocol.schema import ZERO_UUID
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mockbroker.sim.world import Wire
+    from mockbroker.sim.stage import Wire
     from protocol.messages.fetch import FetchResponse, FetchResponsePartition
 
 SessionKey: TypeAlias = tuple[str | bytes, int]

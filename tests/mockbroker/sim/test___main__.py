@@ -35,3 +35,10 @@ def test_a_failed_seed_is_explained(
     out = capsys.readouterr().out
     assert "broken on purpose" in out
     assert "failed: [2]" in out
+
+
+def test_a_cluster_is_run_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--cluster", "--seeds", "3:4"]) == 0
+    assert "1/1 seeds" in capsys.readouterr().out
+    assert command.main(["--cluster", "--seed", "3"]) == 0
+    assert "python -m mockbroker.sim --cluster --seed 3" in capsys.readouterr().out

@@ -14,7 +14,7 @@ from mockbroker.sim.checkers import (
 from mockbroker.sim.clients import frame_of
 from mockbroker.sim.consumers import Consumer
 from mockbroker.sim.session_handler import Told
-from mockbroker.sim.world import Wire
+from mockbroker.sim.stage import Wire
 from protocol.messages.api_versions import ApiVersionsRequest
 from tests.support.simulated import Simulated
 

@@ -9,7 +9,7 @@ from mockbroker.sim.session_handler import (
     Told,
     bytes_by_key,
 )
-from mockbroker.sim.world import Wire
+from mockbroker.sim.stage import Wire
 from protocol.messages.fetch import FetchResponse, FetchResponsePartition, FetchResponseTopic
 from tests.support.simulated import Simulated
 

@@ -1,0 +1,1 @@
+"""Several brokers as one simulated cluster: crashes, bad links, elections, and what must hold."""
