@@ -77,7 +77,7 @@ def test_what_the_controller_refused_is_forgotten() -> None:
     core.controls.fence(follower)
     core.deliver()
     assert follower not in core.state("t").isr
-    partition._propose(partition.followers, [*partition.state.isr, follower])  # type: ignore[arg-type]
-    core.deliver()
     assert partition.followers is not None
+    partition._propose(partition.followers, [*partition.state.isr, follower])
+    core.deliver()
     assert partition.followers.proposed is None
