@@ -1,4 +1,4 @@
-"""A simulated cluster without faults: three brokers in racks, one topic, one producer and reader."""
+"""A simulated cluster without faults: three brokers in racks, a topic, a producer, a reader."""
 
 from __future__ import annotations
 
