@@ -3,7 +3,8 @@
 A leader proposes; what the controller decides comes back with the metadata. Without news it sends
 the proposal again: the controller may have agreed, and then a leader that forgot it would let its
 high watermark pass replicas that may lead (KIP-497). Only what the controller refused while both
-knew the same state is forgotten, and the leader may propose another. Every half of replica.lag.time.max.ms the leader looks for followers that lag.
+knew the same state is forgotten, and the leader may propose another. Every half of
+replica.lag.time.max.ms the leader looks for followers that lag.
 """
 
 from __future__ import annotations
@@ -34,8 +35,7 @@ _NEWS_COMES: Final = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     )
 )
-"""The controller has decided something that the leader has not heard of (handleAlterPartitionError).
-"""
+"""The controller decided something that the leader has not heard of (handleAlterPartitionError)."""
 
 
 class IsrProposals:
