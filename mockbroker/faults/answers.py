@@ -40,7 +40,10 @@ _SOURCES: Final[dict[str, tuple[str, ...]]] = {
     "responses": ("topic_data", "topics", "topic_names", "resources"),
     "partition_responses": ("partition_data",),
     "partitions": ("partitions", "partition_indexes"),
-    "results": ("topics", "groups_names", "resources"),
+    "results": ("topics", "groups_names", "resources", "dirs.topics"),
+    "groups": ("group_ids",),
+    "replica_election_results": ("topic_partitions",),
+    "partition_result": ("partitions",),
     "coordinators": ("coordinator_keys",),
     "results_by_topic_v3_and_below": ("v3_and_below_topics",),
     "results_by_transaction": ("transactions",),
@@ -48,13 +51,18 @@ _SOURCES: Final[dict[str, tuple[str, ...]]] = {
     "results_by_partition": ("partitions",),
     "transaction_states": ("transactional_ids",),
 }
-"""The list of a request behind a list of its answer, where it has another name."""
+"""The list of a request behind a list of its answer, where it has another name.
+
+`dirs.topics` is every topic of every one of `dirs`.
+"""
 
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "partition_index": ("partition_index", "partition", "index"),
     "partition": ("partition", "partition_index", "index"),
     "index": ("index", "partition_index", "partition"),
+    "partition_id": ("partition_id", "partition", "partition_index"),
     "name": ("name", "topic", "topic_name"),
+    "topic_name": ("topic_name", "topic", "name"),
     "topic": ("topic", "name"),
 }
 """What a field of an answer is called in the request."""
@@ -117,6 +125,10 @@ def _fill(target: object, source: object, version: int, code: int) -> None:
                 for item, of_item in zip(items, sources, strict=True):
                     _fill(item, of_item, version, code)
                 setattr(target, field.name, items)
+            elif field.type.kind == "array":
+                # What an error is about, such as the entity of a quota, is told as it was asked.
+                told = [_shape(inner, one) for one in _same_list(field.name, source)]
+                setattr(target, field.name, told)
         elif not is_declared(type(source)):
             if not identified and _fits(field, source):
                 setattr(target, field.name, source)
@@ -139,6 +151,21 @@ def _copy(field: Field, target: object, source: object) -> None:
             return
 
 
+def _same_list(name: str, source: object) -> list[object]:
+    """A list of structs of the request, by the name that it has in the answer too."""
+    value: object = getattr(source, name, None)
+    if isinstance(value, list) and all(is_declared(type(one)) for one in value):
+        return value
+    return []
+
+
+def _shape(inner: type[object], source: object) -> object:
+    item = inner()
+    for field in schema_of(inner).fields:
+        _copy(field, item, source)
+    return item
+
+
 def _fits(field: Field, value: object) -> bool:
     """Whether a value of the request may stand in a field of the answer."""
     if field.type.kind == "string":
@@ -151,9 +178,10 @@ def _fits(field: Field, value: object) -> bool:
 
 def _list_behind(name: str, source: object) -> list[object]:
     for candidate in (name, *_SOURCES.get(name, ())):
-        value: object = getattr(source, candidate, None)
+        first, _, inner = candidate.partition(".")
+        value: object = getattr(source, first, None)
         if isinstance(value, list) and value:
-            return value
+            return [item for one in value for item in getattr(one, inner)] if inner else value
     return []
 
 

@@ -79,6 +79,8 @@ def test_every_api_that_names_things_is_refused_one_by_one(key: ApiKey) -> None:
     request = sample(request_class(key), version)
     answer = refusal(request, version, 7, "partition")
     assert tells(answer, 7)
+    if key is ApiKey.DESCRIBE_LOG_DIRS:
+        return  # it answers by directory, and is not asked by directory
     assert "'x'" in repr(answer) or "index=1" in repr(answer)
 
 
