@@ -5,7 +5,8 @@
 One Spark session runs all jobs. Each round loads a dataset of 100-byte values into a new topic of
 every peer in turn and dumps it again, so that the machine's noise falls on all alike; a first,
 smaller round warms the JVM and is not counted. Each dump is compared with the dataset by content
-hash. The table shows medians, with the memory of the broker and of the driver's JVM at the end.
+hash. The table shows medians, with the processor time of a round and the memory of the broker, and
+the memory of the driver's JVM at the end.
 """
 
 from __future__ import annotations
@@ -90,16 +91,18 @@ def run(names: list[str], rows: int, rounds: int) -> None:
         for peer in running:
             peers.note(f"warming {peer.name}")
             one_round(spark, peer, str(folder / "warm"), folder, "warm")
+        used = {peer.name: peer.cpu_seconds() for peer in running}
         for number in range(rounds):
             for peer in running:
                 peers.note(f"round {number + 1} of {rounds}: {peer.name}")
                 found = one_round(spark, peer, str(folder / "data"), folder, str(number))
                 seconds[peer.name].append(found)
         print(f"{rows:,} rows of 100 bytes, {PARTITIONS} partitions, medians of {rounds}")
-        print(f"{'':12}{'load s':>9}{'dump s':>9}{'broker MB':>11}")
+        print(f"{'':12}{'load s':>9}{'dump s':>9}{'CPU s':>9}{'broker MB':>11}")
         for peer in running:
             load, dump = (statistics.median(pair[n] for pair in seconds[peer.name]) for n in (0, 1))
-            print(f"{peer.name:12}{load:9.2f}{dump:9.2f}{peak_mb(peer.pid):11,.0f}")
+            cpu = (peer.cpu_seconds() - used[peer.name]) / rounds
+            print(f"{peer.name:12}{load:9.2f}{dump:9.2f}{cpu:9.2f}{peak_mb(peer.pid):11,.0f}")
         print(f"driver JVM: {jvm_peak_mb(spark):,.0f} MB at the most")
 
 
