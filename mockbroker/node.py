@@ -45,7 +45,12 @@ def make_broker(
     """The core of the node that `config` describes, on these surroundings."""
     node_id = config.node_id
     replicas = ReplicaManager(node_id, clock, timer, config, metadata)
-    registry = Registry(config.str("mockbroker.version.profile"))
+    authorizer = None
+    if config.str("authorizer.class.name"):
+        from mockbroker.security.authorizer import make_authorizer
+
+        authorizer = make_authorizer(config, metadata)
+    registry = Registry(config.str("mockbroker.version.profile"), guarded=authorizer is not None)
     producer_ids = ProducerIdManager(producer_id_blocks)
     group_log = InternalLog(GROUP_METADATA_TOPIC, replicas, clock)
     groups = GroupCoordinator(
@@ -84,4 +89,5 @@ def make_broker(
         registry=registry,
         rng=substream("broker"),
     )
+    services.authorizer = authorizer
     return Broker(services, registry, journal)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker.replica.manager import ReplicaManager
+    from mockbroker.security.authorizer import StandardAuthorizer
     from mockbroker.security.quotas import QuotaManager
     from mockbroker.telemetry.client_metrics import Client, ClientMetrics
     from protocol.frames import Frame
@@ -150,6 +151,7 @@ class Services:
     __slots__ = (
         "_client_metrics",
         "_deferred",
+        "authorizer",
         "broker_id",
         "client_software",
         "clock",
@@ -206,6 +208,8 @@ class Services:
         """There once a controller's listener is wanted (`Cluster.start_quorum`)."""
         self.registries: dict[str, Registry] = {}
         """APIs of listeners that serve others than `registry`, by the listener's name."""
+        self.authorizer: StandardAuthorizer | None = None
+        """There if one is configured."""
         self._deferred: list[Callable[[], None]] = []
         metadata.subscribe(self._on_change)
         self.quotas: QuotaManager | None = None

@@ -60,6 +60,9 @@ SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.END_TXN: "end_txn",
     ApiKey.WRITE_TXN_MARKERS: "write_txn_markers",
     ApiKey.TXN_OFFSET_COMMIT: "txn_offset_commit",
+    ApiKey.DESCRIBE_ACLS: "describe_acls",
+    ApiKey.CREATE_ACLS: "create_acls",
+    ApiKey.DELETE_ACLS: "delete_acls",
     ApiKey.DESCRIBE_CONFIGS: "describe_configs",
     ApiKey.ALTER_CONFIGS: "alter_configs",
     ApiKey.ALTER_REPLICA_LOG_DIRS: "alter_replica_log_dirs",
@@ -122,12 +125,13 @@ class Api:
     """One API: its range, and its code, which is imported at the first request.
 
     `decode` reads a request body at a position of a frame, `encode` makes a response's chunks;
-    `requests` counts what was handled.
+    `requests` counts what was handled; of one that is `guarded`, an authorizer decides what may be.
     """
 
     __slots__ = (
         "decode",
         "encode",
+        "guarded",
         "handle",
         "key",
         "max_version",
@@ -137,8 +141,17 @@ class Api:
         "requests",
     )
 
-    def __init__(self, key: ApiKey, module: str, min_version: int, max_version: int) -> None:
+    def __init__(
+        self,
+        key: ApiKey,
+        module: str,
+        min_version: int,
+        max_version: int,
+        *,
+        guarded: bool = False,
+    ) -> None:
         self.key = key
+        self.guarded = guarded
         self.module = module
         self.name = ALL_SPECS[key].name
         self.min_version = min_version
@@ -152,6 +165,10 @@ class Api:
         """Import the handler's module and the codec of its messages."""
         module = import_module(f"mockbroker.apis.{self.module}")
         self.handle = cast("Handle", module.handle)
+        if self.guarded:
+            from mockbroker.apis.authorization import guard
+
+            self.handle = guard(self.key, self.handle)
         self.decode, self.encode = _fetch_codec() if self.key is ApiKey.FETCH else _codec(self.key)
 
     def _load_and_handle(self, services: Services, ctx: RequestContext, request: object) -> object:
@@ -168,13 +185,18 @@ class Api:
 
 
 class Registry:
-    """The APIs of one listener: `served` names their modules, `narrowed` versions of some."""
+    """The APIs of one listener: `served` names their modules, `narrowed` versions of some.
+
+    `guarded`: what requests may do is up to the broker's authorizer.
+    """
 
     def __init__(
         self,
         profile: str = "widest",
         served: Mapping[ApiKey, str] = SERVED,
         narrowed: Mapping[ApiKey, VersionRange] | None = None,
+        *,
+        guarded: bool = False,
     ) -> None:
         if narrowed is None:
             narrowed = PROFILES[profile]
@@ -182,7 +204,9 @@ class Registry:
         for key, module in served.items():
             spec = ALL_SPECS[key]
             versions = narrowed.get(key, VersionRange(spec.min_version, spec.max_version))
-            self._apis[int(key)] = Api(key, module, versions.min_version, versions.max_version)
+            self._apis[int(key)] = Api(
+                key, module, versions.min_version, versions.max_version, guarded=guarded
+            )
 
     def get(self, api_key: int) -> Api | None:
         """The API, whether or not the version is served."""

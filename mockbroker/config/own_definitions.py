@@ -16,7 +16,10 @@ from typing import Final
 # `4.4` serves Apache Kafka 4.4's ranges, Fetch from version 4 and Produce from version 3.
 # mockbroker.controller.fetch.max.version: 17 makes the controller one from before KIP-1166.
 # mockbroker.quorum.commit.delay.ms: how long the metadata's high watermark trails an append.
+# super.users, allow.everyone.if.no.acl.found: StandardAuthorizer's own, not KafkaConfig's.
 OWN_DEFINITIONS: Final = """\
+allow.everyone.if.no.acl.found BOOLEAN false - Li
+super.users STRING '' - Li
 mockbroker.quota.request.time.ms DOUBLE 0.1 0.. Mi
 min.incremental.fetch.session.eviction.ms LONG 120000 0.. Mi
 mockbroker.controller.fetch.max.version INT 18 17..18 Li

@@ -75,6 +75,8 @@ class IncrementalFetchContext:
     def resolve(self, params: FetchParams) -> int:
         session = self._session
         session.adopt_reader(params)
+        if self._manager.gate is not None:
+            self._manager.drop_refused(session)
         for cached in session.changed:
             partition = cached.partition
             if partition is None or partition.deleted:

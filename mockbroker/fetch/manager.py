@@ -39,6 +39,7 @@ from mockbroker.fetch.session_log import SessionLog
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from random import Random
 
     from mockbroker.clock import Clock
@@ -66,6 +67,7 @@ class FetchManager:
         "_replicas",
         "answered",
         "cache",
+        "gate",
         "log",
         "partitions_looked_at",
         "request_bytes_saved",
@@ -89,6 +91,9 @@ class FetchManager:
             config.int("min.incremental.fetch.session.eviction.ms"),
         )
         self.log = SessionLog(clock)
+        self.gate: Callable[[str | None], bool] | None = None
+        """Set while a fetch is begun whose reader may not read everything: whether it may read
+        the topic of this name, and, for None, anything."""
         self.partitions_looked_at = 0
         self.answered = {SESSIONLESS: 0, FULL: 0, INCREMENTAL: 0}
         self.request_bytes_saved = 0
@@ -172,6 +177,10 @@ class FetchManager:
         """
         topic = entry.topic
         metadata = self._metadata
+        gate = self.gate
+        if gate is not None and not gate(None):
+            entry.partition = None
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if topic.name is None:
             found = metadata.topics_by_id.get(topic.topic_id)
             if found is None:
@@ -180,11 +189,27 @@ class FetchManager:
             topic.name = found.name
         else:
             found = metadata.topics.get(topic.name)
+        if gate is not None and not gate(topic.name):
+            entry.partition = None
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if found is None or not 0 <= entry.index < len(found.partitions):
             entry.partition = None
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         entry.partition = self._replicas.partition(found.name, entry.index)
         return ErrorCode.NONE
+
+    def drop_refused(self, session: FetchSession) -> None:
+        """Let go of the session's partitions that its reader may not read any more."""
+        gate = self.gate
+        if gate is None:
+            return
+        for cached in session.partitions():
+            name = cached.topic.name
+            if cached.partition is not None and name is not None:
+                if gate(None) and gate(name):
+                    continue
+                cached.mark()
+                cached.link(None)
 
     def resolve_again(self, cached: CachedPartition) -> int:
         """Find a session's partition anew, and listen to the one found."""

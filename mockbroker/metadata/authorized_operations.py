@@ -1,8 +1,8 @@
 """The bit fields of authorized operations that Metadata, DescribeCluster and others answer.
 
-Nobody is denied anything yet, so each resource answers all the operations that it knows
-(Kafka: AuthHelper.authorizedOperations without an authorizer). The bit of an operation is its
-code in AclOperation.
+Without an authorizer nobody is denied anything, so each resource answers all the operations that
+it knows (Kafka: AuthHelper.authorizedOperations); with one `apis.authorization` puts in its own.
+The bit of an operation is its code in AclOperation.
 """
 
 from __future__ import annotations

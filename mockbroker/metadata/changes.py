@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
 
 
@@ -161,6 +162,16 @@ class ClientQuotasChanged:
         self.values = values
 
 
+class AclsChanged:
+    """Some ACLs came to be and others are gone."""
+
+    __slots__ = ("added", "removed")
+
+    def __init__(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
+        self.added = added
+        self.removed = removed
+
+
 Change: TypeAlias = (
     BrokerChanged
     | TopicCreated
@@ -170,4 +181,5 @@ Change: TypeAlias = (
     | ConfigsChanged
     | FeatureChanged
     | ClientQuotasChanged
+    | AclsChanged
 )

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.metadata.acls import Acl, AclFilter, DeletedAcls
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.client_quotas import Entity, QuotaAlteration
     from mockbroker.metadata.elections import Election
@@ -426,6 +427,18 @@ class Controller:
         from mockbroker.metadata.client_quotas import alter_client_quotas
 
         return alter_client_quotas(self._store, alterations, validate_only=validate_only)
+
+    def create_acls(self, acls: Sequence[Acl]) -> list[Refusal]:
+        """Add ACLs; one answer for each, in their order."""
+        from mockbroker.metadata.acls import create_acls
+
+        return create_acls(self._store, acls)
+
+    def delete_acls(self, filters: Sequence[AclFilter]) -> list[DeletedAcls]:
+        """Remove the ACLs that fit; one answer for each filter, in their order."""
+        from mockbroker.metadata.acls import delete_acls
+
+        return delete_acls(self._store, filters)
 
     def update_features(
         self,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.topic import TopicConfig
 from mockbroker.metadata.changes import (
+    AclsChanged,
     BrokerChanged,
     ClientQuotasChanged,
     ConfigsChanged,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.config.group import GroupConfig
+    from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
     from mockbroker.metadata.changes import Change, PartitionState
     from mockbroker.metadata.client_quotas import Entity
@@ -80,6 +82,7 @@ class MetadataStore:
         "_colliding",
         "_group_configs",
         "_listeners",
+        "acls",
         "brokers",
         "client_quotas",
         "cluster_id",
@@ -106,6 +109,8 @@ class MetadataStore:
         """The configs set on subscriptions to clients' metrics and on groups, by type and name."""
         self.client_quotas: dict[Entity, Mapping[str, float]] = {}
         """The quotas of each entity that has some."""
+        self.acls: dict[Acl, None] = {}
+        """The access control lists, in the order of their creation."""
         self.features: dict[str, int] = dict(FEATURES_AT_FORMAT)
         """The finalized level of each feature that has one."""
         self.log_levels: Mapping[str, str] = {ROOT_LOGGER: "INFO"}
@@ -145,6 +150,10 @@ class MetadataStore:
             self.client_quotas[change.entity] = change.values
             if not change.values:
                 del self.client_quotas[change.entity]
+        elif isinstance(change, AclsChanged):
+            self.acls.update(dict.fromkeys(change.added))
+            for acl in change.removed:
+                del self.acls[acl]
         elif isinstance(change, BrokerChanged):
             self.brokers[change.broker.node_id] = change.broker
         self.version += 1

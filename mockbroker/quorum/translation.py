@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from mockbroker.metadata.changes import (
+    AclsChanged,
     BrokerChanged,
     ClientQuotasChanged,
     ConfigsChanged,
@@ -94,7 +95,7 @@ class Translation:
             return self._change_partition(change.topic_id, change.index, change.state)
         if isinstance(change, FeatureChanged):
             return [FeatureLevelRecord(change.name, change.level)]
-        if isinstance(change, ClientQuotasChanged):
+        if isinstance(change, ClientQuotasChanged | AclsChanged):
             return []  # told to nobody who reads this log
         if isinstance(change, ConfigsChanged):
             if change.resource_type == RESOURCE_BROKER_LOGGER:

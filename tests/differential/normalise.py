@@ -164,6 +164,14 @@ EXCEPTIONS: list[Named] = [
     Named("AddPartitionsToTxn.*topic_results", in_any_order("name"), ORDER),
     Named("AddPartitionsToTxn.*results_by_partition", in_any_order("partition_index"), ORDER),
     Named("ListOffsets.topics.partitions", in_any_order("partition_index", "error_code"), ORDER),
+    Named("DescribeAcls.resources", in_any_order("resource_type", "resource_name"), ORDER),
+    Named("DescribeAcls.resources.acls", in_any_order("principal", "operation"), ORDER),
+    Named(
+        "DeleteAcls.filter_results.matching_acls",
+        in_any_order("resource_type", "resource_name", "principal", "operation", "permission_type"),
+        ORDER,
+    ),
+    Named("OffsetCommit.topics", in_any_order("name"), ORDER),
     Named("Produce.responses", in_any_order("name"), ORDER),
     Named("Produce.responses.partition_responses", in_any_order("index"), ORDER),
     Named("WriteTxnMarkers.markers.topics", in_any_order("name"), ORDER),
@@ -211,6 +219,7 @@ EXCEPTIONS: list[Named] = [
     Named("DescribeQuorum.nodes.listeners", not_there, "no controller's listener is there"),
     # Words for people, which name the same field or record in other words.
     Named("DescribeConfigs.*.documentation", a_value("words"), "our own words"),
+    Named("DescribeAcls.error_message", a_value("words"), "our own words"),
     Named("Produce.*.error_message", a_value("words"), "our own words"),
     Named("Produce.*.batch_index_error_message", a_value("words"), "our own words"),
 ]

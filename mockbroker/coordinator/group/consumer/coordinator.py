@@ -23,6 +23,7 @@ from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
 from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
 from mockbroker.coordinator.group.consumer.topic_view import TopicView
 from mockbroker.metadata.changes import (
+    AclsChanged,
     BrokerChanged,
     ClientQuotasChanged,
     ConfigsChanged,
@@ -137,7 +138,8 @@ class ConsumerGroups:
     def metadata_changed(self, change: Change, shards: Iterable[GroupShard]) -> None:
         """Groups that read a topic which came, grew or went look at it in their next heartbeat."""
         if isinstance(
-            change, BrokerChanged | ConfigsChanged | ClientQuotasChanged | FeatureChanged
+            change,
+            AclsChanged | BrokerChanged | ConfigsChanged | ClientQuotasChanged | FeatureChanged,
         ):
             return
         if isinstance(change, TopicCreated):

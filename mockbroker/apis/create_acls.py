@@ -1,0 +1,56 @@
+"""CreateAcls: add ACLs, each answered for itself (KIP-140).
+
+Versions: v2 is flexible, v3 knows the resource type USER. Without an authorizer: error 54.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.acls import Acl, is_binding
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.acls import AclCreationResult, CreateAclsResponse
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.acls import CreateAclsRequest
+
+KEY: Final = ApiKey.CREATE_ACLS
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: CreateAclsRequest
+) -> CreateAclsResponse:
+    if services.authorizer is None:
+        disabled = ErrorCode.SECURITY_DISABLED
+        return CreateAclsResponse(
+            ctx.throttle_time_ms,
+            [
+                AclCreationResult(disabled, "No Authorizer is configured.")
+                for _ in request.creations
+            ],
+        )
+    acls = [
+        Acl(
+            one.resource_type,
+            one.resource_name,
+            one.resource_pattern_type,
+            one.principal,
+            one.host,
+            one.operation,
+            one.permission_type,
+        )
+        for one in request.creations
+    ]
+    if not all(is_binding(acl) for acl in acls):
+        # Apache Kafka stumbles over a code that means many things or none, and says so.
+        stumbled = ErrorCode.UNKNOWN_SERVER_ERROR
+        return CreateAclsResponse(
+            ctx.throttle_time_ms, [AclCreationResult(stumbled, None) for _ in acls]
+        )
+    answers = services.controller.create_acls(acls)
+    return CreateAclsResponse(
+        ctx.throttle_time_ms,
+        [AclCreationResult(answer.error, answer.message or "") for answer in answers],
+    )

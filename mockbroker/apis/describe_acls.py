@@ -1,0 +1,48 @@
+"""DescribeAcls: the ACLs that match a filter (KIP-140).
+
+Versions: v2 is flexible, v3 knows the resource type USER. Without an authorizer: error 54.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.metadata.acls import AclFilter
+from protocol.api_keys import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.acls import AclDescription, DescribeAclsResource, DescribeAclsResponse
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from protocol.messages.acls import DescribeAclsRequest
+
+KEY: Final = ApiKey.DESCRIBE_ACLS
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: DescribeAclsRequest
+) -> DescribeAclsResponse:
+    if services.authorizer is None:
+        return DescribeAclsResponse(
+            ctx.throttle_time_ms,
+            ErrorCode.SECURITY_DISABLED,
+            "No Authorizer is configured on the broker",
+        )
+    wanted = AclFilter(
+        request.resource_type_filter,
+        request.resource_name_filter,
+        request.pattern_type_filter,
+        request.principal_filter,
+        request.host_filter,
+        request.operation,
+        request.permission_type,
+    )
+    resources: dict[tuple[int, str, int], DescribeAclsResource] = {}
+    for acl in services.metadata.acls:
+        if wanted.matches(acl):
+            pattern = (acl.resource_type, acl.resource_name, acl.pattern_type)
+            resource = resources.setdefault(pattern, DescribeAclsResource(*pattern))
+            resource.acls.append(
+                AclDescription(acl.principal, acl.host, acl.operation, acl.permission)
+            )
+    return DescribeAclsResponse(ctx.throttle_time_ms, 0, "", list(resources.values()))

@@ -1,0 +1,1 @@
+"""What an authorizer is asked before an API works: the parts of `apis.authorization`."""

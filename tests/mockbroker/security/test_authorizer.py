@@ -1,0 +1,85 @@
+"""Which ACLs decide."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.config.broker import BrokerConfig
+from mockbroker.config.errors import ConfigError
+from mockbroker.metadata.acls import Acl, create_acls
+from mockbroker.metadata.store import MetadataStore
+from mockbroker.security.authorizer import STANDARD_AUTHORIZER, StandardAuthorizer, make_authorizer
+
+READ, WRITE, DESCRIBE = 3, 4, 8
+ALLOW = Acl(2, "t", 3, "User:a", "*", READ, 3)
+DENY = ALLOW._replace(permission=2)
+
+
+def authorizer(*acls: Acl, **configs: str) -> StandardAuthorizer:
+    config = BrokerConfig(configs)
+    store = MetadataStore("cluster", config)
+    made = StandardAuthorizer(config, store)
+    assert not made.allows("User:a", "h", READ, 2, "other") or configs
+    assert all(answer.error == 0 for answer in create_acls(store, acls))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("acls", "operation", "allowed"),
+    [
+        ((), READ, False),
+        ((ALLOW,), READ, True),
+        ((ALLOW,), DESCRIBE, True),
+        ((ALLOW,), WRITE, False),
+        ((ALLOW, DENY), READ, False),
+        ((DENY, ALLOW._replace(operation=2)), DESCRIBE, True),
+        ((ALLOW._replace(resource_name="*"),), READ, True),
+        ((ALLOW._replace(resource_name="t", pattern_type=4),), READ, True),
+        ((ALLOW._replace(resource_name="tt", pattern_type=4),), READ, False),
+        ((ALLOW._replace(principal="User:*"),), READ, True),
+        ((ALLOW._replace(principal="User:b"),), READ, False),
+        ((ALLOW._replace(host="h"),), READ, True),
+        ((ALLOW._replace(host="i"),), READ, False),
+        ((ALLOW._replace(resource_type=3),), READ, False),
+    ],
+)
+def test_who_may(acls: tuple[Acl, ...], operation: int, allowed: bool) -> None:
+    assert authorizer(*acls).allows("User:a", "h", operation, 2, "t") is allowed
+
+
+def test_super_users_may_all_and_everyone_what_no_acl_is_about() -> None:
+    free = {"allow.everyone.if.no.acl.found": "true", "super.users": "User:root;User:admin"}
+    made = authorizer(DENY, **free)
+    assert made.allows("User:admin", "h", READ, 2, "t")
+    assert made.allows("User:a", "h", READ, 2, "u")
+    assert not made.allows("User:a", "h", WRITE, 2, "t")
+
+
+@pytest.mark.parametrize(
+    ("acls", "allowed"),
+    [
+        ((), False),
+        ((ALLOW,), True),
+        ((ALLOW, DENY), False),
+        ((ALLOW._replace(resource_name="*"), DENY), True),
+        ((ALLOW, DENY._replace(resource_name="*")), False),
+        ((ALLOW, DENY._replace(pattern_type=4)), False),
+        ((ALLOW._replace(pattern_type=4), DENY), True),
+    ],
+)
+def test_whether_there_is_some_resource(acls: tuple[Acl, ...], allowed: bool) -> None:
+    assert authorizer(*acls).allows_some("User:a", "h", READ, 2) is allowed
+
+
+def test_authorized_operations_are_bits() -> None:
+    assert authorizer(ALLOW).authorized_operations("User:a", "h", 2, "t") == 1 << 3 | 1 << 8
+
+
+def test_bad_configs_name_themselves() -> None:
+    store = MetadataStore("cluster", BrokerConfig())
+    assert make_authorizer(BrokerConfig(), store) is None
+    with pytest.raises(ConfigError, match=r"authorizer\.class\.name"):
+        make_authorizer(BrokerConfig({"authorizer.class.name": "x.Y"}), store)
+    bad = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "root"}
+    with pytest.raises(ConfigError, match=r"super\.users"):
+        make_authorizer(BrokerConfig(bad), store)
