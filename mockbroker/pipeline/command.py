@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from mockbroker.pipeline import options as pipeline_options
+from mockbroker.pipeline.analyze import command as analyze
 from mockbroker.pipeline.broker_client import BrokerClient, parse_bootstrap
 from mockbroker.pipeline.errors import PipelineError, explain
 from mockbroker.pipeline.progress import Bar, watch
@@ -39,6 +40,7 @@ class Job:
     add_options: Callable[[argparse.ArgumentParser], None]
     check: Callable[[argparse.Namespace], None]
     run: Callable[[SparkSession, argparse.Namespace], Summary]
+    needs_broker: bool = True
 
 
 class _Parser(argparse.ArgumentParser):
@@ -67,6 +69,10 @@ def build_parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         pipeline_options.add_common(command)
+        if job.needs_broker:
+            pipeline_options.add_broker(command)
+        else:
+            command.set_defaults(bootstrap="", kafka=[])
         job.add_options(command)
     return parser
 
@@ -297,5 +303,13 @@ JOBS: Final = {
         pipeline_options.add_verify,
         _check_verify,
         _run_verify,
+    ),
+    "analyze": Job(
+        analyze.HELP,
+        analyze.EXAMPLE,
+        analyze.add_options,
+        analyze.check,
+        analyze.run,
+        needs_broker=False,
     ),
 }

@@ -29,21 +29,8 @@ SYNTH_FIELDS: Final = (
 
 
 def add_common(command: argparse.ArgumentParser) -> None:
-    """What every job takes: the broker, the session, how to tell."""
+    """What every job takes: the session, how to tell."""
     add = command.add_argument
-    add(
-        "--bootstrap",
-        metavar="HOST:PORT",
-        default="127.0.0.1:9092",
-        help="the broker (default 127.0.0.1:9092); several with commas",
-    )
-    add(
-        "--kafka",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a setting of the Kafka client; repeatable",
-    )
     add("--master", metavar="URL", help="the Spark cluster (default local[*])")
     add("--remote", metavar="sc://HOST:PORT", help="a Spark Connect server instead")
     add(
@@ -60,6 +47,24 @@ def add_common(command: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         default=True,
         help="draw a progress bar on a terminal (default yes)",
+    )
+
+
+def add_broker(command: argparse.ArgumentParser) -> None:
+    """What the jobs take that talk to a broker."""
+    add = command.add_argument
+    add(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        default="127.0.0.1:9092",
+        help="the broker (default 127.0.0.1:9092); several with commas",
+    )
+    add(
+        "--kafka",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the Kafka client; repeatable",
     )
 
 

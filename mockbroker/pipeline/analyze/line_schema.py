@@ -1,0 +1,65 @@
+"""The fields of a journal's lines as a Spark schema: docs/journal.md, schema 1, and no guess.
+
+Read by `journals`. A field that is not listed is ignored, as the journal's document asks.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+JOURNAL_SCHEMA: Final = 1
+"""The version of the journal's schema that is understood."""
+
+_EVERY_LINE: Final = """
+schema INT, kind STRING, run STRING, seq BIGINT, at_ms DOUBLE, wall_ms BIGINT,
+broker INT, connection BIGINT, listener STRING, peer STRING, client_id STRING, reason STRING"""
+
+_RUN: Final = """
+mockbroker STRING, cluster_id STRING, nodes ARRAY<INT>, seed STRING, started_wall_ms BIGINT,
+file INT, settings MAP<STRING, STRING>"""
+
+_REQUEST: Final = """
+api STRING, api_key INT, version INT, correlation_id INT, principal STRING,
+request_bytes BIGINT, response_bytes BIGINT, arrived_ms DOUBLE, parked_ms DOUBLE,
+completed_ms DOUBLE, waited_ms DOUBLE, parked BOOLEAN, cause STRING, answered BOOLEAN,
+throttle_ms INT, error INT, errors ARRAY<INT>, fault STRING, topics ARRAY<STRING>"""
+
+_FETCH: Final = """
+fetch STRUCT<class: STRING, session_id: INT, session_epoch: INT, answered_session_id: INT,
+  max_wait_ms: INT, min_bytes: INT, max_bytes: INT, isolation_level: INT, replica_id: INT,
+  partitions_requested: INT, partitions_forgotten: INT, partitions_answered: INT,
+  records_bytes: BIGINT, request_bytes_saved: BIGINT, response_bytes_saved: BIGINT,
+  first_batch_overrun_bytes: BIGINT, high_watermarks_known: INT, high_watermarks_told: INT,
+  partitions: ARRAY<STRUCT<topic: STRING, topic_id: STRING, partition: INT, position: INT,
+    fetch_offset: BIGINT, max_bytes: INT, high_watermark_known: BIGINT, bytes: BIGINT, error: INT,
+    high_watermark: BIGINT, last_stable_offset: BIGINT, log_start_offset: BIGINT>>,
+  partitions_left_out: INT>"""
+
+_PRODUCE: Final = """
+produce STRUCT<transactional_id: STRING, acks: INT, timeout_ms: INT, records: BIGINT,
+  partitions_requested: INT, partitions_left_out: INT,
+  partitions: ARRAY<STRUCT<topic: STRING, topic_id: STRING, partition: INT, bytes: BIGINT,
+    records: BIGINT, producer_id: BIGINT, producer_epoch: INT, base_sequence: INT,
+    transactional: BOOLEAN, error: INT, offset: BIGINT>>>"""
+
+_GROUP: Final = """
+`group` STRUCT<`group`: STRING, member: STRING, instance: STRING, generation: INT,
+  answered_generation: INT, leader: STRING, members: INT, protocol: STRING, error: INT,
+  offsets: ARRAY<STRUCT<topic: STRING, partition: INT, offset: BIGINT, error: INT>>>"""
+
+_TXN: Final = """
+txn STRUCT<transactional_id: STRING, producer_id: BIGINT, producer_epoch: INT,
+  answered_producer_id: BIGINT, answered_producer_epoch: INT, outcome: STRING, error: INT>"""
+
+_OTHERS: Final = """
+requests BIGINT, lifetime_ms DOUBLE,
+event STRING, session_id INT, rule STRING, why STRING, expected_epoch INT, epoch INT,
+partitions INT, age_ms DOUBLE, idle_ms DOUBLE,
+topic STRING, partition INT, `from` BIGINT, `to` BIGINT, log_end_offset BIGINT,
+action STRING, by_ms DOUBLE, rate DOUBLE, frozen BOOLEAN, id STRING, hits BIGINT,
+lines BIGINT"""
+
+LINE_SCHEMA: Final = (
+    f"{_EVERY_LINE},{_RUN},{_REQUEST},{_FETCH},{_PRODUCE},{_GROUP},{_TXN},{_OTHERS}"
+)
+"""All fields of all kinds, as DDL. A fault's `rule` is an object there: its JSON text here."""

@@ -1,0 +1,203 @@
+"""The page: bounded rows of all tables as one HTML file that needs nothing else to be read.
+
+Called by `job`. Key figures come first, then the sections of `sections.SECTIONS`, each with what it
+answers, its plots and the first rows of its tables; a section without data says so. Everything
+that a client may have named is escaped.
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mockbroker.pipeline.analyze.sections import SECTIONS, Section, View
+from mockbroker.pipeline.summary import human_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    Row = Mapping[str, Any]
+    Tables = dict[str, list[dict[str, Any]]]
+
+ROWS_SHOWN: Final = 15
+_STYLE: Final = Path(__file__).with_name("page.css")
+_UNITS: Final = ("ms", "s", "bytes", "percent")
+_CARDS: Final = (
+    "requests", "fetches", "share spared by sessions", "fetch bytes spared by sessions",
+    "sessions evicted", "errors 70", "errors 71", "fetches woken in vain",
+)  # fmt: skip
+_PLOT: Final = {"displaylogo": False, "responsive": True, "displayModeBar": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the page is about. `totals` are the rows of each table, of which it shows the first."""
+
+    sources: Sequence[str] = ()
+    others: Sequence[str] = ()
+    lines: int = 0
+    bytes: int = 0
+    corrupt: int = 0
+    bin_s: float = 1.0
+    totals: Mapping[str, int] = field(default_factory=dict)
+
+
+def render(tables: Tables, facts: Facts) -> str:
+    """The whole page."""
+    from plotly.offline import get_plotlyjs
+
+    compared = bool(facts.others)
+    contents = "".join(f'<li><a href="#{s.id}">{html.escape(s.title)}</a></li>' for s in SECTIONS)
+    body = "".join(_section(section, tables, facts, compared=compared) for section in SECTIONS)
+    return "".join(
+        (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>Journal analysis</title><style>{_STYLE.read_text('utf-8')}</style>",
+            f"<script>{get_plotlyjs()}</script></head><body><header><h1>Journal analysis</h1>",
+            _sources(facts),
+            "</header>",
+            _key_figures(tables["key_figures"], compared=compared),
+            f"<nav><h2>Contents</h2><ol>{contents}</ol></nav><main>{body}</main>",
+            "</body></html>\n",
+        )
+    )
+
+
+def _sources(facts: Facts) -> str:
+    told = [_files("Journals", facts.sources)]
+    if facts.others:
+        told.append(_files("Compared with (other)", facts.others))
+    read = f"{facts.lines:,} lines, {human_bytes(facts.bytes)}"
+    corrupt = (
+        f'<p class="warning">{facts.corrupt:,} lines could not be read; they are kept in'
+        " <code>tables/corrupt</code> and counted nowhere else.</p>"
+        if facts.corrupt
+        else ""
+    )
+    return f"{''.join(told)}<p>{read}</p>{corrupt}"
+
+
+def _files(title: str, files: Sequence[str]) -> str:
+    first = html.escape(files[0]) if files else ""
+    more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+    return f"<p>{title}: <code>{first}</code>{more}</p>"
+
+
+# -- key figures ---------------------------------------------------------------------------
+
+
+def _key_figures(rows: Sequence[Row], *, compared: bool) -> str:
+    base = {row["figure"]: row for row in rows if row["side"] == "base"}
+    other = {row["figure"]: row for row in rows if row["side"] == "other"}
+    cards = "".join(_card(base[name]) for name in _CARDS if name in base)
+    heading = "<tr><th>figure</th><th>value</th></tr>"
+    if compared:
+        heading = "<tr><th>figure</th><th>base</th><th>other</th><th>other − base</th></tr>"
+    lines = []
+    for name, row in base.items():
+        cells = [_value(row["value"], row["unit"])]
+        if compared:
+            beside = other.get(name, {}).get("value")
+            cells += [_value(beside, row["unit"]), _change(row["value"], beside, row["unit"])]
+        numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
+        lines.append(f"<tr><td>{html.escape(name)}</td>{numbers}</tr>")
+    table = f"<table><thead>{heading}</thead><tbody>{''.join(lines)}</tbody></table>"
+    title = "Key figures, base and other" if compared else "Key figures"
+    opened = " open" if compared else ""
+    return (
+        f'<section id="key-figures"><h2>{title}</h2><div class="cards">{cards}</div>'
+        f"<details{opened}><summary>All key figures</summary>{table}</details></section>"
+    )
+
+
+def _card(row: Row) -> str:
+    shown = _value(row["value"], row["unit"], short=True)
+    return f'<div class="card"><b>{shown}</b><span>{html.escape(row["figure"])}</span></div>'
+
+
+def _value(value: float | None, unit: str, *, short: bool = False) -> str:
+    if value is None:
+        return "–"
+    if unit == "B":
+        return human_bytes(int(value)) if short else f"{value:,.0f} B"
+    shown = f"{value:,.0f}" if value == int(value) and unit != "%" else f"{value:,.2f}"
+    return f"{shown} {unit}".strip()
+
+
+def _change(base: float | None, other: float | None, unit: str) -> str:
+    if base is None or other is None:
+        return "–"
+    difference = other - base
+    if unit == "%":
+        return f"{difference:+,.2f} points"
+    shown = f"{difference:+,.0f}" if difference == int(difference) else f"{difference:+,.2f}"
+    return f"{shown} ({100 * difference / base:+.1f} %)" if base else shown
+
+
+# -- sections ------------------------------------------------------------------------------
+
+
+def _section(section: Section, tables: Tables, facts: Facts, *, compared: bool) -> str:
+    from plotly.io import to_html
+
+    parts = [f'<section id="{section.id}"><h2>{html.escape(section.title)}</h2>']
+    parts.append(f'<p class="answers">{html.escape(section.answers)}</p>')
+    figures = [plot(tables, facts.bin_s) for plot in section.plots]
+    views = [view for view in section.views if tables.get(view.table)]
+    if not any(figures) and not views:
+        parts.append(f'<p class="empty">{html.escape(section.empty)}</p>')
+    for figure in figures:
+        if figure is not None:
+            drawn = to_html(figure, include_plotlyjs=False, full_html=False, config=_PLOT)
+            parts.append(f'<div class="plot">{drawn}</div>')
+    parts += [
+        _view(view, tables[view.table], facts.totals.get(view.table, 0), compared=compared)
+        for view in views
+    ]
+    return "".join([*parts, "</section>"])
+
+
+def _view(view: View, rows: Sequence[Row], total: int, *, compared: bool) -> str:
+    shown = rows[: view.rows or ROWS_SHOWN]
+    columns = [name for name in view.columns or rows[0] if name != "side" or compared]
+    heading = "".join(f"<th>{html.escape(heading_of(name))}</th>" for name in columns)
+    lines = "".join(
+        f"<tr>{''.join(_cell(name, row.get(name)) for name in columns)}</tr>" for row in shown
+    )
+    left = max(total, len(rows)) - len(shown)
+    more = f'<p class="more">{left:,} more in <code>tables/{view.table}</code></p>' if left else ""
+    return (
+        f"<h3>{html.escape(view.title)}</h3>"
+        f'<div class="wide"><table><thead><tr>{heading}</tr></thead><tbody>{lines}</tbody>'
+        f"</table></div>{more}"
+    )
+
+
+def heading_of(column: str) -> str:
+    """A column's name for people, its unit after a comma: `p50_ms` is `p50, ms`."""
+    words = column.split("_")
+    if len(words) > 1 and words[-1] in _UNITS:
+        unit = {"bytes": "B", "percent": "%"}.get(words[-1], words[-1])
+        return f"{' '.join(words[:-1])}, {unit}"
+    return column.replace("_", " ")
+
+
+def _cell(name: str, value: object) -> str:
+    if value is None:
+        return '<td class="none">–</td>'
+    if isinstance(value, bool):
+        return f"<td>{'yes' if value else 'no'}</td>"
+    if name in {"seq", "first_seq", "before_seq", "last_seq", "error", "generation", "version"}:
+        return f'<td class="number">{value}</td>'
+    if isinstance(value, int):
+        return f'<td class="number">{value:,}</td>'
+    if isinstance(value, float):
+        return f'<td class="number">{value:,.3f}</td>'
+    if isinstance(value, datetime):
+        return f"<td>{value:%Y-%m-%d %H:%M:%S}</td>"
+    kind = ' class="line"' if name == "line" else ""
+    return f"<td{kind}>{html.escape(str(value))}</td>"

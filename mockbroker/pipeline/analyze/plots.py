@@ -1,0 +1,362 @@
+"""Rows of tables as plots: each function takes rows and returns a Plotly figure, or None.
+
+Called by `page`. None means that there is nothing to show: the page says so in words. A plot has a
+title, and axes with units; of two compared runs each has its own traces.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+import plotly.graph_objects as go
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Row = dict[str, Any]
+    Rows = Sequence[Row]
+    Tables = dict[str, list[Row]]
+
+COLORS: Final = {
+    "FULL": "#c4572a",
+    "INCREMENTAL": "#2a7f9e",
+    "SESSIONLESS": "#8a6fb0",
+    "UNANSWERED": "#999999",
+    "data": "#2a7f9e",
+    "high_watermark": "#4fa36b",
+    "last_stable_offset": "#a3a33f",
+    "timeout": "#c4572a",
+    "immediate": "#8c9aa8",
+    "error": "#b32d4a",
+    "fault": "#8a6fb0",
+    "with KIP-1166": "#2a7f9e",
+    "without KIP-1166": "#c4572a",
+    "on the wire": "#2a7f9e",
+    "as full fetches": "#d9a441",
+    "commit": "#4fa36b",
+    "abort": "#c4572a",
+    "left": "#8a6fb0",
+    "fenced": "#b32d4a",
+    "failed": "#b32d4a",
+    "open": "#999999",
+}
+PALETTE: Final = ("#2a7f9e", "#c4572a", "#4fa36b", "#8a6fb0", "#d9a441", "#b32d4a", "#6b7c8c")
+TOP: Final = 12
+"""So many clients or partitions are drawn; the tables below have more."""
+_HEIGHT: Final = 360
+
+
+def _figure(title: str, x: str, y: str, **layout: object) -> Any:  # noqa: ANN401 -- untyped library
+    figure = go.Figure()
+    figure.update_layout(
+        title={"text": title, "font": {"size": 16}, "x": 0, "xref": "paper"},
+        xaxis={"title": {"text": x}, "gridcolor": "#e6e9ec", "zeroline": False},
+        yaxis={"title": {"text": y}, "gridcolor": "#e6e9ec", "rangemode": "tozero"},
+        font={"family": "system-ui, sans-serif", "size": 13, "color": "#22303c"},
+        plot_bgcolor="white",
+        paper_bgcolor="white",
+        margin={"l": 80, "r": 20, "t": 60, "b": 60},
+        height=_HEIGHT,
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"},
+    )
+    figure.update_layout(**layout)
+    return figure
+
+
+def _color(name: str, number: int) -> str:
+    return COLORS.get(name, PALETTE[number % len(PALETTE)])
+
+
+def _named(row: Row, name: str, compared: bool) -> str:
+    return f"{row['side']}: {name}" if compared else name
+
+
+def _compared(rows: Rows) -> bool:
+    return len({row["side"] for row in rows}) > 1
+
+
+def _by(rows: Rows, name: Callable[[Row], str]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[name(row)].append(row)
+    return dict(sorted(found.items()))
+
+
+def _series(
+    rows: Rows,
+    kind: str,
+    value: str,
+    title: str,
+    y: str,
+    bin_s: float,
+) -> Any:  # noqa: ANN401 -- untyped library
+    """Stacked columns over time, one trace for each value of `kind`; compared runs as lines."""
+    if not rows:
+        return None
+    compared = _compared(rows)
+    figure = _figure(title, "time since the first run began, s", y, barmode="stack", bargap=0)
+    for number, (name, of_name) in enumerate(
+        _by(rows, lambda row: _named(row, row[kind], compared)).items()
+    ):
+        x = [row["start_s"] + bin_s / 2 for row in of_name]
+        values = [row[value] / bin_s for row in of_name]
+        color = _color(of_name[0][kind], number)
+        if compared:
+            dash = "dot" if of_name[0]["side"] == "other" else "solid"
+            figure.add_scatter(
+                x=x, y=values, name=name, mode="lines+markers",
+                line={"color": color, "dash": dash}, marker={"size": 4},
+            )  # fmt: skip
+        else:
+            figure.add_bar(x=x, y=values, name=name, width=bin_s, marker={"color": color})
+    return figure
+
+
+def fetch_classes(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
+    return _series(
+        tables["fetch_series"], "class", "fetches", "Fetches by class", "fetches a second", bin_s
+    )
+
+
+def fetch_bytes(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
+    """Bytes on the wire over time, beside what full fetches would have cost."""
+    rows = tables["fetch_series"]
+    summed: dict[tuple[str, str, float], float] = defaultdict(float)
+    for row in rows:
+        place = row["start_s"]
+        wire = row["request_bytes"] + row["response_bytes"]
+        full = row["request_bytes_in_full"] + row["response_bytes_in_full"]
+        summed[row["side"], "on the wire", place] += wire
+        summed[row["side"], "as full fetches", place] += full
+    if not summed:
+        return None
+    compared = _compared(rows)
+    figure = _figure(
+        "Fetch bytes, requests and answers: with sessions, and the same as full fetches",
+        "time since the first run began, s",
+        "bytes a second",
+    )
+    for side, name in sorted({(side, name) for side, name, _ in summed}):
+        points = sorted(
+            (at, value) for (s, n, at), value in summed.items() if (s, n) == (side, name)
+        )
+        figure.add_scatter(
+            x=[at + bin_s / 2 for at, _ in points],
+            y=[value / bin_s for _, value in points],
+            name=f"{side}: {name}" if compared else name,
+            mode="lines+markers",
+            marker={"size": 4},
+            line={"color": COLORS[name], "dash": "dot" if side == "other" else "solid"},
+        )
+    return figure
+
+
+def client_bytes(tables: Tables, _: float) -> Any:  # noqa: ANN401
+    """Per client: what went over the wire and what full fetches would have cost, each direction."""
+    rows = tables["fetch_clients"]
+    parts = (
+        ("requests on the wire", "request_bytes", "#2a7f9e"),
+        ("requests as full fetches", "request_bytes_in_full", "#9cc9d9"),
+        ("answers on the wire", "response_bytes", "#c4572a"),
+        ("answers as full fetches", "response_bytes_in_full", "#eab79f"),
+    )
+    clients: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    compared = _compared(rows)
+    for row in rows:
+        for part in parts:
+            column = part[1]
+            clients[_named(row, row["client_id"], compared)][column] += row[column]
+    if not clients:
+        return None
+    names = sorted(clients, key=lambda name: -sum(clients[name].values()))[:TOP]
+    figure = _figure("Fetch bytes by client", "client", "bytes", barmode="group")
+    figure.update_xaxes(type="category")
+    figure.update_yaxes(type="log", rangemode="normal")
+    for name, column, color in parts:
+        figure.add_bar(
+            x=names, y=[clients[c][column] or None for c in names], name=name,
+            marker={"color": color},
+        )  # fmt: skip
+    return figure
+
+
+def session_life(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
+    return _series(
+        tables["session_series"], "event", "events", "Session events", "events a second", bin_s
+    )
+
+
+def _histogram(
+    rows: Rows, name: Callable[[Row], str], value: str, title: str, x: str, y: str
+) -> Any:  # noqa: ANN401
+    if not rows:
+        return None
+    compared = _compared(rows)
+    figure = _figure(title, x, y, barmode="group" if compared else "stack")
+    steps = sorted({row["up_to_ms"] for row in rows})
+    labels = {step: "0" if step == 0 else f"≤ {step:g}" for step in steps}
+    figure.update_xaxes(
+        type="category", categoryorder="array", categoryarray=[labels[s] for s in steps]
+    )
+    for number, (label, of_label) in enumerate(
+        _by(rows, lambda row: _named(row, name(row), compared)).items()
+    ):
+        counts: dict[float, int] = defaultdict(int)
+        for row in of_label:
+            counts[row["up_to_ms"]] += row[value]
+        pattern = "/" if of_label[0]["side"] == "other" else ""
+        figure.add_bar(
+            x=[labels[step] for step in steps],
+            y=[counts.get(step, 0) for step in steps],
+            name=label,
+            marker={"color": _color(name(of_label[0]), number), "pattern": {"shape": pattern}},
+        )
+    return figure
+
+
+def wait_histogram(tables: Tables, _: float) -> Any:  # noqa: ANN401
+    return _histogram(
+        tables["wait_histogram"], lambda row: row["cause"] or "unknown", "requests",
+        "How long fetches waited, by what ended the wait", "wait, ms", "fetches",
+    )  # fmt: skip
+
+
+def watermark_histogram(tables: Tables, _: float) -> Any:  # noqa: ANN401
+    return _histogram(
+        [row for row in tables["high_watermark_histogram"] if row["reader"] == "consumer"],
+        lambda row: "with KIP-1166" if row["kip_1166"] else "without KIP-1166",
+        "told",
+        "How long until a consumer was told of a high watermark",
+        "delay from the move to the answer that tells it, ms",
+        "watermarks told",
+    )
+
+
+def response_fill(tables: Tables, _: float) -> Any:  # noqa: ANN401
+    rows = tables["response_fill"]
+    if not rows:
+        return None
+    compared = _compared(rows)
+    figure = _figure(
+        "Records in answers against max_bytes", "share of max_bytes, %", "answers with records"
+    )
+    steps = [*range(10, 101, 10), 110]
+    names = {step: "beyond" if step == 110 else f"≤ {step}" for step in steps}
+    figure.update_xaxes(
+        type="category", categoryorder="array", categoryarray=[names[step] for step in steps]
+    )
+    for number, (label, of_label) in enumerate(
+        _by(rows, lambda row: _named(row, "answers", compared)).items()
+    ):
+        counts = {row["up_to_percent"]: row["fetches"] for row in of_label}
+        figure.add_bar(
+            x=[names[step] for step in steps],
+            y=[counts.get(step, 0) for step in steps],
+            name=label,
+            marker={"color": PALETTE[number]},
+        )
+    return figure
+
+
+def rotation(tables: Tables, _: float) -> Any:  # noqa: ANN401
+    """Partitions that were starved most, with how often they were served in the same answers."""
+    rows = [row for row in tables["partition_service"] if row["starved"]][:TOP]
+    if not rows:
+        return None
+    compared = _compared(rows)
+    names = [
+        _named(row, f"{row['client_id']} {row['topic']}-{row['partition']}", compared)
+        for row in rows
+    ]
+    figure = _figure(
+        "Partitions in limited answers: served or starved", "client, partition", "answers",
+        barmode="group",
+    )  # fmt: skip
+    figure.update_xaxes(type="category")
+    for name, column, color in (
+        ("served", "served_when_limited", "#2a7f9e"),
+        ("starved", "starved", "#c4572a"),
+    ):
+        figure.add_bar(x=names, y=[row[column] for row in rows], name=name, marker={"color": color})
+    return figure
+
+
+def rebalances(tables: Tables, _: float) -> Any:  # noqa: ANN401
+    """A line a group, a bar a rebalance, as long as it took."""
+    rows = tables["rebalances"]
+    if not rows:
+        return None
+    compared = _compared(rows)
+    groups = list(dict.fromkeys(_named(row, row["group"], compared) for row in rows))[:TOP]
+    shown = [row for row in rows if _named(row, row["group"], compared) in groups]
+    figure = _figure(
+        "Rebalances", "time since the first run began, s", "group", showlegend=False,
+        height=min(_HEIGHT, 160 + 40 * len(groups)),
+    )  # fmt: skip
+    figure.update_yaxes(type="category", rangemode="normal")
+    names = [_named(row, row["group"], compared) for row in shown]
+    figure.add_bar(
+        orientation="h",
+        y=names,
+        base=[row["started_s"] for row in shown],
+        x=[max(row["ended_s"] - row["started_s"], 0) for row in shown],
+        text=[str(row["generation"]) for row in shown],
+        marker={"color": "#2a7f9e", "line": {"color": "#12506b", "width": 1.5}},
+        hovertext=[
+            f"generation {row['generation']}: {row['members']} members, {row['took_ms']:.1f} ms"
+            for row in shown
+        ],
+        hoverinfo="text+y",
+    )
+    return figure
+
+
+def transactions(tables: Tables, _: float) -> Any:  # noqa: ANN401
+    rows = tables["transactions"]
+    if not rows:
+        return None
+    compared = _compared(rows)
+    figure = _figure(
+        "Transactions: when they began and how long they took",
+        "time since the first run began, s",
+        "from the first request to the last, ms",
+    )
+    for number, (name, of_name) in enumerate(
+        _by(rows, lambda row: _named(row, row["outcome"], compared)).items()
+    ):
+        figure.add_scatter(
+            x=[row["started_s"] for row in of_name],
+            y=[row["took_ms"] for row in of_name],
+            text=[f"{row['transactional_id']} (seq {row['first_seq']})" for row in of_name],
+            name=name,
+            mode="markers",
+            marker={"color": _color(of_name[0]["outcome"], number), "size": 7, "opacity": 0.7},
+        )
+    return figure
+
+
+def api_waits(tables: Tables, _: float) -> Any:  # noqa: ANN401
+    """Requests that nothing held back, by API; a broker whose clock stood still took no time."""
+    rows = [row for row in tables["waits"] if row["cause"] == "immediate" and row["max_ms"]]
+    if not rows:
+        return None
+    compared = _compared(rows)
+    figure = _figure(
+        "Requests that did not wait: time in the broker", "API", "time, ms", barmode="group"
+    )
+    figure.update_xaxes(type="category")
+    for side, of_side in _by(rows, lambda row: row["side"]).items():
+        listed = of_side[:TOP]
+        for number, (name, column) in enumerate((("p50", "p50_ms"), ("p99", "p99_ms"))):
+            figure.add_bar(
+                x=[row["api"] for row in listed],
+                y=[row[column] for row in listed],
+                name=f"{side}: {name}" if compared else name,
+                marker={
+                    "color": PALETTE[number],
+                    "pattern": {"shape": "/" if side == "other" else ""},
+                },
+            )
+    return figure

@@ -1,0 +1,27 @@
+"""All tables, in the order of the page. Called by `job`; docs/analyze.md explains their columns."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mockbroker.pipeline.analyze import (
+    conformance,
+    fetching,
+    groups,
+    overview,
+    service,
+    sessions,
+    transactions,
+    waits,
+)
+
+TABLES: Final = {
+    table.name: table
+    for module in (
+        overview, fetching, sessions, waits, service, conformance, groups, transactions
+    )
+    for table in module.TABLES
+}  # fmt: skip
+
+PAGE_ROWS: Final = 4_000
+"""At most so many rows of a table reach the driver, for the page."""

@@ -1,0 +1,117 @@
+"""The whole job: what it leaves, real journals beside the broker's metrics, and a cluster."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker import MockBroker
+from mockbroker.pipeline.analyze.job import MAX_BINS, bin_width_ms
+from mockbroker.pipeline.command import run
+from tests.mockbroker.pipeline.analyze.conftest import CORRUPT, small
+from tests.support.journal_lines import Journal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from tests.mockbroker.pipeline.analyze.conftest import Analysis
+
+RECORDS = 40
+METRIC = "mockbroker:type=FetchMetrics,name="
+
+
+def test_steps_of_the_time_axis_are_round_and_few() -> None:
+    for length_ms, width in ((0.0, 1.0), (160.0, 1.0), (161.0, 2.0), (60_000.0, 500.0)):
+        assert bin_width_ms(length_ms) == width
+        assert length_ms / bin_width_ms(length_ms) <= MAX_BINS
+
+
+@pytest.mark.spark
+def test_lines_tables_and_a_page_are_left(analysis: Analysis) -> None:
+    assert analysis.status == 0
+    page = (analysis.out / "report.html").read_text("utf-8")
+    assert "4 lines could not be read" in page
+    assert "other − base" in page
+    lines = analysis.spark.read.parquet(str(analysis.out / "lines"))
+    written = len(analysis.base.lines) + len(analysis.other.lines)
+    assert lines.where("raw IS NULL").count() == written
+    assert sorted(row["line"] for row in analysis.rows("corrupt")) == sorted(CORRUPT)
+
+
+def drive(broker: MockBroker) -> None:
+    """A producer and a consumer with a fetch session: records, then an idle while."""
+    from kafka import KafkaConsumer, KafkaProducer
+
+    servers = broker.bootstrap_servers
+    broker.topic("orders").create(20)
+    producer = KafkaProducer(bootstrap_servers=servers)
+    consumer = KafkaConsumer("orders", bootstrap_servers=servers, auto_offset_reset="earliest",
+                             client_id="reader", group_id="g", fetch_max_wait_ms=100)  # fmt: skip
+    read = 0
+    for number in range(RECORDS):
+        producer.send("orders", b"x" * 100, partition=number % 20).get(10)
+        read += sum(map(len, consumer.poll(50).values()))
+    for _ in range(100):
+        if read >= RECORDS:
+            break
+        read += sum(map(len, consumer.poll(200).values()))
+    assert read == RECORDS
+    assert consumer.poll(500) == {}
+    consumer.close()
+    producer.close()
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_tables_agree_with_the_brokers_own_metrics(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with MockBroker(journal=str(tmp_path / "journal")) as broker:
+        drive(broker)
+        metrics = broker.metrics()
+    out = tmp_path / "out"
+    words = [str(tmp_path / "journal"), "--out", str(out), "--json"]
+    with small(spark):
+        assert run(["analyze", *words], spark) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["corrupt"], summary["status"]) == (0, 0)
+    rows = spark.read.parquet(str(out / "tables" / "fetch_clients")).collect()
+    by_class = {row["class"]: row["fetches"] for row in rows}
+    for name in ("FULL", "INCREMENTAL", "SESSIONLESS"):
+        assert by_class.get(name, 0) == metrics[f"{METRIC}FetchesAnswered,fetchClass={name}"]
+    assert by_class["INCREMENTAL"] > by_class["FULL"]
+    for side in ("Request", "Response"):
+        column = f"{side.lower()}_bytes"
+        saved = sum(row[f"{column}_in_full"] - row[column] for row in rows)
+        assert saved == metrics[f"{METRIC}{side}BytesSaved"] != 0
+    figures = {
+        row["figure"]: row["value"]
+        for row in spark.read.parquet(str(out / "tables" / "key_figures")).collect()
+    }
+    requests = "mockbroker:type=RequestMetrics,name=Requests,request="
+    assert figures["fetches"] == metrics[f"{requests}Fetch"]
+    expired = metrics[
+        "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec,fetcherType=consumer"
+    ]
+    assert figures["fetches that waited to max_wait"] == pytest.approx(
+        100 * expired / figures["fetches"]
+    )
+    assert expired > 0
+
+
+@pytest.mark.spark
+def test_a_line_of_another_version_ends_it_and_leaves_nothing(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = Journal()
+    journal.add("clock", 5.0, schema=3)
+    file = journal.write(tmp_path / "j")
+    out = tmp_path / "out"
+    assert run(["analyze", str(file), "--out", str(out)], spark) == 2
+    told = "mockbroker: JOURNALS: a line has journal schema 3: this version reads 1\n"
+    assert capsys.readouterr().err == told
+    assert not (out / "lines").exists()

@@ -1,0 +1,76 @@
+"""Plots: what is drawn of rows, with titles and units, and nothing of none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mockbroker.pipeline.analyze import plots
+from mockbroker.pipeline.analyze.sections import SECTIONS
+
+ALL = [plot for section in SECTIONS for plot in section.plots]
+
+
+def rows_of(side: str = "base") -> dict[str, list[dict[str, Any]]]:
+    """A row or two for each table that is drawn."""
+    wire = {"request_bytes": 10, "response_bytes": 30, "request_bytes_in_full": 100,
+            "response_bytes_in_full": 60}  # fmt: skip
+    of = {"side": side}
+    return {
+        "fetch_series": [{**of, "start_s": 4.0, "class": "FULL", "fetches": 6, **wire}],
+        "fetch_clients": [{**of, "client_id": "c", "class": "FULL", **wire}],
+        "session_series": [{**of, "start_s": 4.0, "event": "opened", "events": 2}],
+        "wait_histogram": [{**of, "cause": "data", "up_to_ms": 2.0, "requests": 3}],
+        "high_watermark_histogram": [
+            {**of, "reader": "consumer", "kip_1166": True, "up_to_ms": 1.0, "told": 5},
+            {**of, "reader": "follower", "kip_1166": True, "up_to_ms": 1.0, "told": 9},
+        ],
+        "response_fill": [{**of, "up_to_percent": 110, "fetches": 1}],
+        "partition_service": [
+            {**of, "client_id": "c", "topic": "t", "partition": 0, "starved": 2,
+             "served_when_limited": 1}
+        ],
+        "rebalances": [
+            {**of, "group": "g", "generation": 3, "started_s": 1.0, "ended_s": 1.5, "members": 2,
+             "took_ms": 500.0}
+        ],
+        "transactions": [
+            {**of, "transactional_id": "t1", "outcome": "commit", "started_s": 1.0,
+             "took_ms": 4.0, "first_seq": 1}
+        ],
+        "waits": [{**of, "api": "Fetch", "cause": "immediate", "p50_ms": 0.1, "p99_ms": 2.0,
+             "max_ms": 2.0}],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("plot", ALL, ids=lambda plot: plot.__name__)
+def test_nothing_is_drawn_of_no_rows(plot: Any) -> None:
+    assert plot({name: [] for name in rows_of()}, 1.0) is None
+
+
+@pytest.mark.parametrize("plot", ALL, ids=lambda plot: plot.__name__)
+def test_plots_have_a_title_and_named_axes_and_both_runs(plot: Any) -> None:
+    one, two = rows_of(), rows_of("other")
+    figure = plot(one, 1.0)
+    assert figure.layout.title.text
+    assert figure.layout.xaxis.title.text
+    assert figure.layout.yaxis.title.text
+    both = plot({name: one[name] + two[name] for name in one}, 1.0)
+    drawn = sum(len(trace.x) for trace in both.data)
+    assert drawn > sum(len(trace.x) for trace in figure.data)
+
+
+def test_a_rate_is_a_count_over_the_steps_width() -> None:
+    (trace,) = plots.fetch_classes(rows_of(), 2.0).data
+    assert (trace.name, trace.x, trace.y) == ("FULL", (5.0,), (3.0,))
+
+
+def test_bytes_are_drawn_beside_what_full_fetches_cost() -> None:
+    found = {trace.name: trace.y for trace in plots.fetch_bytes(rows_of(), 2.0).data}
+    assert found == {"on the wire": (20.0,), "as full fetches": (80.0,)}
+
+
+def test_followers_are_no_consumers() -> None:
+    (trace,) = plots.watermark_histogram(rows_of(), 1.0).data
+    assert (trace.name, trace.y) == ("with KIP-1166", (5,))
