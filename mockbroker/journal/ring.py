@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RING_REQUESTS: Final = 2048
 RING_EVENTS: Final = 1024
 SMALL_BYTES: Final = 4096
-LARGE_BYTES: Final = 16 << 20
+LARGE_BYTES: Final = 2 << 20
 
 
 def _no_name(_topic_id: bytes) -> str | None:
