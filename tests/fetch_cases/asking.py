@@ -129,8 +129,8 @@ class Answer:
 class Reader(BlockingConnection):
     """A connection that fetches."""
 
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
+    def __init__(self, address: str, source: str = "") -> None:
+        super().__init__(address, source)
         self._names: dict[bytes, str] = {}
 
     def fetch(self, *parts: Part, version: int = 12, **options: Any) -> Answer:

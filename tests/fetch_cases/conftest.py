@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.api import MockBroker
+from mockbroker.security.authorizer import STANDARD_AUTHORIZER
 from tests.clients.server import ROOT, serving
 from tests.fetch_cases.raft_target import RaftTarget, controller_of_kafka, controller_of_ours
 from tests.fetch_cases.replica_target import (
@@ -39,6 +40,11 @@ SMALL = ("max.incremental.fetch.session.cache.slots=8", "fetch.max.bytes=1024")
 # The metadata log stands still unless a case moves it.
 SILENT = ("metadata.max.idle.interval.ms=0",)
 TOO_FEW_SLOTS = ("max.incremental.fetch.session.cache.slots=7",)
+AUTHORIZED = (
+    f"authorizer.class.name={STANDARD_AUTHORIZER}",
+    "allow.everyone.if.no.acl.found=true",
+)
+PURPOSES = {"small": SMALL, "too few slots": TOO_FEW_SLOTS, "authorized": AUTHORIZED}
 
 EACH = [pytest.param(OURS), pytest.param(KAFKA, marks=pytest.mark.kafka)]
 
@@ -67,7 +73,7 @@ class Brokers:
             return self._start_raft(kind)
         if purpose == "replicas":
             return self._start_replicas(kind)
-        configs = {"small": SMALL, "too few slots": TOO_FEW_SLOTS}.get(purpose, ())
+        configs = PURPOSES.get(purpose, ())
         if kind == KAFKA:
             version = OLD_KAFKA_VERSION if purpose == "old" else KAFKA_VERSION
             return Target(KAFKA, self._stack.enter_context(kafka(version, *configs)))
@@ -145,6 +151,14 @@ def small_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[T
 def slotless_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
     """Seven session slots, which is none for each of eight shards."""
     found = brokers.get(request.param, "too few slots")
+    yield found
+    found.close_readers()
+
+
+@pytest.fixture(params=EACH)
+def authorized_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
+    """With an authorizer that allows all that no ACL is about."""
+    found = brokers.get(request.param, "authorized")
     yield found
     found.close_readers()
 

@@ -101,9 +101,9 @@ class Target:
     def is_kafka(self) -> bool:
         return self.kind == KAFKA
 
-    def reader(self) -> Reader:
-        """A new connection, closed when the test is over."""
-        return self._greeted(Reader(self.address))
+    def reader(self, source: str = "") -> Reader:
+        """A new connection, closed when the test is over; `source` is where it comes from."""
+        return self._greeted(Reader(self.address, source))
 
     def _greeted(self, reader: R) -> R:
         """Once a connection was answered, what it sends is looked at in turn; see `settled`."""

@@ -27,11 +27,16 @@ class ClosedByPeerError(Exception):
 
 
 class BlockingConnection:
-    """One TCP connection; answers come in the order of the requests."""
+    """One TCP connection; answers come in the order of the requests.
 
-    def __init__(self, address: str) -> None:
+    `source` is the address that it comes from, where that matters.
+    """
+
+    def __init__(self, address: str, source: str = "") -> None:
         host, _, port = address.rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=DEADLINE_SECONDS)
+        self.socket = socket.create_connection(
+            (host, int(port)), DEADLINE_SECONDS, (source, 0) if source else None
+        )
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sent_at = 0.0
         self.received_at = 0.0

@@ -8,6 +8,7 @@ from mockbroker.apis.guards import groups, topics
 from mockbroker.metadata.authorized_operations import AclOperation
 from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
+from protocol.messages.acls import CreateAclsResponse, DeleteAclsResponse, DescribeAclsResponse
 from protocol.messages.metadata import DescribeClusterRequest, DescribeClusterResponse
 
 if TYPE_CHECKING:
@@ -18,17 +19,33 @@ if TYPE_CHECKING:
     Check = Callable[[Asked], object | None]
 
 _DENIED: Final = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+_DENIED_MESSAGE: Final = "The request is not authorized."
 
 
-def cluster(operation: AclOperation, message: str | None = None) -> Check:
-    """A guard that asks for one operation on the cluster; `message` goes with its error."""
+def cluster(operation: AclOperation) -> Check:
+    """A guard that asks for one operation on the cluster."""
+
+    def check(asked: Asked) -> object | None:
+        return None if asked.may_cluster(operation) else asked.refuse(_DENIED)
+
+    return check
+
+
+def acls(operation: AclOperation) -> Check:
+    """The same; the error has a message, once or for each ACL or filter (Kafka: AclApis)."""
 
     def check(asked: Asked) -> object | None:
         if asked.may_cluster(operation):
             return None
         response = asked.refuse(_DENIED)
-        if message is not None and hasattr(response, "error_message"):
-            response.error_message = message
+        if isinstance(response, DescribeAclsResponse):
+            response.error_message = _DENIED_MESSAGE
+        elif isinstance(response, CreateAclsResponse):
+            for created in response.results:
+                created.error_message = _DENIED_MESSAGE
+        elif isinstance(response, DeleteAclsResponse):
+            for result in response.filter_results:
+                result.error_message = _DENIED_MESSAGE
         return response
 
     return check
@@ -80,9 +97,9 @@ GUARDS: Final[dict[ApiKey, Check]] = {
     ApiKey.END_TXN: groups.end_txn,
     ApiKey.WRITE_TXN_MARKERS: write_txn_markers,
     ApiKey.TXN_OFFSET_COMMIT: groups.txn_offset_commit,
-    ApiKey.DESCRIBE_ACLS: cluster(AclOperation.DESCRIBE),
-    ApiKey.CREATE_ACLS: cluster(AclOperation.ALTER),
-    ApiKey.DELETE_ACLS: cluster(AclOperation.ALTER),
+    ApiKey.DESCRIBE_ACLS: acls(AclOperation.DESCRIBE),
+    ApiKey.CREATE_ACLS: acls(AclOperation.ALTER),
+    ApiKey.DELETE_ACLS: acls(AclOperation.ALTER),
     ApiKey.DESCRIBE_CONFIGS: topics.describe_configs,
     ApiKey.ALTER_CONFIGS: topics.alter_configs,
     ApiKey.ALTER_REPLICA_LOG_DIRS: cluster(AclOperation.ALTER),

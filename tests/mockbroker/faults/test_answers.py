@@ -81,6 +81,8 @@ def test_every_api_that_names_things_is_refused_one_by_one(key: ApiKey) -> None:
     assert tells(answer, 7)
     if key is ApiKey.DESCRIBE_LOG_DIRS:
         return  # it answers by directory, and is not asked by directory
+    if key in {ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}:
+        return  # they answer in the order asked, and name nothing again
     assert "'x'" in repr(answer) or "index=1" in repr(answer)
 
 
