@@ -287,15 +287,19 @@ class BrokerServer:
 
     def _open_or_shut(self, door: Door) -> None:
         """Go by the rules that make a broker refuse to be connected to."""
-        refusing = any(
-            rule.fault.refuse
-            and rule.in_time(self.broker.services.clock.now_ms)
-            and rule.is_for_connection("", door.name, self.broker.broker_id, 0)
+        now_ms = self.broker.services.clock.now_ms
+        refusers = [
+            rule
             for rule in self.broker.network_faults
-        )
-        if refusing == (door.name in self._refusing):
+            if rule.fault.refuse
+            and rule.in_time(now_ms)
+            and rule.is_for_connection("", door.name, self.broker.broker_id, 0)
+        ]
+        if bool(refusers) == (door.name in self._refusing):
             return
-        if refusing:
+        if refusers:
+            for rule in refusers:
+                rule.hits += 1
             self._refusing.add(door.name)
             self._refuse(door)
         else:

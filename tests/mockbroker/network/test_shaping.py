@@ -166,6 +166,8 @@ def test_a_refusing_broker_is_down_and_comes_back_at_its_address(broker: MockBro
     with connected(broker) as client:
         with broker.faults.armed(Fault(refuse=True)):
             refused(address)
+            (status,) = broker.faults.list()
+            assert status.hits == 1  # the listener went down once
             with pytest.raises((ClosedByPeerError, ConnectionError)):
                 beat(client)
         come_back(broker)
