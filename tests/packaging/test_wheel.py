@@ -34,7 +34,8 @@ def test_it_holds_both_packages_and_nothing_else(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"mockbroker", "protocol"}
     assert {"mockbroker/py.typed", "protocol/py.typed"} <= set(names)
-    assert not [name for name in names if "test" in name.rpartition("/")[2]]
+    files = [name.rpartition("/")[2] for name in names]
+    assert not [file for file in files if file.startswith("test_") or file == "conftest.py"]
 
 
 @pytest.mark.parametrize(
