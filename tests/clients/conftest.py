@@ -6,8 +6,10 @@ Apache Kafka: what a client test demands must hold there too.
 
 from __future__ import annotations
 
+import gc
 import os
 import uuid
+import warnings
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +18,20 @@ from tests.clients.server import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Clients leave sockets to the collector, which finds them in whatever test runs then."""
+    item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_litter() -> Iterator[None]:
+    """What a module's clients left behind is gone before the next module begins."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

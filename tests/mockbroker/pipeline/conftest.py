@@ -40,9 +40,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(400))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def broker() -> Iterator[MockBroker]:
-    with MockBroker(auto_create=False) as running:
+    """Records keep, however old their timestamps are."""
+    with MockBroker(auto_create=False, config={"log.retention.ms": -1}) as running:
         yield running
 
 
