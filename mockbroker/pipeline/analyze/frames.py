@@ -62,7 +62,8 @@ class Table:
 
 def fields_of(schema: str) -> list[StructField]:
     """The fields of a schema in DDL."""
-    return cast("StructType", StructType.fromDDL(schema)).fields
+    fields: list[StructField] = cast("StructType", StructType.fromDDL(schema)).fields
+    return fields
 
 
 def timed(lines: DataFrame, runs: DataFrame) -> DataFrame:

@@ -56,6 +56,7 @@ requests BIGINT, lifetime_ms DOUBLE,
 event STRING, session_id INT, rule STRING, why STRING, expected_epoch INT, epoch INT,
 partitions INT, age_ms DOUBLE, idle_ms DOUBLE,
 topic STRING, partition INT, `from` BIGINT, `to` BIGINT, log_end_offset BIGINT,
+`by` STRING, open_ms BIGINT,
 action STRING, by_ms DOUBLE, rate DOUBLE, frozen BOOLEAN, id STRING, hits BIGINT,
 lines BIGINT"""
 
