@@ -146,9 +146,10 @@ class Cluster:
         asks.
         """
         node_id = self.metadata.config.node_id + node
-        known = self.metadata.brokers[node_id]
-        endpoints = {**known.endpoints, listener: Endpoint(host, port)}
-        self.metadata.apply(BrokerChanged(known.altered(endpoints=endpoints)))
+        known = self.metadata.brokers.get(node_id)
+        if known is not None:  # else it was unregistered
+            endpoints = {**known.endpoints, listener: Endpoint(host, port)}
+            self.metadata.apply(BrokerChanged(known.altered(endpoints=endpoints)))
 
     # -- fault rules -----------------------------------------------------------------------
 

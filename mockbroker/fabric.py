@@ -93,6 +93,7 @@ class Member:
         "config",
         "epoch",
         "index",
+        "info",
         "life",
         "lives",
         "logs",
@@ -101,8 +102,10 @@ class Member:
         "skew_ms",
     )
 
-    def __init__(self, index: int, config: BrokerConfig) -> None:
+    def __init__(self, index: int, config: BrokerConfig, info: BrokerInfo) -> None:
         self.index = index
+        self.info = info
+        """As it was last registered: what a start after an unregistration begins with."""
         self.config = config
         self.node_id = config.node_id
         self.life: Life | None = None
@@ -151,7 +154,9 @@ class Fabric:
         """Called with a member's index when its broker is gone: a shell drops its connections."""
         self.on_up: list[Callable[[int], None]] = []
         """Called with a member's index when it is back."""
-        self.members = [Member(index, config) for index, config in enumerate(configs)]
+        self.members = [
+            Member(index, *each) for index, each in enumerate(zip(configs, infos, strict=True))
+        ]
         self._by_id = {member.node_id: member for member in self.members}
         for info in infos:
             store.apply(BrokerChanged(info))
@@ -262,6 +267,8 @@ class Fabric:
                 member.life.feed.publish(change)
         if isinstance(change, ConfigsChanged):
             self.control.review_eligible()
+        elif isinstance(change, BrokerChanged):
+            self._by_id[change.broker.node_id].info = change.broker
 
     def _progress(self) -> dict[int, int]:
         """By node id of the brokers that are up, how many changes each has heard of."""
@@ -386,8 +393,9 @@ class Fabric:
         member.epoch = self._next_epoch
         member.lives += 1
         node_id = member.node_id
-        registered = self.store.brokers[node_id].altered(epoch=member.epoch)
-        self.store.apply(BrokerChanged(registered))
+        if node_id not in self.store.brokers:
+            member.info = member.info.altered(fenced=True, leaving=False)
+        self.store.apply(BrokerChanged(member.info.altered(epoch=member.epoch)))
         clock = Clock(self.clock.epoch_ms + member.skew_ms, self.clock.now_ms)
         timer = Timer()
         links = self.links.get(node_id, CONTROLLER), self.links.get(CONTROLLER, node_id)

@@ -257,6 +257,13 @@ class Services:
         self.replicas.release_parked()
         self.groups.release_parked()
 
+    @property
+    def controller_id(self) -> int:
+        """The node that leads the metadata quorum; without one the first broker that is up."""
+        if self.quorum is not None:
+            return self.quorum.leader_id
+        return min(self.metadata_progress())
+
     def _own_progress(self) -> Mapping[int, int]:
         return {self.broker_id: self.metadata.version}
 

@@ -89,7 +89,7 @@ def _of_images(
     now_ms = services.clock.wall_ms()
     heard = services.metadata_progress()
     end = max(heard.values())
-    leader_id = min(heard)
+    leader_id = services.controller_id
     replicas = [
         ReplicaState(node_id, ZERO_UUID, version, now_ms, now_ms)
         for node_id, version in sorted(heard.items())

@@ -82,12 +82,16 @@ SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: "consumer_group_describe",
     ApiKey.DESCRIBE_CLUSTER: "describe_cluster",
     ApiKey.DESCRIBE_PRODUCERS: "describe_producers",
+    ApiKey.UNREGISTER_BROKER: "unregister_broker",
     ApiKey.DESCRIBE_TRANSACTIONS: "describe_transactions",
     ApiKey.LIST_TRANSACTIONS: "list_transactions",
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: "get_telemetry_subscriptions",
     ApiKey.PUSH_TELEMETRY: "push_telemetry",
     ApiKey.LIST_CONFIG_RESOURCES: "list_config_resources",
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions",
+    ApiKey.ADD_RAFT_VOTER: "add_raft_voter",
+    ApiKey.REMOVE_RAFT_VOTER: "remove_raft_voter",
+    ApiKey.UNREGISTER_CONTROLLER: "unregister_controller",
 }
 
 CONTROLLER_SERVED: Final[dict[ApiKey, str]] = {
@@ -104,7 +108,11 @@ CONTROLLER_SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.FETCH_SNAPSHOT: "controller.fetch_snapshot",
     ApiKey.BROKER_REGISTRATION: "controller.broker_registration",
     ApiKey.BROKER_HEARTBEAT: "controller.broker_heartbeat",
+    ApiKey.UNREGISTER_BROKER: "unregister_broker",
     ApiKey.ALLOCATE_PRODUCER_IDS: "controller.allocate_producer_ids",
+    ApiKey.ADD_RAFT_VOTER: "add_raft_voter",
+    ApiKey.REMOVE_RAFT_VOTER: "remove_raft_voter",
+    ApiKey.UNREGISTER_CONTROLLER: "unregister_controller",
 }
 """What a controller's listener serves, by the module under `apis`."""
 

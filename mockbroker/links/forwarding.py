@@ -102,6 +102,13 @@ class ForwardingController(Controller):
         self._feed.deliver()
         return answers
 
+    def unregister_broker(self, node_id: int) -> Refusal:
+        if not self._reachable:
+            return UNREACHABLE
+        answer = super().unregister_broker(node_id)
+        self._feed.deliver()
+        return answer
+
     def elect_leader(self, name: str, index: int, election: Election) -> Refusal:
         if not self._reachable:
             return UNREACHABLE

@@ -68,6 +68,15 @@ class BrokerChanged:
         self.broker = broker
 
 
+class BrokerUnregistered:
+    """A broker is taken off the books: nobody knows it until it registers anew."""
+
+    __slots__ = ("node_id",)
+
+    def __init__(self, node_id: int) -> None:
+        self.node_id = node_id
+
+
 class TopicCreated:
     """A topic with its partitions and configs came to be."""
 
@@ -174,6 +183,7 @@ class AclsChanged:
 
 Change: TypeAlias = (
     BrokerChanged
+    | BrokerUnregistered
     | TopicCreated
     | TopicDeleted
     | PartitionsAdded

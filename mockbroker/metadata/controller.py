@@ -453,7 +453,11 @@ class Controller:
 
         return update_features(self._store, updates, features, node_id, validate_only=validate_only)
 
-    # -- leaders and replicas --------------------------------------------------------------
+    # -- brokers, leaders and replicas -----------------------------------------------------
+
+    def unregister_broker(self, node_id: int) -> Refusal:
+        """Forget a broker; see `ReplicationControl.unregister`."""
+        return self.replication.unregister(node_id)
 
     def elect_leader(self, name: str, index: int, election: Election) -> Refusal:
         """Elect for one partition; see `ReplicationControl.elect`."""

@@ -24,7 +24,7 @@ def place_replicas(
     followers of a partition go to as many racks as there are (Kafka: StripedReplicaPlacer).
     """
     if all(broker.fenced for broker in brokers.values()):
-        return "All brokers are currently fenced."
+        return "All brokers are currently fenced, or have all their log directories cordoned."
     if replication_factor > len(brokers):
         return (
             f"The target replication factor of {replication_factor} cannot be reached because "

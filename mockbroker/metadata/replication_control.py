@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.metadata.changes import BrokerChanged, LeaderChanged
+from mockbroker.metadata.changes import BrokerChanged, BrokerUnregistered, LeaderChanged
 from mockbroker.metadata.elections import NO_LEADER, Election, changed
 from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
 from protocol.errors import ErrorCode
@@ -39,14 +39,16 @@ class ReplicationControl:
 
     def fence(self, node_id: int) -> None:
         """The broker is not heard of: it leads nothing and is in no in-sync set any more."""
-        broker = self._store.brokers[node_id]
-        if not broker.fenced:
+        broker = self._store.brokers.get(node_id)
+        if broker is not None and not broker.fenced:
             self._store.apply(BrokerChanged(broker.altered(fenced=True, leaving=False)))
             self._withdraw(node_id)
 
     def unfence(self, node_id: int, epoch: int | None = None) -> None:
         """The broker is there (again): it may lead what waits for a leader."""
-        broker = self._store.brokers[node_id]
+        broker = self._store.brokers.get(node_id)
+        if broker is None:
+            return  # it was unregistered, and must register anew
         if broker.fenced or broker.leaving or epoch is not None:
             alive = broker.altered(fenced=False, leaving=False, epoch=epoch)
             self._store.apply(BrokerChanged(alive))
@@ -54,10 +56,24 @@ class ReplicationControl:
 
     def begin_shutdown(self, node_id: int) -> None:
         """The broker wants to stop: its leaders move where they can, and it leaves in-sync sets."""
-        broker = self._store.brokers[node_id]
-        if not broker.fenced and not broker.leaving:
+        broker = self._store.brokers.get(node_id)
+        if broker is not None and broker.active:
             self._store.apply(BrokerChanged(broker.altered(leaving=True)))
             self._withdraw(node_id)
+
+    def unregister(self, node_id: int) -> Refusal:
+        """Take a broker off the books (Kafka: unregisterBroker); replicas it has stay assigned.
+
+        It leads nothing from then on and is in no in-sync set.
+        """
+        if node_id not in self._store.brokers:
+            return Refusal(
+                ErrorCode.BROKER_ID_NOT_REGISTERED,
+                f"Broker ID {node_id} is not currently registered",
+            )
+        self.fence(node_id)
+        self._store.apply(BrokerUnregistered(node_id))
+        return ACCEPTED
 
     def elect_leaderless(self) -> None:
         """Give a leader to each partition that has none, if somebody may lead it."""

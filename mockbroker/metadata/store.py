@@ -16,6 +16,7 @@ from mockbroker.config.topic import TopicConfig
 from mockbroker.metadata.changes import (
     AclsChanged,
     BrokerChanged,
+    BrokerUnregistered,
     ClientQuotasChanged,
     ConfigsChanged,
     FeatureChanged,
@@ -156,6 +157,8 @@ class MetadataStore:
                 del self.acls[acl]
         elif isinstance(change, BrokerChanged):
             self.brokers[change.broker.node_id] = change.broker
+        elif isinstance(change, BrokerUnregistered):
+            del self.brokers[change.node_id]
         self.version += 1
         assert len(self.topics) == len(self.topics_by_id)
         for listener in self._listeners:

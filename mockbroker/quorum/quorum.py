@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.metadata.changes import FeatureChanged
+from mockbroker.metadata.changes import BrokerUnregistered, FeatureChanged
 from mockbroker.metadata.names import random_uuid
 from mockbroker.quorum.metadata_log import MetadataLog
 from mockbroker.quorum.observers import Observers
@@ -214,6 +214,8 @@ class MetadataQuorum:
     def _on_change(self, change: Change) -> None:
         if isinstance(change, FeatureChanged):
             self.features = dict(self.store.features)
+        elif isinstance(change, BrokerUnregistered):
+            self.remote_brokers.forget(change.node_id)
         self._append(self.translation.records(change, self.log.log_end_offset))
 
     def _append(self, records: Sequence[object]) -> int:

@@ -129,6 +129,11 @@ class RemoteBrokers:
             return ErrorCode.BROKER_ID_NOT_REGISTERED
         return _NONE if registration.epoch == epoch else ErrorCode.STALE_BROKER_EPOCH
 
+    def forget(self, node_id: int) -> None:
+        """It was unregistered: its heartbeats are refused until it registers anew."""
+        self._end_session(node_id)
+        self._quorum.external.pop(node_id, None)
+
     def _touch(self, node_id: int) -> None:
         self._end_session(node_id)
         self._sessions[node_id] = self._quorum.timer.schedule(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from mockbroker.metadata.changes import (
     AclsChanged,
     BrokerChanged,
+    BrokerUnregistered,
     ClientQuotasChanged,
     ConfigsChanged,
     FeatureChanged,
@@ -31,6 +32,7 @@ from protocol.messages.metadata_records import (
     PartitionRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
 )
 from protocol.schema import ZERO_UUID
 
@@ -83,6 +85,8 @@ class Translation:
         """One change as records from `offset` on; none when the log says it already."""
         if isinstance(change, BrokerChanged):
             return self._broker(change.broker, offset)
+        if isinstance(change, BrokerUnregistered):
+            return self._unregister(change.node_id)
         if isinstance(change, TopicCreated):
             return self._create(change)
         if isinstance(change, TopicDeleted):
@@ -118,6 +122,10 @@ class Translation:
         self.registrations[node_id] = registration
         self._fenced[node_id] = broker.fenced
         return [registration.record(fenced=broker.fenced)]
+
+    def _unregister(self, node_id: int) -> list[object]:
+        del self._fenced[node_id]
+        return [UnregisterBrokerRecord(node_id, self.registrations.pop(node_id).epoch)]
 
     # -- topics ----------------------------------------------------------------------------
 

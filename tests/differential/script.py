@@ -12,6 +12,7 @@ from tests.differential.group_steps import group_steps
 from tests.differential.log_dir_steps import log_dir_steps
 from tests.differential.page_steps import delete_records_steps, describe_topic_partitions_steps
 from tests.differential.produce_steps import produce_promise_steps
+from tests.differential.quorum_steps import last_steps, quorum_steps
 from tests.differential.quota_steps import quota_steps
 from tests.differential.record_steps import record_steps
 from tests.differential.resource_steps import resource_steps
@@ -50,9 +51,11 @@ def make_script(seed: int = SEED) -> list[Step | Awaited]:
         *resource_steps(),
         *log_dir_steps(),
         *feature_steps(),
+        *quorum_steps(),
         *telemetry_steps(),
         *quota_steps(),
         *describe_topic_partitions_steps(),
         *delete_records_steps(),
         *delete_steps(),
+        *last_steps(),
     ]

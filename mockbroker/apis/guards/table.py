@@ -118,9 +118,13 @@ GUARDS: Final[dict[ApiKey, Check]] = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: groups.consumer_group_heartbeat,
     ApiKey.CONSUMER_GROUP_DESCRIBE: groups.consumer_group_describe,
     ApiKey.DESCRIBE_CLUSTER: describe_cluster,
+    ApiKey.UNREGISTER_BROKER: cluster(AclOperation.ALTER),
     ApiKey.DESCRIBE_PRODUCERS: topics.describe_producers,
     ApiKey.DESCRIBE_TRANSACTIONS: groups.describe_transactions,
     ApiKey.LIST_TRANSACTIONS: groups.list_transactions,
     ApiKey.LIST_CONFIG_RESOURCES: cluster(AclOperation.DESCRIBE_CONFIGS),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: topics.describe_topic_partitions,
+    ApiKey.ADD_RAFT_VOTER: cluster(AclOperation.ALTER),
+    ApiKey.REMOVE_RAFT_VOTER: cluster(AclOperation.ALTER),
+    ApiKey.UNREGISTER_CONTROLLER: cluster(AclOperation.ALTER),
 }

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from tests.clients.java.jvm import Jvm
 
+TOOLS = "org.apache.kafka.tools"
 # This one is in the broker's jar.
 MAINS = {"ConfigCommand": "kafka.admin.ConfigCommand"}
 # Before the subcommand.
@@ -36,7 +37,7 @@ class Tool(Protocol):
 @pytest.fixture
 def tool(jvm: Jvm, server_process: str) -> Tool:
     def run(name: str, *args: str, stdin: str = "", status: int = 0) -> str:
-        main = MAINS.get(name, f"org.apache.kafka.tools.{name}")
+        main = MAINS.get(name, f"{TOOLS}.{name}")
         # A tool that names the option otherwise has it as its last argument.
         named = args[-1:] == ("--broker-list",)
         address = (server_process,) if named else ("--bootstrap-server", server_process)

@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.clients.java.conftest import TOOLS
 from tests.clients.java.test_tools import FORMATTERS, events, read_internal
+from tests.clients.server import serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.clients.java.conftest import Tool
+    from tests.clients.java.jvm import Jvm
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
+
+STATUS = ("describe", "--status")
 
 
 @pytest.fixture
@@ -75,6 +80,42 @@ def test_features(tool: Tool) -> None:
     assert features["group.version"] == "1"
     refused = tool("FeatureCommand", "upgrade", "--feature", "transaction.version=99", status=1)
     assert "Could not upgrade transaction.version to 99." in refused
+
+
+def test_the_metadata_quorum(tool: Tool) -> None:
+    told = dict(line.split(":", 1) for line in tool("MetadataQuorumCommand", *STATUS).splitlines())
+    assert (told["LeaderId"].strip(), told["LeaderEpoch"].strip()) == ("1", "1")
+    end = int(told["HighWatermark"])
+    assert end > 0
+    assert int(told["MaxFollowerLag"]) == 0
+    [voter] = json.loads(told["CurrentVoters"])
+    assert (voter["id"], told["CurrentObservers"].strip()) == (1, "[]")
+    _, row = tool("MetadataQuorumCommand", "describe", "--replication").splitlines()
+    node, _, log_end, lag, *_, status = row.split()
+    assert (node, lag, status) == ("1", "0", "Leader")
+    assert int(log_end) >= end
+
+
+def test_a_voter_that_is_no_member_of_a_static_quorum(tool: Tool) -> None:
+    voter = ["--controller-id", "7", "--controller-directory-id", "AAECAwQFBgcICQoLDA0ODw"]
+    refused = tool("MetadataQuorumCommand", "remove-controller", *voter, status=1)
+    assert "Cluster doesn't support removing voter" in refused
+
+
+def test_a_broker_that_nobody_knows_is_not_unregistered(tool: Tool) -> None:
+    refused = tool("ClusterTool", "unregister", "--id", "77", status=1)
+    assert "Broker ID 77 is not currently registered" in refused
+    [broker] = tool("ClusterTool", "list-endpoints").splitlines()[1:]
+    assert broker.split()[0] == "1"
+
+
+def test_a_broker_that_is_unregistered_is_listed_no_more(jvm: Jvm, tmp_path: Path) -> None:
+    with serving(tmp_path, "--brokers", "2") as bootstrap:
+        address = ("--bootstrap-server", bootstrap)
+        said = jvm.check(f"{TOOLS}.ClusterTool", "unregister", "--id", "2", *address)
+        assert "Broker 2 is no longer registered." in said
+        listed = jvm.check(f"{TOOLS}.ClusterTool", "list-endpoints", *address)
+        assert [line.split()[0] for line in listed.splitlines()[1:]] == ["1"]
 
 
 def test_client_metrics(tool: Tool, topic: str) -> None:

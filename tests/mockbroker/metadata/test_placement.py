@@ -16,6 +16,9 @@ CANNOT = (
 )
 
 
+ALL_FENCED = "All brokers are currently fenced, or have all their log directories cordoned."
+
+
 def cluster(alive: int, fenced: int = 0) -> dict[int, BrokerInfo]:
     return {
         node_id: BrokerInfo(node_id, fenced=node_id > alive)
@@ -45,8 +48,8 @@ def test_a_fenced_broker_never_leads() -> None:
     ("brokers", "factor", "why"),
     [
         (cluster(3), 4, CANNOT),
-        (cluster(0, fenced=2), 1, "All brokers are currently fenced."),
-        ({}, 1, "All brokers are currently fenced."),
+        (cluster(0, fenced=2), 1, ALL_FENCED),
+        ({}, 1, ALL_FENCED),
     ],
 )
 def test_what_cannot_be_placed_says_why(

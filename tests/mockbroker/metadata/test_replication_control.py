@@ -62,6 +62,24 @@ def test_a_broker_that_is_back_leads_what_nobody_could() -> None:
     assert (controller.state().leader, controller.state().leader_epoch) == (1, 2)
 
 
+def test_a_broker_that_is_forgotten_stays_assigned_and_may_not_join(
+    controller: Controller,
+) -> None:
+    assert controller.control.unregister(1).error == ErrorCode.NONE
+    assert (controller.state().leader, controller.state().isr) == (2, [2, 3])
+    assert controller.state().replicas == [1, 2, 3]
+    assert controller.control.unregister(1).error == ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert controller.propose(2, [2, 3, 1]) == ErrorCode.INELIGIBLE_REPLICA
+    # Nor does it come back by what it says later.
+    for say in (
+        controller.control.fence,
+        controller.control.unfence,
+        controller.control.begin_shutdown,
+    ):
+        say(1)
+        assert 1 not in controller.store.brokers
+
+
 def test_a_broker_that_shuts_down_is_still_shown(controller: Controller) -> None:
     controller.control.begin_shutdown(1)
     assert (controller.state().leader, controller.state().isr) == (2, [2, 3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mockbroker.metadata.brokers import BrokerInfo, Endpoint
 from mockbroker.metadata.changes import (
     BrokerChanged,
+    BrokerUnregistered,
     ConfigsChanged,
     FeatureChanged,
     LeaderChanged,
@@ -24,6 +25,7 @@ from protocol.messages.metadata_records import (
     RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
 )
 from tests.support.metadata_logs import QuorumCore, records_in
 
@@ -55,6 +57,15 @@ def test_a_broker_registers_once_and_is_then_fenced_and_unfenced() -> None:
     (again,) = made.records(BrokerChanged(BrokerInfo(1, rack="r")), 10)
     assert isinstance(again, RegisterBrokerRecord)
     assert (again.broker_epoch, again.rack, again.fenced) == (10, "r", False)
+
+
+def test_a_broker_that_is_forgotten_registers_anew() -> None:
+    made = Translation(register)
+    made.records(BrokerChanged(BrokerInfo(1)), 7)
+    assert made.records(BrokerUnregistered(1), 8) == [UnregisterBrokerRecord(1, 7)]
+    (again,) = made.records(BrokerChanged(BrokerInfo(1, fenced=True)), 9)
+    assert isinstance(again, RegisterBrokerRecord)
+    assert (again.broker_epoch, again.fenced) == (9, True)
 
 
 def test_a_topic_is_told_with_its_configs_and_partitions() -> None:

@@ -25,6 +25,7 @@ from mockbroker.coordinator.group.consumer.topic_view import TopicView
 from mockbroker.metadata.changes import (
     AclsChanged,
     BrokerChanged,
+    BrokerUnregistered,
     ClientQuotasChanged,
     ConfigsChanged,
     FeatureChanged,
@@ -139,7 +140,12 @@ class ConsumerGroups:
         """Groups that read a topic which came, grew or went look at it in their next heartbeat."""
         if isinstance(
             change,
-            AclsChanged | BrokerChanged | ConfigsChanged | ClientQuotasChanged | FeatureChanged,
+            AclsChanged
+            | BrokerChanged
+            | BrokerUnregistered
+            | ConfigsChanged
+            | ClientQuotasChanged
+            | FeatureChanged,
         ):
             return
         if isinstance(change, TopicCreated):

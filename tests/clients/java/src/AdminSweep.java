@@ -30,6 +30,7 @@ import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.ProducerState;
+import org.apache.kafka.clients.admin.RaftVoterEndpoint;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
 import org.apache.kafka.clients.admin.ScramCredentialInfo;
@@ -387,6 +388,8 @@ public final class AdminSweep {
                 new UpdateFeaturesOptions()).all());
         });
         step("unregisterBroker", () -> get(admin.unregisterBroker(77).all()));
+        step("addRaftVoter", () -> get(admin.addRaftVoter(77, Uuid.randomUuid(),
+                Set.of(new RaftVoterEndpoint("CONTROLLER", "localhost", 1))).all()));
         step("removeRaftVoter", () -> get(admin.removeRaftVoter(77, Uuid.randomUuid()).all()));
         step("clientInstanceId", () -> admin.clientInstanceId(Duration.ofMillis(500)) != null);
     }

@@ -1,0 +1,24 @@
+"""AddRaftVoter (key 80), v0–v1: let a controller join the voters (KIP-853); v1 may wait less.
+
+None joins: see `quorum.voters`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.quorum.voters import refuse_addition
+from protocol.api_keys import ApiKey
+from protocol.messages.quorum import AddRaftVoterRequest, AddRaftVoterResponse
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+
+KEY: Final = ApiKey.ADD_RAFT_VOTER
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: AddRaftVoterRequest
+) -> AddRaftVoterResponse:
+    refused = refuse_addition(request, services.metadata, services.quorum)
+    return AddRaftVoterResponse(ctx.throttle_time_ms, refused.error, refused.message)

@@ -1,0 +1,24 @@
+"""UnregisterBroker (key 64), v0: forget a broker that will not come back (KIP-500).
+
+As in QuorumController.unregisterBroker: a broker that lives is forgotten too, and stays so until it
+starts anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from protocol.api_keys import ApiKey
+from protocol.messages.quorum import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+
+KEY: Final = ApiKey.UNREGISTER_BROKER
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: UnregisterBrokerRequest
+) -> UnregisterBrokerResponse:
+    answer = services.controller.unregister_broker(request.broker_id)
+    return UnregisterBrokerResponse(ctx.throttle_time_ms, answer.error, answer.message or "")
