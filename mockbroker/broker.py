@@ -454,7 +454,9 @@ class Broker:
             ctx.fetch = None
             ctx.fetch_class = fetch.fetch_class
             ctx.request_bytes_saved = fetch.request_bytes_saved
-            ctx.response_bytes_saved = fetch.response_bytes_saved
+            if ctx.response_bytes:
+                ctx.response_bytes_saved = fetch.response_bytes_saved
+                self.services.fetch.note_answered(fetch)
         self.journal.served(ctx)
 
     # -- requests that meet a fault --------------------------------------------------------

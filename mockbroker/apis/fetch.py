@@ -62,7 +62,6 @@ def handle(
         params.limit(quotas.max_fetch_bytes(ctx.principal, ctx.client_id))
     readable = context.resolve(params)
     if readable and not params.isolation_known:
-        services.fetch.answered[context.fetch_class] += 1
         return whole_request_error(request, ctx.api_version, ErrorCode.UNKNOWN_SERVER_ERROR)
     reader = LogReader(params)
     context.read(reader)
@@ -152,13 +151,11 @@ def _answer(
     version = ctx.api_version
     quotas = services.quotas
     if quotas is not None and not _pays(quotas, ctx, context, reader):
-        services.fetch.answered[context.fetch_class] += 1
         return context.throttled(ctx.throttle_time_ms)
     if version < FIRST_VERSION_WITH_BATCHES:
         _down_convert(services, context)
     response = context.respond()
     response.throttle_time_ms = ctx.throttle_time_ms
-    services.fetch.answered[context.fetch_class] += 1
     if reader.leader_errors and version >= FIRST_VERSION_WITH_LEADERS:
         _tell_leaders(services, ctx, response, to_consumer=not reader.params.is_from_follower)
     return response

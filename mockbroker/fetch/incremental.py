@@ -131,9 +131,8 @@ class IncrementalFetchContext:
             self._tell_rejected(collected)
         told = collected.topics
         full = session.wire_size
-        saved = full.response_bytes - full.told_bytes(told) if told else full.response_bytes
-        self.response_bytes_saved = saved
-        self._manager.response_bytes_saved += saved
+        spared = full.response_bytes - full.told_bytes(told) if told else full.response_bytes
+        self.response_bytes_saved = spared
         return FetchResponse(0, 0, session.id, told)
 
     def _tell_rejected(self, collected: ResponseTopics) -> None:

@@ -58,7 +58,8 @@ class FetchManager:
     """The fetch sessions of one node (Kafka: FetchManager).
 
     `partitions_looked_at` counts what fetches read, for those who check what a poll costs;
-    `answered` counts answers by class, and the bytes saved are the sums of theirs (`savings`).
+    `answered` counts the answers that went out, by class. The bytes saved (`savings`) are sums: of
+    requests, of all polls that their sessions accepted; of responses, of the answers that went out.
     """
 
     __slots__ = (
@@ -142,6 +143,11 @@ class FetchManager:
             saved -= wire_size.asked_bytes(request)
         self.request_bytes_saved += saved
         return IncrementalFetchContext(self, session, saved)
+
+    def note_answered(self, context: FetchContext) -> None:
+        """The answer of this fetch goes out; one that was cut short before that counts nowhere."""
+        self.answered[context.fetch_class] += 1
+        self.response_bytes_saved += context.response_bytes_saved
 
     def try_create_session(self, session: FetchSession) -> bool:
         """Open the session of a full fetch, unless the cache has no slot for it."""

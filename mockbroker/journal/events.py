@@ -151,9 +151,9 @@ class RequestServed:
 
     `frame` is the request without its length, `chunks` the framed answer; both are undecoded, and
     None once the ring let them go. `answered` is False when nothing was sent. `fetch_class` is
-    SESSIONLESS, FULL or INCREMENTAL for an answered fetch, else None; the bytes saved are what its
-    session spared it (`fetch.savings`). `woken_by` is what ended the wait (DATA …), None: it never
-    waited. `fault` holds the ids of the rules that fired.
+    SESSIONLESS, FULL or INCREMENTAL for a fetch that came as far as its session, answered or not,
+    else None; the bytes saved are what its session spared it (`fetch.savings`). `woken_by` is what
+    ended the wait (DATA …), None: it never waited. `fault` holds the ids of the rules that fired.
     """
 
     __slots__ = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mockbroker.faults import Fault
+from mockbroker.journal import DISCONNECT
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.fetch import (
     FetchRequest,
@@ -53,6 +55,34 @@ def test_sessions_and_what_they_save() -> None:
         assert metrics[f"{FETCHES}FetchesAnswered,fetchClass={fetch_class}"] == 1
     assert metrics[f"{FETCHES}RequestBytesSaved"] == 9 + 10 * 33
     assert metrics[f"{FETCHES}ResponseBytesSaved"] == 9 + 10 * 37
+
+
+def test_a_fetch_whose_client_leaves_is_no_answered_one() -> None:
+    core = Core(topics={"orders": 10})
+    client = core.client()
+    sid = client.call(fetch(10, (0, 0)), 12, FetchResponse).session_id
+    client.send(fetch(0, (sid, 1), wait=500), 12)
+    answered = f"{FETCHES}FetchesAnswered,fetchClass=INCREMENTAL"
+    client.disconnect()
+    metrics = core.broker.metrics()
+    assert (metrics[answered], metrics[f"{FETCHES}ResponseBytesSaved"]) == (0, 0)
+    assert metrics[f"{FETCHES}RequestBytesSaved"] == 9 + 10 * 33
+    _, cut_short = core.cluster.journal.requests()
+    assert (cut_short.cause, cut_short.answered) == (DISCONNECT, False)
+    assert cut_short.fetch_class == "INCREMENTAL"
+    assert (cut_short.request_bytes_saved, cut_short.response_bytes_saved) == (9 + 10 * 33, 0)
+
+
+def test_a_fetch_whose_answer_a_fault_keeps_is_no_answered_one() -> None:
+    core = Core(topics={"orders": 10})
+    client = core.client()
+    sid = client.call(fetch(10, (0, 0)), 12, FetchResponse).session_id
+    core.cluster.faults.add(Fault(api="Fetch", disconnect=True, when="after"))
+    client.send(fetch(0, (sid, 1)), 12)
+    assert client.answered == 0
+    metrics = core.broker.metrics()
+    assert metrics[f"{FETCHES}FetchesAnswered,fetchClass=INCREMENTAL"] == 0
+    assert metrics[f"{FETCHES}ResponseBytesSaved"] == 0
 
 
 def test_evictions_count_and_a_close_does_not() -> None:

@@ -29,7 +29,8 @@ response_bytes_in_full BIGINT, records_bytes BIGINT"""
 
 
 def _class() -> Column:
-    return F.coalesce("fetch.class", F.lit("UNANSWERED")).alias("class")
+    """Of a fetch that was answered, as the broker's metric FetchesAnswered counts it."""
+    return F.coalesce(F.when(F.col("answered"), F.col("fetch.class")), F.lit("UNANSWERED"))
 
 
 def _bytes() -> list[Column]:
@@ -50,14 +51,14 @@ def _bytes() -> list[Column]:
 def fetch_series(lines: DataFrame, options: Options) -> DataFrame:
     """Fetches by class for each step of the time axis."""
     at = start_s(options).alias("start_s")
-    return fetches(lines).groupBy("side", at, _class()).agg(*_bytes())
+    return fetches(lines).groupBy("side", at, _class().alias("class")).agg(*_bytes())
 
 
 def fetch_clients(lines: DataFrame, _: Options) -> DataFrame:
     """Fetches by client and class."""
     return (
         fetches(lines)
-        .groupBy("side", "client_id", _class())
+        .groupBy("side", "client_id", _class().alias("class"))
         .agg(
             *_bytes(),
             total("fetch.partitions_requested").alias("partitions_requested"),

@@ -116,6 +116,10 @@ def _figures() -> dict[str, tuple[str, Column]]:
     """Name to unit and value: what the page and a comparison begin with."""
     fetch = f"({_FETCH})"
     fetched = count_where(fetch)
+
+    def of_class(name: str) -> Column:
+        return count_where(f"{fetch} AND answered AND fetch.class = '{name}'")
+
     wire = total(f"if({fetch}, request_bytes + response_bytes, 0)")
     spared = total(
         f"if({fetch}, coalesce(fetch.request_bytes_saved, 0)"
@@ -125,15 +129,15 @@ def _figures() -> dict[str, tuple[str, Column]]:
         name: count_where(f"kind = 'session' AND event = '{name}'")
         for name in ("opened", "evicted", "not_found", "wrong_epoch")
     }
-    asked = count_where("kind = 'request'")
     return {
-        "requests": ("", asked),
+        "requests": ("", count_where("kind = 'request'")),
         "requests with errors": ("", count_where("kind = 'request' AND error != 0")),
         "connections opened": ("", count_where("kind = 'connection_opened'")),
         "fetches": ("", fetched),
-        "full fetches": ("", count_where(f"{fetch} AND fetch.class = 'FULL'")),
-        "incremental fetches": ("", count_where(f"{fetch} AND fetch.class = 'INCREMENTAL'")),
-        "sessionless fetches": ("", count_where(f"{fetch} AND fetch.class = 'SESSIONLESS'")),
+        "full fetches": ("", of_class("FULL")),
+        "incremental fetches": ("", of_class("INCREMENTAL")),
+        "sessionless fetches": ("", of_class("SESSIONLESS")),
+        "unanswered fetches": ("", count_where(f"{fetch} AND NOT answered")),
         "fetch bytes on the wire": ("B", wire),
         "fetch bytes spared by sessions": ("B", spared),
         "share spared by sessions": ("%", 100 * spared / F.nullif(wire + spared, F.lit(0))),

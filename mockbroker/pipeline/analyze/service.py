@@ -36,7 +36,7 @@ def response_sizes(lines: DataFrame, _: Options) -> DataFrame:
     """Records in answers against max_bytes, per client and limit."""
     return (
         fetches(lines)
-        .where("fetch.class IS NOT NULL")
+        .where("answered")
         .groupBy("side", "client_id", F.col("fetch.max_bytes").alias("max_bytes"))
         .agg(
             count().alias("fetches"),

@@ -172,6 +172,7 @@ class Poller:
             assert (context.request_bytes_saved, context.response_bytes_saved) == (0, 0)
             return False
         response = pending.answer()
+        fetch.note_answered(context)
         full = full_response(session, response)
         assert context.request_bytes_saved == len(
             encode_fetch_request(full_request(session, request), version)

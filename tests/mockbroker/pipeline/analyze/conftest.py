@@ -59,6 +59,10 @@ def polls(journal: Journal) -> None:
     journal.session(585.0, "closed", 8, age_ms=1.0, idle_ms=0.0)
     journal.session(590.0, "not_found", 8, why="closed", epoch=2)
     journal.fetch(590.0, fetch={"session_id": 8, "session_epoch": 2}, error=70)
+    journal.fetch(
+        591.0, 4.0, fetch={"session_id": 10, "request_bytes_saved": 30}, cause="disconnect",
+        answered=False, response_bytes=0, client_id="gone", connection=4,
+    )  # fmt: skip
 
 
 def services(journal: Journal) -> None:

@@ -22,6 +22,13 @@ def test_a_clients_bytes_are_what_its_lines_say(analysis: Analysis) -> None:
     assert polls["records_bytes"] == 100
 
 
+def test_a_fetch_that_nobody_was_answered_is_of_no_class(analysis: Analysis) -> None:
+    (row,) = [row for row in analysis.rows("fetch_clients") if row["client_id"] == "gone"]
+    assert (row["class"], row["fetches"]) == ("UNANSWERED", 1)
+    assert (row["request_bytes"], row["request_bytes_in_full"]) == (100, 130)
+    assert (row["response_bytes"], row["response_bytes_in_full"]) == (0, 0)
+
+
 def test_the_series_is_the_same_bytes_over_time(analysis: Analysis) -> None:
     series, clients = analysis.rows("fetch_series"), analysis.rows("fetch_clients")
     for column in ("fetches", "request_bytes", "response_bytes_in_full", "records_bytes"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +12,15 @@ import pytest
 from mockbroker import MockBroker
 from mockbroker.pipeline.analyze.job import MAX_BINS, bin_width_ms
 from mockbroker.pipeline.command import run
+from protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+    FetchResponse,
+)
 from tests.mockbroker.pipeline.analyze.conftest import CORRUPT, small
+from tests.support.at_rest import DEADLINE_SECONDS, until_a_fetch_waits, until_clients_have_gone
+from tests.support.blocking import BlockingConnection
 from tests.support.journal_lines import Journal
 
 if TYPE_CHECKING:
@@ -22,6 +32,8 @@ if TYPE_CHECKING:
 
 RECORDS = 40
 METRIC = "mockbroker:type=FetchMetrics,name="
+EXPIRED = "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec,fetcherType=consumer"
+IDLE_POLLS = 3
 
 
 def test_steps_of_the_time_axis_are_round_and_few() -> None:
@@ -43,7 +55,10 @@ def test_lines_tables_and_a_page_are_left(analysis: Analysis) -> None:
 
 
 def drive(broker: MockBroker) -> None:
-    """A producer and a consumer with a fetch session: records, then an idle while."""
+    """A producer and a consumer with a fetch session: records, then an idle while.
+
+    The consumer may leave with a fetch that waits at the broker, or with one on its way.
+    """
     from kafka import KafkaConsumer, KafkaProducer
 
     servers = broker.bootstrap_servers
@@ -53,16 +68,32 @@ def drive(broker: MockBroker) -> None:
                              client_id="reader", group_id="g", fetch_max_wait_ms=100)  # fmt: skip
     read = 0
     for number in range(RECORDS):
-        producer.send("orders", b"x" * 100, partition=number % 20).get(10)
+        producer.send("orders", b"x" * 100, partition=number % 20).get(DEADLINE_SECONDS)
         read += sum(map(len, consumer.poll(50).values()))
-    for _ in range(100):
-        if read >= RECORDS:
-            break
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while read < RECORDS or broker.metrics()[EXPIRED] < IDLE_POLLS:
+        assert time.monotonic() < deadline
         read += sum(map(len, consumer.poll(200).values()))
     assert read == RECORDS
-    assert consumer.poll(500) == {}
     consumer.close()
     producer.close()
+
+
+def leave_while_a_fetch_waits(broker: MockBroker) -> None:
+    """A session whose second fetch is parked when its client goes: nobody is answered."""
+    asked = [
+        FetchRequestTopic(
+            "orders", partitions=[FetchRequestPartition(0, fetch_offset=RECORDS // 20)]
+        )
+    ]
+    opening = FetchRequest(max_wait_ms=0, session_epoch=0, topics=asked)
+    with BlockingConnection(broker.bootstrap_servers) as client:
+        answer = client.call(opening, 12, FetchResponse)
+        polling = FetchRequest(
+            max_wait_ms=600_000, min_bytes=1, session_id=answer.session_id, session_epoch=1
+        )
+        client.send(polling, 12, "gone")
+        until_a_fetch_waits(broker)
 
 
 @pytest.mark.spark
@@ -72,6 +103,8 @@ def test_the_tables_agree_with_the_brokers_own_metrics(
 ) -> None:
     with MockBroker(journal=str(tmp_path / "journal")) as broker:
         drive(broker)
+        leave_while_a_fetch_waits(broker)
+        until_clients_have_gone(broker)
         metrics = broker.metrics()
     out = tmp_path / "out"
     words = [str(tmp_path / "journal"), "--out", str(out), "--json"]
@@ -80,10 +113,14 @@ def test_the_tables_agree_with_the_brokers_own_metrics(
     summary = json.loads(capsys.readouterr().out)
     assert (summary["corrupt"], summary["status"]) == (0, 0)
     rows = spark.read.parquet(str(out / "tables" / "fetch_clients")).collect()
-    by_class = {row["class"]: row["fetches"] for row in rows}
+    by_class: Counter[str] = Counter()
+    for row in rows:
+        by_class[row["class"]] += row["fetches"]
     for name in ("FULL", "INCREMENTAL", "SESSIONLESS"):
-        assert by_class.get(name, 0) == metrics[f"{METRIC}FetchesAnswered,fetchClass={name}"]
+        assert by_class[name] == metrics[f"{METRIC}FetchesAnswered,fetchClass={name}"]
     assert by_class["INCREMENTAL"] > by_class["FULL"]
+    (gone,) = (row for row in rows if row["client_id"] == "gone")
+    assert (gone["class"], gone["fetches"], gone["response_bytes"]) == ("UNANSWERED", 1, 0)
     for side in ("Request", "Response"):
         column = f"{side.lower()}_bytes"
         saved = sum(row[f"{column}_in_full"] - row[column] for row in rows)
@@ -94,13 +131,11 @@ def test_the_tables_agree_with_the_brokers_own_metrics(
     }
     requests = "mockbroker:type=RequestMetrics,name=Requests,request="
     assert figures["fetches"] == metrics[f"{requests}Fetch"]
-    expired = metrics[
-        "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec,fetcherType=consumer"
-    ]
+    expired = metrics[EXPIRED]
     assert figures["fetches that waited to max_wait"] == pytest.approx(
         100 * expired / figures["fetches"]
     )
-    assert expired > 0
+    assert expired >= IDLE_POLLS
 
 
 @pytest.mark.spark

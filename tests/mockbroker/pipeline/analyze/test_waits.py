@@ -26,7 +26,7 @@ def test_waits_by_cause(analysis: Analysis) -> None:
     found = {(r["cause"], r["up_to_ms"]): r["requests"] for r in analysis.rows("wait_histogram")}
     assert found == {
         ("timeout", 512.0): 1, ("data", 8.0): 1, ("data", 16.0): 1,
-        ("high_watermark", 16.0): 1, ("immediate", 0.0): 8,
+        ("high_watermark", 16.0): 1, ("immediate", 0.0): 8, ("disconnect", 4.0): 1,
     }  # fmt: skip
 
 
