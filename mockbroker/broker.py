@@ -97,7 +97,8 @@ class Broker:
         self._clock: Clock = services.clock
         self._timer: Timer = services.timer
         self._connections: dict[int, Connection] = {}
-        self._touched: list[Connection] = []
+        self.touched: list[Connection] = []
+        """The connections of which `take_outbox` will tell."""
         self._runnable: list[Connection] = []
         self.connections_opened = 0
         self.requests_refused = 0
@@ -242,10 +243,10 @@ class Broker:
 
     def take_outbox(self) -> list[Outgoing]:
         """What the steps so far want written, in the order in which connections got answers."""
-        touched = self._touched
+        touched = self.touched
         if not touched:
             return []
-        self._touched = []
+        self.touched = []
         outbox = []
         for conn in touched:
             conn.touched = False
@@ -547,7 +548,7 @@ class Broker:
     def _touch(self, conn: Connection) -> None:
         if not conn.touched:
             conn.touched = True
-            self._touched.append(conn)
+            self.touched.append(conn)
 
     def _drain(self) -> None:
         """Complete what this step made ready, and work on what that released, until all is quiet.
@@ -557,12 +558,15 @@ class Broker:
         """
         services = self.services
         replicas = services.replicas
-        while replicas.has_ready or services.has_deferred or self._runnable:
-            replicas.drain()
-            for action in services.take_deferred():
-                action()
-            runnable, self._runnable = self._runnable, []
-            for conn in runnable:
-                self._work(conn)
-                if conn.full or conn.out_bytes:
-                    self._touch(conn)
+        while replicas.ready or services.deferred or self._runnable:
+            if replicas.ready:
+                replicas.drain()
+            if services.deferred:
+                for action in services.take_deferred():
+                    action()
+            if self._runnable:
+                runnable, self._runnable = self._runnable, []
+                for conn in runnable:
+                    self._work(conn)
+                    if conn.full or conn.out_bytes:
+                        self._touch(conn)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.replication_control import ReplicationControl
     from mockbroker.replica.partition import Partition
     from protocol.errors import ErrorCode
+    from protocol.primitives import Buffer
 
 REPLICATION_LISTENER = "REPLICATION"
 
@@ -189,17 +190,22 @@ class Fabric:
     def drain(self, now_ms: float) -> None:
         """Let everything arrive that this step sent, and what that sent, until all is quiet."""
         self.set_clocks(now_ms)
-        busy = True
-        while busy:
-            self._deliver_metadata()
-            for member in self.members:
-                if member.life is not None:
-                    member.life.broker.settle()
-                    if member.life.fetchers.has_ready:
-                        member.life.fetchers.run()
-            for member in self.members:
-                self._collect(member)
-            busy = self.links.run() or self._has_metadata()
+        members, links = self.members, self.links
+        while True:
+            while self._has_metadata():
+                self._deliver_metadata()
+            for member in members:
+                life = member.life
+                if life is not None:
+                    life.broker.settle()
+                    if life.fetchers.has_ready:
+                        life.fetchers.run()
+            for member in members:
+                life = member.life
+                if life is not None and life.broker.touched:
+                    self._collect(member, life.broker)
+            if not links.run() and not self._has_metadata():
+                return
 
     def take_outbox(self, index: int) -> list[Outgoing]:
         """What a member wants written to its clients."""
@@ -238,26 +244,25 @@ class Fabric:
         for tell in self.on_leaving:
             tell(member.index)
 
-    def _collect(self, member: Member) -> None:
+    def _collect(self, member: Member, broker: Broker) -> None:
         """Sort what a broker wants written: to another broker's client, or to the shell's."""
-        if member.life is None:
-            return
-        for outgoing in member.life.broker.take_outbox():
-            client = self._clients.get(outgoing.connection_id)
+        for outgoing in broker.take_outbox():
+            connection_id = outgoing.connection_id
+            client = self._clients.get(connection_id)
             if client is None:
-                if outgoing.connection_id >= 0:
+                if connection_id >= 0:
                     member.outbox.append(outgoing)
                 continue
             back = self.links.get(member.node_id, client.source)
-            connection_id = outgoing.connection_id
-            if outgoing.chunks:
-                data = b"".join(outgoing.chunks)
+            chunks = outgoing.chunks
+            if chunks:
+                data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
                 back.send(partial(self._answer, connection_id, data))
             if outgoing.close:
-                member.life.broker.disconnect(connection_id, self.clock.now_ms)
+                broker.disconnect(connection_id, self.clock.now_ms)
                 back.send(partial(self._reset, connection_id))
             elif outgoing.more:
-                member.life.broker.resume(connection_id, self.clock.now_ms)
+                broker.resume(connection_id, self.clock.now_ms)
 
     # -- metadata ----------------------------------------------------------------------------
 
@@ -279,13 +284,16 @@ class Fabric:
         }
 
     def _has_metadata(self) -> bool:
-        return any(member.life is not None and member.life.feed.ready for member in self.members)
+        for member in self.members:
+            life = member.life
+            if life is not None and life.feed.ready:
+                return True
+        return False
 
     def _deliver_metadata(self) -> None:
-        while self._has_metadata():
-            for member in self.members:
-                if member.life is not None and member.life.feed.ready:
-                    member.life.feed.deliver()
+        for member in self.members:
+            if member.life is not None and member.life.feed.ready:
+                member.life.feed.deliver()
 
     # -- bytes between brokers (links.broker_client.Wiring) -----------------------------------
 
@@ -329,7 +337,7 @@ class Fabric:
             )
         broker.receive(connection_id, data, now_ms)
 
-    def _answer(self, connection_id: int, data: bytes) -> None:
+    def _answer(self, connection_id: int, data: Buffer) -> None:
         client = self._clients.get(connection_id)
         if client is not None:
             client.received(data)

@@ -12,6 +12,12 @@ from struct import Struct, error, pack, unpack_from
 from typing import Final
 
 from protocol.errors import ProtocolError
+from protocol.fetch_codec_follower import (
+    FOLLOWED_BYTES,
+    NO_HIGH_WATERMARK,
+    decode_followed,
+    encode_followed,
+)
 from protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
@@ -35,7 +41,6 @@ from protocol.primitives import (
     write_uvarint,
 )
 
-NO_HIGH_WATERMARK: Final = 2**63 - 1
 NO_TAIL: Final = 0x01010100
 """No topic, none forgotten, an empty rack id, no tag: four bytes that end an idle poll."""
 
@@ -105,11 +110,12 @@ def _decode_flexible(buf: Buffer, pos: int, version: int) -> FetchRequest:
         pos += 25
     request.cluster_id = request.replica_state = request.unknown_tags = None
     if tail == NO_TAIL:
-        request.topics = []
-        request.forgotten_topics_data = []
-        request.rack_id = ""
+        request.topics, request.forgotten_topics_data, request.rack_id = [], [], ""
         return request
-    if tail >> 24 == 2 and version >= 13 and len(buf) - pos >= _ONE_PARTITION.size:
+    left = len(buf) - pos
+    if version >= 18 and left >= FOLLOWED_BYTES and decode_followed(request, buf, pos):
+        return request
+    if tail >> 24 == 2 and version >= 13 and left >= _ONE_PARTITION.size:
         partition, topic = _new(FetchRequestPartition), _new(FetchRequestTopic)
         (
             _,
@@ -130,8 +136,7 @@ def _decode_flexible(buf: Buffer, pos: int, version: int) -> FetchRequest:
             partition.unknown_tags = topic.unknown_tags = None
             topic.topic = request.rack_id = ""
             topic.partitions = [partition]
-            request.topics = [topic]
-            request.forgotten_topics_data = []
+            request.topics, request.forgotten_topics_data = [topic], []
             return request
     request.topics, pos = _topics(buf, pos, version)
     if buf[pos] == 1:
@@ -417,6 +422,10 @@ def _fixed_forgotten(
 def encode_fetch_request(request: FetchRequest, version: int) -> bytes:
     """The body of a request; what the version has no field for is left out."""
     if version >= 12:
+        if version >= 18 and len(request.topics) == 1:
+            whole = encode_followed(request, request.topics[0])
+            if whole is not None:
+                return whole
         return b"".join(_encode_flexible(request, version))
     return b"".join(_encode_fixed(request, version))
 

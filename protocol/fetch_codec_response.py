@@ -56,10 +56,14 @@ _PARTITION_V4 = Struct(">ihqq")
 _PARTITION_V3 = Struct(">ihq")
 # and the aborted count, the preferred replica and the length of records in one byte each way
 _PARTITION_SHORT = Struct(">ihqqqBiB")
+# From the head to the preferred replica, when there is one partition of one topic.
+_ONE_PARTITION = Struct(">ihiB16sBihqqqBi")
 _pack_empty = _HEAD_EMPTY.pack
 _pack_head = _HEAD_SHORT.pack
 _pack_topic = _TOPIC.pack
 _pack_short = _PARTITION_SHORT.pack
+_NO_TAGS: Final = b"\0\0\0"
+"""Of the partition, of its topic, of the response."""
 _LEAST_PARTITION: Final = _PARTITION_V5.size + 7
 """Aborted count, preferred replica, records and tag count follow the fixed part."""
 
@@ -73,6 +77,12 @@ def encode_fetch_response(response: FetchResponse, version: int) -> list[Buffer]
     if not topics and not endpoints and not response.unknown_tags:
         throttle_time_ms = response.throttle_time_ms
         return [_pack_empty(throttle_time_ms, response.error_code, response.session_id, 1, 0)]
+    if version >= 13 and len(topics) == 1 and not endpoints and not response.unknown_tags:
+        topic = topics[0]
+        if len(topic.partitions) == 1 and not topic.unknown_tags:
+            one = _encode_one(response, topic, topic.partitions[0])
+            if one is not None:
+                return one
     return _encode_flexible(response, version)
 
 
@@ -103,6 +113,46 @@ def _encode_flexible(response: FetchResponse, version: int) -> list[Buffer]:
             pieces = _encode_partition(partition, pieces, chunks)
         pieces.append(write_tags(topic.unknown_tags) if topic.unknown_tags else b"\0")
     pieces.append(_write_response_tags(response, version))
+    chunks.append(b"".join(pieces))
+    return chunks
+
+
+def _encode_one(
+    response: FetchResponse, topic: FetchResponseTopic, partition: FetchResponsePartition
+) -> list[Buffer] | None:
+    """A response about one partition that has no aborted transactions and no tags; else None."""
+    aborted = partition.aborted_transactions
+    if (
+        aborted
+        or partition.diverging_epoch is not None
+        or partition.current_leader is not None
+        or partition.snapshot_id is not None
+        or partition.unknown_tags
+    ):
+        return None
+    head = _ONE_PARTITION.pack(
+        response.throttle_time_ms,
+        response.error_code,
+        response.session_id,
+        2,
+        topic.topic_id,
+        2,
+        partition.partition_index,
+        partition.error_code,
+        partition.high_watermark,
+        partition.last_stable_offset,
+        partition.log_start_offset,
+        0 if aborted is None else 1,
+        partition.preferred_read_replica,
+    )
+    records = partition.records
+    if not records:
+        return [head + (b"\0\0\0\0" if records is None else b"\1\0\0\0")]
+    size = sum(map(len, records)) if isinstance(records, list) else len(records)
+    chunks: list[Buffer] = []
+    pieces: list[Buffer] = [head, write_uvarint(size + 1)]
+    pieces = _add_records(records, size, pieces, chunks)
+    pieces.append(_NO_TAGS)
     chunks.append(b"".join(pieces))
     return chunks
 
@@ -284,6 +334,10 @@ def decode_fetch_response(buf: Buffer, pos: int, version: int) -> FetchResponse:
 
 
 def _decode_flexible(buf: Buffer, pos: int, version: int) -> FetchResponse:
+    if version >= 13 and len(buf) - pos > _ONE_PARTITION.size:
+        one = _decode_one(buf, pos)
+        if one is not None:
+            return one
     response: FetchResponse = _new(FetchResponse)
     response.throttle_time_ms, response.error_code, response.session_id = _HEAD.unpack_from(
         buf, pos
@@ -310,6 +364,43 @@ def _decode_flexible(buf: Buffer, pos: int, version: int) -> FetchResponse:
         topic.unknown_tags, pos = read_tags(buf, pos)
         topics.append(topic)
     _response_tags(response, buf, pos, version)
+    return response
+
+
+def _decode_one(buf: Buffer, pos: int) -> FetchResponse | None:
+    """A response about one partition that has no aborted transactions and no tags; else None."""
+    response: FetchResponse = _new(FetchResponse)
+    topic: FetchResponseTopic = _new(FetchResponseTopic)
+    partition: FetchResponsePartition = _new(FetchResponsePartition)
+    (
+        response.throttle_time_ms,
+        response.error_code,
+        response.session_id,
+        topics,
+        topic.topic_id,
+        partitions,
+        partition.partition_index,
+        partition.error_code,
+        partition.high_watermark,
+        partition.last_stable_offset,
+        partition.log_start_offset,
+        aborted,
+        partition.preferred_read_replica,
+    ) = _ONE_PARTITION.unpack_from(buf, pos)
+    if topics != 2 or partitions != 2 or aborted > 1:
+        return None
+    size, pos = read_uvarint(buf, pos + _ONE_PARTITION.size)
+    stop = pos + size - 1 if size else pos
+    if buf[stop : stop + 3] != _NO_TAGS:
+        return None
+    partition.records = memoryview(buf)[pos:stop] if size else None
+    partition.aborted_transactions = [] if aborted else None
+    partition.diverging_epoch = partition.current_leader = partition.snapshot_id = None
+    partition.unknown_tags = topic.unknown_tags = response.unknown_tags = None
+    topic.topic = ""
+    topic.partitions = [partition]
+    response.responses = [topic]
+    response.node_endpoints = []
     return response
 
 

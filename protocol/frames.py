@@ -104,6 +104,10 @@ class FrameBuffer:
         if self._head:
             data = self._head + data
             self._head = b""
+        elif self._partial is None and len(data) > 4:
+            whole: int = _LENGTH.unpack_from(data)[0]
+            if whole == len(data) - 4 and whole <= self.max_frame_bytes:
+                return [data[4:]]  # one frame, as it was sent
         pos = 0
         frames: list[Frame] = []
         if self._partial is not None:

@@ -146,5 +146,7 @@ def decode_response_header(buf: Buffer, api_key: int, version: int) -> tuple[int
         raise ProtocolError(f"response header is cut after {len(buf)} bytes")
     correlation_id: int = _RESPONSE.unpack_from(buf)[0]
     if version >= _FLEXIBLE_RESPONSE.get(api_key, NEVER):
+        if len(buf) > 4 and buf[4] == 0:
+            return correlation_id, 5
         return correlation_id, read_tags(buf, 4)[1]
     return correlation_id, 4

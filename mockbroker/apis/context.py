@@ -150,13 +150,13 @@ class Services:
 
     __slots__ = (
         "_client_metrics",
-        "_deferred",
         "authorizer",
         "broker_id",
         "client_software",
         "clock",
         "config",
         "controller",
+        "deferred",
         "fetch",
         "groups",
         "metadata",
@@ -210,7 +210,8 @@ class Services:
         """APIs of listeners that serve others than `registry`, by the listener's name."""
         self.authorizer: StandardAuthorizer | None = None
         """There if one is configured."""
-        self._deferred: list[Callable[[], None]] = []
+        self.deferred: list[Callable[[], None]] = []
+        """What `defer` was given in this step."""
         metadata.subscribe(self._on_change)
         self.quotas: QuotaManager | None = None
         """There from the first quota on."""
@@ -269,16 +270,16 @@ class Services:
 
     def defer(self, action: Callable[[], None]) -> None:
         """Run `action` at the end of this step, after the answers made in it are queued."""
-        self._deferred.append(action)
+        self.deferred.append(action)
 
     @property
     def has_deferred(self) -> bool:
         """Whether an action waits for the end of this step."""
-        return bool(self._deferred)
+        return bool(self.deferred)
 
     def take_deferred(self) -> list[Callable[[], None]]:
         """Hand over the deferred actions; `broker` runs them at the end of each step."""
-        actions = self._deferred
+        actions = self.deferred
         if actions:
-            self._deferred = []
+            self.deferred = []
         return actions

@@ -65,8 +65,10 @@ def handle(
         return whole_request_error(request, ctx.api_version, ErrorCode.UNKNOWN_SERVER_ERROR)
     reader = LogReader(params)
     context.read(reader)
-    if params.is_from_follower:
-        services.replicas.follower_fetched(params.replica_id, context.results())
+    follower = params.is_from_follower
+    if follower and services.replicas.follower_fetched(params.replica_id, context.results()):
+        reader = LogReader(params)  # it is told what its own fetch has brought about
+        context.read(reader)
     if (
         params.max_wait_ms <= 0
         or not readable
@@ -74,7 +76,8 @@ def handle(
         or reader.respond_now
     ):
         return _answer(services, ctx, context, reader)
-    return _park(services, ctx, context, params)
+    # With nothing to read a follower has nothing to weigh: no bound is below the end of the log.
+    return _park(services, ctx, context, params, weigh=not follower or reader.bytes_read > 0)
 
 
 def whole_request_error(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
@@ -130,14 +133,22 @@ class _ParkedFetch:
 
 
 def _park(
-    services: Services, ctx: RequestContext, context: FetchContext, params: FetchParams
+    services: Services,
+    ctx: RequestContext,
+    context: FetchContext,
+    params: FetchParams,
+    *,
+    weigh: bool,
 ) -> FetchResponse | Verdict:
     parked = _ParkedFetch(services, ctx, context, params)
     wait = context.wait(params)
     deadline_ms = services.clock.now_ms + params.max_wait_ms
     on_expired = services.replicas.note_follower_expired if params.is_from_follower else None
     delayed = DelayedFetch(deadline_ms, wait, parked.answer, on_expired)
-    if services.replicas.fetch_purgatory.try_complete_else_watch(delayed, wait.keys()):
+    purgatory = services.replicas.fetch_purgatory
+    if not weigh:
+        purgatory.watch(delayed, wait.keys())
+    elif purgatory.try_complete_else_watch(delayed, wait.keys()):
         assert parked.response is not None
         return parked.response
     parked.delayed = delayed

@@ -11,7 +11,8 @@ nothing more.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Protocol, cast
+from struct import Struct
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from protocol.api_keys import ApiKey
 from protocol.frames import FrameBuffer
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from protocol.primitives import Buffer
 
     OnResponse = Callable[[object | None], None]
+
+
+_FETCH: Final = ApiKey.FETCH.value
+_SIZE_AND_START: Final = Struct(">i4si")
+"""Length prefix, API key and version, correlation id."""
 
 
 class Wiring(Protocol):
@@ -48,6 +54,7 @@ class BrokerClient:
         "_clock",
         "_correlation_id",
         "_frames",
+        "_headers",
         "_pending",
         "_timeout_ms",
         "_timer",
@@ -78,6 +85,7 @@ class BrokerClient:
         self.connection_id: int | None = None
         """Set while there is a connection."""
         self._frames = FrameBuffer()
+        self._headers: dict[tuple[int, int], tuple[bytes, bytes]] = {}
         self._correlation_id = 0
         self._pending: deque[tuple[int, int, float, OnResponse]] = deque()
         self._alarm: TimerTask | None = None
@@ -100,21 +108,28 @@ class BrokerClient:
         """Send a Fetch."""
         from protocol.fetch_codec import encode_fetch_request
 
-        body = bytes(encode_fetch_request(request, version))
-        self._send(ApiKey.FETCH, version, body, cast("OnResponse", on_response))
+        body = encode_fetch_request(request, version)
+        self._send(_FETCH, version, body, cast("OnResponse", on_response))
 
     def _send(self, api_key: int, version: int, body: bytes, on_response: OnResponse) -> None:
         if self.connection_id is None:
             self._frames = FrameBuffer()
             self.connection_id = self._wiring.open(self)
         self._correlation_id += 1
-        header = encode_request_header(api_key, version, self._correlation_id, self.client_id)
-        size = len(header) + len(body)
+        before, after = self._headers.get((api_key, version)) or self._header(api_key, version)
+        size = 8 + len(after) + len(body)
         now_ms = self._clock.now_ms
         self._pending.append((api_key, version, now_ms, on_response))
         if self._alarm is None:
             self._alarm = self._timer.schedule(now_ms + self._timeout_ms, self._check)
-        self._wiring.send(self, b"".join((size.to_bytes(4, "big"), header, body)))
+        start = _SIZE_AND_START.pack(size, before, self._correlation_id)
+        self._wiring.send(self, b"".join((start, after, body)))
+
+    def _header(self, api_key: int, version: int) -> tuple[bytes, bytes]:
+        """A request header before and after its correlation id, which alone changes."""
+        header = encode_request_header(api_key, version, 0, self.client_id)
+        parts = self._headers[api_key, version] = header[:4], header[8:]
+        return parts
 
     def close(self) -> None:
         """Hang up; nothing that is pending is answered."""
@@ -156,7 +171,7 @@ class BrokerClient:
 
 def _decode(frame: Buffer, api_key: int, version: int) -> object:
     _, pos = decode_response_header(frame, api_key, version)
-    if api_key == ApiKey.FETCH:
+    if api_key == _FETCH:
         from protocol.fetch_codec import decode_fetch_response
 
         return decode_fetch_response(frame, pos, version)

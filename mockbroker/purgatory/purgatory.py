@@ -1,9 +1,10 @@
 """Where delayed operations wait, found by the keys that they watch.
 
-The owner of a purgatory calls `try_complete_else_watch` when a request cannot be answered yet and
-`check_and_complete` when something happened to a key; the timer does the rest. Behaviour follows
-Kafka's DelayedOperationPurgatory: try, watch, try again; operations of a key are tried in the order
-in which they came; a completed one stays in the lists of its other keys until it is swept.
+The owner of a purgatory calls `try_complete_else_watch` when a request cannot be answered yet, or
+`watch` when that is known for sure, and `check_and_complete` when something happened to a key; the
+timer does the rest. Behaviour follows Kafka's DelayedOperationPurgatory: try, watch, try again;
+operations of a key are tried in the order in which they came; a completed one stays in the lists
+of its other keys until it is swept.
 
 Invariants: a key without watchers is gone; at most `purge_interval` watch entries belong to
 completed operations; the sweep costs what it removes, however many operations wait.
@@ -61,6 +62,20 @@ class Purgatory:
         assert keys, "an operation without keys could only expire"
         if operation.try_complete():
             return True
+        self._register(operation, keys)
+        if operation.try_complete():
+            return True
+        if not operation.completed:
+            self._arm(operation)
+        return False
+
+    def watch(self, operation: DelayedOperation, keys: Sequence[Hashable]) -> None:
+        """Park it without a try, for callers that have just seen that it cannot complete."""
+        assert keys, "an operation without keys could only expire"
+        self._register(operation, keys)
+        self._arm(operation)
+
+    def _register(self, operation: DelayedOperation, keys: Sequence[Hashable]) -> None:
         operation.waits_in = self
         operation.watched_keys = keys
         for key in keys:
@@ -73,14 +88,12 @@ class Purgatory:
                 watchers[operation] = None
             operation.watch_entries += 1
             self.purgatory_size += 1
-        if operation.try_complete():
-            return True
-        if not operation.completed:
-            operation.timer_task = self._timer.schedule(
-                operation.deadline_ms, partial(self._expire, operation)
-            )
-            self.num_delayed_operations += 1
-        return False
+
+    def _arm(self, operation: DelayedOperation) -> None:
+        operation.timer_task = self._timer.schedule(
+            operation.deadline_ms, partial(self._expire, operation)
+        )
+        self.num_delayed_operations += 1
 
     def check_and_complete(self, key: Hashable) -> int:
         """Something happened to `key`: try its operations; returns how many this completed."""

@@ -182,7 +182,9 @@ class ReplicaFetcher:
             self._forgotten.clear()
         else:
             asked = [each for each in self._changed if each.retry_ms <= now_ms]
-        later = [each for each in self._changed if each.retry_ms > now_ms]
+        later: list[Followed] = []
+        if self._epoch == _FULL or len(asked) < len(self._changed):
+            later = [each for each in self._changed if each.retry_ms > now_ms]
         self._changed = dict.fromkeys(later)
         for followed in later:
             if followed.asked is not None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.partition import Partition
 
 _HIGH_WATERMARK = FetchIsolation.HIGH_WATERMARK
+_LOG_END = FetchIsolation.LOG_END
 _NO_TOPIC_ID = ZERO_UUID
 _NONE = ErrorCode.NONE
 
@@ -93,7 +94,11 @@ class LogReader:
             diverged = self._divergence(entry, log)
             if diverged is not None:
                 return diverged
-        if offset == high_watermark and isolation is _HIGH_WATERMARK:
+        if (
+            offset == high_watermark
+            if isolation is _HIGH_WATERMARK
+            else offset == log.log_end_offset and isolation is _LOG_END
+        ):
             # At the bound: most reads of a quiet broker.
             if self.budget < 0:
                 self._end_negative_budget()

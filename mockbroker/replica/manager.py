@@ -51,7 +51,6 @@ class ReplicaManager:
 
     __slots__ = (
         "_partitions",
-        "_ready",
         "_under_replicated",
         "broker_id",
         "clock",
@@ -66,6 +65,7 @@ class ReplicaManager:
         "on_role",
         "produce_purgatory",
         "propose_isr",
+        "ready",
         "upkeep",
     )
 
@@ -93,7 +93,8 @@ class ReplicaManager:
         self.log_dirs = LogDirs(config, self)
         self.upkeep = LogUpkeep(clock, timer, config)
         self._partitions: dict[str, dict[int, Partition]] = {}
-        self._ready: deque[Partition] = deque()
+        self.ready: deque[Partition] = deque()
+        """What `drain` has to look at."""
         self._under_replicated: dict[Partition, None] = {}
         """What is led here and has replicas out of the in-sync set."""
         self.draining: str | None = None
@@ -211,19 +212,25 @@ class ReplicaManager:
 
     def follower_fetched(
         self, replica_id: int, read: Iterable[tuple[FetchEntry, FetchResponsePartition]]
-    ) -> None:
+    ) -> bool:
         """A follower's fetch was read: what it has tells how far it is (updateFollowerFetchState).
 
-        Called once a fetch, before it is parked; an error or a divergence tells nothing.
+        Called once a fetch, before it is parked; an error or a divergence tells nothing. True if
+        that moved a high watermark.
         """
+        moved = False
         for entry, data in read:
             partition = entry.partition
             if partition is None or data.error_code or data.diverging_epoch is not None:
                 continue
             log = partition.log
-            partition.follower_fetched(replica_id, entry, 0 if log is None else log.log_end_offset)
-        for partition in list(self._under_replicated):
-            partition.follower_polled(replica_id)
+            end = 0 if log is None else log.log_end_offset
+            if partition.follower_fetched(replica_id, entry, end):
+                moved = True
+        if self._under_replicated:
+            for partition in list(self._under_replicated):
+                partition.follower_polled(replica_id)
+        return moved
 
     def note_in_sync(self, partition: Partition) -> None:
         """Its leader, replicas or in-sync set changed."""
@@ -282,9 +289,7 @@ class ReplicaManager:
             on_complete()
             return None
         delayed = DelayedProduce(self.clock.now_ms + timeout_ms, pending, on_complete)
-        keys = [entry.partition for entry in pending]
-        if self.produce_purgatory.try_complete_else_watch(delayed, keys):
-            return None
+        self.produce_purgatory.watch(delayed, [entry.partition for entry in pending])
         return delayed
 
     def when_replicated(
@@ -340,25 +345,28 @@ class ReplicaManager:
         partition.cause = cause
         if not partition.ready:
             partition.ready = True
-            self._ready.append(partition)
+            self.ready.append(partition)
 
     @property
     def has_ready(self) -> bool:
         """Whether `drain` has something to do."""
-        return bool(self._ready)
+        return bool(self.ready)
 
     def drain(self) -> None:
         """Complete what the ready partitions release, in the order in which they became ready."""
-        fetches = self.fetch_purgatory
-        while self._ready:
-            partition = self._ready.popleft()
+        ready, fetches = self.ready, self.fetch_purgatory
+        produces, deletions = self.produce_purgatory, self.delete_records_purgatory
+        while ready:
+            partition = ready.popleft()
             partition.ready = False
             self.draining = partition.cause
-            self.produce_purgatory.check_and_complete(partition)
+            if produces.purgatory_size:
+                produces.check_and_complete(partition)
             fetches.check_and_complete(partition)
             for key in partition.wait_keys():
                 fetches.check_and_complete(key)
-            self.delete_records_purgatory.check_and_complete(partition)
+            if deletions.purgatory_size:
+                deletions.check_and_complete(partition)
         self.draining = None
 
     def note_follower_expired(self) -> None:

@@ -254,16 +254,16 @@ class Partition:
 
     # -- replication ---------------------------------------------------------------------------
 
-    def follower_fetched(self, replica_id: int, entry: FetchEntry, leader_end_offset: int) -> None:
+    def follower_fetched(self, replica_id: int, entry: FetchEntry, leader_end_offset: int) -> bool:
         """A follower asks for the entry's offset, so it has all before it.
 
-        That may raise the high watermark and bring the follower back in sync (Kafka:
+        That may raise the high watermark (True) and bring the follower back in sync (Kafka:
         Partition.updateFollowerFetchState).
         """
         followers = self.followers
         follower = None if followers is None else followers.get(replica_id)
         if followers is None or follower is None:
-            return
+            return False
         manager = self._manager
         end_before = follower.log_end_offset
         start_before = follower.log_start_offset
@@ -275,8 +275,7 @@ class Partition:
         if follower.log_start_offset > start_before and manager.awaits_deletion:
             # No fetch waits for that; what else happened in this step is what they are told.
             manager.mark_ready(self, self.cause if self.ready else HIGH_WATERMARK)
-        if follower.log_end_offset != end_before:
-            self.raise_high_watermark()
+        return follower.log_end_offset != end_before and self.raise_high_watermark()
 
     def follower_polled(self, replica_id: int) -> None:
         """A follower fetched in a session, perhaps without being met here: it may be in sync again.
@@ -299,16 +298,18 @@ class Partition:
             return -1
         return followers.nearest(rack, offset)
 
-    def raise_high_watermark(self) -> None:
-        """Let the high watermark go where it may; wakes whom it concerns."""
+    def raise_high_watermark(self) -> bool:
+        """Let the high watermark go where it may; wakes whom it concerns. True if it moved."""
         log = self.log
         if log is None or not self.is_leader:
-            return
+            return False
         before = log.high_watermark
         self._advance_high_watermark(log)
-        if log.high_watermark != before:
-            self._mark_watchers()
-            self._manager.mark_ready(self, HIGH_WATERMARK)
+        if log.high_watermark == before:
+            return False
+        self._mark_watchers()
+        self._manager.mark_ready(self, HIGH_WATERMARK)
+        return True
 
     def expand_in_sync(self) -> None:
         """Propose to take in a follower that has caught up while it could not be."""

@@ -77,6 +77,14 @@ def test_an_event_between_try_and_watch_is_not_lost(purgatory: Purgatory, timer:
     assert (purgatory.purgatory_size, purgatory.watched_keys) == (0, 0)
 
 
+def test_what_is_known_to_wait_is_parked_without_a_try(purgatory: Purgatory, timer: Timer) -> None:
+    operation = _CompletableOnTry(at=1)
+    purgatory.watch(operation, ["k", "l"])
+    assert (operation.tries, purgatory.purgatory_size, len(timer)) == (0, 2, 1)
+    assert purgatory.check_and_complete("l") == 1
+    assert (operation.completions, purgatory.num_delayed_operations, len(timer)) == (1, 0, 0)
+
+
 def test_a_poke_completes_what_its_key_satisfies_and_counts_it(purgatory: Purgatory) -> None:
     first, second = _Operation(), _Operation()
     assert purgatory.check_and_complete("k1") == 0
