@@ -324,13 +324,14 @@ async def _launch_several(
     server = ClusterServer(cluster, timekeeper)
     listeners: dict[str, list[tuple[str, int]]] = {}
     for each in settings.listeners:
-        with _naming(settings, each):
-            addresses = await server.start(each.host, each.ports, each.name)
-        listeners[each.name] = addresses
-        for index, (_, port) in enumerate(addresses):
+
+        def advertise(index: int, port: int, each: Listener = each) -> None:
             told = each.advertised_port_of(index) or port
             cluster.advertise(index, each.advertised_host, told, each.name)
-    server.end_step()
+
+        with _naming(settings, each):
+            addresses = await server.start(each.host, each.ports, each.name, advertise)
+        listeners[each.name] = addresses
     return RunningBroker(cluster, server, timekeeper, listeners, settings)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
+from mockbroker.network.alarm import Alarm
 from mockbroker.network.server import BACKLOG, LISTENER, BrokerServer, listening_socket
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class MemberServer(BrokerServer):
     """One broker's listener; steps end in the cluster's."""
 
     def __init__(self, group: ClusterServer, broker: Broker, index: int) -> None:
-        super().__init__(broker, group.timekeeper)
+        # The group's alarm is the only one.
+        super().__init__(broker, group.timekeeper, Alarm(group.timekeeper, _never, _nothing))
         self._group = group
         self._index = index
 
@@ -95,11 +97,13 @@ class MemberServer(BrokerServer):
     def _after_step(self) -> None:
         self._group.end_step()
 
-    def _rearm(self) -> None:
-        """The cluster's timer is the only one."""
 
-    def _retime(self) -> None:
-        """As above."""
+def _never() -> None:
+    """No deadline."""
+
+
+def _nothing() -> None:
+    """Nobody rings."""
 
 
 class ClusterServer:
@@ -115,42 +119,45 @@ class ClusterServer:
         self._servers = [
             MemberServer(self, broker, index) for index, broker in enumerate(cluster.brokers)
         ]
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_ms = 0.0
-        self._stopping = False
+        self._alarm = Alarm(timekeeper, cluster.next_deadline, self._ring)
         fabric.on_leaving.append(lambda index: self._servers[index].leave())
         fabric.on_down.append(lambda index: self._servers[index].crash())
         fabric.on_up.append(self._came_back)
-        timekeeper.on_change(self._retime)
 
     async def start(
-        self, host: str, ports: Sequence[int], name: str = LISTENER
+        self,
+        host: str,
+        ports: Sequence[int],
+        name: str = LISTENER,
+        advertise: Callable[[int, int], None] | None = None,
     ) -> list[tuple[str, int]]:
         """Listen on a port for each broker (0: any free one); returns the addresses bound.
 
-        Raises OSError when one cannot be bound; nothing listens then. Called again the brokers
-        listen there too, under another name.
+        All are bound before any accepts: meanwhile `advertise(index, port)` is called for each
+        broker, so that the first client is told all of them. Raises OSError when one cannot be
+        bound; nothing listens then. Called again the brokers listen there too, under another name.
         """
-        self._loop = asyncio.get_running_loop()
-        bound: list[tuple[str, int]] = []
+        addresses: list[tuple[str, int]] = []
         try:
             for server, port in zip(self._servers, ports, strict=True):
-                bound.append(await server.start(host, port, name))
+                addresses.append(await server.bind(host, port, name))
+            if advertise is not None:
+                for index, (_, port) in enumerate(addresses):
+                    advertise(index, port)
+            self.end_step()
+            for server in self._servers:
+                await server.serve()
         except BaseException:
             await self.stop()
             raise
-        self._rearm()
-        return bound
+        self._alarm.start(asyncio.get_running_loop())
+        return addresses
 
     async def stop(self) -> None:
         """Stop accepting, answer what is parked, close every connection."""
         for server in self._servers:
             await server.stop()
-        self._stopping = True
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+        self._alarm.stop()
 
     def act(self, action: Callable[[], T]) -> T:
         """Someone in this process looks or acts: a step as any other."""
@@ -165,7 +172,7 @@ class ClusterServer:
         self.cluster.drain(self.timekeeper.now_ms())
         for server in self._servers:
             server.write_outbox()
-        self._rearm()
+        self._alarm.rearm()
         if self.after_step is not None:
             self.after_step()
 
@@ -176,29 +183,7 @@ class ClusterServer:
         assert life is not None
         self._servers[index].come_back(life.broker)
 
-    def _rearm(self) -> None:
-        deadline_ms = self.cluster.next_deadline()
-        if deadline_ms is None or self._loop is None or self._stopping:
-            return
-        if self._alarm is not None:
-            if self._alarm_ms <= deadline_ms:
-                return
-            self._alarm.cancel()
-            self._alarm = None
-        delay_seconds = self.timekeeper.delay_seconds(deadline_ms)
-        if delay_seconds is None:
-            return
-        self._alarm_ms = deadline_ms
-        self._alarm = self._loop.call_later(delay_seconds, self._ring)
-
-    def _retime(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        self._rearm()
-
     def _ring(self) -> None:
-        self._alarm = None
         try:
             self.cluster.tick(self.timekeeper.now_ms())
         finally:

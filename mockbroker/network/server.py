@@ -15,6 +15,7 @@ import socket
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from mockbroker.network.alarm import Alarm
 from mockbroker.network.transport import ClientTransport
 
 if TYPE_CHECKING:
@@ -58,10 +59,10 @@ class Door:
 class BrokerServer:
     """Serves one `Broker` core on TCP, at one address or at several under names of their own."""
 
-    def __init__(self, broker: Broker, timekeeper: TimeKeeper) -> None:
+    def __init__(self, broker: Broker, timekeeper: TimeKeeper, alarm: Alarm | None = None) -> None:
         self.broker = broker
         self.timekeeper = timekeeper
-        timekeeper.on_change(self._retime)
+        self._alarm = alarm or Alarm(timekeeper, broker.next_deadline, self._ring)
         broker.on_network_faults = self._reshape
         self._transports: dict[int, ClientTransport | ShapedTransport] = {}
         self._doors: list[Door] = []
@@ -73,8 +74,6 @@ class BrokerServer:
         self._collecting = False
         self._more_listeners: list[asyncio.Server] = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_ms = 0.0
         self._idle: asyncio.Event | None = None
         self._stopping = False
         self.after_step: Callable[[], None] | None = None
@@ -86,17 +85,32 @@ class BrokerServer:
         Raises OSError when the address cannot be bound. Called again it listens there too, under
         another name.
         """
+        bound = await self.bind(host, port, name)
+        try:
+            await self.serve()
+        except BaseException:
+            self._doors.pop().shut()
+            raise
+        return bound
+
+    async def bind(self, host: str, port: int, name: str = LISTENER) -> tuple[str, int]:
+        """Take an address, where nobody is accepted before `serve`. Raises OSError."""
         self._loop = asyncio.get_running_loop()
         door = Door(name, host, port)
-        door.server, bound = await self._listen(
-            host, port, lambda: self._accept(name), lambda _: None
-        )
+        door.server, bound = await self._bind(host, port, lambda: self._accept(name))
         door.port = bound[1]
         self._doors.append(door)
-        self._open = True
-        self._rearm()
-        self._reshape()
         return bound
+
+    async def serve(self) -> None:
+        """Accept clients wherever `bind` was called."""
+        assert self._loop is not None
+        for door in self._doors:
+            if door.server is not None and not door.server.is_serving():
+                await door.server.start_serving()
+        self._open = True
+        self._alarm.start(self._loop)
+        self._reshape()
 
     async def add_listener(
         self, name: str, host: str, port: int, bound: Callable[[int], None]
@@ -115,6 +129,18 @@ class BrokerServer:
         accept: Callable[[], ClientTransport],
         bound: Callable[[int], None],
     ) -> tuple[asyncio.Server, tuple[str, int]]:
+        listener, address = await self._bind(host, port, accept)
+        try:
+            bound(address[1])
+            await listener.start_serving()
+        except BaseException:
+            listener.close()
+            raise
+        return listener, address
+
+    async def _bind(
+        self, host: str, port: int, accept: Callable[[], ClientTransport]
+    ) -> tuple[asyncio.Server, tuple[str, int]]:
         assert self._loop is not None
         sock = listening_socket(host, port)
         try:
@@ -125,17 +151,13 @@ class BrokerServer:
             sock.close()
             raise
         address = sock.getsockname()
-        try:
-            bound(int(address[1]))
-            await listener.start_serving()
-        except BaseException:
-            listener.close()
-            raise
         return listener, (str(address[0]), int(address[1]))
 
     async def stop(self) -> None:
         """Stop accepting, answer what is parked, close every connection."""
         if not self._open:
+            for door in self._doors:
+                door.shut()  # bound, and never served
             return
         self._stopping = True
         for door in self._doors:
@@ -156,9 +178,7 @@ class BrokerServer:
                 for transport in list(self._transports.values()):
                     transport.abort()
                 await self._idle.wait()
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+        self._alarm.stop()
         self._open = False
 
     @property
@@ -252,7 +272,7 @@ class BrokerServer:
                 if outgoing.more:
                     assert self._loop is not None
                     self._loop.call_soon(self._resume, outgoing.connection_id)
-        self._rearm()
+        self._alarm.rearm()
         if self.after_step is not None:
             self.after_step()
 
@@ -357,30 +377,7 @@ class BrokerServer:
     def _may_listen(self, door: Door) -> bool:
         return self._open and not self._stopping and door.name not in self._refusing
 
-    def _rearm(self) -> None:
-        deadline_ms = self.broker.next_deadline()
-        if deadline_ms is None or self._loop is None or self._stopping:
-            return
-        if self._alarm is not None:
-            if self._alarm_ms <= deadline_ms:
-                return
-            self._alarm.cancel()
-            self._alarm = None
-        delay_seconds = self.timekeeper.delay_seconds(deadline_ms)
-        if delay_seconds is None:
-            return
-        self._alarm_ms = deadline_ms
-        self._alarm = self._loop.call_later(delay_seconds, self._ring)
-
-    def _retime(self) -> None:
-        """Time stands still, goes on or was moved: the alarm that is set may be wrong."""
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        self._rearm()
-
     def _ring(self) -> None:
-        self._alarm = None
         try:
             self.broker.tick(self.now_ms())
         finally:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import socket
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -32,10 +35,9 @@ class Served:
 async def served() -> AsyncIterator[Served]:
     cluster = Cluster({}, {"t": 1}, substream=Random, epoch_ms=0, brokers=3)
     server = ClusterServer(cluster, TimeKeeper(cluster))
-    addresses = await server.start("127.0.0.1", [0, 0, 0])
-    for index, (_, port) in enumerate(addresses):
-        cluster.advertise(index, None, port)
-    server.end_step()
+    addresses = await server.start(
+        "127.0.0.1", [0, 0, 0], advertise=lambda index, port: cluster.advertise(index, None, port)
+    )
     yield Served(server, addresses)
     await server.stop()
 
@@ -44,6 +46,38 @@ async def test_each_broker_tells_the_ports_of_all(served: Served) -> None:
     for index in range(3):
         answer = await served.metadata(index)
         assert [f"{each.host}:{each.port}" for each in answer.brokers] == served.addresses
+
+
+async def test_nobody_is_accepted_before_all_ports_are_told() -> None:
+    cluster = Cluster({}, {}, substream=Random, epoch_ms=0, brokers=3)
+    server = ClusterServer(cluster, TimeKeeper(cluster))
+    bound: list[int] = []
+    met: list[int] = []
+
+    def advertise(index: int, port: int) -> None:
+        bound.append(port)
+        for each in bound:
+            with socket.socket() as client:
+                met.append(client.connect_ex(("127.0.0.1", each)))
+        cluster.advertise(index, None, port)
+
+    addresses = await server.start("127.0.0.1", [0, 0, 0], advertise=advertise)
+    try:
+        assert met == [errno.ECONNREFUSED] * 6
+        assert [port for _, port in addresses] == bound
+        served = Served(server, addresses)
+        assert [each.port for each in (await served.metadata(0)).brokers] == bound
+    finally:
+        await server.stop()
+
+
+async def test_the_alarm_of_all_rings_for_each(served: Served) -> None:
+    broker = served.cluster.brokers[2]
+    rang = asyncio.Event()
+    timer = broker.services.timer
+    served.server.act(lambda: timer.schedule(broker.services.clock.now_ms + 5, rang.set))
+    async with asyncio.timeout(60):
+        await rang.wait()
 
 
 async def test_a_killed_broker_refuses_and_serves_again_on_its_port(served: Served) -> None:
