@@ -1,6 +1,7 @@
-"""How soon others know that a high watermark has moved.
+"""How soon others know that a high watermark has moved, by Fetch v17 and v18 (KIP-1166).
 
-scripts/bench/hwm --raft [--rounds N] [--markdown]
+scripts/bench/hwm [--rounds N] [--markdown]           followers of a partition
+scripts/bench/hwm --raft [--rounds N] [--markdown]    an observer of the metadata log
 """
 
 from __future__ import annotations
@@ -9,20 +10,22 @@ import argparse
 import shutil
 import subprocess
 
-from scripts.bench import peers, raft_watermark
+from scripts.bench import peers, raft_watermark, replica_watermark
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=raft_watermark.__doc__, add_help=True)
+    described = [__doc__, replica_watermark.__doc__, raft_watermark.__doc__]
+    parser = argparse.ArgumentParser(description="\n".join(text or "" for text in described))
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--raft", action="store_true", help="an observer of the metadata log")
-    parser.add_argument("--rounds", type=int, default=100, help="commits a version (default 100)")
+    parser.add_argument("--rounds", type=int, default=100, help="moves a version (default 100)")
     parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
     arguments = parser.parse_args()
-    if not arguments.raft:
-        parser.error("say what to measure: --raft")
     if arguments.rounds < 1:
         parser.error("--rounds must be 1 or more")
+    if not arguments.raft:
+        replica_watermark.run(arguments.rounds, markdown=arguments.markdown)
+        return
     if not shutil.which("javac"):
         parser.error("needs a JDK of 17 or newer (javac), and Maven the first time")
     subprocess.run([str(peers.ROOT / "scripts" / "kafka"), "fetch"], check=True)

@@ -6,6 +6,7 @@ import pytest
 
 from mockbroker.metadata.store import RESOURCE_TOPIC
 from mockbroker.metadata.topic_requests import ConfigAlteration
+from protocol.api_keys import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import (
     DescribeClusterRequest,
@@ -46,6 +47,47 @@ def test_followers_by_version_17_learn_the_high_watermark_with_the_next_data(
     assert followers == [0, 0]
     core.advance(1000)
     assert high_watermarks(core) == [1, 1, 1]
+
+
+@pytest.mark.parametrize("waited_ms", [0, 1, 250, 499])
+@pytest.mark.parametrize("tells", [False, True])
+def test_an_idle_follower_knows_at_once_by_version_18_and_else_when_its_wait_is_over(
+    core: ClusterCore, tells: bool, waited_ms: int
+) -> None:
+    core.controls.tell_high_watermark(tells)
+    core.advance(1000)
+    core.controls.hold_high_watermark("t", 0)
+    leader = core.state("t").leader
+    core.client(node=leader).produce("t", b"a")
+    followers = [core.partition(node, "t") for node in (1, 2, 3) if node != leader]
+    assert [each.log and each.log.log_end_offset for each in followers] == [1, 1]
+    core.advance(waited_ms)
+    core.controls.release_high_watermark("t", 0)
+    core.deliver()
+    assert core.partition(leader, "t").high_watermark == 1
+    assert [each.high_watermark for each in followers] == ([1, 1] if tells else [0, 0])
+    core.advance(499 - waited_ms)
+    assert [each.high_watermark for each in followers] == ([1, 1] if tells else [0, 0])
+    core.advance(1)
+    assert [each.high_watermark for each in followers] == [1, 1]
+
+
+def test_version_18_costs_not_one_fetch_more_while_nothing_changes() -> None:
+    counts = []
+    for tells in (False, True):
+        core = ClusterCore(topics={"t": 2})
+        core.controls.tell_high_watermark(tells)
+        core.client(node=core.state("t").leader).produce("t", b"a")
+        core.advance(1000)
+        before = fetches_served(core)
+        core.advance(60_000)
+        counts.append(fetches_served(core) - before)
+    assert counts[0] == counts[1] > 0
+
+
+def fetches_served(core: ClusterCore) -> int:
+    apis = (broker.registry.get(ApiKey.FETCH) for broker in core.cluster.brokers)
+    return sum(api.requests for api in apis if api is not None)
 
 
 def test_every_broker_tells_the_same_cluster(core: ClusterCore) -> None:
