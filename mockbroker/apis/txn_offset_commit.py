@@ -2,7 +2,8 @@
 
 v2 CommittedLeaderEpoch, and COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE before · v3
 flexible; generation, MemberId, GroupInstanceId (KIP-447) · v4 TRANSACTION_ABORTABLE · v5 the
-broker adds the group to the transaction itself (KIP-890) · v6 topic ids.
+broker adds the group to the transaction itself (KIP-890) · v6 topic ids, and STALE_MEMBER_EPOCH,
+ILLEGAL_GENERATION before.
 
 Partitions that do not exist are answered here (3; an unknown topic id 100), and a request with
 none that exists reaches neither coordinator. Then the transaction must be open: v4 and below
@@ -43,6 +44,14 @@ _RESPONSE_ERRORS = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+}
+
+# Producers before 2.0 fail on COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296).
+_BEFORE_LOADING: dict[int, ErrorCode] = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE
+}
+_BEFORE_STALE_EPOCHS: dict[int, ErrorCode] = {
+    ErrorCode.STALE_MEMBER_EPOCH: ErrorCode.ILLEGAL_GENERATION
 }
 
 
@@ -114,7 +123,9 @@ class _Commit:
         response.throttle_time_ms = self.ctx.throttle_time_ms
         response.topics = _merge(self.refused, response.topics)
         if self.ctx.api_version < _FIRST_VERSION_WITH_LOADING:
-            _hide_loading(response)
+            _tell_instead(response, _BEFORE_LOADING)
+        if self.ctx.api_version < _FIRST_VERSION_WITH_TOPIC_IDS:
+            _tell_instead(response, _BEFORE_STALE_EPOCHS)
         self.ctx.respond(response)
 
 
@@ -171,9 +182,7 @@ def _merge(
     return list(merged.values())
 
 
-def _hide_loading(response: TxnOffsetCommitResponse) -> None:
-    """Producers before 2.0 fail on COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
+def _tell_instead(response: TxnOffsetCommitResponse, instead: dict[int, ErrorCode]) -> None:
     for topic in response.topics:
         for partition in topic.partitions:
-            if partition.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                partition.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            partition.error_code = instead.get(partition.error_code, partition.error_code)

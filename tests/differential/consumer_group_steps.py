@@ -40,14 +40,26 @@ from protocol.messages.topics import CreatableTopic, CreateTopicsRequest
 from protocol.plan import encode
 from tests.differential.group_steps import LOADING
 from tests.differential.steps import ask
+from tests.differential.txn_requests import (
+    Producer,
+    add_offsets,
+    commit_offset,
+    end,
+    init,
+    is_given,
+    learn_producer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from protocol.messages.transactions import TxnOffsetCommitRequest
     from tests.differential.steps import Known, Step
 
 TOPIC, OTHER = "consumed", "consumed-too"
-GROUPS = ("kip848", "shared", "fixed", "matched", "mixing", "simple-first", "changing")
+GROUPS = (
+    "kip848", "shared", "fixed", "matched", "mixing", "simple-first", "changing", "transacting",
+)  # fmt: skip
 
 
 def beat(
@@ -390,6 +402,47 @@ def offsets_steps() -> list[Step]:
     ]
 
 
+def transaction_steps() -> list[Step]:
+    """TxnOffsetCommit of members, strangers and nobody; from v3 a member is named."""
+    group, txn = "transacting", "consumer-txn"
+    me = Producer(0, txn=txn, learned=txn)
+
+    def commit_as(member: str, epoch: int) -> Callable[[Known], TxnOffsetCommitRequest]:
+        request: Callable[[Known], TxnOffsetCommitRequest]
+        request = commit_offset(me, 7, group=group, topic=TOPIC, generation=epoch, member=member)
+        return request
+
+    ways = {
+        "nobody": ("", -1), "a stranger": ("x", 3), "a stranger of no epoch": ("x", -1),
+        "nobody at an epoch": ("", 3), "t1": ("t1", 3), "t1 behind": ("t1", 2),
+        "t1 long behind": ("t1", 1), "t1 ahead": ("t1", 4), "t1 of no epoch": ("t1", -1),
+    }  # fmt: skip
+    commits = [
+        step
+        for what, (member, epoch) in ways.items()
+        for step in ask(f"TxnOffsetCommit of {what}", (3, 5, 6), commit_as(member, epoch))
+    ]
+    return [
+        *ask("InitProducerId of a consumer's producer", 5, init(txn=txn),
+             learn=learn_producer(txn), until=is_given),
+        *ask("AddOffsetsToTxn of a consumer group", 4, add_offsets(me, group)),
+        *ask("TxnOffsetCommit of a member of no group", (3, 5), commit_as("t1", 3)),
+        *ask("t1 joins", 1, beat(group, "t1", 0)),
+        *ask("t1 reads two", 1, beat(group, "t1", 2, topics=[TOPIC, OTHER])),
+        *commits,
+        *ask("t1 leaves", 1, beat(group, "t1", -1)),
+        *ask("TxnOffsetCommit of t1 that left", (3, 5), commit_as("t1", 3)),
+        *ask("TxnOffsetCommit of t1 that left, of no epoch", (3, 5), commit_as("t1", -1)),
+        *ask("EndTxn of a consumer's producer", 4, end(me, commit=True)),
+        *ask("OffsetFetch of what a consumer's producer committed", 9,
+             OffsetFetchRequest(groups=[OffsetFetchRequestGroup(
+                 group, None, -1, [OffsetFetchRequestTopics(TOPIC, bytes(16), [0])])],
+                 require_stable=True),
+             until=lambda answer: answer.groups[0].topics[0].partitions[0].error_code == 0),
+        *ask("DeleteGroups of the consumer's", 2, DeleteGroupsRequest([group])),
+    ]  # fmt: skip
+
+
 def consumer_group_steps() -> list[Step]:
     return [
         *setup_steps(),
@@ -399,4 +452,5 @@ def consumer_group_steps() -> list[Step]:
         *regex_steps(),
         *mixed_steps(),
         *offsets_steps(),
+        *transaction_steps(),
     ]

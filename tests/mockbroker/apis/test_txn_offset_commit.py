@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from protocol.messages.consumer_group import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from protocol.messages.transactions import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -133,3 +137,28 @@ def test_a_zombies_offsets_never_count(core: Core) -> None:
     assert successor.commit_offset("g", "t", 0, 7) == 0
     successor.finish(commit=True)
     assert committed_offset(core, "g", "t") == (0, 7)
+
+
+@pytest.mark.parametrize(
+    ("member_id", "epoch", "old_error", "error"),
+    [("m", 2, 0, 0), ("m", 9, 22, 113), ("m", 1, 22, 113), ("x", 2, 25, 25)],
+)
+def test_a_stale_epoch_is_an_old_generation_before_version_6(
+    core: Core, member_id: str, epoch: int, old_error: int, error: int
+) -> None:
+    producer = begin(core)
+    join = ConsumerGroupHeartbeatRequest(
+        "g", "m", 0, rebalance_timeout_ms=5_000, subscribed_topic_names=["t"], topic_partitions=[]
+    )
+    assert core.client().call(join, 1, ConsumerGroupHeartbeatResponse).member_epoch == 2
+    topic_id = core.cluster.metadata.topics["t"].id
+    for version in (3, 4, 5, 6):
+        partition = TxnOffsetCommitRequestPartition(0, 5, -1, "")
+        named = ("t", bytes(16)) if version < 6 else ("", topic_id)
+        request = asked(producer, [TxnOffsetCommitRequestTopic(*named, [partition])])
+        request.generation_id_or_member_epoch, request.member_id = epoch, member_id
+        if version < 5:
+            assert producer.add_offsets("g") == 0
+        answer = core.client().call(request, version, TxnOffsetCommitResponse)
+        [told] = [one.error_code for topic in answer.topics for one in topic.partitions]
+        assert told == (error if version >= 6 else old_error)

@@ -40,6 +40,7 @@ from mockbroker.coordinator.group.consumer.refusal import (
     not_a_consumer_group,
     unknown_instance,
     unknown_member,
+    unknown_state,
     unreleased_instance,
 )
 from mockbroker.coordinator.group.states import GroupState
@@ -114,6 +115,10 @@ class HeartbeatHandler:
         entry = self._enter(shard, request)
         if isinstance(entry, Refusal):
             on_complete(refused(entry))
+            return
+        if entry.base.state is MemberState.UNKNOWN and request.topic_partitions != []:
+            # CurrentAssignmentBuilder: it may own what nobody knows of, until it says otherwise.
+            on_complete(refused(unknown_state()))
             return
         updated = _updated(entry.base, request, client)
         step = self._advance.subscribe(entry, updated)

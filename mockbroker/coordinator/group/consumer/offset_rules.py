@@ -52,7 +52,7 @@ def validate_transactional_commit(
     epoch: int,
     partitions: Iterable[tuple[bytes, int]],
 ) -> ErrorCode:
-    """Whether a commit as part of a transaction is; a stale epoch is an old generation here."""
+    """Whether a commit as part of a transaction is."""
     if epoch < 0 and group.is_empty:
         return ErrorCode.NONE
     if epoch == _NOBODY and not member_id and group_instance_id is None:
@@ -60,8 +60,7 @@ def validate_transactional_commit(
     member = group.members.get(member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    error = _validate_epoch(member, epoch, partitions)
-    return ErrorCode.ILLEGAL_GENERATION if error is ErrorCode.STALE_MEMBER_EPOCH else error
+    return _validate_epoch(member, epoch, partitions)
 
 
 def validate_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> ErrorCode:

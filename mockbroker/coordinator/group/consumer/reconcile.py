@@ -5,6 +5,7 @@
 | STABLE                | there is a newer target               | any, by what must change  |
 | UNREVOKED_PARTITIONS  | it does not name what it must give up | any, by the latest target |
 | UNRELEASED_PARTITIONS | always                                | STABLE once all is free   |
+| UNKNOWN               | it has nothing, else it is fenced     | any, by the latest target |
 
 A member first gives up what is not in its target, and keeps its epoch until it has; then it takes
 what is free, at the target's epoch; what others still hold it waits for. A partition is never
@@ -61,7 +62,7 @@ def reconcile(
     ):
         return step.within_subscription() if subscription_changed else member
     if member.state is MemberState.UNKNOWN:
-        # Written by a Kafka that knows more: it joins again, or has nothing to give up.
+        # Written by a Kafka that knows more; the heartbeat made sure that it owns nothing.
         return step.towards_target(target.epoch)
     return step.towards_target(member.epoch)
 

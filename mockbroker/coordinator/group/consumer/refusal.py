@@ -54,6 +54,15 @@ def unreleased_instance(instance_id: str, member_id: str, owner_id: str) -> Refu
     )
 
 
+def unknown_state() -> Refusal:
+    """A later Kafka wrote a state of the member that is not known here."""
+    return Refusal(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        "The consumer group member is in a unknown state. The member must abandon all its "
+        "partitions and rejoin.",
+    )
+
+
 def fenced_epoch(kind: str, received: int, known: int) -> Refusal:
     """The member's epoch is `kind`, greater or smaller, than it should be."""
     return Refusal(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from mockbroker.coordinator.group.consumer.group_records import assignment_record
+from mockbroker.coordinator.group.consumer.member import MemberState
 from protocol.errors import ErrorCode
 from tests.support.consumer_groups import ConsumerWorld
 
@@ -66,6 +70,21 @@ def test_an_assignor_that_is_not_there_is_refused() -> None:
     answer = ConsumerWorld().beat(assignor="sticky")
     assert answer.error_code == ErrorCode.UNSUPPORTED_ASSIGNOR
     assert (answer.error_message or "").endswith("Supported assignors: uniform, range.")
+
+
+def test_a_member_in_a_state_of_a_later_kafka_begins_anew() -> None:
+    world = ConsumerWorld()
+    world.beat()
+    member = replace(world.consumers().members["m1"], state=MemberState.UNKNOWN)
+    world.shard("g").write([assignment_record("g", member)], lambda _: None)
+    for owned in (None, {"t": [0, 1]}):
+        answer = world.beat("m1", 2, owned=owned)
+        assert answer.error_code == ErrorCode.FENCED_MEMBER_EPOCH
+        assert "is in a unknown state" in (answer.error_message or "")
+    answer = world.beat("m1", 0)
+    assert (answer.error_code, answer.member_epoch) == (0, 2)
+    assert world.held(answer) == {"t": [0, 1]}
+    assert world.consumers().members["m1"].state is MemberState.STABLE
 
 
 def test_strangers_are_told_so() -> None:

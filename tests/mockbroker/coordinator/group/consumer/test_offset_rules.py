@@ -73,8 +73,8 @@ def test_a_classic_member_is_told_of_generations() -> None:
     [
         ("m1", 3, ErrorCode.NONE),
         ("m1", 2, ErrorCode.NONE),
-        ("m1", 1, ErrorCode.ILLEGAL_GENERATION),
-        ("m1", 9, ErrorCode.ILLEGAL_GENERATION),
+        ("m1", 1, ErrorCode.STALE_MEMBER_EPOCH),
+        ("m1", 9, ErrorCode.STALE_MEMBER_EPOCH),
         ("x", 3, ErrorCode.UNKNOWN_MEMBER_ID),
         ("", -1, ErrorCode.NONE),
     ],
