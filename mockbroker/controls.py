@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mockbroker.cluster import Cluster
     from mockbroker.fabric import Fabric, Life, Member
     from mockbroker.links.link import Link
+    from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.replica.partition import Partition
 
@@ -83,6 +88,26 @@ class ClusterControls:
         """Take a follower out of the in-sync set. It returns with its next fetch unless held."""
         self._refuse(self._fabric().control.shrink_isr(topic, partition, without))
 
+    def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
+        """Put the replicas elsewhere; those to remove go once those to add are in sync."""
+        refusal = self._fabric().control.reassign(topic, partition, replicas)
+        self._refuse(refusal.message if refusal.error else None)
+
+    def elect_unclean(self, topic: str, partition: int) -> None:
+        """Let the first live replica lead a partition without leader; what it lacks is lost."""
+        from mockbroker.metadata.elections import Election
+
+        refusal = self._fabric().control.elect(topic, partition, Election.UNCLEAN)
+        self._refuse(refusal.message if refusal.error else None)
+
+    def coordinator(self, group_id: str) -> int:
+        """Who coordinates a group; -1: nobody does."""
+        return self.partition_state(*self._coordinating(group_id)).leader
+
+    def move_coordinator(self, group_id: str, to: int) -> None:
+        """Make another broker coordinate a group; it takes over from what was replicated."""
+        self.move_leader(*self._coordinating(group_id), to)
+
     def hold_follower(self, topic: str, partition: int, node_id: int) -> None:
         """Let a follower fetch no more of a partition."""
         life = self._life(node_id)
@@ -117,6 +142,15 @@ class ClusterControls:
         if known is None or not 0 <= partition < len(known.partitions):
             raise ControlError(f"there is no partition {topic}-{partition}")
         return known.partitions[partition]
+
+    def log(self, topic: str, partition: int, node_id: int) -> UnifiedLog | None:
+        """What a broker, up or down, has stored of a partition; None: nothing."""
+        _, member = self._member(node_id)
+        known = self._cluster.metadata.topics.get(topic)
+        if known is None or member.life is None:
+            return None if known is None else member.logs.get((known.id, partition))
+        found = member.life.broker.services.replicas.partition(topic, partition)
+        return None if found is None else found.log
 
     # -- links ---------------------------------------------------------------------------------
 
@@ -189,6 +223,14 @@ class ClusterControls:
         if found is None:
             raise ControlError(f"broker {node_id} has no replica of {topic}-{index}")
         return found
+
+    def _coordinating(self, group_id: str) -> tuple[str, int]:
+        """The partition whose leader coordinates a group; its topic is made if need be."""
+        from mockbroker.coordinator.runtime import partition_for
+
+        self._cluster.controller.ensure_internal_topic(GROUP_METADATA_TOPIC)
+        count = len(self._cluster.metadata.topics[GROUP_METADATA_TOPIC].partitions)
+        return GROUP_METADATA_TOPIC, partition_for(group_id, count)
 
     def _leader(self, topic: str, index: int) -> Partition:
         broker = self._cluster.broker(self.partition_state(topic, index).leader)

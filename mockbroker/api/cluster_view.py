@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from mockbroker.controls import CONTROLLER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mockbroker.api.bridge import Bridge
     from mockbroker.cluster import Cluster
     from mockbroker.controls import ClusterControls
     from mockbroker.metadata.changes import PartitionState
+    from mockbroker.state.reading import Record
 
 
 class ClusterView:
@@ -46,6 +47,56 @@ class ClusterView:
     def replicas(self, topic: str, partition: int) -> list[int]:
         """The replicas of a partition, the preferred leader first."""
         return list(self._state(topic, partition).replicas)
+
+    def coordinator(self, group_id: str) -> int:
+        """Who coordinates a consumer group; -1 when nobody does."""
+        return self._bridge.call(lambda cluster: cluster.controls.coordinator(group_id))
+
+    def records(self, topic: str, partition: int, node_id: int) -> list[Record]:
+        """What one broker has stored of a partition, up to the end of its log, also if it is down.
+
+        What stands behind the high watermark is there too: a consumer may never see it.
+        """
+        from mockbroker.state.reading import TopicReader
+
+        def read(cluster: Cluster) -> list[Record]:
+            log = cluster.controls.log(topic, partition, node_id)
+            if log is None:
+                return []
+            bounds = log.log_start_offset, log.log_end_offset
+            return list(TopicReader(topic).iterate(log, partition, *bounds))
+
+        return self._bridge.call(read)
+
+    def wait_in_sync(
+        self,
+        topic: str,
+        partition: int,
+        replicas: Sequence[int] | None = None,
+        *,
+        timeout: float = 10.0,
+    ) -> None:
+        """Wait until all replicas of a partition are in sync, and are `replicas` if given.
+
+        Raises WaitTimeoutError, an AssertionError, after `timeout` seconds.
+        """
+
+        def settled(cluster: Cluster) -> bool | None:
+            state = cluster.controls.partition_state(topic, partition)
+            in_place = not state.adding and set(state.isr) == set(state.replicas)
+            return (in_place and replicas in (None, list(state.replicas))) or None
+
+        def instead(cluster: Cluster) -> str:
+            state = cluster.controls.partition_state(topic, partition)
+            wanted = state.replicas if replicas is None else replicas
+            return (
+                f"waited {timeout:g} s for {topic}-{partition} in sync on {list(wanted)}: its"
+                f" replicas are {list(state.replicas)}, in sync {list(state.isr)}"
+            )
+
+        if replicas is not None:
+            replicas = list(replicas)
+        self._bridge.wait(settled, timeout, instead)
 
     def _state(self, topic: str, partition: int) -> PartitionState:
         def find(cluster: Cluster) -> PartitionState:
@@ -80,6 +131,24 @@ class ClusterView:
     def move_leader(self, topic: str, partition: int, *, to: int) -> None:
         """Make an in-sync replica the leader."""
         self._do(lambda controls: controls.move_leader(topic, partition, to))
+
+    def move_coordinator(self, group_id: str, *, to: int) -> None:
+        """Make another broker coordinate a group."""
+        self._do(lambda controls: controls.move_coordinator(group_id, to))
+
+    def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
+        """Put a partition's replicas on these brokers, the preferred leader first.
+
+        It has begun when this returns; `wait_in_sync` with these replicas says when it has ended.
+        """
+        self._do(lambda controls: controls.reassign(topic, partition, replicas))
+
+    def elect_unclean(self, topic: str, partition: int) -> None:
+        """Let the first live replica lead a partition without a leader.
+
+        Records that it lacks are lost, acknowledged or not; the others truncate their logs to its.
+        """
+        self._do(lambda controls: controls.elect_unclean(topic, partition))
 
     def shrink_isr(self, topic: str, partition: int, *, without: int) -> None:
         """Take a follower out of the in-sync set; it returns with its next fetch unless held."""

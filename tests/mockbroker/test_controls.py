@@ -107,6 +107,11 @@ def test_what_cannot_be_done_says_why(core: ClusterCore) -> None:
         (lambda: controls.cut_link(1, 1), "two ends"),
         (lambda: controls.slow_link(1, 2, -1.0), "delay_ms: -1.0 is negative"),
         (lambda: controls.cut_link(1, 9), "there is no broker 9"),
+        (lambda: controls.reassign("t", 0, [1, 9]), "9"),
+        (lambda: controls.reassign("x", 0, [1]), "does not host"),
+        (lambda: controls.elect_unclean("x", 0), "No such topic as x"),
+        (lambda: controls.move_coordinator("g", 9), "broker 9 cannot lead"),
+        (lambda: controls.log("t", 0, 9) and None, "there is no broker 9"),
     ]
     for action, reason in wrong:
         with pytest.raises(ControlError, match=reason):
@@ -120,3 +125,57 @@ def test_what_cannot_be_done_says_why(core: ClusterCore) -> None:
 def test_one_broker_alone_has_nothing_to_control() -> None:
     with pytest.raises(ControlError, match="start more"):
         Core().cluster.controls.kill(1)
+
+
+def test_a_reassignment_ends_when_the_new_replicas_are_in_sync() -> None:
+    core = ClusterCore(topics={"t": 1}, config={"default.replication.factor": "2"})
+    first, second = core.state("t").replicas
+    (third,) = {1, 2, 3} - {first, second}
+    producer = core.client(node=first)
+    producer.produce("t", b"a", b"b")
+    core.controls.reassign("t", 0, [third, second])
+    core.advance(1000)
+    assert list(core.state("t").replicas) == [third, second]
+    assert sorted(core.state("t").isr) == sorted([third, second])
+    moved = core.controls.log("t", 0, third)
+    assert moved is not None
+    assert moved.log_end_offset == 2
+    assert core.controls.log("t", 0, first) is None
+
+
+def test_an_unclean_election_loses_what_the_new_leader_lacks() -> None:
+    core = ClusterCore(topics={"t": 1})
+    leader, first, second = core.state("t").replicas
+    for follower in (first, second):
+        core.controls.hold_follower("t", 0, follower)
+        core.controls.shrink_isr("t", 0, follower)
+    producer = core.client(node=leader)
+    producer.produce("t", b"a")
+    assert producer.produced().error_code == 0
+    with pytest.raises(ControlError, match="not needed"):
+        core.controls.elect_unclean("t", 0)
+    core.controls.kill(leader)
+    core.deliver()
+    assert core.state("t").leader == -1
+    core.controls.elect_unclean("t", 0)
+    core.deliver()
+    assert core.state("t").leader == first
+    kept = core.controls.log("t", 0, leader)
+    assert kept is not None
+    assert kept.log_end_offset == 1
+    core.controls.revive(leader)
+    core.advance(1000)
+    truncated = core.controls.log("t", 0, leader)
+    assert truncated is kept
+    assert truncated.log_end_offset == 0
+
+
+def test_a_group_is_coordinated_by_whoever_its_partition_was_moved_to(core: ClusterCore) -> None:
+    before = core.controls.coordinator("readers")
+    core.deliver()
+    (after, _) = {1, 2, 3} - {before}
+    core.controls.move_coordinator("readers", after)
+    assert core.controls.coordinator("readers") == after
+    core.controls.kill(after)
+    core.deliver()
+    assert core.controls.coordinator("readers") not in (after, -1)

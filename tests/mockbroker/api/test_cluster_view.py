@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.api import MockBroker
+from mockbroker.api.bridge import WaitTimeoutError
 from mockbroker.controls import ControlError
 
 
@@ -53,6 +54,33 @@ def test_followers_links_and_clocks_are_controlled_too() -> None:
         assert other not in cluster.isr("t", 0)
         cluster.unfence(other)
         assert other in cluster.isr("t", 0)
+
+
+def test_replicas_move_and_what_each_holds_is_seen() -> None:
+    with MockBroker(brokers=3, topics={"t": 1}, seed=1) as broker:
+        cluster = broker.cluster
+        leader, follower, other = cluster.replicas("t", 0)
+        broker.topic("t").put("first")
+        cluster.reassign("t", 0, [follower, other])
+        cluster.wait_in_sync("t", 0, [follower, other])
+        assert cluster.leader("t", 0) in (follower, other)
+        assert cluster.records("t", 0, leader) == []
+        assert [record.value for record in cluster.records("t", 0, other)] == [b"first"]
+        cluster.hold_follower("t", 0, other)
+        cluster.shrink_isr("t", 0, without=other)
+        with pytest.raises(WaitTimeoutError, match=r"its replicas are \[2, 3\], in sync \[.\]"):
+            cluster.wait_in_sync("t", 0, timeout=0.01)
+        broker.topic("t").put("second")
+        cluster.kill(follower)
+        assert cluster.leader("t", 0) == -1
+        cluster.elect_unclean("t", 0)
+        assert cluster.leader("t", 0) == other
+        assert [record.value for record in cluster.records("t", 0, other)] == [b"first"]
+        assert [record.offset for record in cluster.records("t", 0, follower)] == [0, 1]
+        coordinator = cluster.coordinator("g")
+        (to,) = {1, 2, 3} - {coordinator, follower}
+        cluster.move_coordinator("g", to=to)
+        assert cluster.coordinator("g") == to
 
 
 def test_a_mistake_is_raised_where_it_was_made() -> None:
