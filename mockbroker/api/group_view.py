@@ -51,6 +51,13 @@ class _Group:
 
         return settled
 
+    def _in_state(self, states: tuple[str, ...]) -> Callable[[Cluster], Group | None]:
+        def reached(cluster: Cluster) -> Group | None:
+            group = self._describe(cluster)
+            return group if group.state in states else None
+
+        return reached
+
     def _empty(self, cluster: Cluster) -> Group | None:
         group = self._describe(cluster)
         return group if group.state in (groups.EMPTY, groups.DEAD) else None
@@ -135,6 +142,11 @@ class GroupView(_Group):
             self._stable(members), timeout, self._instead(_be_stable(members), timeout)
         )
 
+    def wait_state(self, *states: str, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Group:
+        """Wait until its state is one of these; see `state` for the words."""
+        wanted = f"be {' or '.join(states)}"
+        return self._bridge.wait(self._in_state(states), timeout, self._instead(wanted, timeout))
+
     def wait_empty(self, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Group:
         """Wait until it has no members."""
         return self._bridge.wait(self._empty, timeout, self._instead("be empty", timeout))
@@ -197,6 +209,17 @@ class AsyncGroupView(_Group):
         """Wait until it is Stable with exactly that many members (None: any)."""
         return await self._bridge.wait_async(
             self._stable(members), timeout, self._instead(_be_stable(members), timeout)
+        )
+
+    async def wait_state(
+        self,
+        *states: str,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,  # noqa: ASYNC109 -- as the blocking view has it
+    ) -> Group:
+        """Wait until its state is one of these."""
+        wanted = f"be {' or '.join(states)}"
+        return await self._bridge.wait_async(
+            self._in_state(states), timeout, self._instead(wanted, timeout)
         )
 
     async def wait_empty(

@@ -69,6 +69,12 @@ class Follower:
                 self.fetched_ms = polled_ms
                 self.caught_up_ms = max(self.caught_up_ms, polled_ms)
 
+    def put_out(self) -> None:
+        """It left the in-sync set: only what it asks for from now on brings it back."""
+        if self.entry is not None:
+            self.fetched_ms = max(self.fetched_ms, self.entry.polled_ms())
+        self.caught_up_ms = NEVER
+
     def is_caught_up(self, leader_end_offset: int, now_ms: float, max_lag_ms: float) -> bool:
         """Whether it is at the leader's end, or was not long ago (ReplicaState.isCaughtUp)."""
         return self.log_end_offset == leader_end_offset or now_ms - self.caught_up_ms <= max_lag_ms
@@ -97,7 +103,7 @@ class Followers:
         for node in self.state.isr:
             # Who was put out of the set holds nothing back, however lately it had caught up.
             if node in known and node not in state.isr:
-                known[node].caught_up_ms = NEVER
+                known[node].put_out()
         self.state = state
         self.proposed = None
         # Who is in the set is taken to be caught up as of now (Partition.makeLeader).

@@ -179,3 +179,23 @@ def test_a_group_is_coordinated_by_whoever_its_partition_was_moved_to(core: Clus
     core.controls.kill(after)
     core.deliver()
     assert core.controls.coordinator("readers") not in (after, -1)
+
+
+def test_who_was_put_out_holds_nothing_back_though_its_session_was_polled_since() -> None:
+    """Its fetcher asked for another partition of the same leader just before."""
+    core = ClusterCore(topics={"t": 4})
+    leader, *followers = core.state("t").replicas
+    other = next(index for index in (1, 2, 3) if core.state("t", index).leader == leader)
+    producer = core.client(node=leader)
+    producer.produce("t", b"a")
+    core.advance(100)
+    producer.produce("t", b"b", index=other)
+    core.advance(100)
+    for follower in followers:
+        core.controls.hold_follower("t", 0, follower)
+        core.controls.shrink_isr("t", 0, follower)
+    core.deliver()
+    alone = core.client(node=leader)
+    alone.produce("t", b"c")
+    core.deliver()
+    assert alone.produced().error_code == 0
