@@ -87,10 +87,16 @@ def run_alone(main: str, *args: str) -> Ran:
     return Ran(process.returncode, out, "")
 
 
+def command(main: str, *args: str) -> list[str]:
+    """What runs a main method in a JVM of its own."""
+    return ["java", *JVM_OPTIONS, "-cp", class_path(), main, *args]
+
+
 def start(main: str, *args: str, stdin: int | IO[str] | None = None) -> subprocess.Popen[str]:
     """A JVM of its own, with its standard output as a pipe."""
-    command = ["java", *JVM_OPTIONS, "-cp", class_path(), main, *args]
-    return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True, cwd=CLIENTS)
+    return subprocess.Popen(
+        command(main, *args), stdin=stdin, stdout=subprocess.PIPE, text=True, cwd=CLIENTS
+    )
 
 
 @contextmanager
