@@ -89,6 +89,7 @@ def test_a_group_is_followed_through_its_life() -> None:
             group.commit({("orders", 0): 0})
         leaving = threading.Thread(target=consumer.leave)
         leaving.start()
+        assert group.wait_state("Empty", "Dead").state == "Empty"
         assert group.wait_empty().state == "Empty"
         leaving.join()
         assert broker.groups() == ["g"]
@@ -122,6 +123,7 @@ async def test_in_the_callers_loop_it_is_awaited() -> None:
         assert await group.wait_caught_up() == {("orders", 0): 0}
         assert (await group.describe()).state == "Empty"
         assert await group.members() == []
+        assert (await group.wait_state("Empty")).group_id == "g"
         assert (await group.wait_empty()).group_id == "g"
         with pytest.raises(WaitTimeoutError, match="to be Stable: it is Empty"):
             await group.wait_stable(timeout=0)
