@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -42,18 +43,17 @@ class AioClient:
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
         self.producer: AIOKafkaProducer | None = None
-        self.paused = False
+        self.paused = asyncio.Event()
         self.is_desynchronised = False
         self.work: list[Any] = []
         self.left: set[int] = set()
         self.sent = 0
 
     def produce(self) -> None:
-        self.paused = False
         self._begin(self._send())
 
     def pause(self) -> None:
-        self.paused = True
+        self.loop.call_soon_threadsafe(self.paused.set)
 
     def join(self, member: int) -> None:
         self._begin(self._read(member))
@@ -63,7 +63,7 @@ class AioClient:
 
     def close(self) -> None:
         """Whatever state it is in."""
-        self.paused = True
+        self.pause()
         self.left.update(range(MEMBERS))
         for work in self.work:
             work.result(DEADLINE_S)
@@ -89,11 +89,17 @@ class AioClient:
         await producer.start()
         return producer
 
+    async def _is_paused(self) -> bool:
+        """Rests before it says so."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.paused.wait(), PAUSE_S)
+        return self.paused.is_set()
+
     async def _send(self) -> None:
         if self.producer is None:
             self.producer = await self._new_producer()
-        while not self.paused:
-            await asyncio.sleep(PAUSE_S)
+        self.paused.clear()
+        while not await self._is_paused():
             if self.is_desynchronised:
                 # After a log was cut it refuses all that it sends there, and never recovers.
                 await self.producer.stop()
