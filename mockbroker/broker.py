@@ -290,7 +290,12 @@ class Broker:
         """What this node counts, value by name, as it is now."""
         from mockbroker.metrics import read
 
-        return read(self)
+        return read(
+            self.services,
+            connections=len(self._connections),
+            connections_opened=self.connections_opened,
+            requests_refused=self.requests_refused,
+        )
 
     def release_parked(self, now_ms: float) -> None:
         """Answer every parked request that time alone would answer (a clean shutdown)."""

@@ -137,7 +137,7 @@ class Cluster:
         """What may be done to the cluster from outside."""
         from mockbroker.controls import ClusterControls
 
-        return ClusterControls(self)
+        return ClusterControls(self.metadata, self.controller, self.fabric, self.broker)
 
     def advertise(
         self, node: int, host: str | None, port: int | None = None, listener: str = LISTENER

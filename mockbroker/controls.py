@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from mockbroker.cluster import Cluster
+    from mockbroker.broker import Broker
     from mockbroker.fabric import Fabric, Life, Member
     from mockbroker.links.link import Link
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import PartitionState
+    from mockbroker.metadata.controller import Controller
+    from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.partition import Partition
 
 CONTROLLER: Final = -1
@@ -29,12 +31,21 @@ class ControlError(ValueError):
 
 
 class ClusterControls:
-    """Verbs on one cluster."""
+    """Verbs on one cluster, which hands in its rooms; `fabric` is None with one broker."""
 
-    __slots__ = ("_cluster",)
+    __slots__ = ("_broker", "_controller", "_metadata", "_network")
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        controller: Controller,
+        fabric: Fabric | None,
+        broker: Callable[[int], Broker | None],
+    ) -> None:
+        self._metadata = metadata
+        self._controller = controller
+        self._network = fabric
+        self._broker = broker
 
     # -- brokers -----------------------------------------------------------------------------
 
@@ -138,7 +149,7 @@ class ClusterControls:
 
     def partition_state(self, topic: str, partition: int) -> PartitionState:
         """Leader, replicas and in-sync set, as the controller has them."""
-        known = self._cluster.metadata.topics.get(topic)
+        known = self._metadata.topics.get(topic)
         if known is None or not 0 <= partition < len(known.partitions):
             raise ControlError(f"there is no partition {topic}-{partition}")
         return known.partitions[partition]
@@ -146,7 +157,7 @@ class ClusterControls:
     def log(self, topic: str, partition: int, node_id: int) -> UnifiedLog | None:
         """What a broker, up or down, has stored of a partition; None: nothing."""
         _, member = self._member(node_id)
-        known = self._cluster.metadata.topics.get(topic)
+        known = self._metadata.topics.get(topic)
         if known is None or member.life is None:
             return None if known is None else member.logs.get((known.id, partition))
         found = member.life.broker.services.replicas.partition(topic, partition)
@@ -192,7 +203,7 @@ class ClusterControls:
     # -- finding -----------------------------------------------------------------------------
 
     def _fabric(self) -> Fabric:
-        fabric = self._cluster.fabric
+        fabric = self._network
         if fabric is None:
             raise ControlError(
                 "there is one broker only: start more, with brokers=3 or --brokers 3"
@@ -228,12 +239,12 @@ class ClusterControls:
         """The partition whose leader coordinates a group; its topic is made if need be."""
         from mockbroker.coordinator.runtime import partition_for
 
-        self._cluster.controller.ensure_internal_topic(GROUP_METADATA_TOPIC)
-        count = len(self._cluster.metadata.topics[GROUP_METADATA_TOPIC].partitions)
+        self._controller.ensure_internal_topic(GROUP_METADATA_TOPIC)
+        count = len(self._metadata.topics[GROUP_METADATA_TOPIC].partitions)
         return GROUP_METADATA_TOPIC, partition_for(group_id, count)
 
     def _leader(self, topic: str, index: int) -> Partition:
-        broker = self._cluster.broker(self.partition_state(topic, index).leader)
+        broker = self._broker(self.partition_state(topic, index).leader)
         found = None if broker is None else broker.services.replicas.partition(topic, index)
         if found is None:
             raise ControlError(f"{topic}-{index} has no leader")

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from mockbroker.apis.context import Services
     from mockbroker.apis.registry import Registry
-    from mockbroker.broker import Broker
     from mockbroker.fetch.manager import FetchManager
     from mockbroker.replica.manager import ReplicaManager
 
@@ -25,16 +25,18 @@ _CONNECTIONS: Final = "mockbroker:type=ConnectionMetrics,name="
 _REQUESTS: Final = "mockbroker:type=RequestMetrics,name="
 
 
-def read(node: Broker) -> dict[str, float]:
-    """All metrics of the node as they are now."""
+def read(
+    services: Services, *, connections: int, connections_opened: int, requests_refused: int
+) -> dict[str, float]:
+    """All metrics of the node as they are now; what the broker itself counts, it hands in."""
     return {
-        **_of_sessions(node.services.fetch),
-        **_of_purgatories(node.services.replicas),
-        **_of_fetches(node.services.fetch),
-        f"{_CONNECTIONS}Connections": len(node.connections()),
-        f"{_CONNECTIONS}ConnectionsOpened": node.connections_opened,
-        f"{_REQUESTS}RequestsRefused": node.requests_refused,
-        **_of_apis(node.registry),
+        **_of_sessions(services.fetch),
+        **_of_purgatories(services.replicas),
+        **_of_fetches(services.fetch),
+        f"{_CONNECTIONS}Connections": connections,
+        f"{_CONNECTIONS}ConnectionsOpened": connections_opened,
+        f"{_REQUESTS}RequestsRefused": requests_refused,
+        **_of_apis(services.registry),
     }
 
 

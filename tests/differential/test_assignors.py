@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.coordinator.group.consumer.assignors import (
+from mockbroker.coordinator.group.consumer.assignment import (
     Assignments,
     GroupSpec,
     MemberSpec,
     Partitions,
-    assign,
 )
+from mockbroker.coordinator.group.consumer.assignors import assign
 from tests.differential.conftest import kafka_libs
 
 if TYPE_CHECKING:

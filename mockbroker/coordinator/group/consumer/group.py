@@ -33,7 +33,7 @@ from protocol.messages.consumer_group_records import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.coordinator.group.consumer.assignors import Partitions
+    from mockbroker.coordinator.group.consumer.assignment import Partitions
     from mockbroker.coordinator.group.consumer.member import Assigned
     from mockbroker.coordinator.group.consumer.timeouts import MemberTimers
     from mockbroker.coordinator.records import CoordinatorKey, CoordinatorValue

@@ -27,7 +27,7 @@ from protocol.messages.consumer_group_records import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.coordinator.group.consumer.assignors import Partitions
+    from mockbroker.coordinator.group.consumer.assignment import Partitions
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup, ResolvedRegex
     from mockbroker.coordinator.group.consumer.member import ConsumerMember
 

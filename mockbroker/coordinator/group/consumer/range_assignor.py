@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mockbroker.coordinator.group.consumer.assignors import Assignments, GroupSpec, Partitions
+    from mockbroker.coordinator.group.consumer.assignment import Assignments, GroupSpec, Partitions
 
 
 class _Topic:

@@ -22,7 +22,7 @@ from mockbroker.coordinator.group.consumer.member import ConsumerMember, MemberS
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
-    from mockbroker.coordinator.group.consumer.assignors import Partitions
+    from mockbroker.coordinator.group.consumer.assignment import Partitions
     from mockbroker.coordinator.group.consumer.member import Assigned
 
     # topic id → partitions

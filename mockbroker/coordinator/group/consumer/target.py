@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from mockbroker.coordinator.group.consumer.assignors import GroupSpec, MemberSpec, assign
+from mockbroker.coordinator.group.consumer.assignment import GroupSpec, MemberSpec
+from mockbroker.coordinator.group.consumer.assignors import assign
 from mockbroker.coordinator.group.consumer.group import preferred
 from mockbroker.coordinator.group.consumer.group_records import (
     target_epoch_record,
@@ -18,7 +19,7 @@ from mockbroker.coordinator.group.consumer.group_records import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.coordinator.group.consumer.assignors import Partitions
+    from mockbroker.coordinator.group.consumer.assignment import Partitions
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.consumer.member import ConsumerMember
     from mockbroker.coordinator.group.consumer.topic_view import TopicView

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mockbroker.coordinator.group.consumer.java_order import ordered_ints, ordered_uuids
 
 if TYPE_CHECKING:
-    from mockbroker.coordinator.group.consumer.assignors import Assignments, GroupSpec, Partitions
+    from mockbroker.coordinator.group.consumer.assignment import Assignments, GroupSpec, Partitions
 
 
 def assign_homogeneous(spec: GroupSpec) -> Assignments:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mockbroker.coordinator.group.consumer.assignors import Assignments, GroupSpec
+    from mockbroker.coordinator.group.consumer.assignment import Assignments, GroupSpec
 
 MAX_ROUNDS: Final = 16
 _NOBODY = -1

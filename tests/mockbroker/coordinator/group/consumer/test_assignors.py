@@ -6,13 +6,8 @@ from random import Random
 
 import pytest
 
-from mockbroker.coordinator.group.consumer.assignors import (
-    ASSIGNOR_NAMES,
-    Assignments,
-    GroupSpec,
-    MemberSpec,
-    assign,
-)
+from mockbroker.coordinator.group.consumer.assignment import Assignments, GroupSpec, MemberSpec
+from mockbroker.coordinator.group.consumer.assignors import ASSIGNOR_NAMES, assign
 
 
 def spec_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.coordinator.group.consumer.assignors import GroupSpec, MemberSpec
+from mockbroker.coordinator.group.consumer.assignment import GroupSpec, MemberSpec
 from mockbroker.coordinator.group.consumer.range_assignor import assign_ranges
 
 ONE, TWO = bytes([1]) * 16, bytes([2]) * 16

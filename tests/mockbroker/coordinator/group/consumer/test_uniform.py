@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.coordinator.group.consumer.assignors import GroupSpec, MemberSpec, Partitions
+from mockbroker.coordinator.group.consumer.assignment import GroupSpec, MemberSpec, Partitions
 from mockbroker.coordinator.group.consumer.uniform import assign_homogeneous
 
 ONE, GONE = bytes([1]) * 16, bytes([9]) * 16

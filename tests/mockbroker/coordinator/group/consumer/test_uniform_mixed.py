@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.coordinator.group.consumer.assignors import GroupSpec, MemberSpec, Partitions
+from mockbroker.coordinator.group.consumer.assignment import GroupSpec, MemberSpec, Partitions
 from mockbroker.coordinator.group.consumer.uniform_mixed import assign_heterogeneous
 
 ONE, TWO = bytes([1]) * 16, bytes([2]) * 16

@@ -1,0 +1,54 @@
+"""What an assignor is given and what it gives: a group as values, and partitions by member.
+
+`target` makes the `GroupSpec`; each assignor of `assignors` reads it and changes nothing in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from mockbroker.coordinator.group.consumer.java_order import ordered_strings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# topic id → partitions
+Partitions: TypeAlias = "dict[bytes, tuple[int, ...]]"
+# member id → partitions
+Assignments: TypeAlias = "dict[str, Partitions]"
+
+
+class MemberSpec:
+    """A member as an assignor sees it; `topic_ids` are those of its topics that exist."""
+
+    __slots__ = ("assigned", "instance_id", "topic_ids")
+
+    def __init__(
+        self, topic_ids: frozenset[bytes], assigned: Partitions, instance_id: str | None = None
+    ) -> None:
+        self.topic_ids = topic_ids
+        self.assigned = assigned
+        self.instance_id = instance_id
+
+
+class GroupSpec:
+    """The members by id, how many partitions each topic has, and who has a partition now.
+
+    `is_homogeneous` says that all members read the same topics.
+    """
+
+    __slots__ = ("is_homogeneous", "member_ids", "members", "owners", "partition_counts")
+
+    def __init__(
+        self,
+        members: Mapping[str, MemberSpec],
+        partition_counts: Mapping[bytes, int],
+        owners: Mapping[tuple[bytes, int], str],
+        *,
+        is_homogeneous: bool,
+    ) -> None:
+        self.members = members
+        self.member_ids = ordered_strings(members)
+        self.partition_counts = partition_counts
+        self.owners = owners
+        self.is_homogeneous = is_homogeneous
