@@ -34,6 +34,7 @@ STOP_GRACE_SECONDS: Final = 0.5
 
 
 LISTENER: Final = "PLAINTEXT"
+_ADDRESS_CHARACTERS: Final = "0123456789.:"
 REOPEN_SECONDS: Final = 0.1
 
 
@@ -387,8 +388,10 @@ class BrokerServer:
 def listening_socket(host: str, port: int) -> socket.socket:
     """A bound TCP socket; IPv6 hosts work too. Raises OSError."""
     try:
+        # An address needs no codec for names, which is slow to import; bytes are taken as they are.
+        spelled = host.encode() if not host.strip(_ADDRESS_CHARACTERS) else host
         family, kind, proto, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            spelled, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except UnicodeError:  # an empty label, or one that is too long
         raise OSError(errno.EINVAL, "not a host name") from None

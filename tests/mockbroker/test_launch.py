@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -69,3 +72,37 @@ def test_without_uvloop_the_standard_loop_serves(monkeypatch: pytest.MonkeyPatch
     finally:
         loop.close()
     assert answer.topics[0].name == "plain"
+
+
+_START = """
+import asyncio, sys
+from mockbroker.launch import launch
+from mockbroker.settings import Settings
+
+async def start():
+    running = await launch(Settings(port=0, brokers=int(sys.argv[1]), topics={"t": 1}))
+    print(*sys.modules)
+    await running.stop()
+
+asyncio.run(start())
+"""
+
+
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_a_start_imports_what_it_needs_and_no_more(brokers: int) -> None:
+    """Brokers that follow each other fetch at once; all else comes with its first use."""
+    done = subprocess.run(
+        [sys.executable, "-c", _START, str(brokers)], capture_output=True, text=True, check=True
+    )
+    imported = done.stdout.split()
+    messages = {each for each in imported if each.startswith("protocol.messages.")}
+    handlers = {each for each in imported if re.fullmatch(r"mockbroker\.apis\.[a-z_]+", each)}
+    assert messages == {"protocol.messages.fetch"}
+    assert handlers <= {
+        "mockbroker.apis.context",
+        "mockbroker.apis.fetch",
+        "mockbroker.apis.registry",
+    }
+    unwanted = {"encodings.idna", "structlog", "cramjam", "json", "protocol.plan", "dataclasses"}
+    assert not unwanted & set(imported)
+    assert ("mockbroker.fabric" in imported) == (brokers > 1)
