@@ -252,6 +252,12 @@ class RequestServed:
 
         return decode_response(self)
 
+    def line(self) -> dict[str, object]:
+        """The object that a file would have, but for names of topics that it tells by id."""
+        from mockbroker.journal.lines import request_line
+
+        return request_line(self, lambda _topic_id: None)
+
     @property
     def error_codes(self) -> list[int]:
         """The distinct errors in the answer, ascending, without 0."""

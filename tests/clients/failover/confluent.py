@@ -89,12 +89,15 @@ class Producer:
 
 
 class Member:
-    def __init__(self, bootstrap: str, teller: Teller, member: int, protocol: str) -> None:
+    def __init__(
+        self, bootstrap: str, teller: Teller, member: int, protocol: str, rack: str
+    ) -> None:
         self.teller = teller
         self.member = member
         config: dict[str, str | int | bool] = {
             "bootstrap.servers": bootstrap,
             "client.id": f"member-{member}",
+            "client.rack": rack,
             "group.id": GROUP,
             "group.protocol": protocol,
             "auto.offset.reset": "earliest",
@@ -142,9 +145,9 @@ class Member:
         self.consumer.close()
 
 
-def make_client(bootstrap: str, teller: Teller, protocol: str) -> ThreadedClient:
+def make_client(bootstrap: str, teller: Teller, protocol: str, rack: str = "") -> ThreadedClient:
     return ThreadedClient(
         teller,
         lambda: Producer(bootstrap, teller),
-        lambda member: Member(bootstrap, teller, member, protocol),
+        lambda member: Member(bootstrap, teller, member, protocol, rack),
     )

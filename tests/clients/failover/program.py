@@ -26,13 +26,15 @@ def play(
     command: Callable[[str], Sequence[str]],
     *,
     resumes_at_divergence: bool = True,
+    leaves_dead_coordinator: bool = True,
 ) -> None:
     """One scenario on a cluster of its own, with the program of `command(bootstrap_servers)`."""
     ledger = Ledger()
     with MockBroker(brokers=3, seed=1, auto_create=False) as cluster:
         client = Program(command(cluster.bootstrap_servers), ledger)
         try:
-            scenario(Run(cluster, client, ledger, resumes_at_divergence))
+            flags = resumes_at_divergence, leaves_dead_coordinator
+            scenario(Run(cluster, client, ledger, *flags))
         finally:
             client.close()
 

@@ -61,6 +61,9 @@ class Run(NamedTuple):
     resumes_at_divergence: bool = True
     """Whether a consumer whose log was truncated reads on where the logs part (KIP-320); else it
     is out of range, and begins anew as auto.offset.reset says."""
+    leaves_dead_coordinator: bool = True
+    """Whether a member without partitions looks for another coordinator while one is down; else it
+    knocks there until that one is back."""
 
 
 def begun(run: Run, replicas: int = 3) -> tuple[MockBroker, Client, Ledger]:
@@ -105,8 +108,10 @@ def coordinator_moved(run: Run) -> None:
     broker.cluster.kill(new)
     broker.faults.clear()
     assert broker.cluster.coordinator(GROUP) not in (new, -1)
-    broker.group(GROUP).wait_stable(members=3, timeout=DEADLINE_S)
+    if run.leaves_dead_coordinator:
+        broker.group(GROUP).wait_stable(members=3, timeout=DEADLINE_S)
     broker.cluster.revive(new)
+    broker.group(GROUP).wait_stable(members=3, timeout=DEADLINE_S)
     ledger.wait_acknowledged(SOME)
     client.pause()
     logs = final_logs(broker)

@@ -1,6 +1,6 @@
 // Command franz runs one scenario of franz-go against a broker and prints what it found as JSON.
 //
-//	franz SCENARIO BOOTSTRAP TOPIC PROTOCOL
+//	franz SCENARIO BOOTSTRAP TOPIC PROTOCOL [MORE...]
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,8 +24,8 @@ type run struct {
 }
 
 func main() {
-	if len(os.Args) != 5 {
-		fmt.Fprintln(os.Stderr, "usage: franz SCENARIO BOOTSTRAP TOPIC PROTOCOL")
+	if len(os.Args) < 5 {
+		fmt.Fprintln(os.Stderr, "usage: franz SCENARIO BOOTSTRAP TOPIC PROTOCOL [MORE...]")
 		os.Exit(2)
 	}
 	scenarios := map[string]func(context.Context, run) (any, error){
@@ -33,15 +34,23 @@ func main() {
 		"follow":       follow,
 	}
 	scenario, known := scenarios[os.Args[1]]
-	if !known {
+	if !known && os.Args[1] != "failover" {
 		fmt.Fprintln(os.Stderr, "franz: no scenario", os.Args[1])
 		os.Exit(2)
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
-	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	found, err := scenario(ctx, run{os.Args[2], os.Args[3], os.Args[4]})
+	here := run{os.Args[2], os.Args[3], os.Args[4]}
+	if os.Args[1] == "failover" {
+		if err := failover(ctx, here, os.Args[5:]); err != nil {
+			fmt.Fprintln(os.Stderr, "franz:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	found, err := scenario(ctx, here)
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(found)
 	}
@@ -53,7 +62,8 @@ func main() {
 
 // options are those of any client of the run, and more.
 func (r run) options(more ...kgo.Opt) []kgo.Opt {
-	return append([]kgo.Opt{kgo.SeedBrokers(r.bootstrap)}, more...)
+	seeds := kgo.SeedBrokers(strings.Split(r.bootstrap, ",")...)
+	return append([]kgo.Opt{seeds}, more...)
 }
 
 // member are the options of a consumer in a group of the run's protocol.

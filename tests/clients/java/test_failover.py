@@ -8,11 +8,13 @@ import pytest
 
 from tests.clients.failover.ledger import GROUP, KEYS, PAUSE_S, TOPIC, WINDOW
 from tests.clients.failover.program import play
+from tests.clients.failover.racks import check_rack
 from tests.clients.failover.scenarios import SCENARIOS, Run, coordinator_moved
 from tests.clients.java import jvm as java
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
 
@@ -32,4 +34,13 @@ def test_what_a_client_was_told_is_what_the_logs_hold(
     play(
         scenario,
         lambda bootstrap: java.command("Failover", bootstrap, TOPIC, GROUP, protocol, *LOAD),
+    )
+
+
+def test_a_consumer_reads_from_its_rack(tmp_path: Path) -> None:
+    check_rack(
+        lambda bootstrap, rack: java.command(
+            "Failover", bootstrap, TOPIC, GROUP, "classic", *LOAD, rack
+        ),
+        tmp_path,
     )

@@ -68,3 +68,14 @@ def test_a_request_whose_client_left_ends_without_an_answer() -> None:
     client.disconnect()
     (served,) = core.cluster.journal.requests()
     assert (served.cause, served.answered, served.completed_ms) == (DISCONNECT, False, 5.0)
+
+
+def test_a_request_gives_the_line_that_a_file_would_have() -> None:
+    core = Core(topics={"t": 1})
+    core.client("client").call(
+        MetadataRequest([MetadataRequestTopic(name="t")]), 9, MetadataResponse
+    )
+    (served,) = core.cluster.journal.requests(0)
+    line = served.line()
+    assert (line["api"], line["client_id"], line["topics"]) == ("Metadata", "client", ["t"])
+    assert (line["kind"], line["broker"], line["error"]) == ("request", 1, 0)
