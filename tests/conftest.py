@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.support.jvm import SHORT_LIVED_JVM
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -88,6 +90,8 @@ def spark() -> Iterator[SparkSession]:
     from mockbroker.pipeline.session import SessionOptions, open_session
 
     conf = {"spark.sql.shuffle.partitions": "4", "spark.default.parallelism": "4"}
-    session = open_session(SessionOptions("tests", master="local[2]", conf=conf))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", SHORT_LIVED_JVM)
+        session = open_session(SessionOptions("tests", master="local[2]", conf=conf))
     yield session
     session.stop()

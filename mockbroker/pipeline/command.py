@@ -96,8 +96,10 @@ def run(argv: Sequence[str], spark: SparkSession | None = None) -> int:
 
 def _open(arguments: argparse.Namespace) -> SparkSession:
     conf = dict(pipeline_options.pairs("--conf", arguments.conf))
-    if getattr(arguments, "checkpoint", None) and arguments.job in {"load", "synth"}:
+    resumable = getattr(arguments, "checkpoint", None) and arguments.job in {"load", "synth"}
+    if resumable and arguments.remote is None:
         # A task that is run again sends its rows again: the next run of the load does it exactly.
+        # Of a server that is there it cannot be asked.
         conf = {"spark.task.maxFailures": "1", "spark.speculation": "false", **conf}
     return open_session(
         SessionOptions(

@@ -30,7 +30,7 @@ from mockbroker.pipeline.topic_range import (
 from mockbroker.pipeline.topics import read_topics, stream_topics
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, Row, SparkSession
 
 DECODINGS: Final = ("raw", "string", "json", "avro")
 CORRUPT: Final = "_undecoded"
@@ -171,8 +171,16 @@ def _run_stream(
     for progress in query.recentProgress:
         metrics = progress.observedMetrics.get("dump")
         if metrics is not None:
-            rows += int(metrics["rows"] or 0)
-            size += int(metrics["bytes"] or 0)
+            more_rows, more_bytes = observed(metrics)
+            rows += more_rows
+            size += more_bytes
     return Summary(
         "dump", rows, size, f"into {target.path}", notes=["what is new since the last run"]
     )
+
+
+def observed(metrics: Row) -> tuple[int, int]:
+    """Rows and bytes of one batch. Over Connect the row stands in a field named `values`."""
+    found = metrics["values"] if "values" in metrics else list(metrics)
+    rows, size = found or (0, 0)
+    return int(rows or 0), int(size or 0)

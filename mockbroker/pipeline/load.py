@@ -265,7 +265,9 @@ def _send(
     tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 8)
     records = in_order(records, tasks)
     if target.rate is not None:
-        records = limit_rate(records, target.rate, _parallel_tasks(spark))
+        # No more tasks than share the rate, whatever executors join later.
+        at_a_time = _parallel_tasks(spark)
+        records = limit_rate(records.coalesce(at_a_time), target.rate, at_a_time)
     seen = Observation()
     records = records.observe(
         seen, F.count(F.lit(1)).alias("rows"), F.sum(size_bytes()).alias("bytes")
@@ -281,6 +283,7 @@ def _send(
 
 
 def _parallel_tasks(spark: SparkSession) -> int:
+    """How many run at a time; over Connect nobody tells, so one."""
     if "connect" in type(spark).__module__:
         return 1
     return int(max(1, spark.sparkContext.defaultParallelism))

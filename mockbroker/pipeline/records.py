@@ -59,8 +59,8 @@ def no_headers() -> Column:
 
 def size_bytes() -> Column:
     """Bytes of key, value and headers of a record, as the summary counts them."""
-    headers = F.aggregate(
-        F.coalesce(F.col("headers"), no_headers()),
+    counted = F.aggregate(
+        F.col("headers"),
         F.lit(0).cast("long"),
         lambda total, header: (
             total
@@ -68,6 +68,8 @@ def size_bytes() -> Column:
             + F.coalesce(F.length(header["value"]), F.lit(0)).cast("long")
         ),
     )
+    # Most records have none, and a loop over a list is interpreted, not compiled.
+    headers = F.when(F.size("headers") > 0, counted).otherwise(F.lit(0).cast("long"))
     return (
         F.coalesce(F.length("key"), F.lit(0)).cast("long")
         + F.coalesce(F.length("value"), F.lit(0)).cast("long")

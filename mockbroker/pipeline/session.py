@@ -10,13 +10,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
 
-from mockbroker.pipeline.errors import PipelineError
+from mockbroker.pipeline.errors import PipelineError, explain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +30,10 @@ _CLONE_JARS: Final = Path(__file__).resolve().parents[2] / ".tools" / "spark-4.0
 _LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
 _JAVA_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
 _JAVA_SECONDS: Final = 30
+CONNECT_PORT: Final = 15002
+MAX_PORTS: Final = 65536
+_THREAD: Final = 'Exception in thread "main" '
+_REACH_SECONDS: Final = 10.0
 
 LOCAL_CONF: Final = {
     "spark.ui.enabled": "false",
@@ -68,6 +75,8 @@ def open_session(options: SessionOptions) -> SparkSession:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
         check_java()
+        if (options.master or "").startswith("spark://"):
+            reach_master(str(options.master))
     return _classic(options, submitted=submitted)
 
 
@@ -120,6 +129,7 @@ def conf_for(options: SessionOptions, *, submitted: bool) -> dict[str, str]:
 
 
 def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
+    from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
@@ -134,30 +144,84 @@ def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
     try:
         gateway = cast("Any", launch_gateway)(conf, {"stderr": log.file})
         context = SparkContext(conf=conf, gateway=gateway)
-    except PySparkException as error:
-        raise PipelineError(f"Spark did not start: {_last_line(log.name) or error}") from None
-    context.setLogLevel("ERROR")
-    return SparkSession(context)
+        context.setLogLevel("ERROR")
+        return SparkSession(context)
+    except (PySparkException, Py4JError) as error:
+        told = explain(error) if isinstance(error, Py4JError) else _last_line(log.name)
+        raise PipelineError(f"Spark did not start: {told or error}") from None
 
 
 def _connect(options: SessionOptions) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    reach(str(options.remote))
     builder = SparkSession.builder.appName(options.app).remote(str(options.remote))
     for key, value in options.conf.items():
         builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            session = builder.getOrCreate()
     except ImportError as error:
         raise PipelineError(
             f"--remote needs PySpark's Connect client: pip install 'pyspark[connect]' ({error})"
         ) from None
     except PySparkException as error:
-        raise PipelineError(f"--remote {options.remote}: {error}") from None
+        raise PipelineError(f"--remote {options.remote}: {explain(error)}") from None
+    # A setting that the server does not take is a warning there, and a mistake here.
+    refused = [str(w.message) for w in told if str(w.message).startswith("Failed to set")]
+    if refused:
+        session.stop()
+        raise PipelineError(f"--conf: {refused[0].partition(chr(10))[0]}")
+    return session
+
+
+def reach(remote: str) -> None:
+    """Raise PipelineError unless something listens at sc://HOST[:PORT][/;…].
+
+    PySpark's own client would try for ten minutes.
+    """
+    parts = urlsplit(remote)
+    try:
+        port = CONNECT_PORT if parts.port is None else parts.port
+    except ValueError:
+        port = 0
+    if parts.scheme != "sc" or not parts.hostname or not port:
+        raise PipelineError(f"--remote: {remote!r} is not sc://HOST:PORT")
+    problem = _problem(parts.hostname, port)
+    if problem:
+        raise PipelineError(f"--remote {remote}: {problem}")
+
+
+def reach_master(master: str) -> None:
+    """Raise PipelineError unless one listens of spark://HOST:PORT[,HOST:PORT…].
+
+    Spark would try for a minute, and end with a stack trace.
+    """
+    problems = []
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit() or not 0 < int(port) < MAX_PORTS:
+            raise PipelineError(f"--master: {master!r} is not spark://HOST:PORT")
+        problems.append(_problem(host, int(port)))
+    if all(problems):
+        raise PipelineError(f"--master {master}: {problems[0]}")
+
+
+def _problem(host: str, port: int) -> str:
+    """Why nothing answers there; empty when something does."""
+    try:
+        socket.create_connection((host.strip("[]"), port), _REACH_SECONDS).close()
+    except OSError as error:
+        return str(error.strerror or error)
+    return ""
 
 
 def _last_line(log: str) -> str:
-    lines = [line for line in Path(log).read_text(errors="replace").splitlines() if line.strip()]
+    """What a JVM that did not start said last of an error, less the trace."""
+    lines = [line.strip() for line in Path(log).read_text(errors="replace").splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("at ", "... "))]
     telling = [line for line in lines if "rror" in line or "xception" in line]
-    return (telling or lines or [""])[-1].strip()
+    last = (telling or lines or [""])[-1]
+    return explain(PipelineError(last.removeprefix(_THREAD))) if last else ""

@@ -86,5 +86,5 @@ def read_dataset(
 
 def write_dataset(rows: DataFrame, path: str, format_name: str, *, overwrite: bool) -> None:
     """Write a folder of files, committed as a whole: a killed run leaves no `_SUCCESS`."""
-    mode = "overwrite" if overwrite else "errorifexists"
+    mode = "overwrite" if overwrite else "error"
     rows.write.format(format_name).mode(mode).save(path)

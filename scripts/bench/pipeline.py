@@ -5,8 +5,8 @@
 One Spark session runs all jobs. Each round loads a dataset of 100-byte values into a new topic of
 every peer in turn and dumps it again, so that the machine's noise falls on all alike; a first,
 smaller round warms the JVM and is not counted. Each dump is compared with the dataset by content
-hash. The table shows medians, with the processor time of a round and the memory of the broker, and
-the memory of the driver's JVM at the end.
+hash. The table shows medians: seconds of each job, processor time of the broker in each, and its
+memory; below it are processor time and memory of the driver's JVM.
 """
 
 from __future__ import annotations
@@ -37,16 +37,19 @@ SPEC = LoadSpec(key=("key",), value=("value",), value_format="raw")
 
 def one_round(
     spark: SparkSession, peer: peers.Peer, source: str, folder: Path, tag: str
-) -> tuple[float, float]:
-    """Seconds of load and of dump. Raises SystemExit when the dump is not the dataset."""
+) -> tuple[float, ...]:
+    """Seconds of load and of dump, and the broker's processor time in each.
+
+    Raises SystemExit when the dump is not the dataset.
+    """
     broker, topic = Broker(peer.address), f"bench-{tag}"
     rows = spark.read.parquet(source)
-    started = time.perf_counter()
+    started, used = time.perf_counter(), peer.cpu_seconds()
     run_load(spark, broker, rows, SPEC, LoadTarget(topic, create=PARTITIONS))
-    loaded = time.perf_counter()
+    loaded, used_to_load = time.perf_counter(), peer.cpu_seconds()
     out = str(folder / f"{peer.name}-{tag}")
     run_dump(spark, broker, TopicRange(topics=(topic,)), DumpSpec(), DumpTarget(out))
-    dumped = time.perf_counter()
+    dumped, used_to_dump = time.perf_counter(), peer.cpu_seconds()
     sides = [
         tuple(
             fingerprint(spark.read.parquet(path).selectExpr(*wanted), "key", "value").first() or ()
@@ -58,14 +61,14 @@ def one_round(
     ]
     if sides[0] != sides[1]:
         sys.exit(f"{peer.name}: the dump differs from the dataset: {sides}")
-    return loaded - started, dumped - loaded
+    return loaded - started, dumped - loaded, used_to_load - used, used_to_dump - used_to_load
 
 
-def jvm_peak_mb(spark: SparkSession) -> float:
-    """The most that the driver's JVM has had resident."""
+def jvm_of(spark: SparkSession) -> peers.Peer:
+    """The driver's JVM."""
     gateway = spark.sparkContext._gateway  # noqa: SLF001 -- no public way to the process
     assert gateway is not None
-    return peak_mb(gateway.proc.pid)
+    return peers.Peer("driver", "", gateway.proc.pid)
 
 
 def peak_mb(pid: int) -> float:
@@ -87,23 +90,28 @@ def run(names: list[str], rows: int, rounds: int) -> None:
             made = synthetic_rows(spark, SynthSpec(rows=count, keys=10_000))
             made.select("key", "value").write.parquet(str(folder / name))
         running = [stack.enter_context(peers.run_peer(name)) for name in names]
-        seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+        seconds: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
         for peer in running:
             peers.note(f"warming {peer.name}")
             one_round(spark, peer, str(folder / "warm"), folder, "warm")
-        used = {peer.name: peer.cpu_seconds() for peer in running}
+        driver = jvm_of(spark)
+        used = driver.cpu_seconds()
         for number in range(rounds):
             for peer in running:
                 peers.note(f"round {number + 1} of {rounds}: {peer.name}")
                 found = one_round(spark, peer, str(folder / "data"), folder, str(number))
                 seconds[peer.name].append(found)
         print(f"{rows:,} rows of 100 bytes, {PARTITIONS} partitions, medians of {rounds}")
-        print(f"{'':12}{'load s':>9}{'dump s':>9}{'CPU s':>9}{'broker MB':>11}")
+        heads = ("load s", "dump s", "load CPU", "dump CPU", "MB")
+        print(" " * 12 + "".join(f"{head:>10}" for head in heads))
         for peer in running:
-            load, dump = (statistics.median(pair[n] for pair in seconds[peer.name]) for n in (0, 1))
-            cpu = (peer.cpu_seconds() - used[peer.name]) / rounds
-            print(f"{peer.name:12}{load:9.2f}{dump:9.2f}{cpu:9.2f}{peak_mb(peer.pid):11,.0f}")
-        print(f"driver JVM: {jvm_peak_mb(spark):,.0f} MB at the most")
+            medians = [
+                statistics.median(column) for column in zip(*seconds[peer.name], strict=True)
+            ]
+            cells = "".join(f"{median:10.2f}" for median in medians)
+            print(f"{peer.name:12}{cells}{peak_mb(peer.pid):10,.0f}")
+        spent = (driver.cpu_seconds() - used) / (rounds * len(running))
+        print(f"driver's JVM: {spent:.1f} CPU s a round, {peak_mb(driver.pid):,.0f} MB at the most")
 
 
 def main() -> None:

@@ -137,7 +137,7 @@ def _write_lines(spark: SparkSession, spec: AnalyzeSpec) -> tuple[Facts, StructT
 
 
 def _write(rows: DataFrame, path: str, *, overwrite: bool) -> None:
-    mode = "overwrite" if overwrite else "errorifexists"
+    mode = "overwrite" if overwrite else "error"
     rows.write.mode(mode).option("parquet.block.size", _ROW_GROUP_BYTES).parquet(path)
 
 

@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import Row
 
 from mockbroker.pipeline.broker_client import BrokerClient
 from mockbroker.pipeline.command import run
-from mockbroker.pipeline.dump import avro_schema, ddl_of_variant
+from mockbroker.pipeline.dump import avro_schema, ddl_of_variant, observed
 from mockbroker.pipeline.errors import PipelineError
 from tests.support import whole_topics
 
@@ -40,6 +41,13 @@ def produce(broker: MockBroker, topic: str, *values: bytes, partitions: int = 1)
 
 def dump(spark: SparkSession, broker: MockBroker, *words: str) -> int:
     return run(["dump", "--bootstrap", broker.bootstrap_servers, *words], spark)
+
+
+def test_what_a_stream_counted_is_read_in_both_of_its_forms() -> None:
+    assert observed(Row(rows=3, bytes=None)) == (3, 0)
+    assert observed(Row(rows=3, bytes=7)) == (3, 7)
+    assert observed(Row(values=[3, 7], schema={"type": "struct"})) == (3, 7)
+    assert observed(Row(values=[], schema={"type": "struct"})) == (0, 0)
 
 
 @pytest.mark.spark

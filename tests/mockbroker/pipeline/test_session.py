@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,8 @@ from mockbroker.pipeline.session import (
     check_java,
     conf_for,
     connector_jars,
+    reach,
+    reach_master,
 )
 
 if TYPE_CHECKING:
@@ -79,3 +82,39 @@ def test_the_users_settings_win_and_spark_submits_master_stays() -> None:
     assert "spark.master" not in submitted
     assert "spark.jars" not in submitted
     assert "spark.sql.shuffle.partitions" not in submitted
+
+
+@pytest.mark.parametrize("remote", ["head:15002", "http://head:1", "sc://", "sc://h:x", "sc://h:0"])
+def test_what_is_no_address_of_a_connect_server_is_refused(remote: str) -> None:
+    with pytest.raises(PipelineError, match="is not sc://HOST:PORT"):
+        reach(remote)
+
+
+def test_a_connect_server_that_nobody_runs_is_one_line_at_once() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        # Bound, and nobody listens.
+        with pytest.raises(PipelineError, match=rf"^--remote sc://127.0.0.1:{port}/;a=b: "):
+            reach(f"sc://127.0.0.1:{port}/;a=b")
+        listener.listen()
+        reach(f"sc://127.0.0.1:{port}/;a=b")
+
+
+@pytest.mark.parametrize("master", ["spark://head", "spark://:7077", "spark://head:x"])
+def test_what_is_no_address_of_a_master_is_refused(master: str) -> None:
+    with pytest.raises(PipelineError, match="is not spark://HOST:PORT"):
+        reach_master(master)
+
+
+def test_one_master_of_several_is_enough() -> None:
+    with socket.socket() as first, socket.socket() as second:
+        for listener in (first, second):
+            listener.bind(("127.0.0.1", 0))
+        master = "spark://" + ",".join(
+            f"127.0.0.1:{listener.getsockname()[1]}" for listener in (first, second)
+        )
+        with pytest.raises(PipelineError, match=f"^--master {master}: "):
+            reach_master(master)
+        second.listen()
+        reach_master(master)
