@@ -264,6 +264,12 @@ class Broker:
             outbox.append(outgoing)
         return outbox
 
+    @property
+    def unsettled(self) -> bool:
+        """Whether `settle` has something to do."""
+        services = self.services
+        return bool(services.replicas.ready or services.deferred or self._runnable)
+
     def settle(self) -> None:
         """Complete what was made ready from outside of this broker's own steps."""
         self._drain()
@@ -313,9 +319,10 @@ class Broker:
             self._serve(conn, frames[0])
         else:
             conn.push(frames)
-        self._work(conn)
-        if conn.queue and conn.full:
-            self._touch(conn)
+        if conn.queue or conn.frames.error is not None:
+            self._work(conn)
+            if conn.full:
+                self._touch(conn)
         self._drain()
 
     def _work(self, conn: Connection) -> None:

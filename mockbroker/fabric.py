@@ -197,8 +197,9 @@ class Fabric:
             for member in members:
                 life = member.life
                 if life is not None:
-                    life.broker.settle()
-                    if life.fetchers.has_ready:
+                    if life.broker.unsettled:
+                        life.broker.settle()
+                    if life.fetchers.ready:
                         life.fetchers.run()
             for member in members:
                 life = member.life

@@ -95,7 +95,11 @@ class ReplicaFetcher:
         "_failures",
         "_forgotten",
         "_interrupt",
+        "_max_bytes",
+        "_max_wait_ms",
+        "_min_bytes",
         "_replica_id",
+        "_response_max_bytes",
         "_session_id",
         "_timer",
         "broker_epoch",
@@ -115,6 +119,11 @@ class ReplicaFetcher:
         self._clock = clock
         self._timer = timer
         self._config = config
+        # None of them can be changed while a broker is up.
+        self._max_wait_ms = config.int("replica.fetch.wait.max.ms")
+        self._min_bytes = config.int("replica.fetch.min.bytes")
+        self._max_bytes = config.int("replica.fetch.max.bytes")
+        self._response_max_bytes = config.int("replica.fetch.response.max.bytes")
         self._replica_id = replica_id
         self.broker_epoch = broker_epoch
         self.version = FETCH_VERSION
@@ -206,8 +215,7 @@ class ReplicaFetcher:
         self._busy = self._interrupt = False
 
     def _request(self, asked: Iterable[Followed]) -> FetchRequest:
-        config = self._config
-        max_bytes = config.int("replica.fetch.max.bytes")
+        max_bytes = self._max_bytes
         topics: dict[bytes, FetchRequestTopic] = {}
         tells_high_watermark = self.version >= FETCH_VERSION
         for followed in asked:
@@ -241,18 +249,16 @@ class ReplicaFetcher:
             )
         return FetchRequest(
             replica_state=ReplicaState(self._replica_id, self.broker_epoch),
-            max_wait_ms=config.int("replica.fetch.wait.max.ms"),
-            min_bytes=config.int("replica.fetch.min.bytes"),
-            max_bytes=config.int("replica.fetch.response.max.bytes"),
+            max_wait_ms=self._max_wait_ms,
+            min_bytes=self._min_bytes,
+            max_bytes=self._response_max_bytes,
             session_id=self._session_id,
             session_epoch=self._epoch,
             topics=list(topics.values()),
-            forgotten_topics_data=self._take_forgotten(),
+            forgotten_topics_data=self._take_forgotten() if self._forgotten else [],
         )
 
     def _take_forgotten(self) -> list[FetchRequestForgottenTopic]:
-        if not self._forgotten:
-            return []
         topics: dict[bytes, list[int]] = {}
         for topic_id, index in self._forgotten:
             topics.setdefault(topic_id, []).append(index)

@@ -37,10 +37,10 @@ class ReplicaFetchers:
         "_held",
         "_leader_of",
         "_node_id",
-        "_ready",
         "_timer",
         "_version",
         "broker_epoch",
+        "ready",
     )
 
     def __init__(
@@ -62,16 +62,12 @@ class ReplicaFetchers:
         self._by_leader: dict[int, ReplicaFetcher] = {}
         self._leader_of: dict[Partition, int] = {}
         self._held: dict[tuple[str, int], None] = {}
-        self._ready: dict[int, None] = {}
-
-    @property
-    def has_ready(self) -> bool:
-        """Whether `run` has something to do."""
-        return bool(self._ready)
+        self.ready: dict[int, None] = {}
+        """The leaders whose fetchers `run` has to poll."""
 
     def run(self) -> None:
         """Poll with every fetcher whose partitions changed; drop those that are left without."""
-        ready, self._ready = self._ready, {}
+        ready, self.ready = self.ready, {}
         for leader_id in ready:
             fetcher = self._by_leader.get(leader_id)
             if fetcher is None:
@@ -89,14 +85,14 @@ class ReplicaFetchers:
         if current is not None and current != wanted:
             del self._leader_of[partition]
             self._by_leader[current].remove(partition)
-            self._ready[current] = None
+            self.ready[current] = None
         if wanted is not None:
             fetcher = self._by_leader.get(wanted)
             if fetcher is None:
                 fetcher = self._by_leader[wanted] = self._new_fetcher(wanted)
             self._leader_of[partition] = wanted
             fetcher.add(partition)
-            self._ready[wanted] = None
+            self.ready[wanted] = None
 
     def hold(self, partition: Partition) -> None:
         """Let it fall behind: it is not fetched until `release`."""
@@ -122,7 +118,7 @@ class ReplicaFetchers:
             fetcher.close()
         self._by_leader.clear()
         self._leader_of.clear()
-        self._ready.clear()
+        self.ready.clear()
 
     def _wanted_leader(self, partition: Partition) -> int | None:
         leader_id = partition.leader_id
