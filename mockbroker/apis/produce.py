@@ -62,6 +62,7 @@ FIRST_VERSION_WITH_IDS: Final = 13
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
 _MAGIC: Final = 2
+_MAGIC_BYTE = bytes((_MAGIC,))
 _ZSTD: Final = 4
 _CODEC_MASK: Final = 0x07
 _TRANSACTIONAL_BIT: Final = 0x10
@@ -258,7 +259,7 @@ class _Checks:
         records: Buffer = _contiguous(asked)
         error = ErrorCode.NONE
         message: str | None = None
-        if self._version >= FIRST_VERSION_WITH_BATCHES:
+        if self._version >= FIRST_VERSION_WITH_BATCHES or _is_batch(records):
             error = self._shape(records)
         else:
             records, error, message = _up_converted(records)
@@ -314,6 +315,11 @@ def _contiguous(asked: ProduceRequestPartition) -> Buffer:
     if records is None:
         return _NO_RECORDS
     return b"".join(records) if isinstance(records, list) else records
+
+
+def _is_batch(records: Buffer) -> bool:
+    """Whether they begin with a batch, which Kafka took from old producers as well."""
+    return records[MAGIC_OFFSET : MAGIC_OFFSET + 1] == _MAGIC_BYTE
 
 
 def _up_converted(records: Buffer) -> tuple[Buffer, ErrorCode, str | None]:

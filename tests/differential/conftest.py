@@ -70,7 +70,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transcript]:
 
 
 @contextmanager
-def kafka(*configs: str) -> Iterator[str]:
+def kafka(*configs: str, version: str = KAFKA_VERSION) -> Iterator[str]:
     """A fresh Apache Kafka with these configs, those of the script if there are none."""
     running = None if configs else os.environ.get("MOCKBROKER_TEST_KAFKA")
     if running:
@@ -81,7 +81,7 @@ def kafka(*configs: str) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = str(probe.getsockname()[1])
     command = [str(ROOT / "scripts" / "kafka")]
-    environment = os.environ | {"KAFKA_VERSION": KAFKA_VERSION}
+    environment = os.environ | {"KAFKA_VERSION": version}
     configs = configs or CONFIGS
     subprocess.run([*command, "start", port, *configs], env=environment, check=True)
     try:

@@ -236,3 +236,13 @@ def test_a_client_that_has_gone_leaves_nothing_behind() -> None:
     pending.disconnect()
     purgatory = world.replicas.produce_purgatory
     assert (purgatory.num_delayed_operations, purgatory.watched_keys) == (0, 0)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_batch_from_an_old_producer_is_stored_as_it_is(world: World, version: int) -> None:
+    """As Apache Kafka 3.9.2 did, the last that had these versions."""
+    [answer] = answers(world, request(batch(3)), version)
+    assert (answer.error_code, answer.base_offset) == (0, 0)
+    [answer] = answers(world, request(build_message_set([Record(0, NOW, None, b"v", [])], 1)), 2)
+    assert (answer.error_code, answer.base_offset) == (0, 1)
+    assert codes(world, request(b""), version) == [87]
