@@ -55,9 +55,10 @@ class BrokerSessions:
         self.end(node_id)
 
     def let_in(self, node_id: int) -> None:
-        """Its next heartbeat unfences it."""
-        self._kept_out.discard(node_id)
-        self._heard_ms.pop(node_id, None)
+        """Its next heartbeat unfences it. One that was not kept out goes on with its session."""
+        if node_id in self._kept_out:
+            self._kept_out.discard(node_id)
+            self._heard_ms.pop(node_id, None)
 
     def _check(self) -> None:
         self._alarm = None

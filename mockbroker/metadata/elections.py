@@ -59,6 +59,8 @@ def changed(
     if leader != state.leader and leader in elr:
         target.isr = [leader]
         elr.remove(leader)
+        if len(target.isr) >= min_isr:
+            elr = []  # min.insync.replicas was lowered meanwhile: it commits without them
     elif unclean:
         target.isr = [leader]
         elr = []
@@ -139,7 +141,7 @@ def _elect(
         if valid(node):
             return node, False
     last_known = state.last_known_leader
-    if not elr and not target.isr and last_known != NO_LEADER and may_lead(last_known):
+    if not elr and not target.isr and last_known in target.replicas and may_lead(last_known):
         return last_known, True
     if election is Election.UNCLEAN:
         for node in target.replicas:

@@ -217,14 +217,12 @@ class ReplicationControl:
         refused = self._refuse_target(state, target, may_change_factor=may_change_factor)
         if refused is not None:
             return refused
-        before = [node for node in state.replicas if node not in state.adding]
-        adding = [node for node in target if node not in before]
-        removing = [node for node in before if node not in target]
-        replicas = [*target, *(node for node in before if node not in target)]
-        isr = [node for node in state.isr if node in replicas]
-        self._change(
-            topic, index, state, isr=isr, replicas=replicas, adding=adding, removing=removing
-        )
+        settled = [node for node in state.replicas if node not in state.adding]
+        adding = [node for node in target if node not in settled]
+        # Also who was being added by a reassignment before: it may be in sync, and lead.
+        removing = [node for node in state.replicas if node not in target]
+        replicas = [*target, *removing]
+        self._change(topic, index, state, replicas=replicas, adding=adding, removing=removing)
         return ACCEPTED
 
     def _refuse_target(

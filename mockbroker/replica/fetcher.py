@@ -162,8 +162,9 @@ class ReplicaFetcher:
         followed = self._by_key.pop(key, None)
         if followed is not None:
             self._changed.pop(followed, None)
-            if followed.asked is not None:
-                self._forgotten[key] = None
+            # Even when it was not asked for: it may have been delayed, added again and still be
+            # in the session, which would answer its error for ever. What it lacks it forgets too.
+            self._forgotten[key] = None
 
     def close(self) -> None:
         """Stop for good."""
@@ -364,6 +365,9 @@ class ReplicaFetcher:
         self._go_on(followed)
 
     def _go_on(self, followed: Followed) -> None:
+        partition = followed.partition
+        if self._by_key.get((partition.topic_id, partition.index)) is not followed:
+            return
         followed.retry_ms = 0.0
         self._changed[followed] = None
         self.poll()

@@ -79,7 +79,9 @@ class ReplicaFetchers:
                 fetcher.close()
 
     def role_changed(self, partition: Partition) -> None:
-        """The partition came, went, or has another leader or epoch."""
+        """The partition came, went, or has another leader or epoch. A hold ends with it."""
+        if partition.deleted and self._held:
+            self._held.pop((partition.topic, partition.index), None)
         wanted = self._wanted_leader(partition)
         current = self._leader_of.get(partition)
         if current is not None and current != wanted:

@@ -105,6 +105,11 @@ def test_what_was_not_appended_is_not_replayed() -> None:
     assert response_error(ErrorCode.INVALID_TIMESTAMP) is ErrorCode.INVALID_TIMESTAMP
 
 
+def test_an_in_sync_set_that_shrank_meanwhile_is_a_coordinator_that_is_not_available() -> None:
+    error = response_error(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    assert error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
 def test_a_partition_that_was_given_away_is_not_ours() -> None:
     bench = Bench()
     shard = bench.shard()

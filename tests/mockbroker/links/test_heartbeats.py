@@ -81,6 +81,13 @@ def test_one_that_is_kept_out_stays_out_whatever_it_says(watched: Watched) -> No
     assert not watched.fenced()
 
 
+def test_one_that_nobody_kept_out_is_still_watched_after_it_was_let_in(watched: Watched) -> None:
+    watched.link.sever()
+    watched.sessions.let_in(1)
+    watched.until(9_000.0)
+    assert watched.fenced()
+
+
 def test_the_end_of_a_session_fences_at_once(watched: Watched) -> None:
     watched.sessions.end(1)
     assert watched.fenced()

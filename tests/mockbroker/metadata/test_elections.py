@@ -98,3 +98,21 @@ def test_who_is_no_replica_any_more_is_not_eligible() -> None:
     after = changed(state, alive(1, 2, 3), 3, replicas=[2], isr=[2])
     assert after is not None
     assert (after.replicas, after.isr, after.elr) == ([2], [2], [])
+
+
+def test_a_leader_that_is_enough_by_a_lowered_minimum_leaves_nobody_eligible() -> None:
+    """min.insync.replicas fell from 2 to 1 while nobody led: it commits without the other."""
+    state = PartitionState(-1, [1, 2, 3], [], 3, elr=[1, 2])
+    after = changed(state, alive(1), 1)
+    assert after is not None
+    assert (after.leader, after.isr, after.elr) == (1, [1], [])
+    below = changed(state, alive(1), 2)
+    assert below is not None
+    assert (below.isr, below.elr) == ([1], [2])
+
+
+def test_a_last_leader_that_is_no_replica_any_more_does_not_lead() -> None:
+    state = PartitionState(-1, [1, 2], [], 3, last_known_leader=3)
+    unclean = changed(state, alive(1, 2, 3), 1, election=Election.UNCLEAN)
+    assert unclean is not None
+    assert (unclean.leader, unclean.isr) == (1, [1])

@@ -188,6 +188,21 @@ def test_replicas_are_reassigned_and_the_change_can_be_taken_back(controller: Co
     assert state.leader == 1
 
 
+def test_a_second_reassignment_waits_for_who_can_take_over_from_the_first() -> None:
+    """One that the first was adding may lead by now: it leaves when others are in sync."""
+    controller = Controller(
+        PartitionState(3, [3, 2, 1], [3], 5, 7, adding=[3, 2])  # 3 leads by an unclean election
+    )
+    assert controller.control.reassign("t", 0, [1, 2]).error == ErrorCode.NONE
+    state = controller.state()
+    assert (state.leader, state.isr, state.replicas) == (3, [3], [1, 2, 3])
+    assert (state.adding, state.removing) == ([2], [3])
+    assert controller.propose(3, [3, 1, 2]) == ErrorCode.NONE
+    state = controller.state()
+    assert (state.leader, state.isr, state.replicas) == (1, [1, 2], [1, 2])
+    assert (state.adding, state.removing) == ([], [])
+
+
 def test_a_reassignment_ends_when_the_leader_takes_the_new_replica_in(
     controller: Controller,
 ) -> None:

@@ -210,6 +210,37 @@ def test_a_partition_that_is_removed_is_forgotten() -> None:
     assert len(leader.fetcher) == 1
 
 
+def test_one_that_rested_and_was_added_again_is_forgotten_when_it_is_removed(
+    leader: Leader,
+) -> None:
+    """Else the session would tell its error at once, for ever."""
+    leader.answer(told())
+    leader.answer(told(error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    leader.fetcher.add(leader.partition(0))
+    leader.fetcher.remove(leader.partition(0))
+    leader.fetcher.add(leader.partition(1))
+    leader.fetcher.poll()
+    request = leader.asked[-1]
+    assert [each.partition for each in request.topics[0].partitions] == [1]
+    assert request.forgotten_topics_data[0].partitions == [0]
+
+
+def test_one_that_was_removed_does_not_come_back_with_an_offset(leader: Leader) -> None:
+    leader.fetcher.add(leader.partition(1))
+    leader.fetcher.poll()
+    leader.answer(told(stamped(0), 0))
+    leader.answer(told(error=ErrorCode.OFFSET_OUT_OF_RANGE))
+    leader.fetcher.remove(leader.partition(0))
+    leader.answer()
+    asked = len(leader.asked)
+    leader.answer_offset(0)
+    leader.answer()
+    again = [
+        part.partition for ask in leader.asked[asked:] for t in ask.topics for part in t.partitions
+    ]
+    assert again == []
+
+
 def test_a_log_that_goes_beyond_the_leaders_is_cut_to_its_end(leader: Leader) -> None:
     leader.answer(told(stamped(0) + stamped(1) + stamped(2), 0))
     leader.answer(told(error=ErrorCode.OFFSET_OUT_OF_RANGE))

@@ -50,3 +50,14 @@ def test_a_deleted_topic_is_followed_no_more(core: ClusterCore) -> None:
     core.cluster.controller.delete_topics([TopicReference("t")])
     core.deliver()
     assert followed(core, 1) == {}
+
+
+def test_a_hold_ends_with_the_replica(core: ClusterCore) -> None:
+    (index,) = [at for at in range(3) if core.state("t", at).leader == 2]
+    core.deliver()
+    core.controls.hold_follower("t", index, 1)
+    for target in ([2, 3], [2, 3, 1]):
+        core.fabric.control.reassign("t", index, target)
+        core.deliver()
+    assert followed(core, 1) == {3: 1, 2: 1}
+    assert core.state("t", index).isr == [2, 3, 1]
