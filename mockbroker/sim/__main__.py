@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mockbroker.sim.cluster.simulation import simulate_cluster
 from mockbroker.sim.simulation import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-
-class Outcome(Protocol):
-    """What the command tells of a run, of one broker or of a cluster."""
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """What was done, by name."""
-
-    @property
-    def trace_hash(self) -> str:
-        """Of all that happened."""
-
-    @property
-    def failed(self) -> bool:
-        """Whether a rule was broken."""
-
-    def explain(self) -> str:
-        """What happened."""
+    from mockbroker.sim.runner import Report
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     which.add_argument("--seeds", metavar="FROM:TO", help="run these seeds, TO left out")
     parser.add_argument("--cluster", action="store_true", help="several brokers, and their links")
     options = parser.parse_args(arguments)
-    run: Callable[[int], Outcome] = simulate_cluster if options.cluster else simulate
+    run: Callable[[int], Report] = simulate_cluster if options.cluster else simulate
     if options.seed is not None:
         report = run(options.seed)
         sys.stdout.write(f"{report.explain()}\n{report.counts}\ntrace {report.trace_hash}\n")
@@ -49,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     return run_seeds(range(first, last), run)
 
 
-def run_seeds(seeds: range, run: Callable[[int], Outcome]) -> int:
+def run_seeds(seeds: range, run: Callable[[int], Report]) -> int:
     """Run them all; explain the failed ones."""
     failed: list[int] = []
     totals: dict[str, int] = {}

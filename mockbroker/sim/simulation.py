@@ -28,6 +28,7 @@ from mockbroker.sim.faults import NetworkFaults, SwarmPlan
 from mockbroker.sim.ledger import Ledger
 from mockbroker.sim.operators import Operator
 from mockbroker.sim.producers import Producer, ProducerStyle
+from mockbroker.sim.runner import Report, carry_out
 from mockbroker.sim.world import World
 
 if TYPE_CHECKING:
@@ -38,50 +39,12 @@ SETTLING_MS = 30_000.0
 CUT_HEARD_WITHIN_MS = 10.0
 
 
-class Report:
-    """What a run was, what it did and what was wrong with it."""
-
-    __slots__ = ("counts", "plan", "seed", "trace", "trace_hash", "violations")
-
-    def __init__(self, run: Run) -> None:
-        world = run.world
-        self.seed = run.seed
-        self.plan = str(run.plan)
-        self.violations = world.violations
-        self.trace = world.trace.last()
-        self.trace_hash = world.trace.digest()
-        cache = world.broker.services.fetch.cache
-        self.counts = {
-            "answers": run.answers.answers,
-            "records": sum(consumer.reading.records for consumer in run.consumers),
-            "views": sum(consumer.checks for consumer in run.consumers),
-            "evictions": cache.evictions,
-            "expired": world.broker.services.replicas.fetch_purgatory.expired,
-        }
-
-    @property
-    def failed(self) -> bool:
-        """Whether a rule was broken."""
-        return bool(self.violations)
-
-    def explain(self) -> str:
-        """For those who have to find out."""
-        return "\n".join(
-            (
-                f"seed {self.seed}: {self.plan}",
-                *self.trace,
-                f"{len(self.violations)} violations:",
-                *(f"  {violation}" for violation in self.violations[:10]),
-                f"run it again: python -m mockbroker.sim --seed {self.seed}",
-            )
-        )
-
-
 class Run:
     """The actors of one seed in their world; `plan` in place of the one that the seed gives."""
 
     def __init__(self, seed: int, plan: SwarmPlan | None = None) -> None:
         self.seed = seed
+        self.command = "python -m mockbroker.sim"
         plan = self.plan = plan or SwarmPlan(self.stream("plan"))
         self.world = World(
             {
@@ -101,6 +64,17 @@ class Run:
         self.consumers = [self.make_consumer(f"consumer{n}") for n in range(plan.consumers)]
         self.producers = [self.make_producer(f"producer{n}") for n in range(plan.producers)]
         self._cut_rng = self.stream("cuts")
+
+    def counts(self) -> dict[str, int]:
+        """What the run did, by name."""
+        cache = self.world.broker.services.fetch.cache
+        return {
+            "answers": self.answers.answers,
+            "records": sum(consumer.reading.records for consumer in self.consumers),
+            "views": sum(consumer.checks for consumer in self.consumers),
+            "evictions": cache.evictions,
+            "expired": self.world.broker.services.replicas.fetch_purgatory.expired,
+        }
 
     def stream(self, purpose: str) -> Random:
         """The seed's own randomness for one purpose."""
@@ -126,7 +100,7 @@ class Run:
 
     # -- phases ----------------------------------------------------------------------------
 
-    def run(self) -> Report:
+    def live(self) -> None:
         """From the first connection to the last check."""
         self.create_topics()
         for number in range(self.plan.rounds):
@@ -134,7 +108,6 @@ class Run:
             if not self.calm():
                 break
         self.leave()
-        return Report(self)
 
     def create_topics(self) -> None:
         """The topics are there before anyone comes, with the segments of the plan."""
@@ -251,8 +224,4 @@ def simulate(seed: int, watch: Callable[[Run], None] | None = None) -> Report:
     run = Run(seed)
     if watch is not None:
         watch(run)
-    try:
-        return run.run()
-    except Exception as error:
-        error.add_note(Report(run).explain())
-        raise
+    return carry_out(run)

@@ -15,10 +15,24 @@ SEEDS = 60
 CHUNK = 10
 
 KEPT: dict[int, str] = {
-    2: "who is no replica any more is not eligible to lead",
-    6: "a lower min.insync.replicas ends who is eligible: the leader commits without them",
-    13: "an idle follower that was put out of the in-sync set returns with its next fetch",
-    28: "an idle follower that was put out of the in-sync set returns with its next fetch",
+    3: "a partition that was delayed, added again and removed is forgotten by the session",
+    94: "a leader of before that has not heard so may miss what came after it",
+    128: "a broker that is let in without having been kept out is still watched",
+    1539: "an in-sync set that shrank after a coordinator's append is error 15 to its client",
+    1549: "a leader that is enough by a lowered min.insync.replicas leaves nobody eligible",
+    2425: "one that hears at once of a smaller in-sync set and of its successor commits before",
+    2782: "as 2425",
+    2851: "as 2903",
+    2903: "a second reassignment does not drop a leader that the first was adding",
+    6104: "as 1539",
+    6327: "a coordinator of before that has not heard so knows older offsets",
+    6997: "the hold of a follower ends with its replica",
+    7456: "as 2425",
+    7532: "as 2425",
+    7747: "a last known leader that is no replica any more does not lead",
+    7751: "as 2425",
+    8886: "as 2425, and it heard at once that it led",
+    **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""
 

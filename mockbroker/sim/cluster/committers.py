@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker.sim.cluster.clients import ClusterClient
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -106,6 +107,8 @@ class Committer(ClusterClient):
         self.ask(node, request, COMMIT_VERSION, OffsetCommitResponse, answered)
 
     def _ask(self, node: int) -> None:
+        leadership = self._leadership()
+
         def answered(answer: OffsetFetchResponse | None) -> None:
             error = -1 if answer is None else answer.error_code
             if answer is None or error:
@@ -115,6 +118,11 @@ class Committer(ClusterClient):
             known = max(data.committed_offset, 0)
             self.note(f"finds {known} at {node}")
             if not self.acknowledged <= known <= self.tried:
+                if (node, leadership[1]) != self._leadership():
+                    # A coordinator of before that has not heard so yet, as in Apache Kafka.
+                    self._coordinator = None
+                    self.later()
+                    return
                 self.world.violate(
                     f"{self.name}: broker {node} knows offset {known}; acknowledged was "
                     f"{self.acknowledged}, tried {self.tried}"
@@ -127,6 +135,11 @@ class Committer(ClusterClient):
             group_id=self.name, topics=[OffsetFetchRequestTopic(self.part[0], [self.part[1]])]
         )
         self.ask(node, request, FETCH_VERSION, OffsetFetchResponse, answered)
+
+    def _leadership(self) -> tuple[int, int]:
+        """Whom the controller lets coordinate, and in which leader epoch."""
+        truth = self.truth.find(GROUP_METADATA_TOPIC, 0)
+        return (-1, -1) if truth is None else (truth.state.leader, truth.state.leader_epoch)
 
     def _again(self, error: int) -> None:
         if error != -1 and error not in RETRIABLE:

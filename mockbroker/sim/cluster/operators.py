@@ -18,6 +18,7 @@ from mockbroker.metadata.topic_requests import (
     NewTopic,
     TopicReference,
 )
+from mockbroker.sim.cluster.plan import DELAYS_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 SET = 0
 RESOURCE_TOPIC = 2
-Act = "Callable[[], None]"
+FOCUS = 0.7
+"""How often a focused operator acts on what it picks on."""
 
 
 class ClusterOperator:
@@ -39,7 +41,7 @@ class ClusterOperator:
         self.rng = rng
         self.plan = plan
         self.stopped = False
-        self._made = 0
+        self._focus: tuple[str, int] | None = None
         acts: dict[str, Callable[[], None]] = {
             "crash": self._crash,
             "stop": self._stop,
@@ -54,6 +56,7 @@ class ClusterOperator:
             "reset": self._reset,
             "hold_follower": self._hold_follower,
             "hold_high_watermark": self._hold_high_watermark,
+            "deaf_leader": self._deafen_leader,
             "move_leader": self._move_leader,
             "shrink_isr": self._shrink_isr,
             "elect_preferred": partial(self._elect, Election.PREFERRED),
@@ -69,6 +72,8 @@ class ClusterOperator:
     def start(self) -> None:
         """Begin, if there is anything to do."""
         if self._acts:
+            if self.plan.focused and self._focus is None:
+                self._focus = self._part()
             self.world.at(self.rng.expovariate(1 / self.plan.every_ms), self._act)
 
     def _act(self) -> None:
@@ -130,10 +135,20 @@ class ClusterOperator:
     def _undo(self, what: str, undo: Callable[[], object]) -> None:
         self._do(f"no longer {what}", undo)
 
-    def _node(self) -> int:
-        return self.rng.choice(self.world.nodes)
+    def _node(self, *but: int) -> int:
+        """Some broker; when focused mostly the partition's leader or its first follower."""
+        nodes = self.world.nodes
+        if self._focus is not None and self.rng.random() < FOCUS:
+            name, index = self._focus
+            state = self.world.cluster.metadata.topics[name].partitions[index]
+            followers = [node for node in state.replicas if node != state.leader]
+            nodes = [node for node in (state.leader, *followers[:1]) if node > 0] or nodes
+        nodes = [node for node in nodes if node not in but] or self.world.nodes
+        return self.rng.choice([node for node in nodes if node not in but])
 
     def _part(self) -> tuple[str, int]:
+        if self._focus is not None and self.rng.random() < FOCUS:
+            return self._focus
         topics = self.world.cluster.metadata.topics
         name = self.rng.choice(sorted(topics))
         return name, self.rng.randrange(len(topics[name].partitions))
@@ -147,7 +162,7 @@ class ClusterOperator:
             f"killed {node}{'' if fence else ' unnoticed'}",
             partial(controls.kill, node, fence=fence),
             partial(controls.revive, node),
-            self.rng.choice((50.0, 1_000.0, 3_000.0)),
+            self.rng.choice((20.0, 400.0, 1_200.0)),
         )
 
     def _stop(self) -> None:
@@ -156,7 +171,7 @@ class ClusterOperator:
             f"stopped {node}",
             partial(controls.stop, node),
             partial(controls.revive, node),
-            1_000.0,
+            400.0,
         )
 
     def _fence(self) -> None:
@@ -165,7 +180,7 @@ class ClusterOperator:
             f"fenced {node}",
             partial(controls.fence, node),
             partial(controls.unfence, node),
-            1_000.0,
+            400.0,
         )
 
     def _skew(self) -> None:
@@ -182,10 +197,9 @@ class ClusterOperator:
     # -- links -----------------------------------------------------------------------------
 
     def _ends(self, *, controller: bool) -> tuple[int, int]:
-        if not controller:
-            source, target = self.rng.sample(self.world.nodes, 2)
-            return source, target
         node = self._node()
+        if not controller:
+            return node, self._node(node)
         return (node, CONTROLLER) if self.rng.random() < 0.5 else (CONTROLLER, node)
 
     def _spoil_link(self, how: str, *, controller: bool) -> None:
@@ -194,17 +208,17 @@ class ClusterOperator:
             f"{how} {ends}",
             partial(getattr(controls, how), *ends),
             partial(controls.restore_link, *ends),
-            self.rng.choice((200.0, 1_500.0, 4_000.0)),
+            self.rng.choice((80.0, 600.0, 1_600.0)),
         )
 
     def _slow_link(self, *, controller: bool) -> None:
         ends, controls = self._ends(controller=controller), self.world.controls
-        delay_ms = self.rng.choice((1.0, 50.0, 400.0, 1_500.0))
+        delay_ms = self.rng.choice(DELAYS_MS)
         self._for_a_while(
             f"slow {ends} by {delay_ms}",
             partial(controls.slow_link, *ends, delay_ms),
             partial(controls.restore_link, *ends),
-            2_000.0,
+            800.0,
         )
 
     def _isolate(self) -> None:
@@ -213,7 +227,7 @@ class ClusterOperator:
             f"isolated {node}",
             partial(controls.isolate, node),
             partial(controls.reconnect, node),
-            self.rng.choice((500.0, 3_000.0)),
+            self.rng.choice((200.0, 1_200.0)),
         )
 
     def _reset(self) -> None:
@@ -234,7 +248,7 @@ class ClusterOperator:
             f"hold {part} at {node}",
             partial(controls.hold_follower, *part, node),
             partial(controls.release_follower, *part, node),
-            self.rng.choice((300.0, 3_000.0)),
+            self.rng.choice((120.0, 1_200.0)),
         )
 
     def _hold_high_watermark(self) -> None:
@@ -243,8 +257,50 @@ class ClusterOperator:
             f"hold high watermark of {part}",
             partial(controls.hold_high_watermark, *part),
             partial(controls.release_high_watermark, *part),
-            500.0,
+            200.0,
         )
+
+    def _deafen_leader(self) -> None:
+        """A follower comes back in sync and lags again, and its leader hears of neither.
+
+        What was committed meanwhile must be on that follower: the controller lets it lead.
+        """
+        part, controls = self._part(), self.world.controls
+        state = self.world.cluster.metadata.topics[part[0]].partitions[part[1]]
+        leader = state.leader
+        followers = [node for node in state.replicas if node != leader]
+        if leader < 0 or not followers:
+            return
+        node = self.rng.choice(followers)
+        hold = partial(controls.hold_follower, *part, node)
+        release = partial(controls.release_follower, *part, node)
+
+        def fall_out() -> None:
+            hold()
+            controls.shrink_isr(*part, node)
+
+        def return_unheard() -> None:
+            controls.hold_link(CONTROLLER, leader)
+            release()
+
+        def hear_again() -> None:
+            controls.restore_link(CONTROLLER, leader)
+            release()
+
+        acts: dict[str, tuple[Callable[[], None], float]] = {
+            "falls out": (fall_out, 0.0),
+            "returns unheard": (return_unheard, 60.0),
+            "lags": (hold, 60.0),
+            "is heard of": (hear_again, 1_500.0),
+        }
+        time_ms = 0.0
+        for what, (act, mean_ms) in acts.items():
+            time_ms += self.rng.random() * 2 * mean_ms
+            self.world.at(time_ms, partial(self._play, f"{part} of {leader}: {node} {what}", act))
+
+    def _play(self, what: str, act: Callable[[], None]) -> None:
+        if not self.stopped:
+            self._do(what, act)
 
     def _move_leader(self) -> None:
         part, node = self._part(), self._node()

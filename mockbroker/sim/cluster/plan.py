@@ -26,6 +26,7 @@ KINDS = (
     "reset",
     "hold_follower",
     "hold_high_watermark",
+    "deaf_leader",
     "move_leader",
     "shrink_isr",
     "elect_preferred",
@@ -38,16 +39,32 @@ KINDS = (
     "cut_clients",
     "delays",
 )
+THEMES = (
+    ("deaf_leader",),
+    ("deaf_leader", "crash"),
+    ("hold_follower", "hold_controller"),
+    ("hold_follower", "slow_controller", "shrink_isr"),
+    ("hold", "cut_controller", "crash"),
+    ("isolate", "hold_follower"),
+    ("isolate", "crash"),
+    ("isolate", "move_leader", "delays"),
+    ("crash", "cut"),
+    ("hold_follower", "hold_high_watermark", "move_leader"),
+)
+"""Kinds that lead far together: half of the seeds have one of these whole."""
+SESSION_TIMEOUT_MS = 600
 CLUSTER_TIMES = {
-    "replica.lag.time.max.ms": "1500",
+    "replica.lag.time.max.ms": "500",
     "replica.fetch.wait.max.ms": "200",
-    "replica.fetch.backoff.ms": "100",
-    "replica.socket.timeout.ms": "1000",
-    "broker.session.timeout.ms": "1500",
-    "broker.heartbeat.interval.ms": "300",
-    "leader.imbalance.check.interval.seconds": "5",
+    "replica.fetch.backoff.ms": "50",
+    "replica.socket.timeout.ms": "500",
+    "broker.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+    "broker.heartbeat.interval.ms": "200",
+    "leader.imbalance.check.interval.seconds": "2",
 }
 """Short ones, so that much happens in little time."""
+DELAYS_MS = (1.0, 20.0, 150.0, 600.0)
+"""What a slow link may take for a message."""
 
 
 class ClusterPlan:
@@ -59,6 +76,7 @@ class ClusterPlan:
         "committers",
         "consumers",
         "every_ms",
+        "focused",
         "min_isr",
         "network",
         "on",
@@ -71,20 +89,24 @@ class ClusterPlan:
     def __init__(self, rng: Random) -> None:
         share = rng.choice((0.0, 0.1, 0.2, 0.3, 0.5))
         self.on: dict[str, bool] = {kind: rng.random() < share for kind in KINDS}
+        if rng.random() < 0.5:
+            self.on.update(dict.fromkeys(rng.choice(THEMES), True))
+        self.focused = rng.random() < 0.5
+        """Whether the operator mostly picks on one partition, its leader and one follower."""
         self.brokers = rng.choice((3, 3, 3, 4, 5))
         self.racks = [f"r{node % 2}" for node in range(self.brokers)]
         self.topics = {f"t{n}": rng.randint(1, 2) for n in range(rng.randint(1, 2))}
         self.min_isr = rng.choice((1, 2, 2, 3))
         self.unclean = rng.random() < 0.2
         """Whether the topics let the controller elect who may have lost records."""
-        self.active_ms = rng.choice((1_000.0, 2_000.0, 4_000.0, 8_000.0))
-        self.every_ms = rng.choice((100.0, 300.0, 800.0))
+        self.active_ms = rng.choice((500.0, 1_000.0, 2_000.0, 4_000.0))
+        self.every_ms = rng.choice((40.0, 120.0, 300.0))
         """The operator acts about so often."""
         self.producers = rng.randint(1, 3)
         self.consumers = rng.randint(1, 2)
         self.committers = rng.randint(0, 1)
         self.network = NetworkFaults(
-            max_delay_ms=rng.choice((2.0, 20.0, 200.0)) if self.on["delays"] else 0.0,
+            max_delay_ms=rng.choice((2.0, 20.0, 100.0)) if self.on["delays"] else 0.0,
             cut_every_ms=rng.choice((200.0, 1_000.0)) if self.on["cut_clients"] else 0.0,
         )
 
@@ -108,5 +130,6 @@ class ClusterPlan:
         return (
             f"{self.brokers} brokers, topics {self.topics}, min ISR {self.min_isr}"
             f"{', unclean' if self.unclean else ''}, {self.producers} producers, "
-            f"{self.consumers} consumers, {self.active_ms:.0f} ms, faults: {kinds or '-'}"
+            f"{self.consumers} consumers, {self.active_ms:.0f} ms, "
+            f"{'focused ' if self.focused else ''}faults: {kinds or '-'}"
         )

@@ -53,8 +53,8 @@ class ClusterProducer(ClusterClient):
         super().__init__(world, name, rng, truth, plan.topics)
         self.acks = rng.choice((-1, -1, -1, 1))
         self.idempotent = self.acks == -1 and rng.random() < 0.6
-        self.timeout_ms = rng.choice((300, 1_000))
-        self.pause_ms = rng.choice((30.0, 100.0, 300.0))
+        self.timeout_ms = rng.choice((150, 500))
+        self.pause_ms = rng.choice((20.0, 60.0, 200.0))
         self.may_lose = plan.may_lose
         self.acknowledged = 0
         self.once: dict[bytes, None] = {}
@@ -62,6 +62,8 @@ class ClusterProducer(ClusterClient):
         self._made = 0
         self._producer_id = -1
         self._sent_acks = self.acks
+        self._asked = -1, -1
+        """Whom the batch was sent to, and the leader epoch in force at the controller then."""
         self._sequences: dict[tuple[str, int], int] = {}
         self._batch: tuple[tuple[str, int], list[bytes]] | None = None
         self._finishing: list[tuple[str, int]] = []
@@ -121,9 +123,16 @@ class ClusterProducer(ClusterClient):
         )
         topic = ProduceRequestTopic(part[0], bytes(16), [ProduceRequestPartition(part[1], data)])
         self._sent_acks = self.acks
+        self._asked = node, self._leadership(part)[1]
         request = ProduceRequest(None, self.acks, self.timeout_ms, [topic])
         self.note(f"produce {values[0].decode()} to {part[0]}-{part[1]} at {node}")
         self.ask(node, request, VERSION, ProduceResponse, self._answered)
+
+    def _leadership(self, part: tuple[str, int]) -> tuple[int, int]:
+        """Leader and epoch that the controller has."""
+        truth = self.truth.find(*part)
+        assert truth is not None
+        return truth.state.leader, truth.state.leader_epoch
 
     def _answered(self, answer: ProduceResponse | None) -> None:
         assert self._batch is not None
@@ -139,6 +148,9 @@ class ClusterProducer(ClusterClient):
             self._done(part, values, data)
         elif data.error_code in RETRIABLE:
             self.forget(part)
+            self.later()
+        elif data.error_code in LOST_SEQUENCES and self._asked != self._leadership(part):
+            self.forget(part)  # a leader of before, which lacks what came after it
             self.later()
         elif data.error_code in LOST_SEQUENCES and self.may_lose:
             self._producer_id = -1

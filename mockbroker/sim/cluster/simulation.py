@@ -17,9 +17,11 @@ from mockbroker.sim.cluster.consumers import ClusterConsumer
 from mockbroker.sim.cluster.operators import ClusterOperator
 from mockbroker.sim.cluster.plan import ClusterPlan
 from mockbroker.sim.cluster.producers import ClusterProducer
+from mockbroker.sim.cluster.supervision import Supervision
 from mockbroker.sim.cluster.truth import Truth
 from mockbroker.sim.cluster.world import ClusterWorld
 from mockbroker.sim.faults import NetworkFaults
+from mockbroker.sim.runner import Report, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,50 +30,12 @@ SETTLING_MS = 60_000.0
 """How long a healed cluster may take until all is well."""
 
 
-class ClusterReport:
-    """What a run was, what it did and what was wrong with it."""
-
-    __slots__ = ("counts", "plan", "seed", "trace", "trace_hash", "violations")
-
-    def __init__(self, run: ClusterRun) -> None:
-        world = run.world
-        self.seed = run.seed
-        self.plan = str(run.plan)
-        self.violations = world.violations
-        self.trace = world.trace.last()
-        self.trace_hash = world.trace.digest()
-        self.counts = {
-            "acknowledged": sum(producer.acknowledged for producer in run.producers),
-            "read": sum(consumer.records for consumer in run.consumers),
-            "from followers": sum(consumer.from_followers for consumer in run.consumers),
-            "offsets": sum(committer.checks for committer in run.committers),
-            "elections": run.truth.elections,
-            "unclean": run.truth.unclean_elections,
-        }
-
-    @property
-    def failed(self) -> bool:
-        """Whether a rule was broken."""
-        return bool(self.violations)
-
-    def explain(self) -> str:
-        """For those who have to find out."""
-        return "\n".join(
-            (
-                f"seed {self.seed}: {self.plan}",
-                *self.trace,
-                f"{len(self.violations)} violations:",
-                *(f"  {violation}" for violation in self.violations[:10]),
-                f"run it again: python -m mockbroker.sim --cluster --seed {self.seed}",
-            )
-        )
-
-
 class ClusterRun:
     """The actors of one seed; `plan` in place of the one that the seed gives."""
 
     def __init__(self, seed: int, plan: ClusterPlan | None = None) -> None:
         self.seed = seed
+        self.command = "python -m mockbroker.sim --cluster"
         plan = self.plan = plan or ClusterPlan(self.stream("plan"))
         self.world = ClusterWorld(
             plan.config(),
@@ -81,6 +45,7 @@ class ClusterRun:
             faults=plan.network,
         )
         self.truth = Truth(self.world)
+        self.supervision = Supervision(self.world)
         world, truth = self.world, self.truth
         self.operator = ClusterOperator(world, self.stream("operator"), plan)
         self.producers = [
@@ -97,11 +62,23 @@ class ClusterRun:
         ]
         self._cut_rng = self.stream("cuts")
 
+    def counts(self) -> dict[str, int]:
+        """What the run did, by name."""
+        return {
+            "acknowledged": sum(producer.acknowledged for producer in self.producers),
+            "read": sum(consumer.records for consumer in self.consumers),
+            "from followers": sum(consumer.from_followers for consumer in self.consumers),
+            "offsets": sum(committer.checks for committer in self.committers),
+            "elections": self.truth.elections,
+            "unclean": self.truth.unclean_elections,
+            "fencings": self.supervision.fencings,
+        }
+
     def stream(self, purpose: str) -> Random:
         """The seed's own randomness for one purpose."""
         return Random(f"cluster/{self.seed}/{purpose}")
 
-    def run(self) -> ClusterReport:
+    def live(self) -> None:
         """From the first topic to the last check."""
         self._create_topics()
         self.operator.start()
@@ -115,7 +92,6 @@ class ClusterRun:
         self.world.faults = NetworkFaults()
         if not self.world.violations and self._settle():
             self._check_logs()
-        return ClusterReport(self)
 
     def _create_topics(self) -> None:
         configs = (("unclean.leader.election.enable", str(self.plan.unclean).lower()),)
@@ -206,13 +182,9 @@ class ClusterRun:
                         world.violate(f"{truth.name} holds {value!r} {times} times")
 
 
-def simulate_cluster(seed: int, watch: Callable[[ClusterRun], None] | None = None) -> ClusterReport:
+def simulate_cluster(seed: int, watch: Callable[[ClusterRun], None] | None = None) -> Report:
     """Run a seed. `watch` is given the run before it starts, for those who want to look in."""
     run = ClusterRun(seed)
     if watch is not None:
         watch(run)
-    try:
-        return run.run()
-    except Exception as error:
-        error.add_note(ClusterReport(run).explain())
-        raise
+    return carry_out(run)

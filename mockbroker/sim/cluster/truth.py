@@ -3,7 +3,8 @@
 - One leader an epoch, in the controller's decisions and in what brokers take themselves for.
 - A record that two logs have under one offset and epoch is the same, and so is what is before it:
   logs that agree on their last entry agree on all, followers' logs are prefixes.
-- A leader's high watermark never goes back. What it passed is committed: every in-sync and every
+- A leader's high watermark never goes back, nor below what its log knew before it led. What it
+  passed is committed: every in-sync and every
   eligible replica has it, in every later state, until an unclean election takes back what its
   leader does not have (`UncleanCut`).
 - Nothing is acknowledged to acks=all, and nothing is read, that no high watermark has passed.
@@ -19,8 +20,7 @@ from mockbroker.metadata.changes import LeaderChanged, PartitionsAdded, TopicCre
 from protocol.records.batch import iterate_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from mockbroker.fabric import Member
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import Change, PartitionState
     from mockbroker.replica.partition import Partition
@@ -34,12 +34,14 @@ Entry = tuple[int, bytes]
 class Mirror:
     """What one replica's log holds, by offset; logs begin at 0 here."""
 
-    __slots__ = ("entries", "log", "seen")
+    __slots__ = ("entries", "high_watermark", "log", "seen")
 
     def __init__(self) -> None:
         self.log: UnifiedLog | None = None
         self.seen: tuple[int, int, int] = (-1, -1, -1)
         self.entries: list[Entry] = []
+        self.high_watermark = 0
+        """As it was when it was last looked at."""
 
     def read(self, log: UnifiedLog | None) -> int | None:
         """Take over what changed; from which offset on, or None when nothing did."""
@@ -90,6 +92,7 @@ class PartitionTruth:
         "mirrors",
         "name",
         "state",
+        "unclean_floor",
     )
 
     def __init__(self, name: str, state: PartitionState) -> None:
@@ -106,6 +109,8 @@ class PartitionTruth:
         """By node: its life, the epoch that it leads, and its high watermark there."""
         self.cut_epoch = -1
         """The epoch of an unclean election whose leader has not begun yet, or -1."""
+        self.unclean_floor = -1
+        """The epoch of the last unclean election: leaders of before commit nothing any more."""
 
     def has_committed(self, node: int) -> bool:
         """Whether a node's log holds all that is committed: logs agree where an entry does."""
@@ -129,7 +134,10 @@ class Truth:
         self._world = world
         self.partitions: dict[Key, PartitionTruth] = {}
         self._names: dict[tuple[str, int], Key] = {}
-        self._unclean_floor: dict[Key, int] = {}
+        self._seen: dict[Partition, tuple[object, int, int, int, int, bool]] = {}
+        """What each replica was when it was last looked at."""
+        self._changed: dict[Key, None] = {}
+        """Where something happened since the last look."""
         self.elections = self.unclean_elections = 0
         for topic in world.cluster.metadata.topics.values():
             self._add(topic.name, topic.id, 0, topic.partitions)
@@ -160,6 +168,7 @@ class Truth:
     def _decided(self, key: Key, state: PartitionState) -> None:
         truth = self.partitions[key]
         before, truth.state = truth.state, state
+        self._changed[key] = None
         leader, epoch = state.leader, state.leader_epoch
         if truth.leaders.setdefault(epoch, leader) != leader or epoch < before.leader_epoch:
             self._world.violate(
@@ -173,41 +182,65 @@ class Truth:
             if leader not in before.isr and leader not in before.elr:
                 self.unclean_elections += 1
                 truth.cut_epoch = epoch
-                self._unclean_floor[key] = epoch
+                truth.unclean_floor = epoch
         self._world.note("controller", f"{truth.name} {_described(state)}")
 
     # -- after each step ---------------------------------------------------------------------
 
     def look(self) -> None:
-        """Every replica, as it is now."""
-        changed: dict[Key, None] = {}
-        for node, key, log in self._logs():
-            truth = self.partitions[key]
-            mirror = truth.mirrors.get(node)
-            if mirror is None:
-                mirror = truth.mirrors[node] = Mirror()
-            first = mirror.read(log)
-            if first is not None:
-                self._check_entries(truth, node, mirror.entries, first)
-                changed[key] = None
+        """Every replica that changed, as it is now. One that is down does not change."""
+        changed = self._changed
+        seen = self._seen
         for member in self._world.fabric.members:
-            if member.life is not None:
-                for partition in member.life.broker.services.replicas.all_partitions():
-                    if partition.is_leader:
-                        key = partition.topic_id, partition.index
-                        self._look_at_leader(key, member.node_id, member.lives, partition)
-        for truth in self.partitions.values():
-            if truth.cut_epoch < 0 and truth.committed:
-                self._check_in_sync(truth)
-
-    def _logs(self) -> Iterator[tuple[int, Key, UnifiedLog | None]]:
-        for member in self._world.fabric.members:
-            if member.life is None:
-                for key, log in member.logs.items():
-                    yield member.node_id, key, log
+            life = member.life
+            if life is None:
                 continue
-            for partition in member.life.broker.services.replicas.all_partitions():
-                yield member.node_id, (partition.topic_id, partition.index), partition.log
+            for partition in life.broker.services.replicas.all_partitions():
+                log = partition.log
+                state = (
+                    log,
+                    0 if log is None else log.log_end_offset,
+                    -1 if log is None else log.latest_epoch,
+                    0 if log is None else log.high_watermark,
+                    partition.leader_epoch,
+                    partition.is_leader,
+                )
+                before = seen.get(partition)
+                if before != state:
+                    seen[partition] = state
+                    key = partition.topic_id, partition.index
+                    changed[key] = None
+                    since_epoch = 0 if before is None else before[4]
+                    self._look_at_replica(self.partitions[key], member, partition, since_epoch)
+        if changed:
+            for key in changed:
+                truth = self.partitions[key]
+                if truth.cut_epoch < 0 and truth.committed:
+                    self._check_in_sync(truth)
+            changed.clear()
+
+    def _look_at_replica(
+        self, truth: PartitionTruth, member: Member, partition: Partition, since_epoch: int
+    ) -> None:
+        """`since_epoch` is the leader epoch that it knew at the last look."""
+        node, log = member.node_id, partition.log
+        mirror = truth.mirrors.get(node)
+        if mirror is None:
+            mirror = truth.mirrors[node] = Mirror()
+        same_log = mirror.log is log
+        first = mirror.read(log)
+        if first is not None:
+            self._check_entries(truth, node, mirror.entries, first)
+        known_mark = mirror.high_watermark if same_log else 0
+        mirror.high_watermark = partition.high_watermark
+        if partition.is_leader:
+            self._look_at_leader(truth, member, partition, known_mark)
+        elif mirror.high_watermark > known_mark:
+            # It may have heard much at once: that it leads, alone perhaps, and then who does.
+            for epoch in range(partition.leader_epoch, since_epoch - 1, -1):
+                if truth.leaders.get(epoch) == node:
+                    self._passed(truth, node, epoch, known_mark, mirror.high_watermark)
+                    break
 
     def _check_entries(
         self, truth: PartitionTruth, node: int, entries: list[Entry], first: int
@@ -223,38 +256,43 @@ class Truth:
                 )
                 return
 
-    def _look_at_leader(self, key: Key, node: int, life: int, partition: Partition) -> None:
-        truth = self.partitions[key]
+    def _look_at_leader(
+        self, truth: PartitionTruth, member: Member, partition: Partition, known_mark: int
+    ) -> None:
+        """`known_mark` is what this log had for its high watermark before, led or not."""
+        node, life = member.node_id, member.lives
         epoch, mark = partition.leader_epoch, partition.high_watermark
-        known = truth.marks.get(node)
-        if known == (life, epoch, mark):
-            return
-        truth.marks[node] = life, epoch, mark
         if truth.leaders.get(epoch) != node:
             self._world.violate(
                 f"{truth.name}: broker {node} leads in epoch {epoch}, which is of "
                 f"{truth.leaders.get(epoch)}"
             )
-        mirror = truth.mirrors.get(node)
-        entries = [] if mirror is None else mirror.entries
+        entries = truth.mirrors[node].entries
         if truth.cut_epoch >= 0 and epoch >= truth.cut_epoch:
             truth.cut_epoch = -1
             truth.keep_common(entries)
-        same_term = known is not None and known[:2] == (life, epoch)
-        before = known[2] if known is not None and same_term else 0
-        if mark < before:
+        known = truth.marks.get(node)
+        truth.marks[node] = life, epoch, mark
+        before = known[2] if known is not None and known[:2] == (life, epoch) else 0
+        if mark < min(known_mark, len(entries)):
             self._world.violate(
-                f"{truth.name}: the high watermark of {node} went back from {before} to {mark}"
+                f"{truth.name}: the high watermark of {node} went back from {known_mark} to {mark}"
             )
+        self._passed(truth, node, epoch, before, mark)
+
+    def _passed(self, truth: PartitionTruth, node: int, epoch: int, before: int, mark: int) -> None:
+        """The high watermark of one that led in an epoch went from `before` to `mark`."""
+        entries = truth.mirrors[node].entries
         for offset in range(before, mark):
             truth.ever.setdefault(offset, set()).add(entries[offset][1])
-        if epoch >= self._unclean_floor.get(key, -1) and mark > len(truth.committed):
-            count = len(truth.committed)
-            if count and entries[count - 1] != truth.committed[-1]:
-                self._world.violate(
-                    f"{truth.name}: broker {node} leads in epoch {epoch} without what was committed"
-                )
-            truth.committed[count:] = entries[count:mark]
+        count = len(truth.committed)
+        if epoch < truth.unclean_floor or mark <= count:
+            return
+        if count and entries[count - 1] != truth.committed[-1]:
+            self._world.violate(
+                f"{truth.name}: broker {node} leads in epoch {epoch} without what was committed"
+            )
+        truth.committed[count:] = entries[count:mark]
 
     def _check_in_sync(self, truth: PartitionTruth) -> None:
         state = truth.state

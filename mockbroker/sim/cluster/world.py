@@ -7,6 +7,7 @@ client could meet.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from mockbroker.cluster import Cluster
@@ -20,6 +21,26 @@ if TYPE_CHECKING:
     from mockbroker.fabric import Fabric
     from mockbroker.sim.faults import NetworkFaults
     from mockbroker.sim.stage import Endpoint
+
+
+MESSAGES_A_STEP = 20_000
+"""More than that between brokers without time passing is a circle that never ends."""
+
+
+class EndlessStepError(AssertionError):
+    """Brokers answer each other for ever."""
+
+
+class Arrivals(deque["Callable[[], None]"]):
+    """What arrives at brokers, counted: `left` more messages may come in this step."""
+
+    left = MESSAGES_A_STEP
+
+    def popleft(self) -> Callable[[], None]:
+        self.left -= 1
+        if self.left < 0:
+            raise EndlessStepError(f"more than {MESSAGES_A_STEP} messages in one step")
+        return super().popleft()
 
 
 class NodeWire(Wire):
@@ -51,6 +72,7 @@ class ClusterWorld(Stage):
         assert self.cluster.fabric is not None
         self.fabric: Fabric = self.cluster.fabric
         self.controls: ClusterControls = self.cluster.controls
+        self._arrivals = self.fabric.links.arrived = Arrivals()
         self.on_step: list[Callable[[], None]] = []
         self._wires: dict[int, NodeWire] = {}
         self._wires_made = 0
@@ -119,6 +141,7 @@ class ClusterWorld(Stage):
     def _carry_out(self) -> None:
         """Let all arrive that the step sent, and put on the wires what is for clients."""
         cluster = self.cluster
+        self._arrivals.left = MESSAGES_A_STEP
         again = True
         while again:
             again = False

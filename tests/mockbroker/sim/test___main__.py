@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.sim import __main__ as command
-from mockbroker.sim.simulation import Report, simulate
+from mockbroker.sim.runner import Report
+from mockbroker.sim.simulation import simulate
 
 pytestmark = pytest.mark.sim
 

@@ -18,5 +18,5 @@ def test_every_kind_of_fault_is_on_in_some_plan_and_off_in_another() -> None:
 def test_a_plan_is_a_config_and_a_line() -> None:
     plan = ClusterPlan(Random(1))
     config = BrokerConfig(plan.config())
-    assert config.int("replica.lag.time.max.ms") == 1500
+    assert config.int("replica.lag.time.max.ms") == 500
     assert f"{plan.brokers} brokers" in str(plan)

@@ -20,7 +20,7 @@ def test_a_seed_repeats_itself() -> None:
 def test_a_cluster_that_does_not_get_well_fails_its_run() -> None:
     def keep_ill(run: ClusterRun) -> None:
         run.operator.heal = lambda: run.world.operate(  # type: ignore[method-assign]
-            lambda: run.world.controls.fence(1)
+            lambda: run.world.fabric.sessions.keep_out(1)
         )
 
     report = simulate_cluster(3, keep_ill)
@@ -30,7 +30,7 @@ def test_a_cluster_that_does_not_get_well_fails_its_run() -> None:
 
 def test_replicas_that_differ_and_values_that_repeat_are_noticed() -> None:
     run = ClusterRun(4)
-    run.run()
+    run.live()
     truth = run.truth.find("t0", 0)
     assert truth is not None
     entries = truth.mirrors[truth.state.replicas[0]].entries

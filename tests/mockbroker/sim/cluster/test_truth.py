@@ -62,6 +62,23 @@ def test_a_high_watermark_that_goes_back_is_noticed(simulated: SimulatedCluster)
     assert "went back" in simulated.world.violations[0]
 
 
+def test_a_new_leader_that_forgets_the_high_watermark_is_noticed(
+    simulated: SimulatedCluster,
+) -> None:
+    world = simulated.world
+    topic = world.cluster.metadata.topics["t0"]
+    state = topic.partitions[0]
+    node = next(node for node in state.isr if node != state.leader)
+    log = simulated.follower_log()
+    known = log.high_watermark
+    world.operate(lambda: world.controls.move_leader("t0", 0, node))
+    assert not world.violations
+    assert known > 0
+    log.high_watermark = 0
+    simulated.truth.look()
+    assert f"went back from {known} to 0" in world.violations[0]
+
+
 def test_an_in_sync_replica_that_lacks_committed_records_is_noticed(
     simulated: SimulatedCluster,
 ) -> None:

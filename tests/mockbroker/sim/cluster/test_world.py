@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mockbroker.sim.clients import frame_of
+from mockbroker.sim.cluster.world import EndlessStepError
 from protocol.messages.api_versions import ApiVersionsRequest
 from tests.support.simulated_cluster import Listener, SimulatedCluster
 
@@ -40,4 +43,24 @@ def test_whoever_watches_looks_after_each_step() -> None:
     world.on_step.append(lambda: looks.append(world.now_ms))
     world.run_for(1_000)
     assert looks
+    assert not world.violations
+
+
+def test_brokers_that_answer_each_other_for_ever_are_noticed() -> None:
+    world = SimulatedCluster().world
+    link = world.fabric.links.get(1, 2)
+
+    def again() -> None:
+        link.send(again)
+
+    with pytest.raises(EndlessStepError):
+        world.operate(again)
+
+
+def test_much_in_many_steps_is_no_circle(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mockbroker.sim.cluster import world as module
+
+    monkeypatch.setattr(module, "MESSAGES_A_STEP", 100)
+    world = SimulatedCluster().world
+    world.run_for(10_000)
     assert not world.violations
