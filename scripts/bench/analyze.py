@@ -1,8 +1,10 @@
 """What `mockbroker pipeline analyze` costs by the size of its journals, with a bounded heap.
 
 Writes synthetic journals of so many lines (clients with sessions, producers, groups, watermarks),
-analyzes each in a process of its own with `spark.driver.memory` as told, and prints seconds, lines
-a second and the peak memory of the JVM. Twice the lines should take twice the time.
+analyzes each in a process of its own with `spark.driver.memory` as told, and prints seconds, those
+of the JVM's CPU (which a busy machine stretches less), lines a second, and the peak resident memory
+of the JVM and of the Python that drives it (VmHWM). Twice the lines should take at most twice the
+time.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +27,7 @@ from tests.support.journal_lines import Journal
 
 FILE_LINES = 100_000
 STEP_MS = 2.0
+SAMPLE_SECONDS = 0.2
 CYCLE = 200
 """The lines repeat after so many, but for their numbers and times."""
 
@@ -91,16 +96,76 @@ def _write_lines(file: IO[str], templates: list[str], first: int, end: int) -> N
         file.write("\n")
 
 
-def analyze(journals: Path, out: Path, memory: str, master: str) -> tuple[float, dict[str, object]]:
-    """Run the job in a process of its own; seconds with the start of Spark, and its summary."""
+@dataclass(frozen=True)
+class Cost:
+    """What one run took; memory is resident, at its peak."""
+
+    seconds: float
+    cpu_seconds: float
+    jvm_bytes: int
+    python_bytes: int
+    summary: dict[str, object]
+
+
+def analyze(journals: Path, out: Path, memory: str, master: str) -> Cost:
+    """Run the job in a process of its own; the seconds are with the start of Spark."""
     words = ["analyze", str(journals), "--out", str(out), "--json", "--master", master]
     words += ["--conf", f"spark.driver.memory={memory}"]
     started = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "mockbroker", "pipeline", *words],
-        stdout=subprocess.PIPE, text=True, check=True,
-    )  # fmt: skip
-    return time.monotonic() - started, json.loads(done.stdout)
+    jvm = python = 0
+    cpu = 0.0
+    with subprocess.Popen(
+        [sys.executable, "-m", "mockbroker", "pipeline", *words], stdout=subprocess.PIPE, text=True
+    ) as job:
+        while job.poll() is None:
+            python = max(python, peak_bytes(job.pid))
+            for pid in descendants(job.pid, "java"):
+                jvm = max(jvm, peak_bytes(pid))
+                cpu = max(cpu, cpu_seconds(pid))
+            time.sleep(SAMPLE_SECONDS)
+        assert job.stdout is not None
+        told = job.stdout.read()
+    if job.returncode:
+        raise SystemExit(f"the job ended with {job.returncode}")
+    return Cost(time.monotonic() - started, cpu, jvm, python, json.loads(told))
+
+
+def peak_bytes(pid: int) -> int:
+    """The most memory that a process has had; 0 when it has gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text("ascii", "replace")
+    except OSError:
+        return 0
+    found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+    return int(found[1]) << 10 if found else 0
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has had of the CPUs, in the kernel too; 0 when it has gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def descendants(pid: int, name: str) -> list[int]:
+    """The processes of this name below another one."""
+    found = []
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = [int(word) for word in file.read_text("ascii").split()]
+        except OSError:
+            continue
+        for child in children:
+            found += descendants(child, name)
+            try:
+                comm = Path(f"/proc/{child}/comm").read_text("utf-8", "replace").strip()
+            except OSError:
+                continue
+            if comm == name:
+                found.append(child)
+    return found
 
 
 def main() -> None:
@@ -115,13 +180,14 @@ def main() -> None:
             folder = Path(name)
             (folder / "journals").mkdir()
             size = write_journals(folder / "journals", lines)
-            seconds, summary = analyze(
-                folder / "journals", folder / "out", options.memory, options.master
-            )
-        assert summary["corrupt"] == 0, summary
+            cost = analyze(folder / "journals", folder / "out", options.memory, options.master)
+        assert cost.summary["corrupt"] == 0, cost.summary
         print(
-            f"{summary['rows']:>10,} lines {size / 1e9:6.2f} GB {seconds:8.1f} s"
-            f" {lines / seconds:9,.0f} lines/s"
+            f"{cost.summary['rows']:>10,} lines {size / 1e9:6.2f} GB {cost.seconds:8.1f} s"
+            f" {cost.cpu_seconds:7.1f} s of CPU"
+            f" {lines / cost.seconds:9,.0f} lines/s   peak {cost.jvm_bytes / 1e9:.2f} GB JVM,"
+            f" {cost.python_bytes / 1e9:.2f} GB Python",
+            flush=True,
         )
 
 

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 STARTED_WALL_MS = 1_700_000_000_000
 API_KEYS = {
-    "Produce": 0, "Fetch": 1, "Metadata": 3, "OffsetCommit": 8, "JoinGroup": 11, "SyncGroup": 14,
-    "InitProducerId": 22, "AddPartitionsToTxn": 24, "EndTxn": 26, "ConsumerGroupHeartbeat": 68,
+    "Produce": 0, "Fetch": 1, "Metadata": 3, "OffsetCommit": 8, "FindCoordinator": 10,
+    "JoinGroup": 11, "SyncGroup": 14, "InitProducerId": 22, "AddPartitionsToTxn": 24, "EndTxn": 26,
+    "ConsumerGroupHeartbeat": 68,
 }  # fmt: skip
 
 Line = dict[str, Any]

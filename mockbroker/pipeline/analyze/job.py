@@ -3,21 +3,22 @@
 Called by `pipeline.command`. Lines are parsed once and written as Parquet; every table is made of
 that file, so a table costs the columns that it needs. DIR/lines has all lines with types,
 DIR/tables/NAME the tables, DIR/tables/corrupt what could not be read, DIR/report.html the page.
+What an earlier run left there is replaced when all of that is written (`destination`).
 """
 
 from __future__ import annotations
 
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
 
 from mockbroker.pipeline.analyze import journals
 from mockbroker.pipeline.analyze.conformance import EVIDENCE, evidence
+from mockbroker.pipeline.analyze.destination import Destination
 from mockbroker.pipeline.analyze.frames import Options, Table, timed
 from mockbroker.pipeline.analyze.page import Facts, render
 from mockbroker.pipeline.analyze.tables import PAGE_ROWS, TABLES
@@ -70,9 +71,20 @@ def bin_width_ms(length_ms: float) -> float:
 
 def run_analyze(spark: SparkSession, spec: AnalyzeSpec) -> Summary:
     """Read, make the tables, write the page. Raises PipelineError when there is nothing to read."""
-    facts, schema = _write_lines(spark, spec)
-    every = spark.read.schema(schema).parquet(f"{spec.out}/lines")
-    found = _Tables(spark, spec.out, spec.overwrite)
+    destination = Destination(spec.out)
+    destination.begin()
+    try:
+        summary = _run(spark, spec, destination)
+    except BaseException:
+        destination.drop()
+        raise
+    return summary
+
+
+def _run(spark: SparkSession, spec: AnalyzeSpec, destination: Destination) -> Summary:
+    facts, schema = _write_lines(spark, spec, destination)
+    every = spark.read.schema(schema).parquet(f"{destination.root}/lines")
+    found = _Tables(spark, destination.root, spec.overwrite)
     found.write(_CORRUPT, every, spec.options)
     untimed = every.where("raw IS NULL")
     found.write(TABLES["runs"], untimed, spec.options)
@@ -91,6 +103,7 @@ def run_analyze(spark: SparkSession, spec: AnalyzeSpec) -> Summary:
         Path(spec.page).write_text(page, encoding="utf-8")
     except OSError as error:
         raise PipelineError(f"{spec.page}: {(error.strerror or str(error)).lower()}") from None
+    destination.keep()
     return _summary(spec, facts, found.counts)
 
 
@@ -103,21 +116,31 @@ def _waves() -> tuple[list[Table], list[Table]]:
     )
 
 
-def _write_lines(spark: SparkSession, spec: AnalyzeSpec) -> tuple[Facts, StructType]:
+def _write_lines(
+    spark: SparkSession, spec: AnalyzeSpec, destination: Destination
+) -> tuple[Facts, StructType]:
     lines = journals.read(spark, spec.files, journals.BASE)
     if spec.others:
         lines = lines.unionByName(journals.read(spark, spec.others, journals.OTHER))
-    seen = Observation()
-    observed = lines.observe(
-        seen,
+    figures = (
         F.count(F.lit(1)).alias("lines"),
         F.sum("size").alias("bytes"),
         F.count("raw").alias("corrupt"),
         F.min("schema").alias("lowest"),
         F.max("schema").alias("highest"),
     )
-    _write(observed, f"{spec.out}/lines", overwrite=spec.overwrite)
-    told = seen.get
+    if spec.overwrite and not destination.is_local:
+        # What is there is replaced at once: look through the journals before that.
+        for row in lines.agg(*figures).collect():
+            _checked(spec, row.asDict())
+    seen = Observation()
+    _write(lines.observe(seen, *figures), f"{destination.root}/lines", overwrite=spec.overwrite)
+    return _checked(spec, seen.get), lines.schema
+
+
+def _checked(spec: AnalyzeSpec, told: Mapping[str, Any]) -> Facts:
+    """What was counted of the lines. Raises PipelineError when they are no journal's."""
+    journals.check_versions(told["lowest"], told["highest"])
     facts = Facts(
         sources=tuple(spec.files),
         others=tuple(spec.others),
@@ -125,15 +148,9 @@ def _write_lines(spark: SparkSession, spec: AnalyzeSpec) -> tuple[Facts, StructT
         bytes=int(told["bytes"] or 0),
         corrupt=int(told["corrupt"]),
     )
-    try:
-        journals.check_versions(told["lowest"], told["highest"])
-        if facts.lines == facts.corrupt:
-            raise PipelineError(f"JOURNALS: {facts.lines} lines, and none can be read")
-    except PipelineError:
-        if "://" not in spec.out:
-            shutil.rmtree(f"{spec.out}/lines", ignore_errors=True)
-        raise
-    return facts, lines.schema
+    if facts.lines == facts.corrupt:
+        raise PipelineError(f"JOURNALS: {facts.lines} lines, and none can be read")
+    return facts
 
 
 def _write(rows: DataFrame, path: str, *, overwrite: bool) -> None:

@@ -283,6 +283,72 @@ def rotation(tables: Tables, _: float) -> Any:  # noqa: ANN401
     return figure
 
 
+def turns(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
+    """Each partition's worst turn in each step of time: an even rotation is of one colour."""
+    rows = tables["rotation_series"]
+    if not any(row["max_passed_over"] for row in rows):
+        return None
+    compared = _compared(rows)
+    places: dict[str, dict[float, Row]] = {}
+    for row in sorted(rows, key=lambda row: (row["place"], row["side"])):
+        name = f"{row['client_id']}  {row['topic']}-{row['partition']}"
+        places.setdefault(_named(row, name, compared), {})[row["start_s"]] = row
+    steps = sorted({row["start_s"] for row in rows})
+    cells = [[of.get(step) for step in steps] for of in places.values()]
+    figure = _figure(
+        "Turns of the partitions that were passed over most: fetches until they were served",
+        "time since the first run began, s", "client and partition", showlegend=False,
+        height=190 + 20 * len(places),
+    )  # fmt: skip
+    figure.update_yaxes(type="category", autorange="reversed", rangemode="normal", showgrid=False)
+    figure.add_heatmap(
+        x=[step + bin_s / 2 for step in steps],
+        y=list(places),
+        z=[[None if row is None else row["max_passed_over"] for row in line] for line in cells],
+        customdata=[[0 if row is None else row["servings"] for row in line] for line in cells],
+        colorscale=[[0, "#d7e9ef"], [0.5, "#d9a441"], [1, "#b32d4a"]],
+        zmin=0,
+        colorbar={"title": {"text": "passed over", "side": "right"}, "thickness": 14},
+        hovertemplate="%{y}<br>%{x:.1f} s: served %{customdata} times,"
+        " passed over by at most %{z} fetches<extra></extra>",
+        hoverongaps=False,
+    )
+    return figure
+
+
+def turn_histogram(tables: Tables, _: float) -> Any:  # noqa: ANN401
+    """How many fetches passed a partition over before it was served, of each client."""
+    rows = tables["turn_histogram"]
+    if not any(row["up_to"] for row in rows):
+        return None
+    compared = _compared(rows)
+    totals: dict[str, int] = defaultdict(int)
+    for row in rows:
+        totals[_named(row, row["client_id"], compared)] += row["turns"]
+    shown = sorted(totals, key=lambda name: -totals[name])[:TOP]
+    figure = _figure(
+        "Fetches that passed a partition over, though it had data, before it was served",
+        "fetches", "turns, %", barmode="group",
+    )  # fmt: skip
+    steps = sorted({row["up_to"] for row in rows})
+    labels = {step: f"{step}" if step < 3 else f"≤ {step}" for step in steps}
+    figure.update_xaxes(
+        type="category", categoryorder="array", categoryarray=[labels[s] for s in steps]
+    )
+    for number, (name, of_name) in enumerate(
+        _by(rows, lambda row: _named(row, row["client_id"], compared)).items()
+    ):
+        if name in shown:
+            counts = {row["up_to"]: row["turns"] for row in of_name}
+            figure.add_bar(
+                x=[labels[step] for step in steps],
+                y=[100 * counts.get(step, 0) / totals[name] for step in steps],
+                name=name,
+                marker={"color": PALETTE[number % len(PALETTE)]},
+            )
+    return figure
+
+
 def rebalances(tables: Tables, _: float) -> Any:  # noqa: ANN401
     """A line a group, a bar a rebalance, as long as it took."""
     rows = tables["rebalances"]

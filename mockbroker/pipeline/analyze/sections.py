@@ -85,14 +85,16 @@ SECTIONS: Final = (
         "sizes",
         "Response sizes and fairness (KIP-74)",
         "How full answers were against max_bytes, first batches that went beyond a limit, and "
-        "which partitions got nothing when not all had room.",
+        "which partitions got nothing when not all had room: how many fetches passed a partition "
+        "over, though it had data, until its turn came.",
         "No fetch in these journals.",
-        (plots.response_fill, plots.rotation),
+        (plots.response_fill, plots.rotation, plots.turn_histogram, plots.turns),
         (
             View("response_sizes", "By client and limit"),
             View("first_overruns", "Largest first batches beyond a limit"),
             View("fairness", "Fairness by client (Jain's index: 1 is even)"),
             View("partition_service", "Partitions, those starved most first"),
+            View("rotation", "Turns: how often fetches passed a partition over before serving it"),
         ),
     ),
     Section(

@@ -9,6 +9,7 @@ from mockbroker.pipeline.analyze import (
     fetching,
     groups,
     overview,
+    rotation,
     service,
     sessions,
     transactions,
@@ -18,7 +19,7 @@ from mockbroker.pipeline.analyze import (
 TABLES: Final = {
     table.name: table
     for module in (
-        overview, fetching, sessions, waits, service, conformance, groups, transactions
+        overview, fetching, sessions, waits, service, rotation, conformance, groups, transactions
     )
     for table in module.TABLES
 }  # fmt: skip

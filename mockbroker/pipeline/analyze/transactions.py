@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def transactions(lines: DataFrame, _: Options) -> DataFrame:
     """One row for each transaction."""
-    asked = requests(lines).where("txn.transactional_id IS NOT NULL")
+    # To look for the coordinator begins nothing.
+    asked = requests(lines).where("txn.transactional_id IS NOT NULL AND api != 'FindCoordinator'")
     steps = asked.select(
         "side", "run", "seq", "client_id", "api", "arrived_ms", "completed_ms",
         (F.col("t_ms") - F.col("at_ms")).alias("shift_ms"),

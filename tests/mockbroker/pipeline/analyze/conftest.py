@@ -113,6 +113,7 @@ def groups(journal: Journal) -> None:
 
 def transactions(journal: Journal) -> None:
     for at_ms, api, outcome in (
+        (1099.0, "FindCoordinator", None),
         (1100.0, "InitProducerId", None),
         (1101.0, "AddPartitionsToTxn", None),
         (1105.0, "EndTxn", "commit"),

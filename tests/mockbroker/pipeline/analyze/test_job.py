@@ -146,7 +146,15 @@ def test_a_line_of_another_version_ends_it_and_leaves_nothing(
     journal.add("clock", 5.0, schema=3)
     file = journal.write(tmp_path / "j")
     out = tmp_path / "out"
-    assert run(["analyze", str(file), "--out", str(out)], spark) == 2
     told = "mockbroker: JOURNALS: a line has journal schema 3: this version reads 1\n"
+    assert run(["analyze", str(file), "--out", str(out)], spark) == 2
     assert capsys.readouterr().err == told
-    assert not (out / "lines").exists()
+    assert list(out.iterdir()) == []
+    earlier = [out / name for name in ("lines/part", "tables/runs/part", "report.html")]
+    for path in earlier:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("of an earlier run")
+    assert run(["analyze", str(file), "--out", str(out), "--overwrite"], spark) == 2
+    assert capsys.readouterr().err == told
+    assert sorted(path for path in out.rglob("*") if path.is_file()) == sorted(earlier)
+    assert {path.read_text() for path in earlier} == {"of an earlier run"}

@@ -31,6 +31,12 @@ def rows_of(side: str = "base") -> dict[str, list[dict[str, Any]]]:
             {**of, "client_id": "c", "topic": "t", "partition": 0, "starved": 2,
              "served_when_limited": 1}
         ],
+        "rotation_series": [
+            {**of, "client_id": "c", "topic": "t", "partition": n, "place": n + 1, "start_s": 4.0,
+             "servings": 3, "passed_over": 2, "max_passed_over": n}
+            for n in (0, 1)
+        ],
+        "turn_histogram": [{**of, "client_id": "c", "up_to": n, "turns": 4 - n} for n in (0, 1)],
         "rebalances": [
             {**of, "group": "g", "generation": 3, "started_s": 1.0, "ended_s": 1.5, "members": 2,
              "took_ms": 500.0}
@@ -57,8 +63,12 @@ def test_plots_have_a_title_and_named_axes_and_both_runs(plot: Any) -> None:
     assert figure.layout.xaxis.title.text
     assert figure.layout.yaxis.title.text
     both = plot({name: one[name] + two[name] for name in one}, 1.0)
-    drawn = sum(len(trace.x) for trace in both.data)
-    assert drawn > sum(len(trace.x) for trace in figure.data)
+    assert points(both) > points(figure)
+
+
+def points(figure: Any) -> int:
+    """Bars, points, and cells of a map."""
+    return sum(len(trace.x) * len(trace.y or ()) for trace in figure.data)
 
 
 def test_a_rate_is_a_count_over_the_steps_width() -> None:
@@ -69,6 +79,17 @@ def test_a_rate_is_a_count_over_the_steps_width() -> None:
 def test_bytes_are_drawn_beside_what_full_fetches_cost() -> None:
     found = {trace.name: trace.y for trace in plots.fetch_bytes(rows_of(), 2.0).data}
     assert found == {"on the wire": (20.0,), "as full fetches": (80.0,)}
+
+
+def test_a_map_of_turns_has_a_line_a_partition() -> None:
+    (trace,) = plots.turns(rows_of(), 2.0).data
+    assert (trace.x, trace.y) == ((5.0,), ("c  t-0", "c  t-1"))
+    assert [list(line) for line in trace.z] == [[0], [1]]
+
+
+def test_turns_are_shares_of_a_clients() -> None:
+    (trace,) = plots.turn_histogram(rows_of(), 1.0).data
+    assert (trace.x, trace.y) == (("0", "1"), (pytest.approx(400 / 7), pytest.approx(300 / 7)))
 
 
 def test_followers_are_no_consumers() -> None:

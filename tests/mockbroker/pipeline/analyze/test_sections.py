@@ -18,5 +18,6 @@ def test_views_are_of_tables_that_exist() -> None:
 
     viewed = {view.table for section in SECTIONS for view in section.views}
     drawn = {"fetch_series", "session_series", "wait_histogram", "high_watermark_histogram",
-             "response_fill", "key_figures"}  # fmt: skip
+             "response_fill", "key_figures", "rotation_series", "turn_histogram",
+             "servings"}  # fmt: skip
     assert viewed - {"corrupt", "evidence"} == set(TABLES) - drawn
