@@ -1,8 +1,8 @@
 """The page: bounded rows of all tables as one HTML file that needs nothing else to be read.
 
-Called by `job`. Key figures come first, then the sections of `sections.SECTIONS`, each with what it
-answers, its plots and the first rows of its tables; a section without data says so. Everything
-that a client may have named is escaped.
+Called by `job`. What stands out and the key figures come first, then the sections of
+`sections.SECTIONS`, each with what it answers, its plots and the first rows of its tables; a
+section without data says so. Everything that a client may have named is escaped.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from mockbroker.pipeline.analyze.headlines import headlines
 from mockbroker.pipeline.analyze.sections import SECTIONS, Section, View
 from mockbroker.pipeline.summary import human_bytes
 
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN: Final = 15
 _STYLE: Final = Path(__file__).with_name("page.css")
-_UNITS: Final = ("ms", "s", "bytes", "percent")
+_UNITS: Final = {"ms": "ms", "s": "s", "bytes": "B", "percent": "%"}
+_PLAIN: Final = frozenset(
+    {"error", "generation", "version", "partition", "session", "connection", "broker", "finding"}
+)
+"""Numbers that name something: no commas in them. So do those that end in `seq`."""
 _CARDS: Final = (
     "requests", "fetches", "share spared by sessions", "fetch bytes spared by sessions",
     "sessions evicted", "errors 70", "errors 71", "fetches woken in vain",
@@ -60,6 +65,7 @@ def render(tables: Tables, facts: Facts) -> str:
             f"<script>{get_plotlyjs()}</script></head><body><header><h1>Journal analysis</h1>",
             _sources(facts),
             "</header>",
+            _headlines(tables, compared=compared),
             _key_figures(tables["key_figures"], compared=compared),
             f"<nav><h2>Contents</h2><ol>{contents}</ol></nav><main>{body}</main>",
             "</body></html>\n",
@@ -87,16 +93,38 @@ def _files(title: str, files: Sequence[str]) -> str:
     return f"<p>{title}: <code>{first}</code>{more}</p>"
 
 
+def _headlines(tables: Tables, *, compared: bool) -> str:
+    parts = []
+    for side in ("base", "other") if compared else ("base",):
+        items = "".join(
+            f"<li{' class=wrong' if told.wrong else ''}>{html.escape(told.text)}"
+            f' <a href="#{told.section}">see</a></li>'
+            for told in headlines(tables, side)
+        )
+        name = f"<h3>{side}</h3>" if compared else ""
+        if items:
+            parts.append(f'<div>{name}<ul class="headlines">{items}</ul></div>')
+    if not parts:
+        return ""
+    sides = " sides" if compared else ""
+    return (
+        f'<section id="headlines"><h2>What stands out</h2><div class="told{sides}">'
+        f"{''.join(parts)}</div></section>"
+    )
+
+
 # -- key figures ---------------------------------------------------------------------------
 
 
 def _key_figures(rows: Sequence[Row], *, compared: bool) -> str:
     base = {row["figure"]: row for row in rows if row["side"] == "base"}
     other = {row["figure"]: row for row in rows if row["side"] == "other"}
-    cards = "".join(_card(base[name]) for name in _CARDS if name in base)
-    heading = "<tr><th>figure</th><th>value</th></tr>"
-    if compared:
-        heading = "<tr><th>figure</th><th>base</th><th>other</th><th>other − base</th></tr>"
+    cards = "".join(
+        _card(base[name], other.get(name) if compared else None) for name in _CARDS if name in base
+    )
+    names = ("base", "other", "other − base") if compared else ("value",)
+    numbers = "".join(f'<th class="number">{name}</th>' for name in names)
+    heading = f"<tr><th>figure</th>{numbers}</tr>"
     lines = []
     for name, row in base.items():
         cells = [_value(row["value"], row["unit"])]
@@ -105,18 +133,23 @@ def _key_figures(rows: Sequence[Row], *, compared: bool) -> str:
             cells += [_value(beside, row["unit"]), _change(row["value"], beside, row["unit"])]
         numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
         lines.append(f"<tr><td>{html.escape(name)}</td>{numbers}</tr>")
-    table = f"<table><thead>{heading}</thead><tbody>{''.join(lines)}</tbody></table>"
+    body = "".join(lines)
+    table = f'<div class="wide"><table><thead>{heading}</thead><tbody>{body}</tbody></table></div>'
     title = "Key figures, base and other" if compared else "Key figures"
-    opened = " open" if compared else ""
     return (
         f'<section id="key-figures"><h2>{title}</h2><div class="cards">{cards}</div>'
-        f"<details{opened}><summary>All key figures</summary>{table}</details></section>"
+        f"<details><summary>All key figures</summary>{table}</details></section>"
     )
 
 
-def _card(row: Row) -> str:
+def _card(row: Row, beside: Row | None) -> str:
     shown = _value(row["value"], row["unit"], short=True)
-    return f'<div class="card"><b>{shown}</b><span>{html.escape(row["figure"])}</span></div>'
+    other = ""
+    if beside is not None:
+        value = _value(beside["value"], row["unit"], short=True)
+        other = f'<i title="the other side">other {value}</i>'
+    name = html.escape(row["figure"])
+    return f'<div class="card"><b>{shown}</b>{other}<span>{name}</span></div>'
 
 
 def _value(value: float | None, unit: str, *, short: bool = False) -> str:
@@ -152,8 +185,11 @@ def _section(section: Section, tables: Tables, facts: Facts, *, compared: bool) 
         parts.append(f'<p class="empty">{html.escape(section.empty)}</p>')
     for figure in figures:
         if figure is not None:
+            # A title of the page's own wraps where it is narrow, and meets no legend.
+            title = html.escape(figure.layout.title.text)
+            figure.update_layout(title=None)
             drawn = to_html(figure, include_plotlyjs=False, full_html=False, config=_PLOT)
-            parts.append(f'<div class="plot">{drawn}</div>')
+            parts.append(f'<h3 class="title">{title}</h3><div class="plot">{drawn}</div>')
     parts += [
         _view(view, tables[view.table], facts.totals.get(view.table, 0), compared=compared)
         for view in views
@@ -164,7 +200,7 @@ def _section(section: Section, tables: Tables, facts: Facts, *, compared: bool) 
 def _view(view: View, rows: Sequence[Row], total: int, *, compared: bool) -> str:
     shown = rows[: view.rows or ROWS_SHOWN]
     columns = [name for name in view.columns or rows[0] if name != "side" or compared]
-    heading = "".join(f"<th>{html.escape(heading_of(name))}</th>" for name in columns)
+    heading = "".join(_heading(name, shown) for name in columns)
     lines = "".join(
         f"<tr>{''.join(_cell(name, row.get(name)) for name in columns)}</tr>" for row in shown
     )
@@ -177,13 +213,20 @@ def _view(view: View, rows: Sequence[Row], total: int, *, compared: bool) -> str
     )
 
 
+def _heading(name: str, rows: Sequence[Row]) -> str:
+    numbers = any(isinstance(row.get(name), int | float) for row in rows)
+    of_class = ' class="number"' if numbers else ""
+    return f"<th{of_class}>{html.escape(heading_of(name))}</th>"
+
+
 def heading_of(column: str) -> str:
     """A column's name for people, its unit after a comma: `p50_ms` is `p50, ms`."""
     words = column.split("_")
-    if len(words) > 1 and words[-1] in _UNITS:
-        unit = {"bytes": "B", "percent": "%"}.get(words[-1], words[-1])
-        return f"{' '.join(words[:-1])}, {unit}"
-    return column.replace("_", " ")
+    unit = "bytes" if "bytes" in words else words[-1]
+    if len(words) > 1 and unit in _UNITS:
+        words.remove(unit)
+        return f"{' '.join(words)}, {_UNITS[unit]}"
+    return " ".join(words)
 
 
 def _cell(name: str, value: object) -> str:
@@ -191,7 +234,7 @@ def _cell(name: str, value: object) -> str:
         return '<td class="none">–</td>'
     if isinstance(value, bool):
         return f"<td>{'yes' if value else 'no'}</td>"
-    if name in {"seq", "first_seq", "before_seq", "last_seq", "error", "generation", "version"}:
+    if name in _PLAIN or name.endswith("seq"):
         return f'<td class="number">{value}</td>'
     if isinstance(value, int):
         return f'<td class="number">{value:,}</td>'

@@ -44,24 +44,40 @@ COLORS: Final = {
 PALETTE: Final = ("#2a7f9e", "#c4572a", "#4fa36b", "#8a6fb0", "#d9a441", "#b32d4a", "#6b7c8c")
 TOP: Final = 12
 """So many clients or partitions are drawn; the tables below have more."""
-_HEIGHT: Final = 360
+_HEIGHT: Final = 340
+_GRID: Final = "rgba(128,144,160,0.22)"
 
 
 def _figure(title: str, x: str, y: str, **layout: object) -> Any:  # noqa: ANN401 -- untyped library
     figure = go.Figure()
     figure.update_layout(
-        title={"text": title, "font": {"size": 16}, "x": 0, "xref": "paper"},
-        xaxis={"title": {"text": x}, "gridcolor": "#e6e9ec", "zeroline": False},
-        yaxis={"title": {"text": y}, "gridcolor": "#e6e9ec", "rangemode": "tozero"},
+        title={"text": title},
+        xaxis={"title": {"text": x}, "gridcolor": _GRID, "zeroline": False},
+        yaxis={
+            "title": {"text": y},
+            "gridcolor": _GRID,
+            "zeroline": False,
+            "rangemode": "tozero",
+            "automargin": True,
+        },
         font={"family": "system-ui, sans-serif", "size": 13, "color": "#22303c"},
-        plot_bgcolor="white",
-        paper_bgcolor="white",
-        margin={"l": 80, "r": 20, "t": 60, "b": 60},
+        # What is behind the plot is the page's: it may be dark.
+        plot_bgcolor="rgba(0,0,0,0)",
+        paper_bgcolor="rgba(0,0,0,0)",
+        margin={"l": 60, "r": 12, "t": 34, "b": 52},
         height=_HEIGHT,
         showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"},
     )
     figure.update_layout(**layout)
+    return figure
+
+
+def _over_time(figure: Any, tables: Tables) -> Any:  # noqa: ANN401
+    """Draw the whole time of the runs, so that plots stand above each other."""
+    ends = [row["starts_s"] + (row["lasted_s"] or 0) for row in tables.get("runs", [])]
+    if ends:
+        figure.update_xaxes(range=[0, max(ends)])
     return figure
 
 
@@ -115,9 +131,9 @@ def _series(
 
 
 def fetch_classes(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
-    return _series(
-        tables["fetch_series"], "class", "fetches", "Fetches by class", "fetches a second", bin_s
-    )
+    rows = tables["fetch_series"]
+    figure = _series(rows, "class", "fetches", "Fetches by class", "fetches a second", bin_s)
+    return _over_time(figure, tables) if figure else None
 
 
 def fetch_bytes(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
@@ -150,7 +166,7 @@ def fetch_bytes(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
             marker={"size": 4},
             line={"color": COLORS[name], "dash": "dot" if side == "other" else "solid"},
         )
-    return figure
+    return _over_time(figure, tables)
 
 
 def client_bytes(tables: Tables, _: float) -> Any:  # noqa: ANN401
@@ -183,9 +199,10 @@ def client_bytes(tables: Tables, _: float) -> Any:  # noqa: ANN401
 
 
 def session_life(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
-    return _series(
-        tables["session_series"], "event", "events", "Session events", "events a second", bin_s
-    )
+    rows = [{**row, "events": row["events"] * bin_s} for row in tables["session_series"]]
+    width = f"{bin_s * 1000:g} ms" if bin_s < 1 else f"{bin_s:g} s"
+    figure = _series(rows, "event", "events", "Session events", f"events in {width}", bin_s)
+    return _over_time(figure, tables) if figure else None
 
 
 def _histogram(
@@ -217,10 +234,15 @@ def _histogram(
 
 
 def wait_histogram(tables: Tables, _: float) -> Any:  # noqa: ANN401
+    """Fetches that waited; they would not be seen beside those that were answered at once."""
+    rows = [row for row in tables["wait_histogram"] if row["cause"] != "immediate"]
+    left = sum(row["requests"] for row in tables["wait_histogram"]) - sum(
+        row["requests"] for row in rows
+    )
+    title = f"How long fetches waited, by what ended the wait ({left:,} more were answered at once)"
     return _histogram(
-        tables["wait_histogram"], lambda row: row["cause"] or "unknown", "requests",
-        "How long fetches waited, by what ended the wait", "wait, ms", "fetches",
-    )  # fmt: skip
+        rows, lambda row: row["cause"] or "unknown", "requests", title, "wait, ms", "fetches"
+    )
 
 
 def watermark_histogram(tables: Tables, _: float) -> Any:  # noqa: ANN401
@@ -262,10 +284,12 @@ def response_fill(tables: Tables, _: float) -> Any:  # noqa: ANN401
 
 def rotation(tables: Tables, _: float) -> Any:  # noqa: ANN401
     """Partitions that were starved most, with how often they were served in the same answers."""
-    rows = [row for row in tables["partition_service"] if row["starved"]][:TOP]
-    if not rows:
+    starved = [row for row in tables["partition_service"] if row["starved"]]
+    if not starved:
         return None
-    compared = _compared(rows)
+    compared = _compared(starved)
+    sides = _by(starved, lambda row: row["side"]).values()
+    rows = [row for of_side in sides for row in of_side[: TOP // len(sides)]]
     names = [
         _named(row, f"{row['client_id']} {row['topic']}-{row['partition']}", compared)
         for row in rows
@@ -313,7 +337,7 @@ def turns(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
         " passed over by at most %{z} fetches<extra></extra>",
         hoverongaps=False,
     )
-    return figure
+    return _over_time(figure, tables)
 
 
 def turn_histogram(tables: Tables, _: float) -> Any:  # noqa: ANN401
@@ -376,7 +400,7 @@ def rebalances(tables: Tables, _: float) -> Any:  # noqa: ANN401
         ],
         hoverinfo="text+y",
     )
-    return figure
+    return _over_time(figure, tables)
 
 
 def transactions(tables: Tables, _: float) -> Any:  # noqa: ANN401
@@ -387,7 +411,7 @@ def transactions(tables: Tables, _: float) -> Any:  # noqa: ANN401
     figure = _figure(
         "Transactions: when they began and how long they took",
         "time since the first run began, s",
-        "from the first request to the last, ms",
+        "first request to last, ms",
     )
     for number, (name, of_name) in enumerate(
         _by(rows, lambda row: _named(row, row["outcome"], compared)).items()
@@ -398,9 +422,14 @@ def transactions(tables: Tables, _: float) -> Any:  # noqa: ANN401
             text=[f"{row['transactional_id']} (seq {row['first_seq']})" for row in of_name],
             name=name,
             mode="markers",
-            marker={"color": _color(of_name[0]["outcome"], number), "size": 7, "opacity": 0.7},
+            marker={
+                "color": _color(of_name[0]["outcome"], number),
+                "size": 7,
+                "opacity": 0.7,
+                "symbol": "diamond-open" if of_name[0]["side"] == "other" else "circle",
+            },
         )
-    return figure
+    return _over_time(figure, tables)
 
 
 def api_waits(tables: Tables, _: float) -> Any:  # noqa: ANN401

@@ -70,6 +70,7 @@ def _turns(numbered: DataFrame) -> DataFrame:
     left_at = F.last(F.expr(f"if(served, {_NOWHERE}, named)"), ignorenulls=True).over(
         before.rowsBetween(Window.unboundedPreceding, -1)
     )
+    starved = F.expr("NOT served AND named IS NOT NULL AND told > fetch_offset")
     begins = F.expr("coalesce(served_before OR fetch_offset != offset_before, true)")
     turns = (
         part.withColumn("fetch_offset", F.coalesce("named", left_at))
@@ -84,7 +85,8 @@ def _turns(numbered: DataFrame) -> DataFrame:
             F.min("n").alias("asked_n"),
             F.min("seq").alias("asked_seq"),
             F.min("t_ms").alias("asked_ms"),
-            F.min(F.expr("if(NOT served AND told > fetch_offset, n, NULL)")).alias("starved_n"),
+            F.min(F.when(starved, F.col("n"))).alias("starved_n"),
+            F.count_if(starved).alias("starved"),
             F.max(F.when(F.col("served"), F.col("n"))).alias("served_n"),
             F.max(F.when(F.col("served"), F.col("seq"))).alias("served_seq"),
             F.max(F.when(F.col("served"), F.col("t_ms"))).alias("served_ms"),
@@ -142,7 +144,13 @@ def servings(lines: DataFrame, _: Options) -> DataFrame:
         .withColumn("seen", seen)
         .withColumn("fetches", F.count("fetch").over(everything))
         .where("asked_n IS NOT NULL")
-        .withColumn("passed_over", F.greatest(end_n - could_n, F.lit(0)))
+        # Without a session a fetch names all that it wants, and the answer tells of all of it.
+        .withColumn(
+            "passed_over",
+            F.when(F.col("session") == 0, F.col("starved")).otherwise(
+                F.greatest(end_n - could_n, F.lit(0))
+            ),
+        )
         .where("served_n IS NOT NULL OR passed_over > 0")
         .select(
             "*",

@@ -69,6 +69,20 @@ def test_corrupt_lines_are_told_at_the_top() -> None:
     assert text.index("1,234 lines could not be read") < text.index("Key figures")
 
 
+def test_what_stands_out_comes_before_all_figures() -> None:
+    missing = {"side": "base", "missing": 7, "starts_s": 0.0, "lasted_s": 1.0}
+    text = page(None, runs=[missing])
+    assert text.index("7 lines are missing") < text.index("Key figures")
+    assert "<li class=wrong>7 lines are missing" in text
+    assert 'id="headlines"' not in page()
+
+
+def test_a_card_has_the_other_side_beside_it() -> None:
+    figures = [figure("fetches", 100.0), figure("fetches", 150.0, side="other")]
+    assert "<b>100</b><i" in page(Facts(("a",), ("b",)), key_figures=figures)
+    assert "<b>100</b><span>" in page(None, key_figures=figures[:1])
+
+
 def test_two_runs_are_compared_figure_by_figure() -> None:
     figures = [
         figure("requests", 100.0), figure("requests", 150.0, side="other"),
@@ -87,6 +101,7 @@ def test_two_runs_are_compared_figure_by_figure() -> None:
     [
         ("p50_ms", "p50, ms"), ("request_bytes", "request, B"), ("client_id", "client id"),
         ("up_to_percent", "up to, %"), ("lines", "lines"), ("started_s", "started, s"),
+        ("request_bytes_in_full", "request in full, B"),
     ],
 )  # fmt: skip
 def test_units_come_last_in_headings(column: str, heading: str) -> None:
@@ -110,6 +125,6 @@ def test_a_browser_draws_every_plot_without_a_network(tmp_path: Path) -> None:
     )  # fmt: skip
     plots = sum(len(section.plots) for section in SECTIONS)
     assert len(re.findall(r'class="[^"]*svg-container', done.stdout)) == plots
-    titles = re.findall(r'class="gtitle"[^>]*>([^<]+)<', done.stdout)
+    titles = re.findall(r'<h3 class="title">([^<]+)<', done.stdout)
     assert "Fetches by class" in titles
     assert len(titles) == plots

@@ -92,6 +92,26 @@ def test_turns_are_shares_of_a_clients() -> None:
     assert (trace.x, trace.y) == (("0", "1"), (pytest.approx(400 / 7), pytest.approx(300 / 7)))
 
 
+def test_plots_over_time_share_their_axis() -> None:
+    rows = {**rows_of(), "runs": [{"starts_s": 2.0, "lasted_s": 10.0}]}
+    drawn = (plots.fetch_classes, plots.fetch_bytes, plots.session_life, plots.turns,
+             plots.rebalances, plots.transactions)  # fmt: skip
+    assert {plot(rows, 1.0).layout.xaxis.range for plot in drawn} == {(0, 12.0)}
+
+
+def test_what_was_answered_at_once_is_told_and_not_drawn() -> None:
+    rows = rows_of()
+    at_once = {"side": "base", "cause": "immediate", "up_to_ms": 0.0, "requests": 1_000}
+    figure = plots.wait_histogram({"wait_histogram": [*rows["wait_histogram"], at_once]}, 1.0)
+    assert [trace.name for trace in figure.data] == ["data"]
+    assert "(1,000 more were answered at once)" in figure.layout.title.text
+
+
+def test_session_events_are_counted_a_step() -> None:
+    figure = plots.session_life(rows_of(), 0.5)
+    assert (figure.data[0].y, figure.layout.yaxis.title.text) == ((2.0,), "events in 500 ms")
+
+
 def test_followers_are_no_consumers() -> None:
     (trace,) = plots.watermark_histogram(rows_of(), 1.0).data
     assert (trace.name, trace.y) == ("with KIP-1166", (5,))

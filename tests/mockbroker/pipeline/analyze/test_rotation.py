@@ -68,7 +68,9 @@ class Reader:
 
     def fetches(self, *parts: dict[str, Any], opens: bool = False) -> None:
         self.at_ms += 10.0
-        of_session = {"session_id": 0 if opens else 5, "answered_session_id": 5}
+        of_session = {"class": "INCREMENTAL", "session_id": 5, "answered_session_id": 5}
+        if opens:
+            of_session |= {"class": "FULL", "session_id": 0}
         rows = tuple({"topic": "t", **part} for part in parts)
         self.journal.fetch(self.at_ms, fetch=of_session, partitions=rows, client_id="r")
 
@@ -109,6 +111,24 @@ def test_positions_are_carried_on_and_data_comes_with_the_watermark(
     } == {(0, 0, 4, 0), (1, 0, 5, 1), (2, 0, 6, 2), (0, 5, 8, 0), (1, 5, None, 2)}
     waited = {(row["partition"], row["fetch_offset"]): row["waited_ms"] for row in rows}
     assert waited == {(0, 0): 0.0, (1, 0): 10.0, (2, 0): 20.0, (0, 5): 10.0, (1, 5): None}
+
+
+def test_without_a_session_a_fetch_passes_over_what_it_names(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    journal = Journal()
+    alone = {"class": "SESSIONLESS", "session_id": 0, "session_epoch": -1, "answered_session_id": 0}
+    asked_for = {"topic": "t", "partition": 0, "fetch_offset": 3, "high_watermark": 5}
+    other = {"topic": "t", "partition": 1, "bytes": 10, "high_watermark": 5}
+    for parts in ((other, asked_for), (other,), (other,), ({**asked_for, "bytes": 10}, other)):
+        journal.fetch(10.0, fetch=alone, partitions=parts)
+    file = journal.write(tmp_path)
+    with small(spark):
+        lines = read(spark, [str(file)], "base").withColumn("t_ms", F.col("at_ms"))
+        rows = rotation.servings(lines, Options()).where("partition = 0").collect()
+    # Two fetches between, while the client had no use for more of it, name it not.
+    assert [(row["fetch_offset"], row["passed_over"]) for row in rows] == [(3, 1)]
+    assert rows[0]["connection"] == 1
 
 
 def test_an_empty_partition_waits_for_nothing(spark: SparkSession, tmp_path: Path) -> None:
