@@ -26,6 +26,7 @@ def play(
     command: Callable[[str], Sequence[str]],
     *,
     resumes_at_divergence: bool = True,
+    outlives_truncation: bool = True,
     leaves_dead_coordinator: bool = True,
 ) -> None:
     """One scenario on a cluster of its own, with the program of `command(bootstrap_servers)`."""
@@ -33,7 +34,7 @@ def play(
     with MockBroker(brokers=3, seed=1, auto_create=False) as cluster:
         client = Program(command(cluster.bootstrap_servers), ledger)
         try:
-            flags = resumes_at_divergence, leaves_dead_coordinator
+            flags = resumes_at_divergence, outlives_truncation, leaves_dead_coordinator
             scenario(Run(cluster, client, ledger, *flags))
         finally:
             client.close()

@@ -61,6 +61,8 @@ class Run(NamedTuple):
     resumes_at_divergence: bool = True
     """Whether a consumer whose log was truncated reads on where the logs part (KIP-320); else it
     is out of range, and begins anew as auto.offset.reset says."""
+    outlives_truncation: bool = True
+    """Whether the producer gives no record up when a log that was cut lacks its last ones."""
     leaves_dead_coordinator: bool = True
     """Whether a member without partitions looks for another coordinator while one is down; else it
     knocks there until that one is back."""
@@ -87,6 +89,7 @@ def leader_killed(run: Run) -> None:
     logs = final_logs(broker)
     finish(run, logs)
     ledger.check_written(logs)
+    assert not ledger.refused
     ledger.check_read({part: whole(log) for part, log in logs.items()})
 
 
@@ -117,6 +120,7 @@ def coordinator_moved(run: Run) -> None:
     logs = final_logs(broker)
     finish(run, logs, members=3)
     ledger.check_written(logs)
+    assert not ledger.refused
     ledger.check_shared(logs)
 
 
@@ -149,6 +153,7 @@ def partition_reassigned(run: Run) -> None:
     logs = final_logs(broker)
     finish(run, logs)
     ledger.check_written(logs)
+    assert not ledger.refused
     ledger.check_read({part: whole(log) for part, log in logs.items()})
 
 
@@ -189,6 +194,7 @@ def unclean_election(run: Run) -> None:
     assert logs[0][:kept] == before[0][:kept]
     finish(run, logs)
     ledger.check_written(logs, lost)
+    assert bool(ledger.refused) != run.outlives_truncation, set(ledger.refused.values())
     again = kept if run.resumes_at_divergence else 0
     ledger.check_read(
         {0: whole(before[0]) + whole(logs[0], again)}

@@ -1,0 +1,60 @@
+"""Every snippet of docs/cluster.md runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.clients.server import ROOT, serving
+
+pytest_plugins = ["pytester"]
+
+PAGE = ROOT / "docs" / "cluster.md"
+
+
+def snippets(language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+PYTHON = snippets("python")
+PROGRAMS = [code for code in PYTHON if "def test_" not in code]
+TESTS = [code for code in PYTHON if "def test_" in code]
+
+
+@pytest.mark.parametrize("code", PROGRAMS, ids=range(len(PROGRAMS)))
+def test_a_program_runs(code: str) -> None:
+    exec(compile(code, str(PAGE), "exec"), {"__name__": "snippet"})
+
+
+def test_the_tests_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    monkeypatch.delenv("MOCKBROKER_BOOTSTRAP", raising=False)
+    for number, code in enumerate(TESTS):
+        pytester.makepyfile(**{f"test_{number}": code})
+    ran = pytester.runpytest_subprocess(
+        "-p", "mockbroker.pytest_plugin.plugin", "-p", "no:cacheprovider"
+    )
+    ran.assert_outcomes(passed=len(TESTS))
+
+
+def test_the_command_starts_three_brokers(tmp_path: Path) -> None:
+    (command,) = snippets("sh")
+    program, verb, *arguments = shlex.split(command)
+    assert (program, verb) == ("mockbroker", "serve")
+    with serving(tmp_path, *arguments) as bootstrap:
+        assert len(bootstrap.split(",")) == 3
+
+
+def test_it_names_every_control() -> None:
+    from mockbroker.api.cluster_view import ClusterView
+
+    page = PAGE.read_text("utf-8")
+    names = [name for name in vars(ClusterView) if not name.startswith("_")]
+    assert [name for name in names if name not in page] == []
