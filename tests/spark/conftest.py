@@ -1,36 +1,62 @@
-"""Jobs as processes of their own, and what is done to them while they run."""
+"""Jobs and Spark's daemons as processes of their own, and what is done to them."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 import uuid
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyarrow import parquet
 
 from mockbroker import MockBroker
 from mockbroker.pipeline.broker_client import BrokerClient
 from mockbroker.pipeline.command import run
+from tests.support.jvm import SHORT_LIVED_JVM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
+Summary = dict[str, Any]
+
 ROOT = Path(__file__).resolve().parents[2]
-DEADLINE_SECONDS = 300.0
+DEADLINE_SECONDS = 900.0
 PAUSE_SECONDS = 0.2
+PYSPARK = find_spec("pyspark")
+SPARK_BIN = Path(str(PYSPARK and PYSPARK.origin)).parent / "bin"
+ENVIRONMENT = {
+    **os.environ,
+    "JDK_JAVA_OPTIONS": SHORT_LIVED_JVM,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    # A driver of spark-submit starts in the folder of its script, not in this clone.
+    "PYTHONPATH": str(ROOT),
+}
+
+# One session for all jobs: each would wait for executors of its own.
+RUN_JOBS = """
+import json, sys
+from mockbroker.pipeline.command import run
+from mockbroker.pipeline.session import SessionOptions, open_session
+session = open_session(SessionOptions("jobs", **json.loads(sys.argv[1])))
+status = max(run([*words, "--json"], session) for words in json.loads(sys.argv[2]))
+session.stop()
+sys.exit(status)
+"""
 
 collect_ignore = (
-    [] if find_spec("pyspark") else ["test_cluster.py", "test_kills.py", "test_streaming.py"]
+    [] if PYSPARK else ["test_cluster.py", "test_connect.py", "test_kills.py", "test_streaming.py"]
 )
 
 
@@ -39,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.timeout(600))
+            item.add_marker(pytest.mark.timeout(2000))
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
             unraisable = "ignore::pytest.PytestUnraisableExceptionWarning"
             item.add_marker(pytest.mark.filterwarnings(unraisable))
@@ -63,29 +89,75 @@ def command(*words: str) -> list[str]:
     return ["-m", "mockbroker", "pipeline", *words, "--json", "--no-progress"]
 
 
-def run_job(*words: str, status: int = 0) -> dict[str, Any]:
-    """The summary of a job that ran to its end with this status."""
+def run_here(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], *words: str, status: int = 0
+) -> Summary:
+    """The summary of a job on the session that is there."""
+    capsys.readouterr()
+    assert run([*words, "--json"], spark) == status, capsys.readouterr().err
+    summary: Summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return summary
+
+
+def run_there(options: dict[str, object], *jobs: list[str], status: int = 0) -> list[Summary]:
+    """What jobs tell in a process of their own, on one session with these `SessionOptions`."""
+    words = [sys.executable, "-c", RUN_JOBS, json.dumps(options), json.dumps(jobs)]
+    return summaries(words, status)[0]
+
+
+def summaries(words: list[str], status: int = 0) -> tuple[list[Summary], str]:
+    """What jobs in a process of their own told in JSON, and its standard error."""
     done = subprocess.run(
-        [sys.executable, *command(*words)],
+        words,
         cwd=ROOT,
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,
         check=False,
     )
     assert done.returncode == status, done.stderr + done.stdout
-    summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return summary
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return told, done.stderr
 
 
-def run_here(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str], *words: str, status: int = 0
-) -> dict[str, Any]:
-    """The same on the session that is there."""
-    capsys.readouterr()
-    assert run([*words, "--json"], spark) == status, capsys.readouterr().err
-    summary: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
-    return summary
+@contextmanager
+def spark_daemon(folder: Path, script: str, *words: str) -> Iterator[Path]:
+    """A script of Spark, killed afterwards with all that it started; yields where it logs."""
+    folder.mkdir()
+    log = folder / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(SPARK_BIN / script), *words],
+            cwd=folder,
+            env=ENVIRONMENT,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        try:
+            yield log
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(DEADLINE_SECONDS)
+
+
+def await_line(log: Path, pattern: str) -> str:
+    """What the pattern's group is in a daemon's log, once it is there."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while True:
+        text = log.read_text(errors="replace")
+        found = re.search(pattern, text)
+        if found:
+            return found[1]
+        assert time.monotonic() < deadline, text
+        pause()
+
+
+def rows_of(folder: Path, *columns: str) -> list[str]:
+    """The rows of a folder of Parquet files, as sorted texts."""
+    table = parquet.read_table(folder, columns=list(columns) or None)
+    return sorted(map(repr, table.to_pylist()))
 
 
 def pause() -> bool:

@@ -1,0 +1,124 @@
+"""The same jobs on a standalone cluster: a master and two workers, each a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import pytest
+from pyarrow import parquet
+
+import mockbroker.pipeline.__main__ as entry
+from mockbroker.pipeline.session import connector_jars
+from tests.spark.conftest import (
+    SPARK_BIN,
+    await_line,
+    rows_of,
+    run_here,
+    run_there,
+    spark_daemon,
+    summaries,
+)
+from tests.support.journal_lines import Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from mockbroker import MockBroker
+
+WORKERS = 2
+ROWS = 5_000
+STREAM = [f"--rows={ROWS}", "--seed=3", "--skew=1.1", "--poison=0.01", "--jitter-ms=50"]
+RECORD = ("partition", "timestamp", "key", "value", "headers")
+CONF = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    "spark.sql.shuffle.partitions": "4",
+}
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a master that two workers of one core each have joined."""
+    folder = tmp_path_factory.mktemp("cluster")
+    here = ["--host", "127.0.0.1", "--webui-port", "0"]
+    deploy = "org.apache.spark.deploy"
+    with contextlib.ExitStack() as running:
+        words = [f"{deploy}.master.Master", *here, "--port", "0"]
+        log = running.enter_context(spark_daemon(folder / "master", "spark-class", *words))
+        url = await_line(log, r"Starting Spark master at (spark://\S+)")
+        size = ["--cores", "1", "--memory", "600m"]
+        for number in range(WORKERS):
+            words = [f"{deploy}.worker.Worker", *here, *size, url]
+            running.enter_context(spark_daemon(folder / f"worker{number}", "spark-class", *words))
+        await_line(log, rf"(?s)(?:Registering worker .*){{{WORKERS}}}()")
+        yield url
+
+
+@pytest.fixture(scope="module")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A journal of one client that polls, and waits, and gets something."""
+    journal = Journal()
+    journal.session(10.0, "opened")
+    journal.fetch(10.0, fetch={"class": "FULL", "session_id": 0}, partitions=({},))
+    journal.fetch(20.0, 500.0, cause="timeout")
+    journal.fetch(530.0, 5.0, cause="data", partitions=({"bytes": 100, "high_watermark": 1},))
+    return str(journal.write(tmp_path_factory.mktemp("journals")))
+
+
+def jobs(broker: MockBroker, topic: str, journals: str, out: Path) -> list[list[str]]:
+    """A stream into a topic, out to files, into another topic; is it there? A page of plots."""
+    where = ["--bootstrap", broker.bootstrap_servers]
+    again = ["--key", "key", "--value", "value", "--timestamp", "timestamp", "--headers", "headers"]
+    rest = [*where, "--format", "parquet", "--topic", f"{topic}-again", *again]
+    return [
+        ["synth", *where, *STREAM, "--topic", topic, "--create", "3"],
+        ["dump", str(out / "dump"), *where, "--topic", topic],
+        ["load", str(out / "dump"), *rest, "--create", "3", "--partition", "partition"],
+        ["verify", str(out / "dump"), *rest],
+        ["analyze", journals, "--out", str(out / "report")],
+    ]
+
+
+def test_the_same_jobs_give_the_same_tables(
+    master: str,
+    spark: SparkSession,
+    broker: MockBroker,
+    topic: str,
+    journals: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    near, far = tmp_path / "near", tmp_path / "far"
+    here = [
+        run_here(spark, capsys, *words)
+        for words in jobs(broker, f"{topic}-near", journals, near)[:2]
+    ]
+    there = run_there(
+        {"master": master, "conf": CONF}, *jobs(broker, f"{topic}-far", journals, far)
+    )
+    assert [job["job"] for job in there] == ["synth", "dump", "load", "verify", "analyze"]
+    counts = [
+        [(job["rows"], job["bytes"]) for job in told] for told in (there[:3], [*here, here[1]])
+    ]
+    assert counts[0] == counts[1]
+    kinds = ("expected", "actual", "missing", "extra", "doubled")
+    assert [there[3][kind] for kind in kinds] == [ROWS, ROWS, 0, 0, 0]
+    found = rows_of(far / "dump", *RECORD)
+    assert len(found) == ROWS
+    assert found == rows_of(near / "dump", *RECORD)
+    fetches = parquet.read_table(far / "report" / "tables" / "fetch_clients").to_pylist()
+    assert {row["class"]: row["fetches"] for row in fetches} == {"FULL": 1, "INCREMENTAL": 2}
+
+
+def test_a_job_is_submitted(master: str, broker: MockBroker, topic: str) -> None:
+    submit = [str(SPARK_BIN / "spark-submit"), "--master", master]
+    for key, value in CONF.items():
+        submit += ["--conf", f"{key}={value}"]
+    submit += ["--jars", ",".join(connector_jars(None)), str(entry.__file__)]
+    where = ["--bootstrap", broker.bootstrap_servers, "--topic", topic, "--json"]
+    (made,), _ = summaries([*submit, "synth", *where, *STREAM, "--create", "3"])
+    assert (made["rows"], made["status"]) == (ROWS, 0)

@@ -1,0 +1,78 @@
+"""The same jobs over Spark Connect: this process has no JVM, a server does the work."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.pipeline.session import connector_jars
+from tests.spark.conftest import await_line, command, rows_of, run_there, spark_daemon, summaries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mockbroker import MockBroker
+
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+ROWS = 2_000
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server with the connector's jars."""
+    if find_spec("grpc") is None:
+        pytest.skip("needs pyspark[connect]")
+    folder = tmp_path_factory.mktemp("connect") / "server"
+    words = ["--master", "local[2]", "--class", SERVER, "--jars", ",".join(connector_jars(None))]
+    for setting in (
+        "spark.ui.enabled=false",
+        "spark.sql.shuffle.partitions=4",
+        "spark.connect.grpc.binding.address=127.0.0.1",
+        "spark.connect.grpc.binding.port=0",
+    ):
+        words += ["--conf", setting]
+    with spark_daemon(folder, "spark-submit", *words, "spark-internal") as log:
+        port = await_line(log, r"SparkConnectService\S*' on port (\d+)")
+        await_line(log, r"(Spark Connect server started)")
+        yield f"sc://127.0.0.1:{port}"
+
+
+def test_the_jobs_run_over_connect(
+    remote: str, broker: MockBroker, topic: str, tmp_path: Path
+) -> None:
+    where = ["--bootstrap", broker.bootstrap_servers, "--topic", topic]
+    source, state = str(tmp_path / "source.parquet"), ["--checkpoint", str(tmp_path / "state")]
+    columns = ["--key", "key", "--value", "value", "--order-by", "id"]
+    load = ["load", source, *where, *columns, "--create", "3", *state]
+    out = tmp_path / "out"
+    dump = ["dump", str(tmp_path / "new"), *where, "--checkpoint", str(tmp_path / "offsets")]
+    told = run_there(
+        {"remote": remote},
+        ["synth", f"--rows={ROWS}", "--output", source],
+        load,
+        load,
+        ["dump", str(out), *where],
+        dump,
+        dump,
+        ["verify", source, *where, *columns],
+    )
+    assert [job["rows"] for job in told] == [ROWS, ROWS, 0, ROWS, ROWS, 0, ROWS]
+    assert {job["bytes"] for job in told if job["rows"]} == {told[0]["bytes"]}
+    kinds = ("missing", "extra", "doubled", "reordered")
+    assert [told[-1][kind] for kind in kinds] == [0, 0, 0, 0]
+    sent = rows_of(tmp_path / "source.parquet", "value")
+    assert [rows_of(folder, "value") for folder in (out, tmp_path / "new")] == [sent, sent]
+
+
+def test_what_needs_the_jvm_is_one_line(remote: str, broker: MockBroker, topic: str) -> None:
+    where = ["--bootstrap", broker.bootstrap_servers, "--remote", remote]
+    job = command("synth", *where, "--topic", topic, "--create", "1")
+    _, error = summaries([sys.executable, *job], status=2)
+    assert (
+        error
+        == "mockbroker: --timestamp does not work over Spark Connect: submit the job instead\n"
+    )
