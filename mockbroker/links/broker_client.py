@@ -145,6 +145,17 @@ class BrokerClient:
 
     def received(self, data: Buffer) -> None:
         """Bytes from the other broker."""
+        if (
+            len(self._pending) == 1
+            and self._pending[0][0] == _FETCH
+            and not self._frames.buffered_bytes
+            and len(data) > 4
+            and data[:4] == (len(data) - 4).to_bytes(4, "big")
+        ):
+            # The whole answer of a fetch: its records are copied once, into the log.
+            _, version, _, on_response = self._pending.popleft()
+            on_response(_decode(memoryview(data)[4:], _FETCH, version))
+            return
         for frame in self._frames.feed(data):
             api_key, version, _, on_response = self._pending.popleft()
             on_response(_decode(frame, api_key, version))

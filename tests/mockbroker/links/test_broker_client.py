@@ -9,6 +9,12 @@ from mockbroker.links.broker_client import BrokerClient
 from protocol.frames import FrameBuffer
 from protocol.headers import decode_request_header, encode_response_header
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.fetch import (
+    FetchRequest,
+    FetchResponse,
+    FetchResponsePartition,
+    FetchResponseTopic,
+)
 from protocol.plan import encode
 
 VERSION = 2
@@ -65,6 +71,26 @@ def test_requests_are_whole_frames_and_answers_come_in_their_order(wires: Wires)
     errors = [each.error_code for each in wires.answers if isinstance(each, ApiVersionsResponse)]
     assert errors == [3, 4]
     assert wires.opened == 1
+
+
+@pytest.mark.parametrize("cut", [None, 2, 4, 20])
+def test_the_answer_of_a_fetch_is_the_same_whole_and_cut(wires: Wires, cut: int | None) -> None:
+    partition = FetchResponsePartition(3, records=b"r" * 5000, high_watermark=9)
+    topic = FetchResponseTopic(topic_id=b"i" * 16, partitions=[partition])
+    wires.client.fetch(FetchRequest(), 18, wires.answers.append)
+    body = b"".join(encode(FetchResponse(session_id=7, responses=[topic]), 18))
+    frame = bytes(encode_response_header(1, 18, 1)) + body
+    data = len(frame).to_bytes(4, "big") + frame
+    if cut is not None:
+        wires.client.received(data[:cut])
+        assert wires.answers == []
+    wires.client.received(data[cut:])
+    (answer,) = wires.answers
+    assert isinstance(answer, FetchResponse)
+    (told,) = answer.responses[0].partitions
+    assert (answer.session_id, told.partition_index, told.high_watermark) == (7, 3, 9)
+    assert isinstance(told.records, memoryview)
+    assert bytes(told.records) == b"r" * 5000
 
 
 def test_a_lost_connection_answers_nothing_and_the_next_request_opens_another(wires: Wires) -> None:
