@@ -3,8 +3,10 @@
 Three transactional producers of either generation, two of which share an id and so fence each
 other, write to three partitions and commit offsets for two groups. They commit, abort, repeat an
 end whose answer was lost, begin anew over an open transaction, and are left to time out; plain
-commits and plain records come between, and coordinators move. The model knows nothing of epochs:
-it knows who owns an id now, what each open transaction wrote, and in which order.
+commits and plain records come between, and coordinators move. Two groups more, one of each
+protocol, have a static member whose place is taken again and again: producers commit for who has
+it and for those who had it. The model knows nothing of producer epochs: it knows who owns an id
+now, what each open transaction wrote, and in which order.
 """
 
 from __future__ import annotations
@@ -16,7 +18,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from mockbroker.coordinator.log_port import InternalLog
+from protocol.messages.consumer_group import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from protocol.messages.fetch import FetchResponse
+from protocol.messages.group_membership import (
+    JoinGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 from protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -32,6 +43,7 @@ from protocol.messages.produce import (
 from protocol.records.batch import build_batch
 from protocol.records.record_codec import Record
 from tests.support.core import EPOCH_MS, Core
+from tests.support.group_calls import join_request
 from tests.support.transactions import (
     GROUP,
     Told,
@@ -44,12 +56,20 @@ from tests.support.transactions import (
 IDS = ("shared", "shared", "alone")
 PARTITIONS = (("t", 0), ("t", 1), ("u", 0))
 GROUPS = ("g", "h")
+STATIC, CONSUMERS = "static", "consumers"
+"""Groups with a static member, of the classic and of the consumer protocol."""
+INSTANCE = "i"
+PATIENT = {
+    "group.consumer.max.session.timeout.ms": "100000000",
+    "group.consumer.session.timeout.ms": "100000000",
+}
 TIMEOUT_MS = 15_000
 LOOK_MS = 10_000
 
 producers = st.integers(0, len(IDS) - 1)
 partitions = st.sampled_from(PARTITIONS)
 groups = st.sampled_from(GROUPS)
+inhabited = st.sampled_from((STATIC, CONSUMERS))
 
 
 class Entry(NamedTuple):
@@ -80,6 +100,8 @@ class Model:
         # (group, topic, partition) → (when written, offset): the latest write that counts wins.
         self.offsets: dict[tuple[str, str, int], tuple[int, int]] = {}
         self.writes = 0
+        # Who had the static member's place, one after the other: (member id, generation or epoch).
+        self.members: dict[str, list[tuple[str, int]]] = {STATIC: [], CONSUMERS: []}
 
     def transaction(self, transactional_id: str, now_ms: float) -> Open:
         if transactional_id not in self.open:
@@ -122,7 +144,7 @@ class Transactions(RuleBasedStateMachine):
 
     @initialize(v1=st.tuples(*[st.booleans()] * len(IDS)))
     def start(self, v1: tuple[bool, ...]) -> None:
-        self.core = Core(topics={"t": 2, "u": 1})
+        self.core = Core(topics={"t": 2, "u": 1}, config=PATIENT)
         self.model = Model()
         self.producers = [
             Transactional(self.core, name, v1=old) for name, old in zip(IDS, v1, strict=True)
@@ -132,6 +154,8 @@ class Transactions(RuleBasedStateMachine):
         for group in GROUPS:
             self.producers[0].find(group, GROUP)
         self.counter = 0
+        for group in (STATIC, CONSUMERS):
+            self.take_over(group)
 
     # -- producers ---------------------------------------------------------------------------
 
@@ -207,6 +231,83 @@ class Transactions(RuleBasedStateMachine):
             self.producers[number].become(told)
             self.model.owner[IDS[number]] = number
 
+    # -- members -----------------------------------------------------------------------------
+
+    @rule(group=inhabited)
+    def take_over(self, group: str) -> None:
+        """Another member comes in the place of the static one."""
+        had = self.model.members[group]
+        if group == STATIC:
+            had.append(self.join_classic())
+        else:
+            if had:
+                self.beat(had[-1][0], -2)
+            name = f"m{len(had)}"
+            had.append((name, self.beat(name, 0).member_epoch))
+
+    def join_classic(self) -> tuple[str, int]:
+        client = self.core.client()
+        request = join_request(group_id=STATIC, instance=INSTANCE)
+        request.session_timeout_ms = 1_800_000
+        answer = client.call(request, 9, JoinGroupResponse)
+        assert answer.error_code == 0
+        member_id, generation = answer.member_id, answer.generation_id
+        sync = SyncGroupRequest(STATIC, generation, member_id, INSTANCE, "consumer", "range", [])
+        assert client.call(sync, 5, SyncGroupResponse).error_code == 0
+        return member_id, generation
+
+    def beat(self, member_id: str, epoch: int) -> ConsumerGroupHeartbeatResponse:
+        joins = epoch == 0
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=CONSUMERS,
+            member_id=member_id,
+            member_epoch=epoch,
+            instance_id=INSTANCE,
+            rebalance_timeout_ms=60_000 if joins else -1,
+            subscribed_topic_names=["t"] if joins else None,
+            topic_partitions=[] if joins else None,
+        )
+        answer = self.core.client().call(request, 1, ConsumerGroupHeartbeatResponse)
+        assert answer.error_code == 0
+        return answer
+
+    @rule(
+        number=producers,
+        group=inhabited,
+        ago=st.integers(0, 2),
+        later=st.sampled_from([0, 0, 0, 1]),
+        of=partitions,
+        offset=st.integers(0, 9),
+    )
+    def commit_as_member(
+        self, number: int, group: str, ago: int, later: int, of: tuple[str, int], offset: int
+    ) -> None:
+        """For the member of `ago` places before, `later` by so many generations or epochs."""
+        producer, name = self.producers[number], IDS[number]
+        had = self.model.members[group]
+        member_id, generation = had[-1 - min(ago, len(had) - 1)]
+        if producer.v1:
+            assert (producer.add_offsets(group) == 0) == self.owns(number)
+        error = producer.commit_offset(
+            group,
+            *of,
+            offset,
+            generation=generation + later,
+            member_id=member_id,
+            instance=INSTANCE,
+        )
+        if not self.owns(number):
+            assert error != 0
+            return
+        if member_id != had[-1][0]:
+            assert error == (82 if group == STATIC else 25)
+        else:
+            assert error == (22 if later else 0)
+        # Whatever the group says to it, the transaction has begun.
+        transaction = self.model.transaction(name, self.core.now_ms)
+        if error == 0:
+            self.model.commit_offset((group, *of), offset, transaction)
+
     # -- others ------------------------------------------------------------------------------
 
     @rule(to=partitions)
@@ -253,7 +354,7 @@ class Transactions(RuleBasedStateMachine):
         service.unload(index)
         service.load(index, log.read(index))
 
-    @rule(group=groups)
+    @rule(group=st.sampled_from((*GROUPS, STATIC, CONSUMERS)))
     def move_group(self, group: str) -> None:
         services = self.core.broker.services
         service = services.groups.service
@@ -277,7 +378,7 @@ class Transactions(RuleBasedStateMachine):
 
     @invariant()
     def offsets_are_those_that_count(self) -> None:
-        for group in GROUPS:
+        for group in (*GROUPS, STATIC, CONSUMERS):
             for of in PARTITIONS:
                 name = (group, *of)
                 _, offset = self.model.offsets.get(name, (0, -1))

@@ -191,6 +191,7 @@ class Transactional:
         version: int | None = None,
         generation: int = -1,
         member_id: str = "",
+        instance: str | None = None,
     ) -> int:
         """TxnOffsetCommit of one partition; the error."""
         if version is None:
@@ -203,7 +204,7 @@ class Transactional:
             self.epoch,
             generation,
             member_id,
-            None,
+            instance,
             [TxnOffsetCommitRequestTopic(topic, bytes(16), [partition])],
         )
         answer = self.client.call(request, version, TxnOffsetCommitResponse)
