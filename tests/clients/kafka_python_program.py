@@ -116,7 +116,7 @@ def produce(topic: str, compression: str, connect: dict[str, Any], records: Sequ
     ]
     producer.flush()
     for record, future in zip(records, futures, strict=True):
-        assert future.get(timeout=10).timestamp == record.timestamp_ms
+        assert future.get(timeout=60).timestamp == record.timestamp_ms
     producer.close()
 
 

@@ -132,7 +132,7 @@ def test_a_group_reads_back_what_was_produced(
     )
     reader = confluent_kafka.Consumer({"bootstrap.servers": server_process, "group.id": group})
     partitions = [confluent_kafka.TopicPartition(topic, index) for index in range(PARTITIONS)]
-    ends = {p.partition: reader.get_watermark_offsets(p, timeout=10)[1] for p in partitions}
-    committed = {p.partition: p.offset for p in reader.committed(partitions, timeout=10)}
+    ends = {p.partition: reader.get_watermark_offsets(p, timeout=60)[1] for p in partitions}
+    committed = {p.partition: p.offset for p in reader.committed(partitions, timeout=60)}
     check(tally, ends, committed)
     reader.close()
