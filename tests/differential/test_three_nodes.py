@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -16,12 +17,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.api import MockBroker
+from protocol.errors import ErrorCode
 from protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,
     FetchResponse,
 )
+from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from protocol.messages.produce import (
     ProduceRequest,
@@ -47,7 +52,7 @@ from protocol.messages.topics import (
 )
 from protocol.records.batch import build_batch
 from protocol.records.record_codec import Record
-from tests.clients.server import ROOT, serving
+from tests.clients.server import ROOT
 from tests.differential.conftest import KAFKA_VERSION
 from tests.support.blocking import BlockingConnection
 
@@ -57,6 +62,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 NODES = (1, 2, 3)
+_NOTHING = MetadataRequest([])
 READY_SECONDS = 20.0
 FETCH_VERSIONS = (10, 12)
 
@@ -70,7 +76,8 @@ class Cluster:
         self.nodes = {
             each.node_id: BlockingConnection(f"{each.host}:{each.port}") for each in brokers
         }
-        assert tuple(sorted(self.nodes)) == NODES
+        self.nodes = dict(sorted(self.nodes.items()))
+        assert tuple(self.nodes) == NODES
 
     def close(self) -> None:
         for connection in self.nodes.values():
@@ -80,13 +87,67 @@ class Cluster:
         settings = [CreatableTopicConfig(key.replace("_", "."), configs[key]) for key in configs]
         wanted = CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, replicas)], settings)
         # Any node takes it.
-        answer = self.nodes[3].call(CreateTopicsRequest([wanted], 10_000), 5, CreateTopicsResponse)
+        answer = self.nodes[2].call(CreateTopicsRequest([wanted], 10_000), 5, CreateTopicsResponse)
         return [each.error_code for each in answer.topics]
 
+    def leave(self, node: int) -> None:
+        """The node was stopped."""
+        self.nodes.pop(node).close()
+
+    def brokers(self) -> list[list[int]]:
+        """Who is there, as each node tells it."""
+        return [
+            sorted(each.node_id for each in node.call(_NOTHING, 9, MetadataResponse).brokers)
+            for node in self.nodes.values()
+        ]
+
+    def coordinator(self, group: str) -> int:
+        """Who all nodes say coordinates the group, once they say so."""
+        found: set[tuple[int, int]] = set()
+
+        def is_found() -> bool:
+            request = FindCoordinatorRequest(key=group, key_type=0)
+            answers = [
+                node.call(request, 3, FindCoordinatorResponse) for node in self.nodes.values()
+            ]
+            found.clear()
+            found.update((answer.error_code, answer.node_id) for answer in answers)
+            return len(found) == 1 and min(found)[0] == 0
+
+        until(is_found)
+        return min(found)[1]
+
+    def heartbeat(self, group: str) -> list[tuple[bool, int]]:
+        """Whether a node coordinates the group, and what it answers a stranger's heartbeat."""
+        coordinator = self.coordinator(group)
+        request = HeartbeatRequest(group, 1, "stranger")
+        told: list[tuple[bool, int]] = []
+
+        def is_loaded() -> bool:
+            told[:] = sorted(
+                (node == coordinator, connection.call(request, 3, HeartbeatResponse).error_code)
+                for node, connection in self.nodes.items()
+            )
+            return all(code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS for _, code in told)
+
+        until(is_loaded)
+        return told
+
+    def find(self, key_type: int, version: int, *keys: str) -> list[list[tuple[str, int]]]:
+        """Key and error of each coordinator that each node is asked for in one request."""
+        request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=list(keys))
+        return [
+            [
+                (each.key, each.error_code)
+                for each in node.call(request, version, FindCoordinatorResponse).coordinators
+            ]
+            for node in self.nodes.values()
+        ]
+
     def states(self, name: str) -> list[tuple[object, ...]]:
-        """Error, leader, epoch, replicas and in-sync set, as each node tells them."""
+        """Error, leader, epoch, replicas, in-sync set and who is not there, as each node tells."""
         told: list[tuple[object, ...]] = []
-        for node in NODES:
+        for node in self.nodes:
             request = MetadataRequest([MetadataRequestTopic(name=name)])
             topic = self.nodes[node].call(request, 9, MetadataResponse).topics[0]
             told.extend(
@@ -96,17 +157,22 @@ class Cluster:
                     each.leader_epoch,
                     tuple(each.replica_nodes),
                     tuple(sorted(each.isr_nodes)),
+                    tuple(sorted(each.offline_replicas)),
                 )
                 for each in topic.partitions
             )
         return told
 
-    def settled(self, name: str, replicas: list[int], leader: int) -> list[tuple[object, ...]]:
+    def settled(
+        self, name: str, replicas: list[int], leader: int, in_sync: list[int] | None = None
+    ) -> list[tuple[object, ...]]:
         """The states once all nodes tell of this leader and these replicas, in sync."""
 
         def is_there() -> bool:
-            wanted = (leader, tuple(replicas), tuple(sorted(replicas)))
-            return [(each[1], *each[3:]) for each in self.states(name)] == [wanted] * len(NODES)
+            isr = replicas if in_sync is None else in_sync
+            wanted = (leader, tuple(replicas), tuple(sorted(isr)))
+            told = [(each[1], *each[3:5]) for each in self.states(name)]
+            return told == [wanted] * len(self.nodes)
 
         until(is_there)
         return self.states(name)
@@ -114,7 +180,7 @@ class Cluster:
     def produce(self, name: str, acks: int) -> list[tuple[int, int]]:
         """Error and offset when each node is asked to append."""
         told = []
-        for node in NODES:
+        for node in self.nodes:
             data = [ProduceRequestPartition(0, build_batch([Record(0, 1, None, b"v")]))]
             request = ProduceRequest(
                 None, acks, 10_000, [ProduceRequestTopic(name, partition_data=data)]
@@ -127,7 +193,7 @@ class Cluster:
     def fetch(self, name: str, version: int) -> list[tuple[int, int]]:
         """Error and bytes when each node is asked to read from the start."""
         told = []
-        for node in NODES:
+        for node in self.nodes:
             asked = FetchRequestTopic(
                 name, partitions=[FetchRequestPartition(0, partition_max_bytes=1 << 20)]
             )
@@ -164,8 +230,8 @@ def until(holds: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline, "the nodes do not agree"
 
 
-def transcript(cluster: Cluster) -> dict[str, object]:
-    """What the probes gave, by name."""
+def transcript(cluster: Cluster, stop: Callable[[int], None]) -> dict[str, object]:
+    """What the probes gave, by name; `stop` ends a node cleanly."""
     told: dict[str, object] = {}
     told["create"] = cluster.create("moving", [1, 2, 3])
     told["created"] = cluster.settled("moving", [1, 2, 3], 1)
@@ -194,11 +260,43 @@ def transcript(cluster: Cluster) -> dict[str, object]:
     told["create strict"] = cluster.create("strict", [2, 3], min_insync_replicas="3")
     cluster.settled("strict", [2, 3], 2)
     told["produce below the minimum"] = cluster.produce("strict", -1)
+    told["heartbeat of a stranger"] = cluster.heartbeat("readers")
+    told["find two groups"] = cluster.find(0, 4, "readers", "writers")
+    told["find a coordinator of no kind"] = cluster.find(7, 4, "readers")
+    told |= without_a_node(cluster, stop)
+    return told
+
+
+def without_a_node(cluster: Cluster, stop: Callable[[int], None]) -> dict[str, object]:
+    """Node 3, which leads, stops: the controller fences it."""
+    told: dict[str, object] = {}
+    cluster.create("led", [3, 1, 2])
+    cluster.settled("led", [3, 1, 2], 3)
+    cluster.create("whole", [1, 2, 3], min_insync_replicas="3")
+    cluster.settled("whole", [1, 2, 3], 1)
+    cluster.create("alone", [3])
+    cluster.settled("alone", [3], 3)
+    cluster.leave(3)
+    stop(3)
+    until(lambda: cluster.brokers() == [[1, 2], [1, 2]])
+    told["the lead moved"] = cluster.settled("led", [3, 1, 2], 1, [1, 2])
+    until(lambda: {each[1] for each in cluster.states("alone")} == {-1})
+    told["nobody leads"] = cluster.states("alone")
+    told["produce to the others"] = cluster.produce("led", -1)
+    told["produce below the minimum without it"] = cluster.produce("whole", -1)
+    told["produce to nobody"] = cluster.produce("alone", -1)
+    told["elect it"] = cluster.elect("led")
+    told["create on it too"] = cluster.create("behind", [3, 1])
+    told["created without it"] = cluster.settled("behind", [3, 1], 1, [1])
+    told["create on it alone"] = cluster.create("nowhere", [3])
+    told["reassign to it"] = cluster.reassign("led", [1, 3])
+    told["reassign to it alone"] = cluster.reassign("behind", [3])
+    told["heartbeat of a stranger without it"] = cluster.heartbeat("readers")
     return told
 
 
 @contextmanager
-def kafka() -> Iterator[str]:
+def kafka() -> Iterator[tuple[str, Callable[[int], None]]]:
     if not (shutil.which("java") and shutil.which("mvn")):
         pytest.skip("needs a JRE and Maven")
     with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -209,26 +307,42 @@ def kafka() -> Iterator[str]:
         "KAFKA_NODES": "3",
         "KAFKA_HEAP_OPTS": "-Xmx256m",
     }
-    configs = ("log.retention.ms=-1", "auto.leader.rebalance.enable=false")
+    configs = (
+        "log.retention.ms=-1",
+        "auto.leader.rebalance.enable=false",
+        "offsets.topic.replication.factor=3",
+        "offsets.topic.num.partitions=5",
+    )
     subprocess.run([command, "start", port, *configs], env=environment, check=True)
     try:
-        yield f"127.0.0.1:{port}"
+        yield (
+            f"127.0.0.1:{port}",
+            lambda node: stop_node(ROOT / ".tools/run" / f"kafka-{port}", node),
+        )
     finally:
         subprocess.run([command, "stop", port], check=True)
 
 
-def told_by(bootstrap: str) -> dict[str, object]:
+def stop_node(run: Path, node: int) -> None:
+    """Ask a process that `scripts/kafka` started for a clean end; who asks waits for its traces."""
+    os.kill(int((run / f"node-{node}" / "pid").read_text()), signal.SIGTERM)
+
+
+def told_by(bootstrap: str, stop: Callable[[int], None]) -> dict[str, object]:
     cluster = Cluster(bootstrap)
     try:
-        return transcript(cluster)
+        return transcript(cluster, stop)
     finally:
         cluster.close()
 
 
-def test_three_nodes_answer_as_three_of_apache_kafka(tmp_path: Path) -> None:
-    configs = ("mockbroker.version.profile=4.4", "auto.leader.rebalance.enable=false")
-    with serving(tmp_path, "--brokers=3", *(f"--set={config}" for config in configs)) as ours:
-        of_ours = told_by(ours.split(",")[0])
-    with kafka() as bootstrap:
-        of_kafka = told_by(bootstrap)
+def test_three_nodes_answer_as_three_of_apache_kafka() -> None:
+    configs: dict[str, str | bool] = {
+        "mockbroker.version.profile": "4.4",
+        "auto.leader.rebalance.enable": False,
+    }
+    with MockBroker(brokers=3, config=configs) as ours:
+        of_ours = told_by(ours.bootstrap_servers.split(",")[0], ours.cluster.stop)
+    with kafka() as (bootstrap, stop):
+        of_kafka = told_by(bootstrap, stop)
     assert of_ours == of_kafka
