@@ -128,7 +128,8 @@ class Cluster:
                 (node == coordinator, connection.call(request, 3, HeartbeatResponse).error_code)
                 for node, connection in self.nodes.items()
             )
-            return all(code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS for _, code in told)
+            # Until it has loaded, it does not know of its office, or lets every heartbeat pass.
+            return (True, int(ErrorCode.UNKNOWN_MEMBER_ID)) in told
 
         until(is_loaded)
         return told
