@@ -179,7 +179,9 @@ def _filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic")
     parser.add_argument("--group")
     parser.add_argument("--transactional-id", metavar="ID")
-    parser.add_argument("--error", metavar="CODE", help="a number, true (any) or false (none)")
+    parser.add_argument(
+        "--error", metavar="ERROR", help="a code, its name, true (any) or false (none)"
+    )
     parser.add_argument("--fault", metavar="ID", help="a rule's id, or true (any)")
     parser.add_argument("--since", type=int, default=0, metavar="CURSOR")
 

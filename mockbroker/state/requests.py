@@ -33,7 +33,7 @@ class Filters(TypedDict, total=False):
     topic: str
     group: str
     transactional_id: str
-    error: int | bool
+    error: int | str | bool
     fault: str | bool
     connection: int
     where: Callable[[RequestServed], bool]
@@ -42,9 +42,10 @@ class Filters(TypedDict, total=False):
 class RequestQuery:
     """What a request must be; None: anything.
 
-    `api` is Kafka's name or number, `client` a glob over client ids, `error` a code that its answer
-    holds, True for any error and False for none, `fault` a rule's id or True for any, `connection`
-    a connection's number; `where` is asked last. Raises QueryError for an unknown API.
+    `api` is Kafka's name or number, `client` a glob over client ids, `error` a code that its
+    answer holds or that code's name in Kafka, True for any error and False for none, `fault` a
+    rule's id or True for any, `connection` a connection's number; `where` is asked last. Raises
+    QueryError for an unknown API or error.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class RequestQuery:
         topic: str | None = None,
         group: str | None = None,
         transactional_id: str | None = None,
-        error: int | bool | None = None,
+        error: int | str | bool | None = None,
         fault: str | bool | None = None,
         connection: int | None = None,
         where: Callable[[RequestServed], bool] | None = None,
@@ -65,7 +66,7 @@ class RequestQuery:
         self._topic = topic
         self._group = group
         self._transactional_id = transactional_id
-        self._error = error
+        self._error = _error_code(error) if isinstance(error, str) else error
         self._fault = fault
         self._connection = connection
         self._where = where
@@ -209,6 +210,15 @@ def _topic_names(subjects: Subjects, journal: Journal) -> list[str]:
         if name:
             names.append(name)
     return names
+
+
+def _error_code(name: str) -> int:
+    if name.upper() in ErrorCode.__members__:
+        return ErrorCode[name.upper()]
+    raise QueryError(
+        f"error: {name!r} is no error of Kafka; allowed: true, false, a number or a name such as"
+        " NOT_LEADER_OR_FOLLOWER"
+    )
 
 
 def _api_key(api: str | int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["journal"])
 
+_MAX_DIGITS: Final = 10
 Text = Annotated[str | None, Query(max_length=32_767)]
 _TAIL_LINES = 1000
 
@@ -49,7 +50,9 @@ class Expectation(Body):
     topic: str | None = Field(None, max_length=249)
     group: str | None = Field(None, max_length=32_767)
     transactional_id: str | None = Field(None, max_length=32_767)
-    error: int | bool | None = Field(None, description="A code; true: any error; false: none")
+    error: int | bool | str | None = Field(
+        None, description="A code or its name; true: any error; false: none"
+    )
     fault: str | bool | None = Field(None, description="A rule's id; true: any rule")
     connection: int | None = Field(None, ge=0, le=INT64_MAX)
     since: int = Field(0, ge=0, le=INT64_MAX, description="A cursor: only what came after")
@@ -67,7 +70,7 @@ async def list_requests(
     topic: Text = None,
     group: Text = None,
     transactional_id: Text = None,
-    error: Annotated[int | bool | None, Query()] = None,
+    error: Text = None,
     fault: Text = None,
     connection: Annotated[int | None, Query(ge=0, le=INT64_MAX)] = None,
 ) -> RequestPage:
@@ -79,7 +82,7 @@ async def list_requests(
             "topic": topic,
             "group": group,
             "transactional_id": transactional_id,
-            "error": error,
+            "error": None if error is None else _error(error),
             "fault": {"true": True, "false": False}.get(fault or "", fault),
             "connection": connection,
         }
@@ -139,9 +142,20 @@ async def expect(host: TheHost, wanted: Expectation) -> Met:
     return await wait_until(host, enough, explain, wanted.timeout_ms)
 
 
+def _error(text: str) -> int | str | bool:
+    """What a query string says of errors: true, false, a code or a name."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if _is_number(text.removeprefix("-")) else text
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _MAX_DIGITS
+
+
 def _query(given: dict[str, Any]) -> RequestQuery:
     api = given.get("api")
-    if isinstance(api, str) and api.isdecimal():
+    if isinstance(api, str) and _is_number(api):
         given["api"] = int(api)
     filters = cast("Filters", {key: one for key, one in given.items() if one is not None})
     return RequestQuery(**filters)

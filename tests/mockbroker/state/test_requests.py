@@ -39,6 +39,7 @@ def core() -> Core:
         (RequestQuery(error=False), ["Metadata"]),
         (RequestQuery(error=ErrorCode.NONE), ["Metadata"]),
         (RequestQuery(error=ErrorCode.UNKNOWN_MEMBER_ID), ["Heartbeat"]),
+        (RequestQuery(error="unknown_member_id"), ["Heartbeat"]),
         (RequestQuery(fault=True), []),
         (RequestQuery(fault=False), ["Metadata", "Heartbeat"]),
         (RequestQuery(fault="slow"), []),
@@ -67,6 +68,8 @@ def test_a_query_says_what_it_wants() -> None:
     assert str(RequestQuery()) == "any request"
     with pytest.raises(QueryError, match="api: 'Fecth' is unknown; allowed: a number or one of"):
         RequestQuery(api="Fecth")
+    with pytest.raises(QueryError, match="error: 'NO_LEADER' is no error of Kafka; allowed: true"):
+        RequestQuery(error="NO_LEADER")
 
 
 def test_the_tail_is_the_last_requests(core: Core) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from confluent_kafka.admin import AdminClient
 
 if TYPE_CHECKING:
@@ -25,6 +26,19 @@ def test_requests_are_found_by_what_they_are(api: Api) -> None:
     assert {(one["api"], one["client_id"]) for one in found} == {("Metadata", "second")}
     assert api("GET", f"/v1/journal?since={since}&api=Metadata&error=true").body["requests"] == []
     assert api("GET", f"/v1/journal?since={since}&api=3&topic=orders").body["requests"]
+    assert api("GET", f"/v1/journal?since={since}&api=Metadata&error=NONE").body["requests"]
+    assert api("GET", f"/v1/journal?since={since}&error=-1").body["requests"] == []
+
+
+@pytest.mark.parametrize("error", ["NO_LEADER", "7" * 5000])
+def test_an_error_that_kafka_lacks_is_refused(api: Api, error: str) -> None:
+    problem = api("GET", f"/v1/journal?error={error}")
+    assert problem.status == 422
+    assert problem.body["detail"].startswith("error: ")
+
+
+def test_an_api_of_very_many_digits_is_refused(api: Api) -> None:
+    assert api("GET", f"/v1/journal?api={'7' * 5000}").status == 422
 
 
 def test_pages_of_the_journal_continue_where_one_ended(api: Api) -> None:
