@@ -66,18 +66,27 @@ def handle(
     reader = LogReader(params)
     context.read(reader)
     follower = params.is_from_follower
-    if follower and services.replicas.follower_fetched(params.replica_id, context.results()):
-        reader = LogReader(params)  # it is told what its own fetch has brought about
-        context.read(reader)
-    if (
+    moved = follower and services.replicas.follower_fetched(params.replica_id, context.results())
+    if _is_due(params, reader, readable):
+        return _answer(services, ctx, context, reader)
+    if moved:
+        # It would be parked, and woken in this step by what it has brought about itself.
+        again = LogReader(params)
+        context.read(again)
+        if again.respond_now:
+            return _answer(services, ctx, context, again)
+    # With nothing to read a follower has nothing to weigh: no bound is below the end of the log.
+    return _park(services, ctx, context, params, weigh=not follower or reader.bytes_read > 0)
+
+
+def _is_due(params: FetchParams, reader: LogReader, readable: int) -> bool:
+    """Whether it is answered with what was read, and not parked."""
+    return (
         params.max_wait_ms <= 0
         or not readable
         or reader.bytes_read >= params.min_bytes
         or reader.respond_now
-    ):
-        return _answer(services, ctx, context, reader)
-    # With nothing to read a follower has nothing to weigh: no bound is below the end of the log.
-    return _park(services, ctx, context, params, weigh=not follower or reader.bytes_read > 0)
+    )
 
 
 def whole_request_error(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.clients.failover.teller import Teller
 
 # Longer than any rebalance takes.
-SUBSCRIBE_AGAIN_S = 5.0
+JOIN_AGAIN_S = 5.0
 
 
 class Producer:
@@ -48,35 +48,40 @@ class Producer:
 
 
 class Member:
-    """It subscribes once more when it has got nothing for long.
+    """It begins anew when it has got nothing for long.
 
     It loses its assignment when a poll ends just as the coordinator hands it out, and assigns
     nothing when it leads its group before it knows the topic.
     """
 
     def __init__(self, bootstrap: str, teller: Teller, member: int) -> None:
+        self.bootstrap = bootstrap
         self.teller = teller
         self.member = member
-        self.consumer = kafka.KafkaConsumer(
-            bootstrap_servers=bootstrap.split(","),
-            client_id=f"member-{member}",
+        self.consumer = self._join()
+
+    def _join(self) -> kafka.KafkaConsumer:
+        consumer = kafka.KafkaConsumer(
+            bootstrap_servers=self.bootstrap.split(","),
+            client_id=f"member-{self.member}",
             group_id=GROUP,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             heartbeat_interval_ms=300,
             fetch_max_wait_ms=100,
         )
-        self.consumer.subscribe([TOPIC])
+        consumer.partitions_for_topic(TOPIC)
+        consumer.subscribe([TOPIC])
         self.assigned_s = time.monotonic()
+        return consumer
 
     def poll(self, timeout_s: float) -> dict[int, int]:
         now_s = time.monotonic()
         if self.consumer.assignment():
             self.assigned_s = now_s
-        elif now_s - self.assigned_s > SUBSCRIBE_AGAIN_S:
-            self.consumer.unsubscribe()
-            self.consumer.subscribe([TOPIC])
-            self.assigned_s = now_s
+        elif now_s - self.assigned_s > JOIN_AGAIN_S:
+            self.consumer.close()
+            self.consumer = self._join()
         ends = {}
         for partition, records in self.consumer.poll(int(timeout_s * 1000)).items():
             for record in records:

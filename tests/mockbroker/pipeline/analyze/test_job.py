@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,24 +60,23 @@ def drive(broker: MockBroker) -> None:
 
     The consumer may leave with a fetch that waits at the broker, or with one on its way.
     """
-    from kafka import KafkaConsumer, KafkaProducer
+    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
     servers = broker.bootstrap_servers
     broker.topic("orders").create(20)
-    producer = KafkaProducer(bootstrap_servers=servers)
-    consumer = KafkaConsumer("orders", bootstrap_servers=servers, auto_offset_reset="earliest",
-                             client_id="reader", group_id="g", fetch_max_wait_ms=100)  # fmt: skip
-    read = 0
-    for number in range(RECORDS):
-        producer.send("orders", b"x" * 100, partition=number % 20).get(DEADLINE_SECONDS)
-        read += sum(map(len, consumer.poll(50).values()))
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while read < RECORDS or broker.metrics()[EXPIRED] < IDLE_POLLS:
-        assert time.monotonic() < deadline
-        read += sum(map(len, consumer.poll(200).values()))
-    assert read == RECORDS
-    consumer.close()
-    producer.close()
+    reader = KafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest",
+                           client_id="reader", group_id=None, fetch_max_wait_ms=100)  # fmt: skip
+    with closing(KafkaProducer(bootstrap_servers=servers)) as producer, closing(reader) as consumer:
+        consumer.assign([TopicPartition("orders", number) for number in range(20)])
+        read = 0
+        for number in range(RECORDS):
+            producer.send("orders", b"x" * 100, partition=number % 20).get(DEADLINE_SECONDS)
+            read += sum(map(len, consumer.poll(50).values()))
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while read < RECORDS or broker.metrics()[EXPIRED] < IDLE_POLLS:
+            assert time.monotonic() < deadline
+            read += sum(map(len, consumer.poll(200).values()))
+        assert read == RECORDS
 
 
 def leave_while_a_fetch_waits(broker: MockBroker) -> None:
