@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mockbroker.api import MockBroker
+    from mockbroker.testing.mock_broker import MockBroker
 
     __version__: str
 
@@ -18,7 +18,7 @@ __all__ = ["MockBroker", "__version__"]
 
 def __getattr__(name: str) -> object:
     if name == "MockBroker":
-        from mockbroker.api import MockBroker
+        from mockbroker.testing.mock_broker import MockBroker
 
         return MockBroker
     if name == "__version__":

@@ -1,6 +1,6 @@
 """`python -m mockbroker`: the command line."""
 
-from mockbroker.cli import main
+from mockbroker.cli.main import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from testcontainers.core.container import DockerContainer
 
-from mockbroker.commands.client import CommandError
-from mockbroker.commands.health import ask_listener
+from mockbroker.cli.client import CommandError
+from mockbroker.cli.health import ask_listener
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,9 +18,9 @@ import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.launch import launch
-from mockbroker.settings import Settings
-from protocol.api_keys import ALL_SPECS, ApiKey
+from mockbroker.server.launch import launch
+from mockbroker.server.settings import Settings
+from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey
 from scripts.bench import peers
 
 if TYPE_CHECKING:

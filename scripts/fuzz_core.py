@@ -8,7 +8,7 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["mockbroker", "protocol"]):
+with atheris.instrument_imports(include=["mockbroker", "mockbroker_protocol"]):
     from tests.support.hostile import HostileRun, frame, seeds
 
     SEEDS = list(seeds())

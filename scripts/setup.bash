@@ -44,6 +44,14 @@ find_python() {
 }
 
 make_venv() {
+  make_empty_venv
+  # The clone's own packages, found from any folder; what runs in the clone comes first.
+  local site
+  site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  printf '%s\n' "$root" "$root/protocol" >"$site/mockbroker-clone.pth"
+}
+
+make_empty_venv() {
   [ -x "$venv/bin/python" ] && "$venv/bin/python" -m pip --version >/dev/null 2>&1 && return
   local python
   python=$(find_python)

@@ -11,10 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("mockbroker", "protocol")
+# The packages, and where the tests of each stand.
+PACKAGES = {
+    "mockbroker": "tests/mockbroker",
+    "protocol/mockbroker_protocol": "tests/protocol",
+    "simulation": "tests/simulation",
+}
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 70
 MAX_LINE_LENGTH = 100
@@ -23,7 +28,7 @@ LEFTOVERS = ("TO" + "DO", "FIX" + "ME", "X" * 3, "NotImplemented" + "Error")
 
 # A module whose tests are elsewhere, and where. Keep it tiny.
 TESTED_ELSEWHERE = {
-    "mockbroker/__main__.py": "tests/mockbroker/test_cli.py",
+    "mockbroker/__main__.py": "tests/mockbroker/cli/test_main.py",
     "mockbroker/pipeline/__main__.py": "tests/mockbroker/pipeline/test_command.py",
 }
 
@@ -119,20 +124,27 @@ def test_each_module_has_its_test_file() -> None:
 
 
 def mirror_of(module: Path) -> str:
-    relative = module.relative_to(ROOT)
-    return (Path("tests") / relative.parent / f"test_{relative.name}").as_posix()
+    package = package_of(module, PACKAGES)
+    relative = module.relative_to(ROOT / package)
+    return (Path(PACKAGES[package]) / relative.parent / f"test_{relative.name}").as_posix()
+
+
+def package_of(path: Path, folders: Iterable[str]) -> str:
+    return next(folder for folder in folders if path.is_relative_to(ROOT / folder))
 
 
 def test_each_test_file_mirrors_a_module() -> None:
     """`test_unified_log_reads.py` may stand beside `test_unified_log.py`."""
     assert [
         name_of(path)
-        for path in python_files(*(f"tests/{package}" for package in PACKAGES))
+        for path in python_files(*PACKAGES.values())
         if path.name.startswith("test_") and not mirrors_a_module(path)
     ] == []
 
 
 def mirrors_a_module(test: Path) -> bool:
-    folder = ROOT / test.relative_to(ROOT / "tests").parent
+    packages = {tests: package for package, tests in PACKAGES.items()}
+    tests = package_of(test, packages)
+    folder = ROOT / packages[tests] / test.relative_to(ROOT / tests).parent
     name = test.stem.removeprefix("test_")
     return any(name == path.stem or name.startswith(f"{path.stem}_") for path in folder.glob("*"))

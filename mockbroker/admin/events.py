@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.admin.host import Host
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.journal.events import Event
 
 QUEUE_EVENTS: Final = 1000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.network.timekeeper import TimeKeeper
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.admin.host import Host
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
 
 
 class Met(BaseModel):

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.transactions import AddOffsetsToTxnResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transactions import AddOffsetsToTxnResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.transactions import AddOffsetsToTxnRequest
+    from mockbroker_protocol.messages.transactions import AddOffsetsToTxnRequest
 
 KEY = ApiKey.ADD_OFFSETS_TO_TXN
 _FIRST_VERSION_WITH_FENCED = 2

@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.transactions import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transactions import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.transactions import AddPartitionsToTxnRequest
+    from mockbroker_protocol.messages.transactions import AddPartitionsToTxnRequest
 
     Errors: TypeAlias = dict[tuple[str, int], ErrorCode]
 

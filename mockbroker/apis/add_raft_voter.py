@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.quorum.voters import refuse_addition
-from protocol.api_keys import ApiKey
-from protocol.messages.quorum import AddRaftVoterRequest, AddRaftVoterResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.quorum import AddRaftVoterRequest, AddRaftVoterResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services

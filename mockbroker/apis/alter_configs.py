@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.config_control import AlterOperation
 from mockbroker.metadata.topic_requests import ConfigAlteration
-from protocol.api_keys import ApiKey
-from protocol.messages.configs import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,

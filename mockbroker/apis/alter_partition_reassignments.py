@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from protocol.api_keys import ApiKey
-from protocol.messages.reassignments import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.reassignments import (
     AlterPartitionReassignmentsResponse,
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
@@ -17,7 +17,7 @@ from protocol.messages.reassignments import (
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.reassignments import (
+    from mockbroker_protocol.messages.reassignments import (
         AlterPartitionReassignmentsRequest,
         ReassignablePartition,
     )

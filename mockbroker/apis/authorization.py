@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 from mockbroker.apis.context import PARKED
 from mockbroker.apis.guards.asked import Asked
 from mockbroker.apis.guards.table import GUARDS
-from protocol.api_keys import ApiKey
+from mockbroker_protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.authorized_operations import GROUP_OPERATIONS
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.group_admin import ConsumerGroupDescribeResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_admin import ConsumerGroupDescribeResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.group_admin import ConsumerGroupDescribeRequest
+    from mockbroker_protocol.messages.group_admin import ConsumerGroupDescribeRequest
 
 KEY = ApiKey.CONSUMER_GROUP_DESCRIBE
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.coordinator.group.members import ClientIdentity
-from protocol.api_keys import ApiKey
+from mockbroker_protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.consumer_group import (
+    from mockbroker_protocol.messages.consumer_group import (
         ConsumerGroupHeartbeatRequest,
         ConsumerGroupHeartbeatResponse,
     )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mockbroker.security.authorizer import StandardAuthorizer
     from mockbroker.security.quotas import QuotaManager
     from mockbroker.telemetry.client_metrics import Client, ClientMetrics
-    from protocol.frames import Frame
+    from mockbroker_protocol.frames import Frame
 
 
 class Verdict:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.acls import Acl, is_binding
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.acls import AclCreationResult, CreateAclsResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.acls import AclCreationResult, CreateAclsResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.acls import CreateAclsRequest
+    from mockbroker_protocol.messages.acls import CreateAclsRequest
 
 KEY: Final = ApiKey.CREATE_ACLS
 

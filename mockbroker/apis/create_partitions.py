@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.topic_requests import NewPartitions
-from protocol.api_keys import ApiKey
-from protocol.messages.topics import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
@@ -18,7 +18,7 @@ from protocol.messages.topics import (
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.topics import CreatePartitionsTopic
+    from mockbroker_protocol.messages.topics import CreatePartitionsTopic
 
 KEY: Final = ApiKey.CREATE_PARTITIONS
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.describe import describe_created_topic
 from mockbroker.metadata.topic_requests import NewTopic
-from protocol.api_keys import ApiKey
-from protocol.messages.topics import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.topics import (
     CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
@@ -22,7 +22,7 @@ from protocol.messages.topics import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.topic_requests import CreatedTopic
-    from protocol.messages.topics import CreatableTopic
+    from mockbroker_protocol.messages.topics import CreatableTopic
 
 KEY: Final = ApiKey.CREATE_TOPICS
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.acls import AclFilter
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.acls import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.acls import (
     DeleteAclsFilterResult,
     DeleteAclsMatchingAcl,
     DeleteAclsResponse,
@@ -18,7 +18,7 @@ from protocol.messages.acls import (
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.acls import DeleteAclsRequest
+    from mockbroker_protocol.messages.acls import DeleteAclsRequest
 
 KEY: Final = ApiKey.DELETE_ACLS
 

@@ -10,13 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from protocol.api_keys import ApiKey
-from protocol.messages.group_admin import DeletableGroupResult, DeleteGroupsResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.group_admin import DeletableGroupResult, DeleteGroupsResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.errors import ErrorCode
-    from protocol.messages.group_admin import DeleteGroupsRequest
+    from mockbroker_protocol.errors import ErrorCode
+    from mockbroker_protocol.messages.group_admin import DeleteGroupsRequest
 
 KEY = ApiKey.DELETE_GROUPS
 

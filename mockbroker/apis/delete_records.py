@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.apis.context import PARKED
 from mockbroker.metadata.names import is_internal
 from mockbroker.replica.delayed_delete_records import INVALID_LOW_WATERMARK, DeletedEntry
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.topics import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.topics import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,

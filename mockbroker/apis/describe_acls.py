@@ -8,13 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.acls import AclFilter
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.acls import AclDescription, DescribeAclsResource, DescribeAclsResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.acls import (
+    AclDescription,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.acls import DescribeAclsRequest
+    from mockbroker_protocol.messages.acls import DescribeAclsRequest
 
 KEY: Final = ApiKey.DESCRIBE_ACLS
 

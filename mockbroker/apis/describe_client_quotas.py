@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.client_quotas import Component, filter_problem, matching
-from protocol.api_keys import ApiKey
-from protocol.messages.quotas import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
     DescribeClientQuotasResponseEntityData,

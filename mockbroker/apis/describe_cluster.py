@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from mockbroker.metadata.brokers import broker_endpoint
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.metadata import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.metadata import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,

@@ -21,9 +21,9 @@ from mockbroker.config.rows import ConfigRow, ConfigSource, documentation_of
 from mockbroker.metadata.names import invalid_topic_name
 from mockbroker.metadata.store import RESOURCE_CLIENT_METRICS
 from mockbroker.metadata.topic_requests import Refusal
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.configs import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.configs import DescribeConfigsResource
+    from mockbroker_protocol.messages.configs import DescribeConfigsResource
 
 KEY: Final = ApiKey.DESCRIBE_CONFIGS
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from protocol.api_keys import ApiKey
-from protocol.messages.log_dirs import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from mockbroker.metadata.names import invalid_topic_name
 from mockbroker.replica.manager import NO_LEADER_EPOCH
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transaction_admin import (
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
@@ -21,7 +21,7 @@ from protocol.messages.transaction_admin import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.replica.partition import Partition
-    from protocol.messages.transaction_admin import DescribeProducersRequest
+    from mockbroker_protocol.messages.transaction_admin import DescribeProducersRequest
 
 KEY = ApiKey.DESCRIBE_PRODUCERS
 _UNKNOWN_TOPIC = "This server does not host this topic-partition."

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC
 from mockbroker.quorum.observers import ReplicaProgress
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.quorum import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.quorum import (
     DescribeQuorumResponse,
     DescribeQuorumResponseListener,
     DescribeQuorumResponsePartitionData,
@@ -22,12 +22,12 @@ from protocol.messages.quorum import (
     Node,
     ReplicaState,
 )
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.quorum.quorum import MetadataQuorum
-    from protocol.messages.quorum import DescribeQuorumRequest
+    from mockbroker_protocol.messages.quorum import DescribeQuorumRequest
 
 KEY: Final = ApiKey.DESCRIBE_QUORUM
 FIRST_VERSION_WITH_DIRECTORIES: Final = 2

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.authorized_operations import TOPIC_OPERATIONS
 from mockbroker.metadata.names import NO_TOPIC_ID, invalid_topic_name, is_internal
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.metadata import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.metadata import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponseCursor,

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.api_keys import ApiKey
-from protocol.messages.transaction_admin import DescribeTransactionsResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.transaction_admin import DescribeTransactionsResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.transaction_admin import DescribeTransactionsRequest
+    from mockbroker_protocol.messages.transaction_admin import DescribeTransactionsRequest
 
 KEY = ApiKey.DESCRIBE_TRANSACTIONS
 

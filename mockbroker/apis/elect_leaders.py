@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.elections import Election
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.reassignments import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.reassignments import (
     ElectLeadersResponse,
     PartitionResult,
     ReplicaElectionResult,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.reassignments import ElectLeadersRequest
+    from mockbroker_protocol.messages.reassignments import ElectLeadersRequest
 
 KEY: Final = ApiKey.ELECT_LEADERS
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.transactions import EndTxnResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transactions import EndTxnResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.coordinator.txn.service import ProducerAnswer
-    from protocol.messages.transactions import EndTxnRequest
+    from mockbroker_protocol.messages.transactions import EndTxnRequest
 
 KEY = ApiKey.END_TXN
 _FIRST_VERSION_WITH_FENCED = 2

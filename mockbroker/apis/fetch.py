@@ -27,9 +27,9 @@ from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.replica.delayed_fetch import DelayedFetch
 from mockbroker.replica.fetch_params import FetchParams
 from mockbroker.replica.log_reader import LogReader
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
     FetchResponse,
     FetchResponseTopic,
     LeaderIdAndEpoch,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services, Verdict
     from mockbroker.fetch.contexts import FetchContext
     from mockbroker.security.quotas import QuotaManager
-    from protocol.messages.fetch import FetchRequest, FetchResponsePartition
+    from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponsePartition
 
 KEY = ApiKey.FETCH
 LENGTH_BYTES = 4
@@ -205,7 +205,7 @@ def _size_of(context: FetchContext, version: int) -> int:
 
     Of an incremental one the partitions with records count: the others are rare and small.
     """
-    from protocol.fetch_codec import encode_fetch_response
+    from mockbroker_protocol.fetch_codec import encode_fetch_response
 
     only_records = context.fetch_class == INCREMENTAL
     topics: list[FetchResponseTopic] = []
@@ -252,7 +252,7 @@ def _down_convert(services: Services, context: FetchContext) -> None:
     There is no zstd in that format, neither for a topic that is configured for it nor in a batch:
     76 for the partition.
     """
-    from protocol.records.conversion import down_convert
+    from mockbroker_protocol.records.conversion import down_convert
 
     for entry, data in context.results():
         if data.error_code:

@@ -19,13 +19,13 @@ from mockbroker.metadata.names import (
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
 )
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.find_coordinator import FindCoordinatorRequest
+    from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 
 KEY = ApiKey.FIND_COORDINATOR
 

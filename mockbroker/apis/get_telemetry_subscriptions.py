@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.telemetry.client_metrics import ACCEPTED_COMPRESSION
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.telemetry import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.telemetry import (
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
 )

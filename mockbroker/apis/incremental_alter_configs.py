@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.topic_requests import ConfigAlteration
-from protocol.api_keys import ApiKey
-from protocol.messages.configs import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,

@@ -13,14 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.transactions import InitProducerIdResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transactions import InitProducerIdResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.coordinator.txn.service import ProducerAnswer
-    from protocol.messages.transactions import InitProducerIdRequest
+    from mockbroker_protocol.messages.transactions import InitProducerIdRequest
 
 KEY = ApiKey.INIT_PRODUCER_ID
 _NO_PRODUCER_ID = -1

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.coordinator.group.members import ClientIdentity
-from protocol.api_keys import ApiKey
+from mockbroker_protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.group_membership import JoinGroupRequest, JoinGroupResponse
+    from mockbroker_protocol.messages.group_membership import JoinGroupRequest, JoinGroupResponse
 
 KEY = ApiKey.JOIN_GROUP
 _FIRST_VERSION_WITH_NULL_PROTOCOL = 7

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from protocol.api_keys import ApiKey
+from mockbroker_protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
+    from mockbroker_protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
 
 KEY = ApiKey.LEAVE_GROUP
 

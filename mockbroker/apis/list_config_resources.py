@@ -15,9 +15,9 @@ from mockbroker.metadata.store import (
     RESOURCE_GROUP,
     RESOURCE_TOPIC,
 )
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.configs import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.configs import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,

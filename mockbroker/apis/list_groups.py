@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.api_keys import ApiKey
-from protocol.messages.group_admin import ListGroupsResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.group_admin import ListGroupsResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.group_admin import ListGroupsRequest
+    from mockbroker_protocol.messages.group_admin import ListGroupsRequest
 
 KEY = ApiKey.LIST_GROUPS
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.log.offsets import FetchIsolation
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.list_offsets import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
@@ -25,7 +25,7 @@ from protocol.messages.list_offsets import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.replica.partition import Partition
-    from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
+    from mockbroker_protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
 
 KEY = ApiKey.LIST_OFFSETS
 

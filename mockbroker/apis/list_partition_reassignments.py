@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.topic_requests import Refusal
-from protocol.api_keys import ApiKey
-from protocol.messages.reassignments import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.reassignments import (
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
@@ -17,7 +17,7 @@ from protocol.messages.reassignments import (
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.reassignments import ListPartitionReassignmentsRequest
+    from mockbroker_protocol.messages.reassignments import ListPartitionReassignmentsRequest
 
 KEY: Final = ApiKey.LIST_PARTITION_REASSIGNMENTS
 

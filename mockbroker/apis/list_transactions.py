@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.api_keys import ApiKey
+from mockbroker_protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.transaction_admin import (
+    from mockbroker_protocol.messages.transaction_admin import (
         ListTransactionsRequest,
         ListTransactionsResponse,
     )

@@ -18,9 +18,9 @@ from mockbroker.metadata.authorized_operations import (
 )
 from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.metadata.names import NO_TOPIC_ID, invalid_topic_name, is_internal
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.metadata import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -24,7 +24,7 @@ from protocol.messages.group_offsets import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.store import Topic
-    from protocol.messages.group_offsets import OffsetCommitRequest
+    from mockbroker_protocol.messages.group_offsets import OffsetCommitRequest
 
 KEY = ApiKey.OFFSET_COMMIT
 _FIRST_VERSION_WITH_TOPIC_IDS = 10

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_offsets import (
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
@@ -20,7 +20,7 @@ from protocol.messages.group_offsets import (
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.group_offsets import OffsetDeleteRequest
+    from mockbroker_protocol.messages.group_offsets import OffsetDeleteRequest
 
 KEY = ApiKey.OFFSET_DELETE
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.offsets import FetchedOffset, TopicPartitions
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -26,7 +26,7 @@ from protocol.messages.group_offsets import (
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.group_offsets import (
+    from mockbroker_protocol.messages.group_offsets import (
         OffsetFetchRequest,
         OffsetFetchRequestGroup,
         OffsetFetchRequestTopics,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.list_offsets import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.list_offsets import (
     EpochEndOffset,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
@@ -18,7 +18,7 @@ from protocol.messages.list_offsets import (
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.list_offsets import (
+    from mockbroker_protocol.messages.list_offsets import (
         OffsetForLeaderEpochRequest,
         OffsetForLeaderPartition,
     )

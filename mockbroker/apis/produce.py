@@ -22,9 +22,9 @@ from mockbroker.log.validator import whole_batch_size
 from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.manager import VALID_ACKS
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode, ProtocolError
-from protocol.messages.produce import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
@@ -32,7 +32,7 @@ from protocol.messages.produce import (
     ProduceResponsePartition,
     ProduceResponseTopic,
 )
-from protocol.records.batch import (
+from mockbroker_protocol.records.batch import (
     ATTRIBUTES_OFFSET,
     MAGIC_OFFSET,
     RECORD_BATCH_OVERHEAD,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.store import Topic
     from mockbroker.replica.partition import Partition
     from mockbroker.security.quotas import QuotaManager
-    from protocol.messages.produce import (
+    from mockbroker_protocol.messages.produce import (
         ProduceRequest,
         ProduceRequestPartition,
         ProduceRequestTopic,
@@ -323,7 +323,7 @@ def _is_batch(records: Buffer) -> bool:
 
 
 def _up_converted(records: Buffer) -> tuple[Buffer, ErrorCode, str | None]:
-    from protocol.records.conversion import up_convert
+    from mockbroker_protocol.records.conversion import up_convert
 
     converted = up_convert(records)
     if converted.error is ErrorCode.NONE and not converted.records:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from protocol.api_keys import ApiKey
-from protocol.messages.telemetry import PushTelemetryRequest, PushTelemetryResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.telemetry import PushTelemetryRequest, PushTelemetryResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services

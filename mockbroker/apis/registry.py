@@ -10,13 +10,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
-from protocol.api_keys import ALL_SPECS, ApiKey
+from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.primitives import Buffer
+    from mockbroker_protocol.primitives import Buffer
 
     Decode = Callable[[Buffer, int, int], object]
     Encode = Callable[[object, int], list[Buffer]]
@@ -244,15 +244,15 @@ def controller_registry(max_fetch_version: int) -> Registry:
 
 def _fetch_codec() -> tuple[Decode, Encode]:
     """Fetch is decoded and encoded by hand."""
-    from protocol.fetch_codec import decode_fetch_request, encode_fetch_response
+    from mockbroker_protocol.fetch_codec import decode_fetch_request, encode_fetch_response
 
     return decode_fetch_request, cast("Encode", encode_fetch_response)
 
 
 def _codec(key: ApiKey) -> tuple[Decode, Encode]:
     """All other messages go through their plans."""
-    from protocol.messages.catalog import request_class
-    from protocol.plan import decode, encode
+    from mockbroker_protocol.messages.catalog import request_class
+    from mockbroker_protocol.plan import decode, encode
 
     message_class: type[object] = request_class(key)
 

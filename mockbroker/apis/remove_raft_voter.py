@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.quorum.voters import refuse_removal
-from protocol.api_keys import ApiKey
-from protocol.messages.quorum import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.quorum import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services

@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.group_membership import SyncGroupResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_membership import SyncGroupResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.group_membership import SyncGroupRequest
+    from mockbroker_protocol.messages.group_membership import SyncGroupRequest
 
 KEY = ApiKey.SYNC_GROUP
 _FIRST_VERSION_WITH_PROTOCOL = 5

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.transactions import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transactions import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.replica.partition import Partition
-    from protocol.messages.transactions import (
+    from mockbroker_protocol.messages.transactions import (
         TxnOffsetCommitRequest,
         TxnOffsetCommitRequestPartition,
     )

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.quorum import UnregisterControllerRequest, UnregisterControllerResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.quorum import (
+    UnregisterControllerRequest,
+    UnregisterControllerResponse,
+)
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services

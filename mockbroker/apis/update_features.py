@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.features import FeatureUpdate, offered
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.features import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.features import (
     UpdatableFeatureResult,
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,

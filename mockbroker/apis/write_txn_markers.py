@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.replica.append_entry import TransactionMarker
-from protocol.api_keys import ApiKey
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.transaction_admin import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
     WritableTxnMarkerTopicResult,
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.errors import ErrorCode
-    from protocol.messages.transaction_admin import WriteTxnMarkersRequest
+    from mockbroker_protocol.errors import ErrorCode
+    from mockbroker_protocol.messages.transaction_admin import WriteTxnMarkersRequest
 
     Errors: TypeAlias = dict[tuple[str, int], ErrorCode]
 

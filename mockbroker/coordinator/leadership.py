@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.runtime import EndOfTransaction
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
-    from protocol.errors import ErrorCode
+    from mockbroker_protocol.errors import ErrorCode
 
     Logged = tuple[int, int, bytes | None, bytes | None] | EndOfTransaction
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.log.results import AppendOrigin
 from mockbroker.replica.append_entry import AppendEntry
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +78,7 @@ class InternalLog:
     ) -> Iterator[tuple[int, int, bytes | None, bytes | None] | EndOfTransaction]:
         """Everything in a partition's log, as `CoordinatorRuntime.load` wants it."""
         from mockbroker.coordinator.runtime import EndOfTransaction
-        from protocol.records.batch import iterate_records, parse_control_record
+        from mockbroker_protocol.records.batch import iterate_records, parse_control_record
 
         partition = self._replicas.partition(self._topic, partition_index)
         log = None if partition is None else partition.log
@@ -100,8 +100,8 @@ class InternalLog:
         producer_id: int = _NO_PRODUCER_ID,
         producer_epoch: int = _NO_PRODUCER_EPOCH,
     ) -> tuple[ErrorCode, int]:
-        from protocol.records.batch import build_batch
-        from protocol.records.record_codec import Record
+        from mockbroker_protocol.records.batch import build_batch
+        from mockbroker_protocol.records.record_codec import Record
 
         now_ms = self._clock.wall_ms()
         batch = build_batch(

@@ -10,23 +10,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.errors import ProtocolError
-from protocol.messages.coordinator_records import (
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.messages.coordinator_records import (
     RECORD_TYPES,
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from protocol.plan import decode, encode
-from protocol.schema import schema_of
+from mockbroker_protocol.plan import decode, encode
+from mockbroker_protocol.schema import schema_of
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from protocol.messages import consumer_group_records as consumer
-    from protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
-    from protocol.schema import Buffer
+    from mockbroker_protocol.messages import consumer_group_records as consumer
+    from mockbroker_protocol.messages.transaction_records import (
+        TransactionLogKey,
+        TransactionLogValue,
+    )
+    from mockbroker_protocol.schema import Buffer
 
     ConsumerGroupKey: TypeAlias = (
         consumer.ConsumerGroupMetadataKey
@@ -130,7 +133,7 @@ def _type_number(key_class: type) -> int:
 
 def _consumer_types() -> dict[int, tuple[type, type]]:
     # Those of KIP-848 are imported when the first one is met.
-    from protocol.messages import consumer_group_records
+    from mockbroker_protocol.messages import consumer_group_records
 
     return consumer_group_records.RECORD_TYPES
 

@@ -17,7 +17,7 @@ from struct import error as StructError  # noqa: N812 -- a class
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from mockbroker.coordinator.records import CoordinatorRecord, decode_record, encode_record
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

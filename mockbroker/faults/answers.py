@@ -16,10 +16,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from mockbroker.faults.shapes import struct_of, tells_errors
-from protocol.messages.catalog import response_class
-from protocol.messages.fetch import FetchResponse, FetchResponsePartition, FetchResponseTopic
-from protocol.schema import is_declared, schema_of
-from protocol.subjects import (
+from mockbroker_protocol.messages.catalog import response_class
+from mockbroker_protocol.messages.fetch import (
+    FetchResponse,
+    FetchResponsePartition,
+    FetchResponseTopic,
+)
+from mockbroker_protocol.schema import is_declared, schema_of
+from mockbroker_protocol.subjects import (
     errors_in,
     is_topic_list,
     partition_index,
@@ -30,8 +34,8 @@ from protocol.subjects import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from protocol.schema_fields import Field
-    from protocol.subjects import TopicRef
+    from mockbroker_protocol.schema_fields import Field
+    from mockbroker_protocol.subjects import TopicRef
 
     Selects = Callable[[TopicRef, int | None], bool]
     """Whether a rule is about a topic (None) or one of its partitions."""
@@ -238,7 +242,7 @@ def _divide(topics: list[object], selects: Selects) -> tuple[list[object], list[
 
 
 def _named(name: str) -> TopicRef:
-    from protocol.subjects import TopicRef
+    from mockbroker_protocol.subjects import TopicRef
 
     return TopicRef(name, None, None)
 

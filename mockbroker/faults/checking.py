@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.faults.errors import FaultError
 from mockbroker.faults.shapes import shape_of
-from protocol.api_keys import API_SPECS, ApiKey
-from protocol.errors import ErrorCode
+from mockbroker_protocol.api_keys import API_SPECS, ApiKey
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

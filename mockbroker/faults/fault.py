@@ -11,8 +11,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mockbroker.faults.errors import FaultError
-from protocol.api_keys import API_SPECS, ApiKey
-from protocol.errors import ErrorCode
+from mockbroker_protocol.api_keys import API_SPECS, ApiKey
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from mockbroker.clock import Clock
-    from protocol.subjects import Subjects, TopicRef
+    from mockbroker_protocol.subjects import Subjects, TopicRef
 
     Rule = Fault | Mapping[str, object]
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from protocol.subjects import topic_ref
+from mockbroker_protocol.subjects import topic_ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from protocol.messages.fetch import FetchResponse
-    from protocol.subjects import TopicRef
+    from mockbroker_protocol.messages.fetch import FetchResponse
+    from mockbroker_protocol.subjects import TopicRef
 
 _MAGIC_AT: Final = 16
 _CRC_AT: Final = {0: 12, 1: 12, 2: 17}

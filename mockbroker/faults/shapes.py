@@ -8,14 +8,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from protocol.messages.catalog import request_class, response_class
-from protocol.schema import schema_of
-from protocol.subjects import is_topic_list
+from mockbroker_protocol.messages.catalog import request_class, response_class
+from mockbroker_protocol.schema import schema_of
+from mockbroker_protocol.subjects import is_topic_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from protocol.schema_fields import Field, WireType
+    from mockbroker_protocol.schema_fields import Field, WireType
 
 _GROUPS: Final = frozenset({"group_id", "group_ids", "groups_names", "groups", "key"})
 _KEYS: Final = frozenset({"key", "coordinator_keys"})

@@ -18,9 +18,13 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 from mockbroker.fetch.session import INVALID_SESSION_ID, CachedPartition
 from mockbroker.replica.delayed_fetch import PartitionsWait
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchResponse, FetchResponsePartition, FetchResponseTopic
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
+    FetchResponse,
+    FetchResponsePartition,
+    FetchResponseTopic,
+)
+from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.delayed_fetch import FetchWait
     from mockbroker.replica.fetch_params import FetchParams
     from mockbroker.replica.log_reader import LogReader
-    from protocol.messages.fetch import FetchRequestTopic
+    from mockbroker_protocol.messages.fetch import FetchRequestTopic
 
 Entry = TypeVar("Entry", bound=FetchEntry)
 

@@ -20,8 +20,8 @@ from mockbroker.fetch.contexts import (
 )
 from mockbroker.fetch.session import QUIET, READY
 from mockbroker.fetch.waiting import SessionWait
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchResponse
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import FetchResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.fetch_entry import FetchEntry
     from mockbroker.replica.fetch_params import FetchParams
     from mockbroker.replica.log_reader import LogReader
-    from protocol.messages.fetch import FetchResponsePartition
+    from mockbroker_protocol.messages.fetch import FetchResponsePartition
 
 MANY_READY: Final = 32
 """Meeting more READY partitions than this in vain is worth keeping their smallest batch."""

@@ -36,7 +36,7 @@ from mockbroker.fetch.session import (
     next_epoch,
 )
 from mockbroker.fetch.session_log import SessionLog
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.fetch_entry import FetchEntry
     from mockbroker.replica.manager import ReplicaManager
-    from protocol.messages.fetch import FetchRequest
+    from mockbroker_protocol.messages.fetch import FetchRequest
 
 FIRST_VERSION_WITH_IDS: Final = 13
 

@@ -29,7 +29,7 @@ from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
 if TYPE_CHECKING:
     from collections.abc import Sequence, Sized
 
-    from protocol.messages.fetch import FetchRequest
+    from mockbroker_protocol.messages.fetch import FetchRequest
 
 FIRST_FLEXIBLE: Final = 12
 FIRST_WITH_IDS: Final = 13

@@ -27,7 +27,7 @@ from mockbroker.fetch.savings import WireSize
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.replica.fetch_entry import FetchTopic, WatchingEntry
 from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mockbroker.fetch.waiting import SessionWait
     from mockbroker.replica.fetch_params import FetchParams
     from mockbroker.replica.partition import Partition
-    from protocol.messages.fetch import (
+    from mockbroker_protocol.messages.fetch import (
         FetchRequestForgottenTopic,
         FetchRequestPartition,
         FetchRequestTopic,

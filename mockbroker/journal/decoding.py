@@ -9,10 +9,10 @@ from __future__ import annotations
 from binascii import b2a_base64
 from typing import TYPE_CHECKING
 
-from protocol.errors import ProtocolError
-from protocol.headers import decode_request_header, decode_response_header
-from protocol.messages.catalog import request_class, response_class
-from protocol.plan import decode
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.headers import decode_request_header, decode_response_header
+from mockbroker_protocol.messages.catalog import request_class, response_class
+from mockbroker_protocol.plan import decode
 
 if TYPE_CHECKING:
     from mockbroker.journal.events import RequestServed

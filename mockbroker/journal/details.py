@@ -9,20 +9,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal.decoding import uuid_text
-from protocol.api_keys import ApiKey
-from protocol.errors import ProtocolError
-from protocol.messages.fetch import FetchRequest, FetchResponse
-from protocol.messages.produce import ProduceRequest, ProduceResponse
-from protocol.records.batch import iterate_batches
-from protocol.subjects import errors_in, partition_index, partition_list, subjects_of, topic_ref
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
+from mockbroker_protocol.messages.produce import ProduceRequest, ProduceResponse
+from mockbroker_protocol.records.batch import iterate_batches
+from mockbroker_protocol.subjects import (
+    errors_in,
+    partition_index,
+    partition_list,
+    subjects_of,
+    topic_ref,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from mockbroker.journal.events import RequestServed
-    from protocol.messages.fetch import FetchRequestPartition, FetchResponsePartition
-    from protocol.primitives import Buffer
-    from protocol.subjects import TopicRef
+    from mockbroker_protocol.messages.fetch import FetchRequestPartition, FetchResponsePartition
+    from mockbroker_protocol.primitives import Buffer
+    from mockbroker_protocol.subjects import TopicRef
 
     TopicName = Callable[[bytes], str | None]
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from protocol.api_keys import API_SPECS
+from mockbroker_protocol.api_keys import API_SPECS
 
 if TYPE_CHECKING:
-    from protocol.frames import Frame
-    from protocol.primitives import Buffer
+    from mockbroker_protocol.frames import Frame
+    from mockbroker_protocol.primitives import Buffer
 
 # What completed a request: it never waited, or what ended its wait.
 IMMEDIATE: Final = "immediate"
@@ -261,7 +261,7 @@ class RequestServed:
     @property
     def error_codes(self) -> list[int]:
         """The distinct errors in the answer, ascending, without 0."""
-        from protocol.subjects import errors_in
+        from mockbroker_protocol.subjects import errors_in
 
         return sorted(set(errors_in(self.response)) - {0})
 

@@ -21,7 +21,7 @@ from mockbroker.journal.events import (
     SessionEvent,
     TransactionDecided,
 )
-from protocol.subjects import errors_in, subjects_of
+from mockbroker_protocol.subjects import errors_in, subjects_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.records.batch import CONTROL_ABORT, CONTROL_COMMIT, iterate_records
-from protocol.records.batch import parse_control_record as parse_marker
+from mockbroker_protocol.records.batch import CONTROL_ABORT, CONTROL_COMMIT, iterate_records
+from mockbroker_protocol.records.batch import parse_control_record as parse_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mockbroker.log.aborted import AbortedTransaction
     from mockbroker.log.results import Buffer
-    from protocol.records.batch import BatchHeader
+    from mockbroker_protocol.records.batch import BatchHeader
 
 
 class CleanedTransactions:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.log.cleaned_transactions import CleanedTransactions
 from mockbroker.log.segment import Segment
-from protocol.records.batch import (
+from mockbroker_protocol.records.batch import (
     LOG_APPEND_TIME,
     build_batch,
     iterate_records,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from mockbroker.log.results import Buffer
     from mockbroker.log.unified_log import UnifiedLog
-    from protocol.records.batch import BatchHeader
-    from protocol.records.record_codec import Record
+    from mockbroker_protocol.records.batch import BatchHeader
+    from mockbroker_protocol.records.record_codec import Record
 
 _NO_OFFSET: Final = -1
 

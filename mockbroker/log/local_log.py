@@ -17,14 +17,14 @@ from zlib import crc32
 from mockbroker.log.offsets import UNKNOWN_OFFSET_METADATA, LogOffsetMetadata
 from mockbroker.log.results import ReadResult
 from mockbroker.log.segment import Segment
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mockbroker.config.log_config import LogConfig
     from mockbroker.log.results import Buffer
-    from protocol.records.batch import BatchHeader
+    from mockbroker_protocol.records.batch import BatchHeader
 
 _NEGATIVE_LIMIT = ReadResult(
     UNKNOWN_OFFSET_METADATA, [], 0, None, error=ErrorCode.UNKNOWN_SERVER_ERROR

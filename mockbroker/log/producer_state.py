@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.log.results import AppendOrigin
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from protocol.records.batch import BatchHeader
+    from mockbroker_protocol.records.batch import BatchHeader
 
 BATCHES_TO_RETAIN = 5
 NO_PRODUCER_EPOCH = -1

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.errors import ProtocolError
-from protocol.records.record_codec import scan_records
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.records.record_codec import scan_records
 
 if TYPE_CHECKING:
     from mockbroker.log.results import Buffer

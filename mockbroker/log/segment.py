@@ -18,7 +18,7 @@ from bisect import bisect_left, bisect_right
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from protocol.records.batch import RECORD_BATCH_OVERHEAD, BatchHeader, unpack_header
+from mockbroker_protocol.records.batch import RECORD_BATCH_OVERHEAD, BatchHeader, unpack_header
 
 if TYPE_CHECKING:
     from mockbroker.log.results import Buffer

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.log.offsets import TimestampAndOffset
-from protocol.records.batch import iterate_records
+from mockbroker_protocol.records.batch import iterate_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,8 +29,8 @@ from mockbroker.log.offsets import (
 from mockbroker.log.producer_state import CompletedTransaction, ProducerStateManager
 from mockbroker.log.results import AppendOrigin, AppendResult, ReadResult
 from mockbroker.log.validator import Refusal, validate
-from protocol.errors import ErrorCode, ProtocolError
-from protocol.records.batch import (
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.records.batch import (
     control_batch,
     iterate_batches,
     iterate_records,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mockbroker.config.log_config import LogConfig
     from mockbroker.log.results import Buffer
     from mockbroker.log.segment import Segment
-    from protocol.records.batch import BatchHeader
+    from mockbroker_protocol.records.batch import BatchHeader
 
 _NONE = ErrorCode.NONE
 _LOG_END = FetchIsolation.LOG_END

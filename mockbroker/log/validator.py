@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from mockbroker.log.record_walk import SMALL_BATCH_BYTES, check_record_sizes, count_records
 from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordError
-from protocol.errors import ErrorCode, ProtocolError
-from protocol.records import record_codec
-from protocol.records.batch import (
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.records import record_codec
+from mockbroker_protocol.records.batch import (
     CREATE_TIME,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
@@ -37,7 +37,7 @@ from protocol.records.batch import (
 if TYPE_CHECKING:
     from mockbroker.config.log_config import LogConfig
     from mockbroker.log.results import Buffer
-    from protocol.records.record_codec import RecordScan
+    from mockbroker_protocol.records.record_codec import RecordScan
 
 NO_TIMESTAMP = -1
 _LAST_CODEC = ZSTD

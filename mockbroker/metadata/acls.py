@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.changes import AclsChanged
 from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

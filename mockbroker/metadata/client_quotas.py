@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from mockbroker.metadata.changes import ClientQuotasChanged
 from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

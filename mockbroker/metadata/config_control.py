@@ -30,7 +30,7 @@ from mockbroker.metadata.store import (
     RESOURCE_TOPIC,
 )
 from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

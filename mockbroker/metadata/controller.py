@@ -37,7 +37,7 @@ from mockbroker.metadata.topic_requests import (
     Refusal,
     TopicReference,
 )
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

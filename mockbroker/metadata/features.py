@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.metadata.changes import FeatureChanged
 from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.metadata.changes import BrokerChanged, BrokerUnregistered, LeaderChanged
 from mockbroker.metadata.elections import NO_LEADER, Election, changed
 from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -20,11 +20,11 @@ from mockbroker.network.server import BACKLOG, LISTENER, BrokerServer, listening
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mockbroker.broker import Broker
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.network.server import Door
     from mockbroker.network.timekeeper import TimeKeeper
     from mockbroker.network.transport import ClientTransport
+    from mockbroker.node.broker import Broker
 
 T = TypeVar("T")
 

@@ -21,10 +21,10 @@ from mockbroker.network.transport import ClientTransport
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.broker import Broker
     from mockbroker.faults.fault_set import ArmedFault
     from mockbroker.network.shaping import ShapedTransport
     from mockbroker.network.timekeeper import TimeKeeper
+    from mockbroker.node.broker import Broker
 
 T = TypeVar("T")
 

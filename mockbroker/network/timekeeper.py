@@ -22,7 +22,7 @@ from mockbroker.journal import ClockChanged
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
 
 MAX_RATE: Final = 1_000_000.0
 MAX_MOVE_MS: Final = 1e14

@@ -15,22 +15,26 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
 from mockbroker.pipeline.errors import PipelineError
-from protocol.errors import ErrorCode, ProtocolError
-from protocol.headers import decode_response_header, encode_request_header
-from protocol.messages.list_offsets import (
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.headers import decode_response_header, encode_request_header
+from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from mockbroker_protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from protocol.plan import decode, encode
+from mockbroker_protocol.plan import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,8 +1,9 @@
 """`mockbroker pipeline JOB`: options in, one job on one Spark session, one summary line out.
 
-Called by `mockbroker.cli` and by `python -m mockbroker.pipeline`. Exit status: 0 done, 1 the job
-found a difference (verify) or doubt (load), 2 a mistake or a failure, told in one line. A job is a
-`Job` in `JOBS`: its options (no PySpark needed: `--help` is quick) and the function that runs it.
+Called by `mockbroker.cli.main` and by `python -m mockbroker.pipeline`. Exit status: 0 done, 1 the
+job found a difference (verify) or doubt (load), 2 a mistake or a failure, told in one line. A job
+is a `Job` in `JOBS`: its options (no PySpark needed: `--help` is quick) and the function that runs
+it.
 """
 
 from __future__ import annotations

@@ -13,15 +13,15 @@ from mockbroker.log.offsets import FetchIsolation
 from mockbroker.log.unified_log import UnifiedLog
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC
 from mockbroker.quorum.record_codec import encode_control_record, encode_metadata_record
-from protocol.errors import ErrorCode
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from protocol.primitives import Buffer
-    from protocol.records.batch import BatchHeader
+    from mockbroker_protocol.primitives import Buffer
+    from mockbroker_protocol.records.batch import BatchHeader
 
 MAX_RECORDS_PER_BATCH: Final = 10_000
 """Kafka: QuorumController.MAX_RECORDS_PER_BATCH."""

@@ -23,15 +23,15 @@ from mockbroker.quorum.observers import Observers
 from mockbroker.quorum.registrations import ListenerAddress, Registration
 from mockbroker.quorum.remote_brokers import RemoteBrokers
 from mockbroker.quorum.translation import Translation
-from protocol.errors import ErrorCode
-from protocol.messages.metadata_records import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.metadata_records import (
     ControllerEndpoint,
     ControllerFeature,
     FeatureLevelRecord,
     NoOpRecord,
     RegisterControllerRecord,
 )
-from protocol.messages.raft_records import (
+from mockbroker_protocol.messages.raft_records import (
     KRaftVersionRecord,
     LeaderChangeMessage,
     LeaderChangeVoter,

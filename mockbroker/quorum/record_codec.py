@@ -1,8 +1,8 @@
 """Records of the metadata log between objects and bytes.
 
 `metadata_log` writes with this; tests and tools read with it. A metadata record is the value of an
-ordinary record, a control record has a key as well (see `protocol.messages.metadata_records` and
-`raft_records`). Bad bytes raise ProtocolError.
+ordinary record, a control record has a key as well (see
+`mockbroker_protocol.messages.metadata_records` and `raft_records`). Bad bytes raise ProtocolError.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from protocol.errors import ProtocolError
-from protocol.messages.metadata_records import (
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.messages.metadata_records import (
     METADATA_RECORDS,
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
 )
-from protocol.messages.raft_records import CONTROL_RECORDS
-from protocol.plan import decode, encode
-from protocol.primitives import read_uvarint, write_uvarint
-from protocol.schema import schema_of
+from mockbroker_protocol.messages.raft_records import CONTROL_RECORDS
+from mockbroker_protocol.plan import decode, encode
+from mockbroker_protocol.primitives import read_uvarint, write_uvarint
+from mockbroker_protocol.schema import schema_of
 
 if TYPE_CHECKING:
-    from protocol.primitives import Buffer
+    from mockbroker_protocol.primitives import Buffer
 
 FRAME_VERSION: Final = 1
 _CONTROL_KEY: Final = Struct(">hh")

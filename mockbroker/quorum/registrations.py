@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from protocol.messages.metadata_records import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+from mockbroker_protocol.messages.metadata_records import (
+    BrokerEndpoint,
+    BrokerFeature,
+    RegisterBrokerRecord,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

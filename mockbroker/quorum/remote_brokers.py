@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.metadata.brokers import BrokerInfo, Endpoint
 from mockbroker.metadata.changes import BrokerChanged
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.clock import TimerTask

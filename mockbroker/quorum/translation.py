@@ -24,7 +24,7 @@ from mockbroker.metadata.changes import (
     TopicDeleted,
 )
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_BROKER_LOGGER, RESOURCE_TOPIC
-from protocol.messages.metadata_records import (
+from mockbroker_protocol.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
     FeatureLevelRecord,
@@ -34,7 +34,7 @@ from protocol.messages.metadata_records import (
     TopicRecord,
     UnregisterBrokerRecord,
 )
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

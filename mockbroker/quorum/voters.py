@@ -12,13 +12,13 @@ from binascii import b2a_base64
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.topic_requests import Refusal
-from protocol.errors import ErrorCode
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.quorum.quorum import MetadataQuorum
-    from protocol.messages.quorum import AddRaftVoterRequest, RemoveRaftVoterRequest
+    from mockbroker_protocol.messages.quorum import AddRaftVoterRequest, RemoveRaftVoterRequest
 
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 

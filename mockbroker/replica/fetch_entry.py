@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from mockbroker.replica.partition import Partition
-    from protocol.messages.fetch import FetchRequestPartition
+    from mockbroker_protocol.messages.fetch import FetchRequestPartition
 
 
 class FetchTopic:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.log.offsets import FetchIsolation
 
 if TYPE_CHECKING:
-    from protocol.messages.fetch import FetchRequest
+    from mockbroker_protocol.messages.fetch import FetchRequest
 
 ISOLATION_LEVELS: Final = {0: FetchIsolation.HIGH_WATERMARK, 1: FetchIsolation.TXN_COMMITTED}
 """By the isolation level of the wire; others are refused as Kafka refuses them."""

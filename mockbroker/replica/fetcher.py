@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
     FetchRequestPartition,
@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.replica.partition import Partition
-    from protocol.messages.fetch import EpochEndOffset, FetchResponse, FetchResponsePartition
+    from mockbroker_protocol.messages.fetch import (
+        EpochEndOffset,
+        FetchResponse,
+        FetchResponsePartition,
+    )
 
 FETCH_VERSION: Final = 18
 FETCH_VERSION_WITHOUT_HIGH_WATERMARK: Final = 17
@@ -373,7 +377,7 @@ class ReplicaFetcher:
         self.poll()
 
     def _ask_offset(self, followed: Followed, timestamp: int, found: Callable[[int], None]) -> None:
-        from protocol.messages.list_offsets import (
+        from mockbroker_protocol.messages.list_offsets import (
             ListOffsetsPartition,
             ListOffsetsRequest,
             ListOffsetsResponse,

@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
 from mockbroker.replica.partition import EMPTY_LOG
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchResponsePartition
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchResponsePartition,
+)
+from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from mockbroker.log.unified_log import UnifiedLog

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from protocol.errors import ProtocolError
+from mockbroker_protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -28,7 +28,7 @@ from mockbroker.replica.delayed_produce import DelayedProduce
 from mockbroker.replica.log_dirs import LogDirs
 from mockbroker.replica.log_upkeep import LogUpkeep
 from mockbroker.replica.partition import ACKS_ALL, Partition
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.delayed_delete_records import DeletedEntry
     from mockbroker.replica.fetch_entry import FetchEntry
-    from protocol.messages.fetch import FetchResponsePartition
+    from mockbroker_protocol.messages.fetch import FetchResponsePartition
 
 VALID_ACKS = (-1, 0, 1)
 NO_LEADER_EPOCH = -1

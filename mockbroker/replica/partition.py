@@ -24,7 +24,7 @@ from mockbroker.config.log_config import DEFAULT_LOG_CONFIG
 from mockbroker.journal import DATA, ERROR, HIGH_WATERMARK, LAST_STABLE_OFFSET, HighWatermarkMoved
 from mockbroker.log.results import AppendOrigin
 from mockbroker.log.unified_log import UnifiedLog
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -16,11 +16,11 @@ from mockbroker.state.writing import create_topic
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.coordinator.txn.service import TransactionCoordinatorService
     from mockbroker.coordinator.txn.shard import TransactionShard
-    from mockbroker.settings import Settings
-    from protocol.errors import ErrorCode
+    from mockbroker.server.settings import Settings
+    from mockbroker_protocol.errors import ErrorCode
 
 
 class Holdings(NamedTuple):

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker.state.partitions import leading_partition, topic_names
-from protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.service import GroupCoordinatorService
     from mockbroker.coordinator.group.shard import GroupShard
-    from protocol.messages.group_admin import ConsumerGroupDescribedMember
+    from mockbroker_protocol.messages.group_admin import ConsumerGroupDescribedMember
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
@@ -147,8 +147,8 @@ def _member(member: ConsumerGroupDescribedMember) -> Member:
 
 def decode_assignment(assignment: bytes) -> dict[str, list[int]]:
     """Partitions by topic of a consumer's assignment; {} for what is none."""
-    from protocol.messages.consumer_protocol import ConsumerProtocolAssignment
-    from protocol.plan import decode
+    from mockbroker_protocol.messages.consumer_protocol import ConsumerProtocolAssignment
+    from mockbroker_protocol.plan import decode
 
     if len(assignment) < _VERSION_BYTES:
         return {}
@@ -201,7 +201,7 @@ def commit_offsets(
     once the commit is written, which in a cluster takes its followers; see `check_commit`.
     """
     from mockbroker.coordinator.group.offset_store import offset_commit_record
-    from protocol.messages.coordinator_records import OffsetCommitValue
+    from mockbroker_protocol.messages.coordinator_records import OffsetCommitValue
 
     now_ms = cluster.clock.wall_ms()
     for topic, index in offsets:

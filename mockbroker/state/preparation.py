@@ -32,7 +32,7 @@ from mockbroker.state.writing import TopicError, create_topic, put
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.faults.fault import Fault
     from mockbroker.state.snapshot import Snapshot
     from mockbroker.state.writing import NewRecord

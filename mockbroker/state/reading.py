@@ -14,7 +14,7 @@ from mockbroker.state.partitions import leading_partition
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.log.unified_log import UnifiedLog
 
 READ_UNCOMMITTED: Final = "read_uncommitted"
@@ -124,7 +124,7 @@ class TopicReader:
 
     def iterate(self, log: UnifiedLog, index: int, start: int, bound: int) -> Iterator[Record]:
         """The records of one log from `start` to before `bound`, decoded."""
-        from protocol.records.batch import iterate_records
+        from mockbroker_protocol.records.batch import iterate_records
 
         aborted = _aborted_batches(log, start) if self._committed else frozenset()
         for header, batch in log.iterate_batches(start):
@@ -185,7 +185,11 @@ def _aborted_batches(log: UnifiedLog, start: int) -> frozenset[int]:
     Read backwards: the next marker of a producer says what became of its batches before it. That
     marker may stand behind the last stable offset.
     """
-    from protocol.records.batch import CONTROL_ABORT, iterate_records, parse_control_record
+    from mockbroker_protocol.records.batch import (
+        CONTROL_ABORT,
+        iterate_records,
+        parse_control_record,
+    )
 
     batches = [
         (header, batch if header.is_control else None)

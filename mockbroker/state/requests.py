@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypedDict
 
-from protocol.api_keys import API_SPECS
-from protocol.errors import ErrorCode
+from mockbroker_protocol.api_keys import API_SPECS
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from mockbroker.journal.events import RequestServed
     from mockbroker.journal.ring import Journal
-    from protocol.subjects import Subjects
+    from mockbroker_protocol.subjects import Subjects
 
 NEAREST_SHOWN: Final = 5
 
@@ -126,7 +126,7 @@ class RequestQuery:
         if request is None:
             yield "its bytes were let go"
             return
-        from protocol.subjects import subjects_of
+        from mockbroker_protocol.subjects import subjects_of
 
         subjects = subjects_of(request)
         topics = _topic_names(subjects, journal)
@@ -168,7 +168,7 @@ class RequestQuery:
 
 def summary(served: RequestServed, journal: Journal) -> str:
     """One request in one line: when, who, what, about what, with which outcome."""
-    from protocol.subjects import subjects_of
+    from mockbroker_protocol.subjects import subjects_of
 
     about = ""
     request = served.request

@@ -31,18 +31,18 @@ from mockbroker.metadata.changes import (
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
 from mockbroker.state.partitions import leading_partition
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mockbroker.broker import Broker
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
+    from mockbroker.cluster.fabric import Member
     from mockbroker.coordinator.group.service import GroupCoordinatorService
     from mockbroker.coordinator.group.shard import GroupShard
-    from mockbroker.fabric import Member
     from mockbroker.metadata.store import Topic
-    from protocol.messages.group_membership import LeaveGroupResponse
+    from mockbroker.node.broker import Broker
+    from mockbroker_protocol.messages.group_membership import LeaveGroupResponse
 
 _LEAVE_VERSION = 5
 
@@ -241,7 +241,7 @@ def _replace_log(cluster: Cluster, topic: TopicImage, index: int) -> None:
 
 def fill(log: UnifiedLog, image: LogImage, now_wall_ms: int) -> None:
     """Make an empty log hold what the image has; producers and epochs follow from its batches."""
-    from protocol.records.batch import read_batch_header
+    from mockbroker_protocol.records.batch import read_batch_header
 
     start = image.log_start_offset
     first = read_batch_header(image.batches[0]).base_offset if image.batches else start
@@ -276,7 +276,7 @@ def _reload_groups(cluster: Cluster, index: int) -> None:
 
 
 def _expel_members(service: GroupCoordinatorService, shard: GroupShard) -> None:
-    from protocol.messages.group_membership import LeaveGroupRequest, MemberIdentity
+    from mockbroker_protocol.messages.group_membership import LeaveGroupRequest, MemberIdentity
 
     for group in list(shard.groups.values()):
         members = [MemberIdentity(member_id) for member_id in group.members]

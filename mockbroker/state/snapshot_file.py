@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from mockbroker.state.snapshot import LogImage, PartitionImage, Snapshot, TopicImage
-from protocol.errors import ProtocolError
+from mockbroker_protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -179,7 +179,7 @@ def _partition(reader: _Reader, where: str, fields: object) -> PartitionImage:
 
 
 def _batches(reader: _Reader, where: str, name: str, end: int) -> tuple[bytes, ...]:
-    from protocol.records.batch import iterate_batches, verify_crc
+    from mockbroker_protocol.records.batch import iterate_batches, verify_crc
 
     data = reader.archive.read(name)
     batches: list[bytes] = []

@@ -9,12 +9,12 @@ from mockbroker.metadata.store import RESOURCE_TOPIC
 from mockbroker.metadata.topic_requests import ConfigAlteration, NewPartitions
 from mockbroker.state.partitions import leading_partition
 from mockbroker.state.writing import TopicError
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.metadata.topic_requests import Refusal
 
 _SET, _DELETE = 0, 1

@@ -9,7 +9,7 @@ from mockbroker.coordinator.txn.views import describe_transaction
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.coordinator.txn.metadata import TransactionMetadata
     from mockbroker.coordinator.txn.service import TransactionCoordinatorService
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.topic_requests import NewTopic, TopicReference
 from mockbroker.state.partitions import leading_partition, topic_names
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.metadata.store import Topic
 
     Headers: TypeAlias = (
@@ -177,8 +177,8 @@ def _chunks(records: list[tuple[int, NewRecord]]) -> Iterable[list[tuple[int, Ne
 def _append(
     cluster: Cluster, name: str, index: int, chunk: list[tuple[int, NewRecord]]
 ) -> dict[int, Position]:
-    from protocol.records.batch import build_batch
-    from protocol.records.record_codec import Record
+    from mockbroker_protocol.records.batch import build_batch
+    from mockbroker_protocol.records.record_codec import Record
 
     partition = leading_partition(cluster, name, index)
     if partition is None:

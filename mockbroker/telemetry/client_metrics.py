@@ -17,10 +17,10 @@ from mockbroker.config.client_metrics import Subscription
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.names import random_uuid
 from mockbroker.metadata.store import RESOURCE_CLIENT_METRICS
-from protocol.errors import ErrorCode, ProtocolError
-from protocol.records.batch import GZIP, LZ4, NONE, SNAPPY, ZSTD
-from protocol.records.compression import decompress
-from protocol.records.crc import crc32c
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.records.batch import GZIP, LZ4, NONE, SNAPPY, ZSTD
+from mockbroker_protocol.records.compression import decompress
+from mockbroker_protocol.records.crc import crc32c
 
 if TYPE_CHECKING:
     from random import Random

@@ -14,13 +14,13 @@ import io
 import timeit
 from typing import TYPE_CHECKING, Any
 
-from protocol.fetch_codec import (
+from mockbroker_protocol.fetch_codec import (
     decode_fetch_request,
     decode_fetch_response,
     encode_fetch_request,
     encode_fetch_response,
 )
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,
@@ -28,7 +28,7 @@ from protocol.messages.fetch import (
     FetchResponsePartition,
     FetchResponseTopic,
 )
-from protocol.plan import decoder, encoder
+from mockbroker_protocol.plan import decoder, encoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

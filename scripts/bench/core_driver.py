@@ -9,18 +9,18 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from mockbroker.cluster import Cluster
+from mockbroker.cluster.cluster import Cluster
 from mockbroker.metadata.changes import PartitionState, TopicCreated
 from mockbroker.replica.append_entry import AppendEntry
-from protocol.fetch_codec import encode_fetch_request
-from protocol.headers import encode_request_header
-from protocol.messages.fetch import (
+from mockbroker_protocol.fetch_codec import encode_fetch_request
+from mockbroker_protocol.headers import encode_request_header
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

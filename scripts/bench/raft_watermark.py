@@ -17,7 +17,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.api import MockBroker
+from mockbroker.testing.mock_broker import MockBroker
 from scripts.bench import peers
 from scripts.bench.wire import java_libs
 

@@ -18,14 +18,14 @@ import time
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.cluster import Cluster
+from mockbroker.cluster.cluster import Cluster
 from mockbroker.journal import HighWatermarkMoved
-from mockbroker.launch import launch
 from mockbroker.log.results import AppendOrigin
-from mockbroker.settings import Settings
-from protocol.api_keys import ApiKey
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker.server.launch import launch
+from mockbroker.server.settings import Settings
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,16 +27,16 @@ from random import Random
 
 import confluent_kafka
 
-from mockbroker.cluster import Cluster
-from protocol.headers import encode_request_header
-from protocol.messages.produce import (
+from mockbroker.cluster.cluster import Cluster
+from mockbroker_protocol.headers import encode_request_header
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
 )
-from protocol.plan import encode
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.plan import encode
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 
 EPOCH_MS = 1_700_000_000_000
 PRODUCE = 0

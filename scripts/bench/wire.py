@@ -21,8 +21,8 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal import RequestServed
-from mockbroker.launch import launch
-from mockbroker.settings import Settings
+from mockbroker.server.launch import launch
+from mockbroker.server.settings import Settings
 from scripts.bench import peers
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from protocol.messages.acls import (
+from mockbroker_protocol.messages.acls import (
     AclCreation,
     CreateAclsRequest,
     DeleteAclsFilter,
     DeleteAclsRequest,
     DescribeAclsRequest,
 )
-from protocol.messages.configs import (
+from mockbroker_protocol.messages.configs import (
     AlterableConfig,
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -25,13 +25,13 @@ from protocol.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
-from protocol.messages.find_coordinator import FindCoordinatorRequest
-from protocol.messages.group_admin import (
+from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
+from mockbroker_protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
-from protocol.messages.group_membership import (
+from mockbroker_protocol.messages.group_membership import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -39,7 +39,7 @@ from protocol.messages.group_membership import (
     MemberIdentity,
     SyncGroupRequest,
 )
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -48,7 +48,7 @@ from protocol.messages.group_offsets import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from protocol.messages.list_offsets import (
+from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
@@ -56,14 +56,14 @@ from protocol.messages.list_offsets import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from protocol.messages.metadata import (
+from mockbroker_protocol.messages.metadata import (
     DescribeClusterRequest,
     DescribeTopicPartitionsRequest,
     MetadataRequest,
     MetadataRequestTopic,
     TopicRequest,
 )
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
     DeleteRecordsPartition,
@@ -72,16 +72,16 @@ from protocol.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from protocol.messages.transactions import (
+from mockbroker_protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     EndTxnRequest,
     InitProducerIdRequest,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
+from mockbroker_protocol.schema import ZERO_UUID
 from tests.differential.record_steps import EPOCH_MS, Target, fetch, offsets_ready, produce
 from tests.differential.steps import ask
 from tests.differential.topic_steps import create, settled, topic

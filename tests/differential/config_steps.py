@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.messages.configs import (
+from mockbroker_protocol.messages.configs import (
     AlterableConfig,
     AlterConfigsRequest,
     AlterConfigsResource,

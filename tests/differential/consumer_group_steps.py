@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from protocol.messages.consumer_group import (
+from mockbroker_protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
-from protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-from protocol.messages.find_coordinator import FindCoordinatorRequest
-from protocol.messages.group_admin import (
+from mockbroker_protocol.messages.consumer_protocol import ConsumerProtocolSubscription
+from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
+from mockbroker_protocol.messages.group_admin import (
     ConsumerGroupDescribeRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
-from protocol.messages.group_membership import (
+from mockbroker_protocol.messages.group_membership import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -24,7 +24,7 @@ from protocol.messages.group_membership import (
     MemberIdentity,
     SyncGroupRequest,
 )
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -35,9 +35,9 @@ from protocol.messages.group_offsets import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from protocol.messages.topics import CreatableTopic, CreateTopicsRequest
-from protocol.plan import encode
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from mockbroker_protocol.messages.topics import CreatableTopic, CreateTopicsRequest
+from mockbroker_protocol.plan import encode
 from tests.differential.group_steps import LOADING
 from tests.differential.steps import ask
 from tests.differential.txn_requests import (
@@ -53,7 +53,7 @@ from tests.differential.txn_requests import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from protocol.messages.transactions import TxnOffsetCommitRequest
+    from mockbroker_protocol.messages.transactions import TxnOffsetCommitRequest
     from tests.differential.steps import Known, Step
 
 TOPIC, OTHER = "consumed", "consumed-too"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.messages.api_versions import ApiVersionsRequest
-from protocol.messages.features import FeatureUpdateKey, UpdateFeaturesRequest
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
+from mockbroker_protocol.messages.features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.differential.steps import ask
 
 if TYPE_CHECKING:

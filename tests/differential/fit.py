@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from protocol.schema import is_declared, schema_of
+from mockbroker_protocol.schema import is_declared, schema_of
 
 
 def fitted(message: Any, version: int) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from protocol.messages.find_coordinator import FindCoordinatorRequest
-from protocol.messages.group_admin import (
+from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
+from mockbroker_protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
-from protocol.messages.group_membership import (
+from mockbroker_protocol.messages.group_membership import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -16,7 +16,7 @@ from protocol.messages.group_offsets import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.schema import ZERO_UUID
 from tests.differential.steps import NotLearnedError, ask
 from tests.differential.topic_steps import UNKNOWN_ID
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.records.batch import build_batch
-from protocol.records.legacy import build_message_set
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.legacy import build_message_set
+from mockbroker_protocol.records.record_codec import Record
 from tests.differential.record_steps import Target, fetch, offsets_ready, produce
 from tests.differential.steps import ask
 from tests.differential.topic_steps import create, settled, topic

@@ -5,22 +5,22 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from protocol.messages.list_offsets import (
+from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from protocol.messages.metadata import (
+from mockbroker_protocol.messages.metadata import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsRequestCursor,
     TopicRequest,
 )
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.topics import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from protocol.records.batch import build_batch
+from mockbroker_protocol.records.batch import build_batch
 from tests.differential.record_steps import Target, produce, records
 from tests.differential.steps import ask
 from tests.differential.topic_steps import create, settled, topic

@@ -8,23 +8,23 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
 )
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.topics import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from protocol.messages.transactions import InitProducerIdRequest
-from protocol.records.batch import build_batch, pack_header, read_batch_header
-from protocol.records.compression import compress
-from protocol.records.crc import crc32c
-from protocol.records.legacy import build_message_set
-from protocol.records.record_codec import Record, encode_records
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.messages.transactions import InitProducerIdRequest
+from mockbroker_protocol.records.batch import build_batch, pack_header, read_batch_header
+from mockbroker_protocol.records.compression import compress
+from mockbroker_protocol.records.crc import crc32c
+from mockbroker_protocol.records.legacy import build_message_set
+from mockbroker_protocol.records.record_codec import Record, encode_records
+from mockbroker_protocol.schema import ZERO_UUID
 from tests.differential.record_steps import EPOCH_MS, Target, fetch, offsets_ready, produce
 from tests.differential.steps import ask
 from tests.differential.topic_steps import create, settled, topic

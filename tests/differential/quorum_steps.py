@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.messages.metadata import MetadataRequest
-from protocol.messages.quorum import (
+from mockbroker_protocol.messages.metadata import MetadataRequest
+from mockbroker_protocol.messages.quorum import (
     AddRaftVoterRequest,
     AddRaftVoterRequestListener,
     RemoveRaftVoterRequest,
     UnregisterBrokerRequest,
     UnregisterControllerRequest,
 )
-from protocol.messages.topics import CreatableTopic, CreateTopicsRequest
+from mockbroker_protocol.messages.topics import CreatableTopic, CreateTopicsRequest
 from tests.differential.steps import ask
 
 if TYPE_CHECKING:

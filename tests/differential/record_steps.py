@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
     FetchRequestPartition,
     FetchRequestTopic,
 )
-from protocol.messages.find_coordinator import FindCoordinatorRequest
-from protocol.messages.list_offsets import (
+from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
+from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
@@ -19,16 +19,16 @@ from protocol.messages.list_offsets import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
 )
-from protocol.messages.transactions import InitProducerIdRequest
-from protocol.records.batch import build_batch
-from protocol.records.legacy import build_message_set
-from protocol.records.record_codec import Record
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.messages.transactions import InitProducerIdRequest
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.legacy import build_message_set
+from mockbroker_protocol.records.record_codec import Record
+from mockbroker_protocol.schema import ZERO_UUID
 from tests.differential.steps import ask
 from tests.differential.topic_steps import UNKNOWN_ID, create, settled, topic
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from protocol.errors import ProtocolError
-from protocol.records import batch, legacy
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.records import batch, legacy
 
 if TYPE_CHECKING:
-    from protocol.records.record_codec import Record
+    from mockbroker_protocol.records.record_codec import Record
     from tests.differential.trees import Tree
 
 HEADER_FIELDS = (

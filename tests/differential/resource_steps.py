@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.messages.configs import ListConfigResourcesRequest
+from mockbroker_protocol.messages.configs import ListConfigResourcesRequest
 from tests.differential.config_steps import (
     APPEND,
     CLIENT_METRICS_RESOURCE,

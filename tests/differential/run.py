@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from protocol.schema import is_declared
+from mockbroker_protocol.schema import is_declared
 from tests.differential.fit import fitted
 from tests.differential.record_trees import records_tree
 from tests.differential.steps import Awaited, Known, NotLearnedError, Step

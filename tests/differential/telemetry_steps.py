@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING, Any
 
-from protocol.messages.telemetry import GetTelemetrySubscriptionsRequest, PushTelemetryRequest
+from mockbroker_protocol.messages.telemetry import (
+    GetTelemetrySubscriptionsRequest,
+    PushTelemetryRequest,
+)
 from tests.differential.config_steps import CLIENT_METRICS_RESOURCE, SET, change, see
 from tests.differential.steps import ask
 

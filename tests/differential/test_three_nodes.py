@@ -17,24 +17,31 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.api import MockBroker
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import (
+from mockbroker.testing.mock_broker import MockBroker
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,
     FetchResponse,
 )
-from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
     ProduceResponse,
 )
-from protocol.messages.reassignments import (
+from mockbroker_protocol.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ElectLeadersRequest,
@@ -43,15 +50,15 @@ from protocol.messages.reassignments import (
     ReassignableTopic,
     TopicPartitions,
 )
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.clients.server import ROOT
 from tests.differential.conftest import KAFKA_VERSION
 from tests.support.blocking import BlockingConnection

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from protocol.messages.api_versions import ApiVersionsRequest
-from protocol.messages.configs import DescribeConfigsRequest, DescribeConfigsResource
-from protocol.messages.metadata import (
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
+from mockbroker_protocol.messages.configs import DescribeConfigsRequest, DescribeConfigsResource
+from mockbroker_protocol.messages.metadata import (
     DescribeClusterRequest,
     MetadataRequest,
     MetadataRequestTopic,
 )
-from protocol.messages.quorum import (
+from mockbroker_protocol.messages.quorum import (
     DescribeQuorumRequest,
     DescribeQuorumRequestPartitionData,
     DescribeQuorumRequestTopicData,
 )
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
@@ -27,7 +27,7 @@ from protocol.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.schema import ZERO_UUID
 from tests.differential.steps import ask
 from tests.differential.wire import Raw
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
 )
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.messages.transaction_admin import (
     DescribeProducersRequest,
     DescribeTransactionsRequest,
     TopicRequest,
@@ -26,7 +26,7 @@ from protocol.messages.transaction_admin import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from protocol.messages.transactions import (
+from mockbroker_protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -37,8 +37,8 @@ from protocol.messages.transactions import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.differential.offset_steps import topic_id
 from tests.differential.steps import ask
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocol.messages.find_coordinator import FindCoordinatorRequest
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
+from mockbroker_protocol.messages.transaction_admin import (
     DescribeTransactionsRequest,
     ListTransactionsRequest,
     WriteTxnMarkersRequest,

@@ -7,9 +7,9 @@ import struct
 from collections import deque
 from typing import Any, Self
 
-from protocol.headers import decode_response_header, encode_request_header
-from protocol.messages.catalog import response_class
-from protocol.plan import decode, encode
+from mockbroker_protocol.headers import decode_response_header, encode_request_header
+from mockbroker_protocol.messages.catalog import response_class
+from mockbroker_protocol.plan import decode, encode
 
 ANSWER_TIMEOUT_S = 5.0
 CLIENT_ID = "differential"

@@ -39,7 +39,7 @@ def test_the_tests_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPat
     for number, code in enumerate(TESTS):
         pytester.makepyfile(**{f"test_{number}": code})
     ran = pytester.runpytest_subprocess(
-        "-p", "mockbroker.pytest_plugin.plugin", "-p", "no:cacheprovider"
+        "-p", "mockbroker.testing.pytest_plugin.plugin", "-p", "no:cacheprovider"
     )
     ran.assert_outcomes(passed=len(TESTS))
 
@@ -53,7 +53,7 @@ def test_the_command_starts_three_brokers(tmp_path: Path) -> None:
 
 
 def test_it_names_every_control() -> None:
-    from mockbroker.api.cluster_view import ClusterView
+    from mockbroker.testing.cluster_view import ClusterView
 
     page = PAGE.read_text("utf-8")
     names = [name for name in vars(ClusterView) if not name.startswith("_")]

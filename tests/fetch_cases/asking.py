@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
     FetchRequestPartition,
@@ -13,7 +13,7 @@ from protocol.messages.fetch import (
     FetchResponsePartition,
     ReplicaState,
 )
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.schema import ZERO_UUID
 from tests.support.blocking import BlockingConnection
 
 if TYPE_CHECKING:

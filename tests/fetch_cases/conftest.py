@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.api import MockBroker
 from mockbroker.security.authorizer import STANDARD_AUTHORIZER
+from mockbroker.testing.mock_broker import MockBroker
 from tests.clients.server import ROOT, serving
 from tests.fetch_cases.raft_target import RaftTarget, controller_of_kafka, controller_of_ours
 from tests.fetch_cases.replica_target import (

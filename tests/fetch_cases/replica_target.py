@@ -12,8 +12,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.messages.controller_apis import (
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker_protocol.messages.controller_apis import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
@@ -21,13 +21,13 @@ from protocol.messages.controller_apis import (
     BrokerRegistrationRequestListener,
     BrokerRegistrationResponse,
 )
-from protocol.messages.metadata import (
+from mockbroker_protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponsePartition,
 )
-from protocol.messages.reassignments import (
+from mockbroker_protocol.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ElectLeadersRequest,
@@ -36,7 +36,7 @@ from protocol.messages.reassignments import (
     ReassignableTopic,
     TopicPartitions,
 )
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
@@ -50,7 +50,7 @@ from tests.support.blocking import BlockingConnection
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mockbroker.api import MockBroker
+    from mockbroker.testing.mock_broker import MockBroker
 
 LEADER: Final = 1
 FOLLOWER: Final = 2

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.headers import encode_request_header
-from protocol.messages.fetch import FetchResponse
-from protocol.plan import decode
+from mockbroker_protocol.headers import encode_request_header
+from mockbroker_protocol.messages.fetch import FetchResponse
+from mockbroker_protocol.plan import decode
 from tests.fetch_cases.asking import Reader, Topic, request
 from tests.support.blocking import body_of
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.records import legacy
-from protocol.records.batch import build_batch, iterate_batches
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records import legacy
+from mockbroker_protocol.records.batch import build_batch, iterate_batches
+from mockbroker_protocol.records.record_codec import Record
 from tests.fetch_cases.conftest import Brokers
 from tests.fetch_cases.target import KAFKA, OURS, batch
 

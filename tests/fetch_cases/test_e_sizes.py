@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.records.batch import iterate_batches
+from mockbroker_protocol.records.batch import iterate_batches
 from tests.fetch_cases.asking import MAX_INT32, Part, Topic
 from tests.fetch_cases.target import batch
 

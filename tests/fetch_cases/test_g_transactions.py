@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.records.batch import iterate_batches, parse_control_record
-from protocol.records.batch import iterate_records as records_of
+from mockbroker_protocol.records.batch import iterate_batches, parse_control_record
+from mockbroker_protocol.records.batch import iterate_records as records_of
 from tests.fetch_cases.asking import Topic
 
 if TYPE_CHECKING:

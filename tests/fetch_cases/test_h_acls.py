@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.messages.acls import (
+from mockbroker_protocol.messages.acls import (
     AclCreation,
     CreateAclsRequest,
     CreateAclsResponse,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.topics import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsResponse,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.schema import ZERO_UUID
 from tests.fetch_cases.asking import Topic
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.records.batch import iterate_batches
+from mockbroker_protocol.records.batch import iterate_batches
 from tests.fetch_cases.raft_target import METADATA, part, raft_error
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
     ProduceResponse,
 )
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.messages.transaction_admin import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from protocol.messages.metadata import MetadataRequest, MetadataResponse
-from protocol.messages.quotas import (
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
+from mockbroker_protocol.messages.quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntityData,
     AlterClientQuotasRequestEntryData,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from protocol.records.batch import iterate_batches
+from mockbroker_protocol.records.batch import iterate_batches
 from tests.fetch_cases.asking import Topic
 from tests.fetch_cases.conftest import Brokers
 from tests.fetch_cases.target import KAFKA, OURS, batch, transactional

@@ -1,6 +1,6 @@
 """The simulated world driven by rules: whatever hypothesis does to it, its rules hold.
 
-Where a seed of `mockbroker.sim` lets actors act by themselves, here each act is a rule, so a
+Where a seed of `simulation` lets actors act by themselves, here each act is a rule, so a
 failure shrinks to the few acts that matter.
 """
 
@@ -12,12 +12,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from mockbroker.sim.checkers import check_cache
-from mockbroker.sim.consumer_styles import NO_LIMIT, ConsumerStyle
-from mockbroker.sim.consumers import Consumer
-from mockbroker.sim.faults import NetworkFaults
-from mockbroker.sim.ledger import TrueLog
-from mockbroker.sim.simulation import Run
+from simulation.checkers import check_cache
+from simulation.consumer_styles import NO_LIMIT, ConsumerStyle
+from simulation.consumers import Consumer
+from simulation.faults import NetworkFaults
+from simulation.ledger import TrueLog
+from simulation.simulation import Run
 from tests.support.simulated import quiet_plan
 
 MAX_CONSUMERS = 3

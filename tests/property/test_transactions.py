@@ -18,30 +18,30 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from mockbroker.coordinator.log_port import InternalLog
-from protocol.messages.consumer_group import (
+from mockbroker_protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from protocol.messages.fetch import FetchResponse
-from protocol.messages.group_membership import (
+from mockbroker_protocol.messages.fetch import FetchResponse
+from mockbroker_protocol.messages.group_membership import (
     JoinGroupResponse,
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
     ProduceResponse,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.core import EPOCH_MS, Core
 from tests.support.group_calls import join_request
 from tests.support.transactions import (

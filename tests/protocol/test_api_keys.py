@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.api_keys import ALL_SPECS, API_SPECS, CONTROLLER_SPECS, NEVER, ApiKey
+from mockbroker_protocol.api_keys import ALL_SPECS, API_SPECS, CONTROLLER_SPECS, NEVER, ApiKey
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 
 def test_codes_run_from_unknown_server_error_to_the_last_of_kafka_4_4() -> None:

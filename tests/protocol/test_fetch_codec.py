@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocol import plan
-from protocol.errors import ProtocolError
-from protocol.fetch_codec import (
+from mockbroker_protocol import plan
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.fetch_codec import (
     decode_fetch_request,
     decode_fetch_response,
     encode_fetch_request,
     encode_fetch_response,
 )
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
     FetchRequest,
@@ -33,7 +33,7 @@ from protocol.messages.fetch import (
     NodeEndpoint,
     ReplicaState,
 )
-from protocol.primitives import ZERO_UUID
+from mockbroker_protocol.primitives import ZERO_UUID
 from tests.support import kio_bridge
 from tests.support.messages import strategy_for
 

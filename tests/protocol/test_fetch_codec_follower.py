@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from protocol import plan
-from protocol.errors import ProtocolError
-from protocol.fetch_codec_follower import (
+from mockbroker_protocol import plan
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.fetch_codec_follower import (
     FOLLOWED_BYTES,
     NO_HIGH_WATERMARK,
     decode_followed,
     encode_followed,
 )
-from protocol.fetch_codec_request import decode_fetch_request
-from protocol.messages.fetch import (
+from mockbroker_protocol.fetch_codec_request import decode_fetch_request
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
     FetchRequestPartition,

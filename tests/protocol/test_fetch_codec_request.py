@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.errors import ProtocolError
-from protocol.fetch_codec import decode_fetch_request, encode_fetch_request
-from protocol.messages.fetch import (
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.fetch_codec import decode_fetch_request, encode_fetch_request
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
     FetchRequestPartition,
     FetchRequestTopic,
 )
-from protocol.primitives import ZERO_UUID
+from mockbroker_protocol.primitives import ZERO_UUID
 
 # max wait 500, min bytes 1, max bytes 1 MiB, read_uncommitted, session 5 at epoch 7
 HEAD_V15 = bytes.fromhex("000001f4 00000001 00100000 00 00000005 00000007")

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.errors import ProtocolError
-from protocol.fetch_codec import decode_fetch_response, encode_fetch_response
-from protocol.fetch_codec_response import PASS_THROUGH_BYTES
-from protocol.messages.fetch import (
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.fetch_codec import decode_fetch_response, encode_fetch_response
+from mockbroker_protocol.fetch_codec_response import PASS_THROUGH_BYTES
+from mockbroker_protocol.messages.fetch import (
     EpochEndOffset,
     FetchResponse,
     FetchResponsePartition,
@@ -14,7 +14,7 @@ from protocol.messages.fetch import (
     NodeEndpoint,
     SnapshotId,
 )
-from protocol.primitives import Buffer
+from mockbroker_protocol.primitives import Buffer
 
 VERSIONS = [3, 4, 5, 7, 11, 12, 13, 16, 18]
 LARGE = b"r" * PASS_THROUGH_BYTES

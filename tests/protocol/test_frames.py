@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError
-from protocol.frames import Frame, FrameBuffer, frame_response
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.frames import Frame, FrameBuffer, frame_response
 
 FRAMES = st.lists(st.binary(min_size=1, max_size=60), max_size=12)
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.api_keys import ALL_SPECS, ApiKey
-from protocol.errors import ProtocolError
-from protocol.headers import (
+from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.headers import (
     decode_request_header,
     decode_response_header,
     encode_request_header,

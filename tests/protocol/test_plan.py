@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError
-from protocol.plan import decode, decoder, encode, encoder
-from protocol.schema import schema_of
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.plan import decode, decoder, encode, encoder
+from mockbroker_protocol.schema import schema_of
 from tests.support.messages import message_classes, strategy_for
 from tests.support.schemas import Everything, Pair, everything
 

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import pytest
 
-from protocol.errors import ProtocolError
-from protocol.plan import decode
-from protocol.plan_decode import blank
-from protocol.primitives import write_uvarint
-from protocol.schema import Records, V, field, int16, int32, message, struct, uuid
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.plan import decode
+from mockbroker_protocol.plan_decode import blank
+from mockbroker_protocol.primitives import write_uvarint
+from mockbroker_protocol.schema import Records, V, field, int16, int32, message, struct, uuid
 
 
 @struct

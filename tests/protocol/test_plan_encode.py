@@ -4,8 +4,8 @@ from typing import Annotated
 
 import pytest
 
-from protocol.plan import encode
-from protocol.schema import Buffer, Records, V, field, int16, int32, message, struct
+from mockbroker_protocol.plan import encode
+from mockbroker_protocol.schema import Buffer, Records, V, field, int16, int32, message, struct
 
 
 @struct

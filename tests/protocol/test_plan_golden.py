@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from protocol import plan
-from protocol.schema import is_declared, schema_of
+from mockbroker_protocol import plan
+from mockbroker_protocol.schema import is_declared, schema_of
 from tests.support.messages import message_classes
 
 CLASSES = {cls.__name__: cls for cls in message_classes()}

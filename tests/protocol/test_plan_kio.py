@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import OutOfBoundValue
 
-from protocol.plan import encode
-from protocol.schema import schema_of
+from mockbroker_protocol.plan import encode
+from mockbroker_protocol.schema import schema_of
 from tests.support.messages import message_classes, strategy_for
 
 

@@ -4,7 +4,7 @@ import linecache
 
 import pytest
 
-from protocol.plan_source import (
+from mockbroker_protocol.plan_source import (
     Module,
     Run,
     Source,
@@ -13,8 +13,8 @@ from protocol.plan_source import (
     least_size,
     tagged_fields,
 )
-from protocol.schema import schema_of
-from protocol.schema_fields import WireType
+from mockbroker_protocol.schema import schema_of
+from mockbroker_protocol.schema_fields import WireType
 from tests.support.schemas import Everything, Inner, Pair
 
 

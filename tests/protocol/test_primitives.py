@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol import primitives as p
-from protocol.errors import ProtocolError
-from protocol.primitives import Buffer
+from mockbroker_protocol import primitives as p
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.primitives import Buffer
 
 
 @given(st.integers(0, 2**32 - 1))

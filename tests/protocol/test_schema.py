@@ -7,7 +7,7 @@ from typing import Annotated
 
 import pytest
 
-from protocol.schema import V, int32, message, schema_of, struct
+from mockbroker_protocol.schema import V, int32, message, schema_of, struct
 from tests.support.schemas import Everything, Inner, Pair, everything
 
 
@@ -112,6 +112,6 @@ def test_other_classes_have_no_schema() -> None:
 def test_importing_the_schema_brings_in_nothing_heavy() -> None:
     import subprocess
 
-    code = "import sys, protocol.schema; print('dataclasses' in sys.modules)"
+    code = "import sys, mockbroker_protocol.schema; print('dataclasses' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert ran.stdout.strip() == b"False"

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import pytest
 
-from protocol.schema import Records, V, int32, schema_of, struct, uuid
-from protocol.schema_fields import Field
+from mockbroker_protocol.schema import Records, V, int32, schema_of, struct, uuid
+from mockbroker_protocol.schema_fields import Field
 from tests.support.schemas import Everything, Inner
 
 

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.configs import DescribeConfigsRequest, DescribeConfigsResource
-from protocol.messages.fetch import FetchRequest, FetchRequestPartition, FetchRequestTopic
-from protocol.messages.find_coordinator import FindCoordinatorRequest
-from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.messages.configs import DescribeConfigsRequest, DescribeConfigsResource
+from mockbroker_protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+)
+from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceResponse,
     ProduceResponsePartition,
     ProduceResponseTopic,
 )
-from protocol.messages.topics import DeleteTopicsRequest
-from protocol.messages.transactions import (
+from mockbroker_protocol.messages.topics import DeleteTopicsRequest
+from mockbroker_protocol.messages.transactions import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
 )
-from protocol.subjects import TopicRef, errors_in, subjects_of
+from mockbroker_protocol.subjects import TopicRef, errors_in, subjects_of
 
 ID = bytes(15) + b"x"
 

@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from mockbroker.api import MockBroker
+from mockbroker.testing.mock_broker import MockBroker
 from scripts.bench.raft_watermark import observing
 from scripts.bench.wire import java_libs
 from tests.clients.server import ROOT

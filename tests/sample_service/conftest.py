@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def pytest_configure(config: pytest.Config) -> None:
     """In a clone no entry point names the plugin."""
     if not config.pluginmanager.hasplugin("mockbroker"):
-        config.pluginmanager.import_plugin("mockbroker.pytest_plugin.plugin")
+        config.pluginmanager.import_plugin("mockbroker.testing.pytest_plugin.plugin")
 
 
 @pytest.fixture(params=["confluent", "kafka_python", "aiokafka"])

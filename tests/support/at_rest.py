@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker import MockBroker
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
 
 DEADLINE_SECONDS: Final = 120.0
 """Only a broken broker makes a test wait this long."""

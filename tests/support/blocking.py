@@ -13,9 +13,9 @@ import struct
 import time
 from typing import Self, TypeVar
 
-from protocol.headers import decode_response_header, encode_request_header
-from protocol.messages.catalog import response_class
-from protocol.plan import decode, encode
+from mockbroker_protocol.headers import decode_response_header, encode_request_header
+from mockbroker_protocol.messages.catalog import response_class
+from mockbroker_protocol.plan import decode, encode
 
 T = TypeVar("T")
 DEADLINE_SECONDS = 20.0

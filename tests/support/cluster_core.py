@@ -10,27 +10,27 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from mockbroker.cluster import Cluster
-from protocol.messages.produce import (
+from mockbroker.cluster.cluster import Cluster
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
     ProduceResponse,
     ProduceResponsePartition,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.core import EPOCH_MS, Core, CoreClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mockbroker.controls import ClusterControls
-    from mockbroker.fabric import Fabric
+    from mockbroker.cluster.controls import ClusterControls
+    from mockbroker.cluster.fabric import Fabric
     from mockbroker.journal import Event
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.replica.partition import Partition
-    from protocol.primitives import Buffer
+    from mockbroker_protocol.primitives import Buffer
 
 
 class ClusterCore(Core):
@@ -143,7 +143,7 @@ class ClusterCore(Core):
 
     def values(self, node: int, topic: str, index: int = 0) -> list[bytes | None]:
         """The values in a replica's log, committed or not."""
-        from protocol.records.batch import iterate_records
+        from mockbroker_protocol.records.batch import iterate_records
 
         log = self.partition(node, topic, index).log
         if log is None:

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from mockbroker.coordinator.group.consumer.group import ConsumerGroup
 from mockbroker.coordinator.group.members import ClientIdentity
 from mockbroker.metadata.topic_requests import NewPartitions, TopicReference
-from protocol.messages.consumer_group import (
+from mockbroker_protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from protocol.messages.consumer_protocol import (
+from mockbroker_protocol.messages.consumer_protocol import (
     ConsumerProtocolSubscription,
     ConsumerProtocolSubscriptionTopicPartition,
 )
-from protocol.plan import encode
+from mockbroker_protocol.plan import encode
 from tests.support.groups import Answer, Groups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from protocol.messages.group_admin import ConsumerGroupDescribedGroup
+    from mockbroker_protocol.messages.group_admin import ConsumerGroupDescribedGroup
 
 Held = dict[str, list[int]]
 

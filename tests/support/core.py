@@ -10,17 +10,17 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from mockbroker.cluster import Cluster
-from protocol.frames import FrameBuffer
-from protocol.headers import decode_response_header, encode_request_header
-from protocol.messages.catalog import response_class
-from protocol.plan import decode, encode
+from mockbroker.cluster.cluster import Cluster
+from mockbroker_protocol.frames import FrameBuffer
+from mockbroker_protocol.headers import decode_response_header, encode_request_header
+from mockbroker_protocol.messages.catalog import response_class
+from mockbroker_protocol.plan import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mockbroker.journal import Event
-    from protocol.primitives import Buffer
+    from mockbroker_protocol.primitives import Buffer
 
 EPOCH_MS = 1_700_000_000_000
 T = TypeVar("T")

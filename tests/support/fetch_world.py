@@ -24,7 +24,7 @@ from mockbroker.metadata.changes import (
 )
 from mockbroker.metadata.store import RESOURCE_TOPIC, MetadataStore
 from mockbroker.replica.manager import ReplicaManager
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
     FetchRequestPartition,
@@ -32,15 +32,15 @@ from protocol.messages.fetch import (
     FetchResponse,
     FetchResponsePartition,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.apis.context import Services
     from mockbroker.replica.partition import Partition
-    from protocol.messages.produce import ProduceRequest
+    from mockbroker_protocol.messages.produce import ProduceRequest
 
 ZERO = bytes(16)
 

@@ -13,8 +13,8 @@ from mockbroker.replica.delayed_fetch import DelayedFetch, PartitionsWait
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.fetch_params import FetchParams
 from mockbroker.replica.log_reader import LogReader
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchRequest, FetchResponse, FetchResponsePartition
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse, FetchResponsePartition
 
 if TYPE_CHECKING:
     from tests.support.fetch_world import World

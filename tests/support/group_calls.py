@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from protocol.messages.group_membership import (
+from mockbroker_protocol.messages.group_membership import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,

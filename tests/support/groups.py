@@ -19,9 +19,9 @@ from mockbroker.metadata.changes import BrokerChanged
 from mockbroker.metadata.controller import Controller
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.metadata.topic_requests import NewTopic
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-from protocol.messages.group_membership import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.consumer_protocol import ConsumerProtocolSubscription
+from mockbroker_protocol.messages.group_membership import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -33,13 +33,13 @@ from protocol.messages.group_membership import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from protocol.plan import encode
+from mockbroker_protocol.plan import encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

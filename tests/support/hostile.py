@@ -11,10 +11,10 @@ import struct
 from typing import TYPE_CHECKING
 
 from mockbroker.journal import HandlerFailed, RequestRefused
-from protocol.headers import encode_request_header
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.messages.catalog import request_class
-from protocol.plan import encode
+from mockbroker_protocol.headers import encode_request_header
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker_protocol.messages.catalog import request_class
+from mockbroker_protocol.plan import encode
 from tests.support.core import Core
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from tests.support.core import Core
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
 
 
 def make_cluster(

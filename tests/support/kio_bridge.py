@@ -22,8 +22,8 @@ from kio.schema.index import schema_name_map
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
-from protocol.plan_decode import default_of
-from protocol.schema import ZERO_UUID, is_declared, schema_of
+from mockbroker_protocol.plan_decode import default_of
+from mockbroker_protocol.schema import ZERO_UUID, is_declared, schema_of
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 MILLISECOND = dt.timedelta(milliseconds=1)

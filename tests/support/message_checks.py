@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from protocol import plan
-from protocol.schema import is_declared, schema_of
+from mockbroker_protocol import plan
+from mockbroker_protocol.schema import is_declared, schema_of
 from tests.support import kio_bridge
 from tests.support.messages import strategy_for
 
@@ -16,7 +16,7 @@ EXAMPLES = 4
 
 
 def versions_of(module: ModuleType) -> list[tuple[type, int]]:
-    """Each message of a module of `protocol.messages`, with each version that it has."""
+    """Each message of a module of `mockbroker_protocol.messages`, with each version that it has."""
     return [
         (cls, version)
         for cls in vars(module).values()

@@ -1,7 +1,7 @@
 """Hypothesis strategies that are derived from a message's schema.
 
 `strategy_for(cls, version)` makes instances that the version can carry: they survive a round trip
-unchanged. `message_classes()` finds every declared message of `protocol.messages`.
+unchanged. `message_classes()` finds every declared message of `mockbroker_protocol.messages`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-import protocol.messages
-from protocol.plan_decode import blank
-from protocol.schema import is_declared, schema_of
-from protocol.schema_fields import Field, WireType
+import mockbroker_protocol.messages
+from mockbroker_protocol.plan_decode import blank
+from mockbroker_protocol.schema import is_declared, schema_of
+from mockbroker_protocol.schema_fields import Field, WireType
 
 T = TypeVar("T")
 
@@ -32,9 +32,11 @@ _TEXT = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(("x"
 
 
 def message_classes() -> Iterator[type]:
-    """Every `@message` in protocol.messages, in a fixed order."""
-    for info in sorted(pkgutil.iter_modules(protocol.messages.__path__), key=lambda i: i.name):
-        module = importlib.import_module(f"protocol.messages.{info.name}")
+    """Every `@message` in mockbroker_protocol.messages, in a fixed order."""
+    for info in sorted(
+        pkgutil.iter_modules(mockbroker_protocol.messages.__path__), key=lambda i: i.name
+    ):
+        module = importlib.import_module(f"mockbroker_protocol.messages.{info.name}")
         for value in vars(module).values():
             if (
                 is_declared(value)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC_ID
 from mockbroker.quorum.record_codec import decode_control_record, decode_metadata_record
 from mockbroker.quorum.registrations import ListenerAddress
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,
     FetchResponsePartition,
     ReplicaState,
 )
-from protocol.records.batch import iterate_batches, iterate_records
+from mockbroker_protocol.records.batch import iterate_batches, iterate_records
 from tests.support.core import Core, CoreClient
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mockbroker.quorum.metadata_log import MetadataLog
     from mockbroker.quorum.quorum import MetadataQuorum
-    from protocol.primitives import Buffer
+    from mockbroker_protocol.primitives import Buffer
 
 CONTROLLER = ListenerAddress("CONTROLLER", "controller.test", 9093)
 BROKER = ListenerAddress("PLAINTEXT", "broker.test", 9092)

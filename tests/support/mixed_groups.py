@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.consumer.classic_bytes import assignment_bytes, parse_assignment
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.consumer_groups import Held, classic_subscription
 
 if TYPE_CHECKING:

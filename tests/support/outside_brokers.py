@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.quorum.quorum import METADATA_VERSION
-from protocol.messages.controller_apis import (
+from mockbroker_protocol.messages.controller_apis import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,

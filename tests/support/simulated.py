@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from random import Random
 
-from mockbroker.sim.admins import Admin
-from mockbroker.sim.checkers import AnswerChecker
-from mockbroker.sim.consumer_styles import NO_LIMIT, ConsumerStyle
-from mockbroker.sim.consumers import Consumer
-from mockbroker.sim.crowds import Crowd
-from mockbroker.sim.faults import NetworkFaults, SwarmPlan
-from mockbroker.sim.ledger import Ledger
-from mockbroker.sim.operators import Operator
-from mockbroker.sim.producers import Producer, ProducerStyle
-from mockbroker.sim.world import World
+from simulation.admins import Admin
+from simulation.checkers import AnswerChecker
+from simulation.consumer_styles import NO_LIMIT, ConsumerStyle
+from simulation.consumers import Consumer
+from simulation.crowds import Crowd
+from simulation.faults import NetworkFaults, SwarmPlan
+from simulation.ledger import Ledger
+from simulation.operators import Operator
+from simulation.producers import Producer, ProducerStyle
+from simulation.world import World
 
 TOPICS = {"t0": 2, "t1": 1}
 

@@ -6,12 +6,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.topic_requests import NewTopic
-from mockbroker.sim.cluster.consumers import ClusterConsumer
-from mockbroker.sim.cluster.plan import ClusterPlan
-from mockbroker.sim.cluster.producers import ClusterProducer
-from mockbroker.sim.cluster.truth import Truth
-from mockbroker.sim.cluster.world import ClusterWorld
-from mockbroker.sim.faults import NetworkFaults
+from simulation.cluster.consumers import ClusterConsumer
+from simulation.cluster.plan import ClusterPlan
+from simulation.cluster.producers import ClusterProducer
+from simulation.cluster.truth import Truth
+from simulation.cluster.world import ClusterWorld
+from simulation.faults import NetworkFaults
 
 if TYPE_CHECKING:
     from mockbroker.log.unified_log import UnifiedLog

@@ -7,9 +7,9 @@ import contextlib
 import struct
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from protocol.headers import decode_response_header, encode_request_header
-from protocol.messages.catalog import response_class
-from protocol.plan import decode, encode
+from mockbroker_protocol.headers import decode_response_header, encode_request_header
+from mockbroker_protocol.messages.catalog import response_class
+from mockbroker_protocol.plan import decode, encode
 
 if TYPE_CHECKING:
     from types import TracebackType

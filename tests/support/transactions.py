@@ -7,30 +7,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,
     FetchResponse,
 )
-from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
     ProduceResponse,
 )
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.messages.transaction_admin import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
-from protocol.messages.transactions import (
+from mockbroker_protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
     AddPartitionsToTxnRequest,
@@ -45,14 +48,16 @@ from protocol.messages.transactions import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
-from protocol.records.batch import build_batch, iterate_batches, iterate_records
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch, iterate_batches, iterate_records
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.core import EPOCH_MS, Core
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from protocol.messages.transaction_admin import DescribeTransactionsResponseTransactionState
+    from mockbroker_protocol.messages.transaction_admin import (
+        DescribeTransactionsResponseTransactionState,
+    )
     from tests.support.core import CoreClient
 
 GROUP, TRANSACTION = 0, 1

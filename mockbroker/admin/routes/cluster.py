@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from mockbroker.admin.deps import TheHost
 
 if TYPE_CHECKING:
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
 
 router = APIRouter(tags=["cluster"])
 

@@ -17,7 +17,7 @@ from mockbroker.admin.problems import ApiError, problems
 from mockbroker.faults.presets import PRESETS
 
 if TYPE_CHECKING:
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.faults.fault_set import ArmedFault
 
 router = APIRouter(tags=["faults"])

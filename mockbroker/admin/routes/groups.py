@@ -25,7 +25,7 @@ from mockbroker.state import groups
 from mockbroker.state.cleaning import delete_group
 
 if TYPE_CHECKING:
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
 
 router = APIRouter(tags=["groups"])
 

@@ -13,7 +13,7 @@ from mockbroker.journal.lines import line_of
 from mockbroker.state.requests import Filters, RequestQuery, tail
 
 if TYPE_CHECKING:
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
 
 router = APIRouter(tags=["journal"])
 

@@ -26,7 +26,7 @@ from mockbroker.state.reading import READ_UNCOMMITTED, TopicReader, read_page
 from mockbroker.state.writing import NewRecord, delete_records, no_topic, put
 
 if TYPE_CHECKING:
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.state.reading import Record
 
 router = APIRouter(tags=["records"])

@@ -14,7 +14,7 @@ from mockbroker.state import topics
 from mockbroker.state.writing import create_topic, delete_topic, no_topic
 
 if TYPE_CHECKING:
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
 
 router = APIRouter(tags=["topics"])
 

@@ -13,7 +13,7 @@ from mockbroker.admin.problems import ApiError, problems
 from mockbroker.state import transactions
 
 if TYPE_CHECKING:
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
 
 router = APIRouter(tags=["transactions"])
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.controller_apis import AllocateProducerIdsResponse
-from protocol.messages.metadata_records import ProducerIdsRecord
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.controller_apis import AllocateProducerIdsResponse
+from mockbroker_protocol.messages.metadata_records import ProducerIdsRecord
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.controller_apis import AllocateProducerIdsRequest
+    from mockbroker_protocol.messages.controller_apis import AllocateProducerIdsRequest
 
 KEY: Final = ApiKey.ALLOCATE_PRODUCER_IDS
 

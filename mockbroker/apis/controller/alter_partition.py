@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.controller_apis import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.controller_apis import (
     AlterPartitionResponse,
     AlterPartitionResponsePartitionData,
     AlterPartitionResponseTopicData,
@@ -17,7 +17,7 @@ from protocol.messages.controller_apis import (
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.controller_apis import (
+    from mockbroker_protocol.messages.controller_apis import (
         AlterPartitionRequest,
         AlterPartitionRequestPartitionData,
     )

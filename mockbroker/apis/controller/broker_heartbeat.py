@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from protocol.api_keys import ApiKey
-from protocol.messages.controller_apis import BrokerHeartbeatResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.controller_apis import BrokerHeartbeatResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.controller_apis import BrokerHeartbeatRequest
+    from mockbroker_protocol.messages.controller_apis import BrokerHeartbeatRequest
 
 KEY: Final = ApiKey.BROKER_HEARTBEAT
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.quorum.registrations import ListenerAddress, Registration
-from protocol.api_keys import ApiKey
-from protocol.messages.controller_apis import BrokerRegistrationResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.messages.controller_apis import BrokerRegistrationResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
-    from protocol.messages.controller_apis import BrokerRegistrationRequest
+    from mockbroker_protocol.messages.controller_apis import BrokerRegistrationRequest
 
 KEY: Final = ApiKey.BROKER_REGISTRATION
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import PARKED, RequestContext
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode, ProtocolError
-from protocol.headers import decode_request_header, encode_response_header
-from protocol.messages.controller_apis import EnvelopeResponse
-from protocol.primitives import read_compact_string
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.headers import decode_request_header, encode_response_header
+from mockbroker_protocol.messages.controller_apis import EnvelopeResponse
+from mockbroker_protocol.primitives import read_compact_string
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.apis.context import Services, Verdict
     from mockbroker.apis.registry import Api
-    from protocol.messages.controller_apis import EnvelopeRequest
+    from mockbroker_protocol.messages.controller_apis import EnvelopeRequest
 
 KEY: Final = ApiKey.ENVELOPE
 FORWARDABLE: Final = frozenset(

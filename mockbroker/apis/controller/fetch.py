@@ -16,9 +16,9 @@ from mockbroker.apis.context import PARKED
 from mockbroker.journal import DISCONNECT
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC_ID
 from mockbroker.quorum.quorum import ParkedFetch
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
     EpochEndOffset,
     FetchResponse,
     FetchResponsePartition,
@@ -30,7 +30,7 @@ from protocol.messages.fetch import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services, Verdict
     from mockbroker.quorum.quorum import MetadataQuorum
-    from protocol.messages.fetch import FetchRequest, FetchRequestPartition
+    from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition
 
 KEY: Final = ApiKey.FETCH
 FIRST_VERSION_WITH_ENDPOINTS: Final = 17

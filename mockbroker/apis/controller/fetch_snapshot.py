@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.raft import (
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.raft import (
     FetchSnapshotResponse,
     FetchSnapshotResponseLeaderIdAndEpoch,
     FetchSnapshotResponsePartitionSnapshot,
@@ -21,7 +21,7 @@ from protocol.messages.raft import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.quorum.quorum import MetadataQuorum
-    from protocol.messages.raft import FetchSnapshotRequest
+    from mockbroker_protocol.messages.raft import FetchSnapshotRequest
 
 KEY: Final = ApiKey.FETCH_SNAPSHOT
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.authorized_operations import AclOperation
-    from protocol.errors import ErrorCode
-    from protocol.subjects import TopicRef
+    from mockbroker_protocol.errors import ErrorCode
+    from mockbroker_protocol.subjects import TopicRef
 
 
 class Asked:

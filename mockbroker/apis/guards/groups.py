@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import NOT_ASKED, AclOperation
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
-from protocol.messages.find_coordinator import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
+from mockbroker_protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from protocol.messages.group_admin import (
+from mockbroker_protocol.messages.group_admin import (
     ConsumerGroupDescribedGroup,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -25,8 +25,8 @@ from protocol.messages.group_admin import (
     DescribeGroupsResponse,
     ListGroupsResponse,
 )
-from protocol.messages.group_membership import JoinGroupResponse, SyncGroupRequest
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.messages.group_membership import JoinGroupResponse, SyncGroupRequest
+from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetDeleteRequest,
     OffsetFetchRequest,
@@ -37,13 +37,13 @@ from protocol.messages.group_offsets import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.messages.transaction_admin import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     DescribeTransactionsResponseTransactionState,
     ListTransactionsResponse,
 )
-from protocol.messages.transactions import (
+from mockbroker_protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     InitProducerIdRequest,

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.guards import groups, topics
 from mockbroker.metadata.authorized_operations import AclOperation
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.acls import CreateAclsResponse, DeleteAclsResponse, DescribeAclsResponse
-from protocol.messages.metadata import DescribeClusterRequest, DescribeClusterResponse
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.acls import (
+    CreateAclsResponse,
+    DeleteAclsResponse,
+    DescribeAclsResponse,
+)
+from mockbroker_protocol.messages.metadata import DescribeClusterRequest, DescribeClusterResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import NOT_ASKED, AclOperation
-from protocol.errors import ErrorCode
-from protocol.messages.configs import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
@@ -18,8 +18,8 @@ from protocol.messages.configs import (
     IncrementalAlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
-from protocol.messages.fetch import FetchRequest
-from protocol.messages.metadata import (
+from mockbroker_protocol.messages.fetch import FetchRequest
+from mockbroker_protocol.messages.metadata import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponseTopic,
@@ -28,8 +28,8 @@ from protocol.messages.metadata import (
     MetadataResponseTopic,
     TopicRequest,
 )
-from protocol.messages.produce import ProduceRequest
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.produce import ProduceRequest
+from mockbroker_protocol.messages.topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -37,7 +37,7 @@ from protocol.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from mockbroker.apis.guards.asked import Asked

@@ -18,8 +18,8 @@ from mockbroker.coordinator.group.states import VALID_PREVIOUS_STATES, GroupStat
 from mockbroker.coordinator.group.subscription import subscribed_topics
 from mockbroker.coordinator.records import CoordinatorRecord
 from mockbroker.coordinator.runtime import java_hash
-from protocol.errors import ErrorCode
-from protocol.messages.coordinator_records import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.coordinator_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,

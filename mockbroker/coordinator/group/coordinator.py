@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.append_entry import TransactionMarker
-    from protocol.errors import ErrorCode
+    from mockbroker_protocol.errors import ErrorCode
 
 
 class GroupCoordinator:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.offset_store import CommittedOffset
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
-    from protocol.errors import ErrorCode
+    from mockbroker_protocol.errors import ErrorCode
 
 _MS_PER_MINUTE = 60_000
 _NO_EXPIRY = -1

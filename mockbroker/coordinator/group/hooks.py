@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from protocol.messages.group_offsets import OffsetCommitRequestPartition
+    from mockbroker_protocol.messages.group_offsets import OffsetCommitRequestPartition
 
 
 class GroupHooks:

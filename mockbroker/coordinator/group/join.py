@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from mockbroker.coordinator.group.members import ClassicMember
 from mockbroker.coordinator.group.rebalance import join_response
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
-from protocol.messages.group_membership import JoinGroupResponse, SyncGroupResponse
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_membership import JoinGroupResponse, SyncGroupResponse
 
 if TYPE_CHECKING:
     from random import Random
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     )
     from mockbroker.coordinator.group.rebalance import Rebalancer
     from mockbroker.coordinator.group.shard import GroupShard
-    from protocol.messages.group_membership import JoinGroupRequest
+    from mockbroker_protocol.messages.group_membership import JoinGroupRequest
 
 _FIRST_VERSION_WITH_REBALANCE_TIMEOUT = 1
 _FIRST_VERSION_WITH_KNOWN_MEMBER_ID = 4

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from mockbroker.clock import TimerTask
-    from protocol.messages.group_membership import JoinGroupResponse, SyncGroupResponse
+    from mockbroker_protocol.messages.group_membership import JoinGroupResponse, SyncGroupResponse
 
     JoinCallback: TypeAlias = Callable[[JoinGroupResponse], None]
     SyncCallback: TypeAlias = Callable[[SyncGroupResponse], None]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.records import CoordinatorRecord
 from mockbroker.coordinator.runtime import NO_PRODUCER_ID
-from protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
+from mockbroker_protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

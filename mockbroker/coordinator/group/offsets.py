@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.offset_store import offset_commit_record, offset_tombstone
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
-from protocol.messages.coordinator_records import OffsetCommitValue
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.coordinator_records import OffsetCommitValue
+from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -31,7 +31,7 @@ from protocol.messages.group_offsets import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from protocol.primitives import ZERO_UUID
+from mockbroker_protocol.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.rebalance import Rebalancer
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
-    from protocol.messages.group_offsets import (
+    from mockbroker_protocol.messages.group_offsets import (
         OffsetCommitRequest,
         OffsetCommitRequestPartition,
         OffsetCommitRequestTopic,

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Protocol
 from mockbroker.coordinator.group.classic_group import group_metadata_record
 from mockbroker.coordinator.group.hooks import GroupHooks
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
-from protocol.messages.coordinator_records import GroupMetadataValue
-from protocol.messages.group_membership import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.coordinator_records import GroupMetadataValue
+from mockbroker_protocol.messages.group_membership import (
     JoinGroupResponse,
     JoinGroupResponseMember,
     SyncGroupResponse,

@@ -33,16 +33,16 @@ from mockbroker.coordinator.group.views import delete_group, describe_group, lis
 from mockbroker.coordinator.runtime import CoordinatorRuntime
 from mockbroker.metadata.changes import TopicDeleted
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
-from protocol.errors import ErrorCode
-from protocol.messages.group_admin import DescribedGroup
-from protocol.messages.group_membership import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_admin import DescribedGroup
+from mockbroker_protocol.messages.group_membership import (
     HeartbeatResponse,
     JoinGroupResponse,
     LeaveGroupResponse,
     MemberIdentity,
     SyncGroupResponse,
 )
-from protocol.messages.group_offsets import OffsetDeleteResponse
+from mockbroker_protocol.messages.group_offsets import OffsetDeleteResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -63,20 +63,23 @@ if TYPE_CHECKING:
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.append_entry import TransactionMarker
-    from protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
-    from protocol.messages.group_admin import ConsumerGroupDescribedGroup, ListedGroup
-    from protocol.messages.group_membership import (
+    from mockbroker_protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
+    from mockbroker_protocol.messages.group_admin import ConsumerGroupDescribedGroup, ListedGroup
+    from mockbroker_protocol.messages.group_membership import (
         HeartbeatRequest,
         JoinGroupRequest,
         LeaveGroupRequest,
         SyncGroupRequest,
     )
-    from protocol.messages.group_offsets import (
+    from mockbroker_protocol.messages.group_offsets import (
         OffsetCommitRequest,
         OffsetCommitResponse,
         OffsetDeleteRequest,
     )
-    from protocol.messages.transactions import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+    from mockbroker_protocol.messages.transactions import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
+    )
 
 _FIRST_LEAVE_VERSION_WITH_MEMBERS = 3
 _NOT_HERE = ErrorCode.NOT_COORDINATOR

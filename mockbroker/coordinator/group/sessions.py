@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
-from protocol.messages.group_membership import LeaveGroupResponse, MemberResponse
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_membership import LeaveGroupResponse, MemberResponse
 
 if TYPE_CHECKING:
     from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.rebalance import Rebalancer
     from mockbroker.coordinator.group.shard import GroupShard
-    from protocol.messages.group_membership import HeartbeatRequest, MemberIdentity
+    from mockbroker_protocol.messages.group_membership import HeartbeatRequest, MemberIdentity
 
 # What a member of the current generation is told.
 _HEARTBEAT_ANSWERS = {

@@ -16,7 +16,7 @@ from mockbroker.coordinator.group.classic_group import ClassicGroup, group_metad
 from mockbroker.coordinator.group.offset_store import OffsetStore, offset_tombstone
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.runtime import NO_PRODUCER_ID
-from protocol.messages.coordinator_records import (
+from mockbroker_protocol.messages.coordinator_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         CoordinatorRecord,
         CoordinatorValue,
     )
-    from protocol.errors import ErrorCode
+    from mockbroker_protocol.errors import ErrorCode
 
 
 class ShardListener:
@@ -114,7 +114,7 @@ class GroupShard:
 
     def _replay_consumer_group(self, key: CoordinatorKey, value: CoordinatorValue | None) -> None:
         from mockbroker.coordinator.group.consumer.group import ConsumerGroup
-        from protocol.messages.consumer_group_records import ConsumerGroupMetadataKey
+        from mockbroker_protocol.messages.consumer_group_records import ConsumerGroupMetadataKey
 
         group_id: str = key.group_id  # type: ignore[union-attr]  # all keys of KIP-848 have it
         group = self.consumer_groups.get(group_id)

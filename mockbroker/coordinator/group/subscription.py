@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.errors import ProtocolError
-from protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-from protocol.plan import decode
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.messages.consumer_protocol import ConsumerProtocolSubscription
+from mockbroker_protocol.plan import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.rebalance import sync_response
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
-from protocol.messages.group_membership import SyncGroupResponse
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_membership import SyncGroupResponse
 
 if TYPE_CHECKING:
     from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.members import SyncCallback
     from mockbroker.coordinator.group.rebalance import Rebalancer
     from mockbroker.coordinator.group.shard import GroupShard
-    from protocol.messages.group_membership import SyncGroupRequest
+    from mockbroker_protocol.messages.group_membership import SyncGroupRequest
 
 
 class SyncHandler:

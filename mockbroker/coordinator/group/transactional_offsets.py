@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.offset_store import offset_commit_record
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
-from protocol.messages.coordinator_records import OffsetCommitValue
-from protocol.messages.transactions import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.coordinator_records import OffsetCommitValue
+from mockbroker_protocol.messages.transactions import (
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
-    from protocol.messages.transactions import (
+    from mockbroker_protocol.messages.transactions import (
         TxnOffsetCommitRequest,
         TxnOffsetCommitRequestPartition,
         TxnOffsetCommitRequestTopic,

@@ -8,8 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
-from protocol.messages.group_admin import DescribedGroup, DescribedGroupMember, ListedGroup
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_admin import (
+    DescribedGroup,
+    DescribedGroupMember,
+    ListedGroup,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -39,7 +39,7 @@ from mockbroker.coordinator.txn.metadata import (
     prepare_end,
 )
 from mockbroker.coordinator.txn.states import PREPARED, TransactionState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

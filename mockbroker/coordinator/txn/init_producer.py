@@ -26,7 +26,7 @@ from mockbroker.coordinator.txn.metadata import (
     rotate_producer_id,
 )
 from mockbroker.coordinator.txn.states import PREPARED, TransactionState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

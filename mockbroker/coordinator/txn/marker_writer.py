@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.partition import ACKS_ALL
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

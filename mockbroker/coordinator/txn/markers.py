@@ -21,7 +21,7 @@ from mockbroker.coordinator.txn.metadata import complete
 from mockbroker.coordinator.txn.states import PREPARED, TransactionState
 from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
 from mockbroker.replica.append_entry import TransactionMarker
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

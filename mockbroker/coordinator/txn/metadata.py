@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.coordinator.txn.states import PREPARED, VALID_PREVIOUS_STATES, TransactionState
-from protocol.errors import ErrorCode
-from protocol.messages.transaction_records import PartitionsSchema, TransactionLogValue
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transaction_records import PartitionsSchema, TransactionLogValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.txn.metadata import add_partitions
 from mockbroker.coordinator.txn.states import PREPARED, TransactionState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -7,10 +7,10 @@ topics number their record types from 0.
 from __future__ import annotations
 
 from mockbroker.coordinator.records import CoordinatorRecord
-from protocol.errors import ProtocolError
-from protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
-from protocol.plan import decode, encode
-from protocol.schema import schema_of
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
+from mockbroker_protocol.plan import decode, encode
+from mockbroker_protocol.schema import schema_of
 
 _PREFIX_BYTES = 2
 _RECORD_TYPE = b"\x00\x00"

@@ -13,14 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
-from protocol.errors import ErrorCode
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transaction_admin import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from protocol.messages.transactions import (
+from mockbroker_protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,

@@ -39,8 +39,10 @@ from mockbroker.journal.events import (
 )
 from mockbroker.metadata.changes import TopicDeleted
 from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
-from protocol.errors import ErrorCode
-from protocol.messages.transaction_admin import DescribeTransactionsResponseTransactionState
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transaction_admin import (
+    DescribeTransactionsResponseTransactionState,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     )
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.store import MetadataStore
-    from protocol.messages.transaction_admin import (
+    from mockbroker_protocol.messages.transaction_admin import (
         ListTransactionsRequest,
         ListTransactionsResponse,
     )

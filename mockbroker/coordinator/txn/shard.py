@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.txn.metadata import TransactionMetadata
 from mockbroker.coordinator.txn.records import transaction_record
-from protocol.errors import ErrorCode
-from protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable

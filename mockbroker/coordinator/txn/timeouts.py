@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.txn.metadata import TransactionMetadata
     from mockbroker.coordinator.txn.shard import TransactionShard
-    from protocol.errors import ErrorCode
+    from mockbroker_protocol.errors import ErrorCode
 
 _ABORT_INTERVAL = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 _REMOVE_INTERVAL = "transaction.remove.expired.transaction.cleanup.interval.ms"

@@ -22,7 +22,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.coordinator.txn.metadata import TRANSACTION_VERSION_2
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.txn.states import STATE_NAMES
-from protocol.errors import ErrorCode
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transaction_admin import (
     DescribeTransactionsResponseTransactionState,
     ListTransactionsResponse,
     ListTransactionsResponseTransactionState,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mockbroker.coordinator.txn.metadata import TransactionMetadata
     from mockbroker.coordinator.txn.shard import TransactionShard
-    from protocol.messages.transaction_admin import ListTransactionsRequest
+    from mockbroker_protocol.messages.transaction_admin import ListTransactionsRequest
 
 _STATES_BY_NAME = {name: state for state, name in STATE_NAMES.items()}
 

@@ -12,7 +12,7 @@ import subprocess
 import threading
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.api import MockBroker
+from mockbroker.testing.mock_broker import MockBroker
 from tests.clients.failover.ledger import DEADLINE_S, Ledger
 from tests.clients.failover.scenarios import Run
 from tests.clients.server import ROOT

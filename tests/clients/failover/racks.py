@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.api import MockBroker
+from mockbroker.testing.mock_broker import MockBroker
 from tests.clients.failover.ledger import DEADLINE_S, GROUP, PARTITIONS, TOPIC, Ledger, whole
 from tests.clients.failover.program import Program
 from tests.clients.failover.scenarios import SOME, final_logs

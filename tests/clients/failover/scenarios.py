@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mockbroker.faults import Fault
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.clients.failover.ledger import (
     DEADLINE_S,
     GROUP,
@@ -22,7 +22,7 @@ from tests.clients.failover.ledger import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.api import MockBroker
+    from mockbroker.testing.mock_broker import MockBroker
 
 # So many acknowledged records tell that a producer goes on.
 SOME = 40

@@ -26,7 +26,9 @@ LOAD = [str(each) for each in (KEYS, WINDOW, int(PAUSE_S * 1000))]
 
 
 @pytest.mark.parametrize(
-    ("protocol", "scenario"), CASES, ids=[f"{case[0]}-{case[1].__name__}" for case in CASES]
+    ("protocol", "scenario"),
+    CASES,
+    ids=[f"{case[0]}-{case[1].__name__}" for case in CASES],
 )
 def test_what_a_client_was_told_is_what_the_logs_hold(
     protocol: str, scenario: Callable[[Run], None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.admin.errors import AdminError
-from mockbroker.cli import main
+from mockbroker.cli.main import main
 
 if TYPE_CHECKING:
     import pytest

@@ -6,8 +6,8 @@ import pytest
 
 from mockbroker.admin import events
 from mockbroker.admin.events import EventHub, Stream
-from mockbroker.launch import launch
-from mockbroker.settings import Settings
+from mockbroker.server.launch import launch
+from mockbroker.server.settings import Settings
 from mockbroker.state.writing import create_topic
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker import MockBroker
-from mockbroker.launch import RunningBroker
+from mockbroker.server.launch import RunningBroker
 
 if TYPE_CHECKING:
     from mockbroker.admin.host import Host

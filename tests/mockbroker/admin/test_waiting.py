@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from mockbroker.admin.waiting import wait_until
-from mockbroker.launch import launch
-from mockbroker.settings import Settings
+from mockbroker.server.launch import launch
+from mockbroker.server.settings import Settings
 
 
 async def test_a_wait_looks_once_a_step_and_no_more_after_its_end() -> None:

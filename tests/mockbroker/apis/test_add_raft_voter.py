@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.quorum import (
+from mockbroker_protocol.messages.quorum import (
     AddRaftVoterRequest,
     AddRaftVoterRequestListener,
     AddRaftVoterResponse,

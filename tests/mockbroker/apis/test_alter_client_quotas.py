@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,
     FetchResponse,
 )
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
     ProduceResponse,
 )
-from protocol.messages.quotas import (
+from mockbroker_protocol.messages.quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntityData,
     AlterClientQuotasRequestEntryData,
     AlterClientQuotasResponse,
     OpData,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.core import Core, CoreClient
 
 

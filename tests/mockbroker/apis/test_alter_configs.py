@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.configs import (
+from mockbroker_protocol.messages.configs import (
     AlterableConfig,
     AlterConfigsRequest,
     AlterConfigsResource,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.messages.log_dirs import (
+from mockbroker_protocol.messages.log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.api_keys import ApiKey
-from protocol.headers import decode_response_header, encode_request_header
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.plan import decode
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.headers import decode_response_header, encode_request_header
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker_protocol.plan import decode
 from tests.support.core import Core
 
 KEY = ApiKey.API_VERSIONS

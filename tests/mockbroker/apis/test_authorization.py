@@ -6,7 +6,7 @@ from mockbroker.apis.authorization import OPEN
 from mockbroker.apis.guards.table import GUARDS
 from mockbroker.apis.registry import SERVED
 from mockbroker.metadata.authorized_operations import AclOperation
-from protocol.messages.produce import ProduceRequest, ProduceResponse
+from mockbroker_protocol.messages.produce import ProduceRequest, ProduceResponse
 from tests.mockbroker.apis.test_produce import request
 from tests.support.acls import TOPIC, deny, guarded_core
 from tests.support.core import Core

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from protocol.messages.group_admin import (
+from mockbroker_protocol.messages.group_admin import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )

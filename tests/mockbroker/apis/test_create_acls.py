@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.messages.acls import AclCreation, CreateAclsRequest, CreateAclsResponse
+from mockbroker_protocol.messages.acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 from tests.support.acls import guarded_core
 from tests.support.core import Core
 

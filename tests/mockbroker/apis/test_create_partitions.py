@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.topics import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsResponse,

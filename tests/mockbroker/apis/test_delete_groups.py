@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.group_admin import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_admin import (
     DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
-from protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
+from mockbroker_protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
 from tests.support.core import Core
 from tests.support.group_calls import stable_group
 

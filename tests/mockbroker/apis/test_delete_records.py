@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.log.results import AppendOrigin
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
@@ -15,8 +15,8 @@ from protocol.messages.topics import (
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.core import Core
 
 HIGH_WATERMARK = -1

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from mockbroker_protocol.messages.topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
 from tests.support.core import Core
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.metadata.authorized_operations import AclOperation
-from protocol.messages.acls import DescribeAclsRequest, DescribeAclsResponse
+from mockbroker_protocol.messages.acls import DescribeAclsRequest, DescribeAclsResponse
 from tests.support.acls import TOPIC, deny, guarded_core
 from tests.support.core import Core
 

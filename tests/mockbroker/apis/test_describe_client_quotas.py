@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.metadata.changes import ClientQuotasChanged
-from protocol.messages.quotas import (
+from mockbroker_protocol.messages.quotas import (
     ComponentData,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,

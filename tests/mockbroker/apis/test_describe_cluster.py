@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.metadata.brokers import BrokerInfo
 from mockbroker.metadata.changes import BrokerChanged
-from protocol.messages.metadata import DescribeClusterRequest, DescribeClusterResponse
+from mockbroker_protocol.messages.metadata import DescribeClusterRequest, DescribeClusterResponse
 from tests.support.core import Core
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.metadata.changes import ConfigsChanged
-from protocol.messages.configs import (
+from mockbroker_protocol.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.group_admin import DescribeGroupsRequest, DescribeGroupsResponse
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_admin import DescribeGroupsRequest, DescribeGroupsResponse
 from tests.support.core import Core
 from tests.support.group_calls import stable_group
 

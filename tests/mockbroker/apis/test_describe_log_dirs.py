@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.log_dirs import (
+from mockbroker_protocol.messages.log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.core import Core
 
 Wanted = list[DescribableLogDirTopic] | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.metadata.changes import LeaderChanged, PartitionState
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.messages.transaction_admin import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     PartitionResponse,

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.links.link import CONTROLLER as CONTROLLER_END
+from mockbroker.cluster.links.link import CONTROLLER as CONTROLLER_END
 from mockbroker.state.writing import create_topic
-from protocol.messages.fetch import FetchResponse
-from protocol.messages.quorum import (
+from mockbroker_protocol.messages.fetch import FetchResponse
+from mockbroker_protocol.messages.quorum import (
     DescribeQuorumRequest,
     DescribeQuorumRequestPartitionData,
     DescribeQuorumRequestTopicData,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.metadata.changes import LeaderChanged, PartitionState
-from protocol.messages.metadata import (
+from mockbroker_protocol.messages.metadata import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsRequestCursor,
     DescribeTopicPartitionsResponse,

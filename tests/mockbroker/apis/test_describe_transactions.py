@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.messages.transaction_admin import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from protocol.messages.fetch import FetchResponsePartition, ReplicaState
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.messages.fetch import FetchResponsePartition, ReplicaState
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.fetch_world import World, ask, size_of, told
 
 MB = 1 << 20

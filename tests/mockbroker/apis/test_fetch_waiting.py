@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.fetch_world import Pending, World, ask, told
 
 MB = 1 << 20

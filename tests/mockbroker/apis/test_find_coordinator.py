@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from tests.support.core import Core
 
 SHARE_KEY = "group:AAAAAAAAAAAAAAAAAAAAAQ:3"

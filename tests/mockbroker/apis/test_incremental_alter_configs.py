@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.log.unified_log import UnifiedLog
-from protocol.messages.configs import (
+from mockbroker_protocol.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 from tests.support.core import Core
 from tests.support.transactions import Transactional
 

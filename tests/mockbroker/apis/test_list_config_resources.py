@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.configs import ListConfigResourcesRequest, ListConfigResourcesResponse
+from mockbroker_protocol.messages.configs import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
 from tests.support.core import Core
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32

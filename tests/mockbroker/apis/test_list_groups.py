@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.group_admin import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from mockbroker_protocol.messages.group_admin import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from tests.support.core import Core
 from tests.support.group_calls import stable_group
 

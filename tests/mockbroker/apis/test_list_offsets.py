@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.apis.list_offsets import handle
-from protocol.messages.list_offsets import (
+from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.fetch_world import Pending, World
 
 

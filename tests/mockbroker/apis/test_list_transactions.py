@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.transaction_admin import ListTransactionsRequest, ListTransactionsResponse
+from mockbroker_protocol.messages.transaction_admin import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
 from tests.support.core import Core
 from tests.support.transactions import Transactional
 

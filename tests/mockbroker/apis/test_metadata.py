@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.metadata.brokers import BrokerInfo
 from mockbroker.metadata.changes import BrokerChanged, LeaderChanged, PartitionState
-from protocol.messages.metadata import (
+from mockbroker_protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.apis.offset_for_leader_epoch import handle
-from protocol.errors import ErrorCode
-from protocol.messages.list_offsets import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.list_offsets import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
     ProduceResponse,
     ProduceResponsePartition,
 )
-from protocol.records.batch import build_batch
-from protocol.records.legacy import build_message_set
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.legacy import build_message_set
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.fetch_world import ZERO, World, batch, topic_id
 
 NOW = 1_700_000_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.fetch import FetchResponse
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.fetch import FetchResponse
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.messages.telemetry import (
+from mockbroker_protocol.messages.telemetry import (
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
     PushTelemetryRequest,

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from mockbroker.apis.registry import PROFILES, SERVED, Registry
-from protocol.api_keys import API_SPECS, ApiKey
-from protocol.messages.catalog import request_class, response_class
-from protocol.plan import encode
+from mockbroker_protocol.api_keys import API_SPECS, ApiKey
+from mockbroker_protocol.messages.catalog import request_class, response_class
+from mockbroker_protocol.plan import encode
 
 
 def test_every_served_api_has_a_handler_and_its_messages() -> None:
@@ -64,7 +64,8 @@ def test_an_unknown_key_is_none() -> None:
 def test_a_registry_imports_no_handler_and_no_message() -> None:
     code = (
         "import sys\nfrom mockbroker.apis.registry import Registry\nRegistry()\n"
-        "print([m for m in sys.modules if m.startswith(('protocol.messages.', 'protocol.plan'))"
+        "names = ('mockbroker_protocol.messages.', 'mockbroker_protocol.plan')\n"
+        "print([m for m in sys.modules if m.startswith(names)"
         " or m.startswith('mockbroker.apis.') and m.rpartition('.')[2] != 'registry'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

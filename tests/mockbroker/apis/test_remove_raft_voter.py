@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.quorum import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from mockbroker_protocol.messages.quorum import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 from tests.support.core import Core
 from tests.support.metadata_logs import CONTROLLER, QuorumCore
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.consumer_group import (
+from mockbroker_protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from protocol.messages.transactions import (
+from mockbroker_protocol.messages.transactions import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.links.link import CONTROLLER as CONTROLLER_END
+from mockbroker.cluster.links.link import CONTROLLER as CONTROLLER_END
 from mockbroker.state.writing import create_topic
-from protocol.messages.controller_apis import (
+from mockbroker_protocol.messages.controller_apis import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationResponse,
 )
-from protocol.messages.metadata import MetadataRequest, MetadataResponse
-from protocol.messages.metadata_records import RegisterBrokerRecord, UnregisterBrokerRecord
-from protocol.messages.quorum import UnregisterBrokerRequest, UnregisterBrokerResponse
-from protocol.messages.topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
+from mockbroker_protocol.messages.metadata_records import (
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from mockbroker_protocol.messages.quorum import UnregisterBrokerRequest, UnregisterBrokerResponse
+from mockbroker_protocol.messages.topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from tests.support import outside_brokers
 from tests.support.cluster_core import ClusterCore
 from tests.support.core import Core, CoreClient

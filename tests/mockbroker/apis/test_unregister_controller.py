@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.quorum import UnregisterControllerRequest, UnregisterControllerResponse
+from mockbroker_protocol.messages.quorum import (
+    UnregisterControllerRequest,
+    UnregisterControllerResponse,
+)
 from tests.support.core import Core
 from tests.support.metadata_logs import CONTROLLER, QuorumCore
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.messages.transaction_admin import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,

@@ -6,8 +6,8 @@ from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.coordinator.runtime import EndOfTransaction
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.replica.append_entry import TransactionMarker
-from protocol.errors import ErrorCode
-from protocol.records.batch import iterate_batches, iterate_records
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.records.batch import iterate_batches, iterate_records
 from tests.support.core import EPOCH_MS, Core
 
 

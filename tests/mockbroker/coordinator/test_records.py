@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.coordinator.records import CoordinatorRecord, decode_record, encode_record
-from protocol.messages.coordinator_records import (
+from mockbroker_protocol.messages.coordinator_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,

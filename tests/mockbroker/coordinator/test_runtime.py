@@ -12,8 +12,8 @@ from mockbroker.coordinator.runtime import (
     partition_for,
     response_error,
 )
-from protocol.errors import ErrorCode
-from protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
 
 RECORD = CoordinatorRecord(OffsetCommitKey("g", "t", 0), OffsetCommitValue(1, 2, "m", 3), 4)
 

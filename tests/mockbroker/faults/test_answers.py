@@ -9,12 +9,19 @@ import pytest
 from mockbroker.apis.registry import SERVED
 from mockbroker.faults.answers import add_missing, merge, overwrite, refusal, take_out, tells
 from mockbroker.faults.shapes import shape_of, struct_of
-from protocol.api_keys import API_SPECS, ApiKey
-from protocol.messages.catalog import request_class, response_class
-from protocol.messages.fetch import FetchResponse, FetchResponsePartition, FetchResponseTopic
-from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from protocol.messages.group_offsets import OffsetFetchRequest
-from protocol.messages.produce import (
+from mockbroker_protocol.api_keys import API_SPECS, ApiKey
+from mockbroker_protocol.messages.catalog import request_class, response_class
+from mockbroker_protocol.messages.fetch import (
+    FetchResponse,
+    FetchResponsePartition,
+    FetchResponseTopic,
+)
+from mockbroker_protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from mockbroker_protocol.messages.group_offsets import OffsetFetchRequest
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
@@ -22,11 +29,11 @@ from protocol.messages.produce import (
     ProduceResponsePartition,
     ProduceResponseTopic,
 )
-from protocol.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse
-from protocol.plan import decode, encode
-from protocol.schema import schema_of
-from protocol.schema_fields import WireType
-from protocol.subjects import TopicRef
+from mockbroker_protocol.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse
+from mockbroker_protocol.plan import decode, encode
+from mockbroker_protocol.schema import schema_of
+from mockbroker_protocol.schema_fields import WireType
+from mockbroker_protocol.subjects import TopicRef
 
 VERSIONS = [
     (key, version)

@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.faults import Fault, FaultError
 from mockbroker.journal import FaultChanged
-from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from tests.support.core import Core
 
 DROP = Fault(api="Fetch", drop=True)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.faults.mangling import corrupt, poison
-from protocol.messages.fetch import FetchResponse, FetchResponsePartition, FetchResponseTopic
-from protocol.records.batch import read_batch_header, verify_crc
+from mockbroker_protocol.messages.fetch import (
+    FetchResponse,
+    FetchResponsePartition,
+    FetchResponseTopic,
+)
+from mockbroker_protocol.records.batch import read_batch_header, verify_crc
 from tests.support.fetch_world import batch
 
 

@@ -8,20 +8,20 @@ import pytest
 
 from mockbroker.faults import Fault, FaultError
 from mockbroker.faults.presets import PRESETS, parse, preset
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,
     FetchResponse,
 )
-from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
     ProduceResponse,
 )
-from protocol.records.batch import read_batch_header, verify_crc
+from mockbroker_protocol.records.batch import read_batch_header, verify_crc
 from tests.support.core import Core
 from tests.support.fetch_world import batch
 from tests.support.transactions import Transactional

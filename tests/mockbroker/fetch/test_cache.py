@@ -9,7 +9,7 @@ import pytest
 
 from mockbroker.fetch.cache import FetchSessionCache, FetchSessionCacheShard
 from mockbroker.fetch.session import FetchSession
-from protocol.messages.fetch import FetchRequestPartition, FetchRequestTopic
+from mockbroker_protocol.messages.fetch import FetchRequestPartition, FetchRequestTopic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,12 @@ from mockbroker.fetch.session import FetchSession
 from mockbroker.replica.fetch_entry import FetchTopic
 from mockbroker.replica.fetch_params import FetchParams
 from mockbroker.replica.log_reader import LogReader
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchRequest, FetchRequestPartition, FetchRequestTopic
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+)
 from tests.support.fetch_world import ZERO, World, ask, told, topic_id
 
 PARAMS = FetchParams(FetchRequest(), 12, 1 << 20)

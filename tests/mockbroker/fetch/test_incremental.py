@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from mockbroker.fetch import incremental
 from mockbroker.fetch import session as sessions
 from mockbroker.log.results import AppendOrigin
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
     FetchRequestPartition,
     FetchRequestTopic,
     FetchResponse,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.fetch_world import ZERO, World, ask, told, topic_id
 from tests.support.full_walk import FullWalkPoll, FullWalkSession
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from mockbroker.fetch.contexts import INCREMENTAL
 from mockbroker.fetch.savings import WireSize
-from protocol.fetch_codec import encode_fetch_request, encode_fetch_response
-from protocol.messages.fetch import (
+from mockbroker_protocol.fetch_codec import encode_fetch_request, encode_fetch_response
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
     FetchRequestPartition,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.fetch.session import CHANGED, FORGOTTEN, QUIET, READY, FetchSession
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     EpochEndOffset,
     FetchRequestForgottenTopic,
     FetchRequestPartition,

@@ -8,7 +8,7 @@ from mockbroker.clock import Clock
 from mockbroker.fetch.session import FetchSession
 from mockbroker.fetch.session_log import MAX_REMEMBERED, SessionLog
 from mockbroker.journal import SessionEvent
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
     FetchRequestPartition,

@@ -7,7 +7,7 @@ import pytest
 from mockbroker.fetch.session import FetchSession
 from mockbroker.fetch.waiting import SessionWait
 from mockbroker.replica.fetch_params import FetchParams
-from protocol.messages.fetch import FetchRequest
+from mockbroker_protocol.messages.fetch import FetchRequest
 from tests.support.fetch_world import World, ask
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from mockbroker.journal import RequestServed
 from mockbroker.journal.decoding import decode_request, decode_response, uuid_text
 from mockbroker.metadata import names
-from protocol.headers import encode_request_header, encode_response_header
-from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
-from protocol.plan import encode
+from mockbroker_protocol.headers import encode_request_header, encode_response_header
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.plan import encode
 
 VERSION = 4
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from mockbroker.journal import DISCONNECT, IMMEDIATE, PEER, TIMEOUT, RequestServed
-from protocol.messages.group_membership import (
+from mockbroker_protocol.messages.group_membership import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from mockbroker_protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from tests.support.core import Core
 
 

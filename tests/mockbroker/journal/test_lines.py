@@ -20,7 +20,7 @@ from mockbroker.journal import (
     TransactionDecided,
 )
 from mockbroker.journal.lines import SCHEMA, line_of
-from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from tests.support.core import Core
 
 EVENTS: dict[str, Event] = {

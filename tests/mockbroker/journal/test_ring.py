@@ -10,7 +10,7 @@ from mockbroker.journal import (
     RequestServed,
 )
 from mockbroker.journal.ring import LARGE_BYTES
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,

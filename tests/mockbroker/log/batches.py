@@ -9,9 +9,9 @@ from mockbroker.config.log_config import DEFAULT_LOG_CONFIG, LogConfig
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.log.results import AppendResult, ReadResult
 from mockbroker.log.unified_log import UnifiedLog
-from protocol.errors import ErrorCode
-from protocol.records.batch import build_batch, iterate_batches
-from protocol.records.record_codec import Record
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.records.batch import build_batch, iterate_batches
+from mockbroker_protocol.records.record_codec import Record
 
 NOW = 1_700_000_000_000
 LOG_END = FetchIsolation.LOG_END

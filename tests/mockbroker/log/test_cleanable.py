@@ -57,8 +57,8 @@ def test_an_open_transaction_bounds_the_cleaning() -> None:
 
 
 def produced_with_key(producer_id: int) -> bytes:
-    from protocol.records.batch import build_batch
-    from protocol.records.record_codec import Record
+    from mockbroker_protocol.records.batch import build_batch
+    from mockbroker_protocol.records.record_codec import Record
 
     return build_batch(
         [Record(0, NOW, b"k", bytes(50))],

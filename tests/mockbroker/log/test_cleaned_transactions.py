@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from mockbroker.log.aborted import AbortedTransaction
 from mockbroker.log.cleaned_transactions import CleanedTransactions
-from protocol.records.batch import BatchHeader, build_batch, control_batch, read_batch_header
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import (
+    BatchHeader,
+    build_batch,
+    control_batch,
+    read_batch_header,
+)
+from mockbroker_protocol.records.record_codec import Record
 
 ABORTED = AbortedTransaction(7, 2, 5, 6)
 

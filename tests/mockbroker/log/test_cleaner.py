@@ -7,8 +7,8 @@ import pytest
 from mockbroker.config.log_config import LogConfig
 from mockbroker.log.cleaner import clean
 from mockbroker.log.unified_log import UnifiedLog
-from protocol.records.batch import build_batch, iterate_records
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch, iterate_records
+from mockbroker_protocol.records.record_codec import Record
 from tests.mockbroker.log.batches import NOW, TXN_COMMITTED, abort, base_offsets, bytes_of, put
 
 RETENTION_MS = 1000

@@ -6,8 +6,8 @@ import pytest
 
 from mockbroker.log.producer_state import ProducerStateManager
 from mockbroker.log.results import AppendOrigin
-from protocol.errors import ErrorCode
-from protocol.records.batch import BatchHeader, read_batch_header
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.records.batch import BatchHeader, read_batch_header
 from tests.mockbroker.log.batches import NOW, produced
 
 CLIENT = AppendOrigin.CLIENT

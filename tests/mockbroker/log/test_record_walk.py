@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockbroker.log.record_walk import check_record_sizes, count_records
-from protocol.errors import ProtocolError
-from protocol.records.record_codec import Record, encode_records
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.records.record_codec import Record, encode_records
 
 _SIZES = st.sampled_from([0, 1, 7, 50, 51, 57, 58, 100, 8180, 8190, 8200])
 _RUNS = st.lists(st.tuples(_SIZES, st.integers(1, 60)), min_size=1, max_size=6)

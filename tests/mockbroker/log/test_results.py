@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockbroker.log.offsets import LogOffsetMetadata
 from mockbroker.log.results import AppendResult, ReadResult, RecordError
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 
 def test_an_append_result_without_more_says_that_nothing_was_stored() -> None:

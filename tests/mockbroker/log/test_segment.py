@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockbroker.log.segment import Segment
-from protocol.records.batch import read_batch_header
+from mockbroker_protocol.records.batch import read_batch_header
 from tests.mockbroker.log.batches import NOW, plain
 
 

@@ -9,8 +9,8 @@ import pytest
 from mockbroker.config.log_config import LogConfig
 from mockbroker.log.results import AppendOrigin
 from mockbroker.log.unified_log import UnifiedLog
-from protocol.errors import ErrorCode
-from protocol.records.batch import read_batch_header
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.records.batch import read_batch_header
 from tests.mockbroker.log.batches import (
     HIGH_WATERMARK,
     LOG_END,

@@ -10,7 +10,7 @@ from mockbroker.config.log_config import LogConfig
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.log.results import ReadResult
 from mockbroker.log.unified_log import UnifiedLog
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.mockbroker.log.batches import HIGH_WATERMARK, LOG_END, NOW, bytes_of, plain, produced
 
 SEGMENT_BYTES = 1000

@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.config.log_config import LogConfig
 from mockbroker.log.unified_log import UnifiedLog
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.mockbroker.log.batches import (
     HIGH_WATERMARK,
     LOG_END,

@@ -6,8 +6,8 @@ import pytest
 
 from mockbroker.config.log_config import LogConfig
 from mockbroker.log.unified_log import UnifiedLog
-from protocol.errors import ErrorCode
-from protocol.records.batch import iterate_records, parse_control_record
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.records.batch import iterate_records, parse_control_record
 from tests.mockbroker.log.batches import (
     HIGH_WATERMARK,
     LOG_END,

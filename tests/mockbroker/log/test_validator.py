@@ -7,8 +7,8 @@ import pytest
 from mockbroker.config.log_config import LogConfig
 from mockbroker.log.results import AppendOrigin
 from mockbroker.log.validator import Refusal, ValidatedBatch, validate, whole_batch_size
-from protocol.errors import ErrorCode, ProtocolError
-from protocol.records.batch import (
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.records.batch import (
     build_batch,
     control_batch,
     iterate_records,
@@ -17,8 +17,8 @@ from protocol.records.batch import (
     read_batch_header,
     verify_crc,
 )
-from protocol.records.compression import compress
-from protocol.records.record_codec import Record, encode_records
+from mockbroker_protocol.records.compression import compress
+from mockbroker_protocol.records.record_codec import Record, encode_records
 from tests.mockbroker.log.batches import NOW, plain
 
 HOUR_MS = 3_600_000

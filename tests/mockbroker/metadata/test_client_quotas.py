@@ -16,7 +16,7 @@ from mockbroker.metadata.client_quotas import (
     matching,
 )
 from mockbroker.metadata.store import MetadataStore
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 PRODUCE = "producer_byte_rate"
 Names = list[tuple[str, str | None]]

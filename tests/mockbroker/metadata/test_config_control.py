@@ -13,7 +13,7 @@ from mockbroker.metadata.config_control import AlterOperation, alter_configs
 from mockbroker.metadata.controller import Controller
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC, MetadataStore
 from mockbroker.metadata.topic_requests import ConfigAlteration, NewTopic
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from mockbroker.metadata.controller import Controller
 from mockbroker.metadata.names import NO_TOPIC_ID
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.metadata.topic_requests import NewPartitions, NewTopic, TopicReference
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 CLUSTER_METADATA = "__cluster_metadata"
 TOO_MANY = "Excessively large number of partitions per request."

@@ -13,8 +13,8 @@ from mockbroker.metadata.features import (
     update_features,
 )
 from mockbroker.metadata.store import FEATURES_AT_FORMAT, MetadataStore
-from protocol.api_keys import ApiKey
-from protocol.errors import ErrorCode
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
 
 TXN = "transaction.version"
 METADATA = "metadata.version"

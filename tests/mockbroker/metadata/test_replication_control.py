@@ -15,7 +15,7 @@ from mockbroker.metadata.changes import (
 from mockbroker.metadata.elections import Election
 from mockbroker.metadata.replication_control import ReplicationControl
 from mockbroker.metadata.store import RESOURCE_TOPIC, MetadataStore
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 TOPIC_ID = b"t".ljust(16, b"\1")
 

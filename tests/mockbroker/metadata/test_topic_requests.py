@@ -11,7 +11,7 @@ from mockbroker.metadata.topic_requests import (
     Refusal,
     TopicReference,
 )
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 
 def test_what_is_left_open_is_the_default() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from mockbroker.cluster import Cluster
+from mockbroker.cluster.cluster import Cluster
 from mockbroker.network.alarm import Alarm
 from mockbroker.network.timekeeper import TimeKeeper
 

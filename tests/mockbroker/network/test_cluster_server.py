@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.cluster import Cluster
+from mockbroker.cluster.cluster import Cluster
 from mockbroker.network.cluster_server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
-from protocol.messages.metadata import MetadataRequest, MetadataResponse
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.sockets import RawConnection
 
 if TYPE_CHECKING:

@@ -10,31 +10,31 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.cluster import Cluster
+from mockbroker.cluster.cluster import Cluster
 from mockbroker.network.server import BrokerServer
 from mockbroker.network.timekeeper import TimeKeeper
-from protocol.headers import encode_request_header
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.messages.fetch import (
+from mockbroker_protocol.headers import encode_request_header
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,
     FetchResponse,
 )
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
     ProduceResponse,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.sockets import RawConnection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from mockbroker.connection import Connection
+    from mockbroker.node.connection import Connection
 
 
 class Running:

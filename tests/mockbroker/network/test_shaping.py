@@ -13,8 +13,8 @@ from mockbroker import MockBroker
 from mockbroker.faults import Fault
 from mockbroker.faults.fault_set import ArmedFault
 from mockbroker.network.shaping import MAX_SLICES, SLICE_GAP_SECONDS, Shape
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from tests.support.blocking import BlockingConnection, ClosedByPeerError
 
 if TYPE_CHECKING:

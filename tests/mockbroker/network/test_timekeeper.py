@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from mockbroker.cluster import Cluster
+from mockbroker.cluster.cluster import Cluster
 from mockbroker.journal import ClockChanged
 from mockbroker.network import timekeeper
 from mockbroker.network.timekeeper import TimeKeeper

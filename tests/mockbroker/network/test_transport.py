@@ -8,8 +8,7 @@ from typing import cast
 
 import pytest
 
-from mockbroker.broker import Outgoing
-from mockbroker.cluster import Cluster
+from mockbroker.cluster.cluster import Cluster
 from mockbroker.network.server import BrokerServer
 from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker.network.transport import (
@@ -17,6 +16,7 @@ from mockbroker.network.transport import (
     WRITE_HIGH_WATER_BYTES,
     ClientTransport,
 )
+from mockbroker.node.broker import Outgoing
 
 
 class FakeSocket(asyncio.Transport):

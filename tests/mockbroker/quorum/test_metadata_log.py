@@ -7,9 +7,9 @@ import pytest
 from mockbroker.quorum import metadata_log
 from mockbroker.quorum.metadata_log import MetadataLog
 from mockbroker.quorum.record_codec import decode_metadata_record
-from protocol.messages.metadata_records import FeatureLevelRecord, NoOpRecord
-from protocol.messages.raft_records import KRaftVersionRecord
-from protocol.records.batch import iterate_batches, iterate_records, verify_crc
+from mockbroker_protocol.messages.metadata_records import FeatureLevelRecord, NoOpRecord
+from mockbroker_protocol.messages.raft_records import KRaftVersionRecord
+from mockbroker_protocol.records.batch import iterate_batches, iterate_records, verify_crc
 
 
 def filled() -> MetadataLog:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.quorum.quorum import METADATA_VERSION, ParkedFetch
-from protocol.messages.metadata_records import (
+from mockbroker_protocol.messages.metadata_records import (
     FeatureLevelRecord,
     NoOpRecord,
     RegisterControllerRecord,
     TopicRecord,
 )
-from protocol.messages.raft_records import KRaftVersionRecord, LeaderChangeMessage, VotersRecord
+from mockbroker_protocol.messages.raft_records import (
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    VotersRecord,
+)
 from tests.support.metadata_logs import CONTROLLER, QuorumCore, records_in
 
 

@@ -13,8 +13,8 @@ from mockbroker.quorum.record_codec import (
     encode_metadata_record,
     written_version,
 )
-from protocol.errors import ProtocolError
-from protocol.messages.metadata_records import (
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.messages.metadata_records import (
     METADATA_RECORDS,
     ConfigRecord,
     NoOpRecord,
@@ -22,7 +22,7 @@ from protocol.messages.metadata_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from protocol.messages.raft_records import (
+from mockbroker_protocol.messages.raft_records import (
     KRaftVersionRecord,
     LeaderChangeMessage,
     LeaderChangeVoter,
@@ -30,9 +30,9 @@ from protocol.messages.raft_records import (
     VoterEndpoint,
     VotersRecord,
 )
-from protocol.plan import encode
-from protocol.primitives import write_uvarint
-from protocol.records.batch import iterate_batches, iterate_records, verify_crc
+from mockbroker_protocol.plan import encode
+from mockbroker_protocol.primitives import write_uvarint
+from mockbroker_protocol.records.batch import iterate_batches, iterate_records, verify_crc
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metadata_log.txt"
 KEYS = {cls: key for key, cls in METADATA_RECORDS.items()}

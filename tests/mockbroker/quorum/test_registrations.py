@@ -3,7 +3,11 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.quorum.registrations import ListenerAddress, Registration
-from protocol.messages.metadata_records import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+from mockbroker_protocol.messages.metadata_records import (
+    BrokerEndpoint,
+    BrokerFeature,
+    RegisterBrokerRecord,
+)
 
 
 @pytest.mark.parametrize("fenced", [True, False])

@@ -8,8 +8,8 @@ from mockbroker.metadata.changes import PartitionState
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.quorum.quorum import METADATA_VERSION
 from mockbroker.quorum.registrations import ListenerAddress, Registration
-from protocol.errors import ErrorCode
-from protocol.messages.metadata_records import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     PartitionRecord,

@@ -16,7 +16,7 @@ from mockbroker.metadata.changes import (
 )
 from mockbroker.quorum.registrations import Registration
 from mockbroker.quorum.translation import UNASSIGNED_DIRECTORY, Translation
-from protocol.messages.metadata_records import (
+from mockbroker_protocol.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
     FeatureLevelRecord,

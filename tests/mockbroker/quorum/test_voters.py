@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.quorum.voters import refuse_addition, refuse_removal
-from protocol.messages.quorum import (
+from mockbroker_protocol.messages.quorum import (
     AddRaftVoterRequest,
     AddRaftVoterRequestListener,
     RemoveRaftVoterRequest,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockbroker.log.results import AppendResult, RecordError
 from mockbroker.replica.append_entry import AppendEntry
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 
 def test_an_entry_takes_what_the_log_answered() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.replica.delayed_delete_records import DelayedDeleteRecords, DeletedEntry
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.fetch_world import World
 
 

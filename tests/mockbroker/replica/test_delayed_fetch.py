@@ -11,7 +11,7 @@ from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.delayed_fetch import COMPLETE, DelayedFetch, bytes_available
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.fetch_params import FetchParams
-from protocol.messages.fetch import FetchRequest, FetchRequestPartition
+from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition
 from tests.support.fetch_world import ZERO, World
 
 

@@ -7,7 +7,7 @@ import pytest
 from mockbroker.log.results import AppendOrigin
 from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.delayed_produce import DelayedProduce
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.fetch_world import World, batch
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
-from protocol.messages.fetch import FetchRequestPartition
+from mockbroker_protocol.messages.fetch import FetchRequestPartition
 
 ZERO = bytes(16)
 

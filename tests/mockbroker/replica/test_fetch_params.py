@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.replica.fetch_params import FetchParams
-from protocol.messages.fetch import FetchRequest, ReplicaState
+from mockbroker_protocol.messages.fetch import FetchRequest, ReplicaState
 
 BROKER_LIMIT = 1_000
 

@@ -9,15 +9,15 @@ import pytest
 from mockbroker.clock import Timer
 from mockbroker.log.unified_log import UnifiedLog
 from mockbroker.replica.fetcher import ReplicaFetcher, truncation_offset
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
     EpochEndOffset,
     FetchRequest,
     FetchResponse,
     FetchResponsePartition,
     FetchResponseTopic,
 )
-from protocol.messages.list_offsets import (
+from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,

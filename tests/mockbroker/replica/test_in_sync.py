@@ -10,7 +10,7 @@ from mockbroker.metadata.changes import BrokerChanged, PartitionState
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.in_sync import Follower, Followers
-from protocol.messages.fetch import FetchRequestPartition
+from mockbroker_protocol.messages.fetch import FetchRequestPartition
 from tests.support.cluster_core import ClusterCore
 
 LAG_MS = 30_000.0

@@ -7,7 +7,7 @@ from typing import Any
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.fetch_params import FetchParams
 from mockbroker.replica.log_reader import LogReader
-from protocol.messages.fetch import FetchRequest, FetchRequestPartition
+from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition
 from tests.support.fetch_world import ZERO, World, topic_id
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.messages.configs import (
+from mockbroker_protocol.messages.configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
     IncrementalAlterConfigsResponse,
 )
-from protocol.messages.produce import (
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
     ProduceResponse,
 )
-from protocol.messages.topics import (
+from mockbroker_protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
@@ -25,8 +25,8 @@ from protocol.messages.topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from protocol.records.batch import build_batch, iterate_records
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch, iterate_records
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.core import EPOCH_MS, Core
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from mockbroker.metadata.changes import PartitionsAdded, PartitionState
 from mockbroker.purgatory.delayed_operation import DelayedOperation
 from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.manager import ReplicaManager
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.fetch_world import World, ask, batch
 
 

@@ -9,8 +9,8 @@ import pytest
 from mockbroker.log.results import AppendOrigin
 from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.fetch_entry import FetchTopic, WatchingEntry
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchRequestPartition
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import FetchRequestPartition
 from tests.support.fetch_world import ZERO, World, batch
 
 if TYPE_CHECKING:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mockbroker.metadata.changes import ConfigsChanged
-from mockbroker.settings import Settings
+from mockbroker.server.settings import Settings
 from mockbroker.state.cleaning import delete_group, delete_since, holdings, reset
 from mockbroker.state.groups import commit_offsets, describe_group, ensure_coordinators, group_ids
 from mockbroker.state.preparation import Preparation
 from mockbroker.state.reading import READ_COMMITTED, TopicReader
 from mockbroker.state.writing import NewRecord, create_topic, delete_topic, put
-from protocol.errors import ErrorCode
-from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from tests.support.cluster_core import ClusterCore
 from tests.support.core import Core
 from tests.support.group_calls import consumer_heartbeat, stable_group

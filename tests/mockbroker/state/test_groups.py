@@ -16,11 +16,11 @@ from mockbroker.state.groups import (
     lag,
 )
 from mockbroker.state.writing import NewRecord, delete_records, put
-from protocol.messages.consumer_protocol import (
+from mockbroker_protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolAssignmentTopicPartition,
 )
-from protocol.plan import encode
+from mockbroker_protocol.plan import encode
 from tests.support.core import Core
 from tests.support.group_calls import consumer_heartbeat, join_group, stable_group
 from tests.support.inside import make_cluster

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from mockbroker.cluster import Cluster
+from mockbroker.cluster.cluster import Cluster
 from mockbroker.log.results import AppendOrigin
 from mockbroker.state.partitions import leading_partition
 from mockbroker.state.reading import READ_COMMITTED, TopicReader
 from mockbroker.state.writing import NewRecord, delete_records, delete_topic, put
-from protocol.records.batch import GZIP, build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import GZIP, build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.inside import make_cluster
 
 

@@ -6,9 +6,13 @@ import pytest
 
 from mockbroker.state.groups import commit_offsets
 from mockbroker.state.requests import QueryError, RequestQuery, error_names, summary, tail
-from protocol.errors import ErrorCode
-from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from tests.support.core import Core
 
 

@@ -11,15 +11,15 @@ from mockbroker.state.partitions import leading_partition
 from mockbroker.state.reading import READ_COMMITTED, TopicReader
 from mockbroker.state.snapshot import restore, take
 from mockbroker.state.writing import NewRecord, create_topic, delete_records, delete_topic, put
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,
     FetchResponse,
     FetchResponsePartition,
 )
-from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from tests.support.cluster_core import ClusterCore
 from tests.support.core import Core, CoreClient
 from tests.support.group_calls import consumer_heartbeat, join_group, stable_group
@@ -27,7 +27,7 @@ from tests.support.inside import make_cluster
 from tests.support.transactions import Transactional
 
 if TYPE_CHECKING:
-    from mockbroker.cluster import Cluster
+    from mockbroker.cluster.cluster import Cluster
 
 
 def values(cluster: Cluster, topic: str = "orders") -> list[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.state.telemetry import pushed_metrics
-from protocol.messages.telemetry import (
+from mockbroker_protocol.messages.telemetry import (
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
     PushTelemetryRequest,

@@ -12,7 +12,7 @@ from mockbroker.config.broker import BrokerConfig
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.telemetry.client_metrics import MAX_INSTANCES, Asked, Client, ClientMetrics
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 OK = ErrorCode.NONE
 CLIENT = Client(1, "app-1", "apache-kafka-java", "4.4.0", "127.0.0.1")

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from protocol.api_keys import ALL_SPECS
-from protocol.messages.catalog import CATALOG, request_class, response_class
-from protocol.schema import schema_of
+from mockbroker_protocol.api_keys import ALL_SPECS
+from mockbroker_protocol.messages.catalog import CATALOG, request_class, response_class
+from mockbroker_protocol.schema import schema_of
 from tests.support.kio_bridge import default_disagreements, kio_class
 
 
@@ -34,12 +34,12 @@ def test_an_unknown_api_key_is_a_key_error() -> None:
 def test_importing_the_catalog_imports_no_message() -> None:
     code = """
 import sys
-import protocol.messages.catalog as catalog
-before = {name for name in sys.modules if name.startswith("protocol.messages.")}
-assert before == {"protocol.messages.catalog"}, before
+import mockbroker_protocol.messages.catalog as catalog
+before = {name for name in sys.modules if name.startswith("mockbroker_protocol.messages.")}
+assert before == {"mockbroker_protocol.messages.catalog"}, before
 catalog.request_class(3)
-assert "protocol.messages.metadata" in sys.modules
-assert "protocol.messages.fetch" not in sys.modules
+assert "mockbroker_protocol.messages.metadata" in sys.modules
+assert "mockbroker_protocol.messages.fetch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages import consumer_protocol
+from mockbroker_protocol.messages import consumer_protocol
 from tests.support.message_checks import check_message, versions_of
 
 

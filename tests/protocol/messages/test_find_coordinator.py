@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages import find_coordinator
+from mockbroker_protocol.messages import find_coordinator
 from tests.support.message_checks import check_message, versions_of
 
 

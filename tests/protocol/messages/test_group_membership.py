@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages import group_membership
+from mockbroker_protocol.messages import group_membership
 from tests.support.message_checks import check_message, versions_of
 
 

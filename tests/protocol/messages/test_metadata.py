@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages import metadata
+from mockbroker_protocol.messages import metadata
 from tests.support.message_checks import check_message, versions_of
 
 

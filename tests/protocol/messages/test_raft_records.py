@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages import raft_records
+from mockbroker_protocol.messages import raft_records
 from tests.support.message_checks import check_message, versions_of
 
 

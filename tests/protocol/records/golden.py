@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.record_codec import Record
 
 BASE = 1_700_000_000_000
 APPEND_TIME = BASE + 99

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError
-from protocol.records import batch as b
-from protocol.records.record_codec import Record
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.records import batch as b
+from mockbroker_protocol.records.record_codec import Record
 from tests.protocol.records import golden
 from tests.protocol.records.libraries import BATCH_BUILDERS, BATCH_READERS
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError
-from protocol.records import compression as c
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.records import compression as c
 from tests.protocol.records.libraries import CLIENT_CODECS
 
 CODECS = [c.GZIP, c.SNAPPY, c.LZ4, c.ZSTD]

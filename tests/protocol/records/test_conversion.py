@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ErrorCode, ProtocolError
-from protocol.records import batch as b
-from protocol.records import legacy
-from protocol.records.conversion import down_convert, up_convert
-from protocol.records.record_codec import Record
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.records import batch as b
+from mockbroker_protocol.records import legacy
+from mockbroker_protocol.records.conversion import down_convert, up_convert
+from mockbroker_protocol.records.record_codec import Record
 from tests.protocol.records import golden
 from tests.protocol.records.libraries import LEGACY_BUILDERS
 

@@ -6,7 +6,7 @@ from importlib.machinery import PathFinder
 
 import pytest
 
-from protocol.records import crc
+from mockbroker_protocol.records import crc
 
 CHECK = 0xE3069283  # the checksum of b"123456789", by RFC 3720's polynomial
 
@@ -51,8 +51,8 @@ def test_native_libraries_wait_for_their_first_use() -> None:
     code = f"""
 import sys
 sys.path[:] = {sys.path!r}
-import protocol.records.batch, protocol.records.conversion
-from protocol.records.crc import crc32c
+import mockbroker_protocol.records.batch, mockbroker_protocol.records.conversion
+from mockbroker_protocol.records.crc import crc32c
 print([name for name in ("cramjam", "crc32c") if name in sys.modules])
 crc32c(b"")
 print("importlib.metadata" in sys.modules)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError
-from protocol.records import compression as c
-from protocol.records import legacy
-from protocol.records.record_codec import Record
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.records import compression as c
+from mockbroker_protocol.records import legacy
+from mockbroker_protocol.records.record_codec import Record
 from tests.protocol.records import golden
 from tests.protocol.records.libraries import LEGACY_BUILDERS, LEGACY_READERS
 

@@ -5,9 +5,9 @@ from random import Random
 import cramjam
 import pytest
 
-from protocol.errors import ProtocolError
-from protocol.records import lz4
-from protocol.records.compression import LZ4, decompress
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.records import lz4
+from mockbroker_protocol.records.compression import LZ4, decompress
 
 DATA = b"some text, some text, " * 10_000
 

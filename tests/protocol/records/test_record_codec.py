@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import ProtocolError
-from protocol.records.record_codec import (
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.records.record_codec import (
     Record,
     count_records,
     decode_records,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from protocol.errors import ProtocolError
-from protocol.messages.consumer_protocol import (
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolAssignmentTopicPartition,
     ConsumerProtocolSubscription,
 )
-from protocol.plan import decode, encode
+from mockbroker_protocol.plan import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

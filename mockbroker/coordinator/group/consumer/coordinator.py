@@ -31,8 +31,8 @@ from mockbroker.metadata.changes import (
     FeatureChanged,
     TopicCreated,
 )
-from protocol.errors import ErrorCode
-from protocol.messages.group_admin import ConsumerGroupDescribedGroup
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_admin import ConsumerGroupDescribedGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.store import MetadataStore
-    from protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
+    from mockbroker_protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
 
 
 class ConsumerGroups:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.messages.group_admin import (
+from mockbroker_protocol.messages.group_admin import (
     ConsumerGroupDescribedAssignment,
     ConsumerGroupDescribedGroup,
     ConsumerGroupDescribedMember,

@@ -14,7 +14,7 @@ from mockbroker.coordinator.group.consumer.group_records import (
     target_epoch_record,
 )
 from mockbroker.coordinator.group.consumer.timeouts import MemberClocks
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

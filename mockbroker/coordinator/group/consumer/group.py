@@ -20,7 +20,7 @@ from mockbroker.coordinator.group.consumer.member import (
     assigned_of,
     state_of,
 )
-from protocol.messages.consumer_group_records import (
+from mockbroker_protocol.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
     ConsumerGroupMetadataKey,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.member import Assigned
     from mockbroker.coordinator.group.consumer.timeouts import MemberTimers
     from mockbroker.coordinator.records import CoordinatorKey, CoordinatorValue
-    from protocol.messages.consumer_group_records import (
+    from mockbroker_protocol.messages.consumer_group_records import (
         ConsumerGroupCurrentMemberAssignmentValue,
         ConsumerGroupMemberMetadataValue,
         ConsumerGroupMetadataValue,

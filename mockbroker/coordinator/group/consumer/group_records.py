@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.consumer.member import assignment_value, metadata_value
 from mockbroker.coordinator.records import CoordinatorRecord
-from protocol.messages.consumer_group_records import (
+from mockbroker_protocol.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
     ConsumerGroupMetadataKey,

@@ -45,8 +45,8 @@ from mockbroker.coordinator.group.consumer.refusal import (
 )
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.metadata.names import random_uuid, uuid_text
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.consumer_group import (
     Assignment,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseTopicPartitions,
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.members import ClientIdentity
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
-    from protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
+    from mockbroker_protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
 
     HeartbeatCallback: TypeAlias = Callable[[ConsumerGroupHeartbeatResponse], None]
 

@@ -33,8 +33,11 @@ from mockbroker.coordinator.group.consumer.group_records import (
 from mockbroker.coordinator.group.consumer.member import ConsumerMember
 from mockbroker.coordinator.group.consumer.refusal import Refusal
 from mockbroker.coordinator.group.members import ClassicMember
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group_records import ClassicMemberMetadata, ClassicProtocol
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.consumer_group_records import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -23,8 +23,8 @@ from mockbroker.coordinator.group.consumer.member import ConsumerMember, MemberS
 from mockbroker.coordinator.group.consumer.migration import classic_metadata
 from mockbroker.coordinator.group.consumer.refusal import Refusal
 from mockbroker.metadata.names import random_uuid, uuid_text
-from protocol.errors import ErrorCode
-from protocol.messages.group_membership import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_membership import (
     JoinGroupResponse,
     LeaveGroupResponse,
     MemberResponse,
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.members import ClientIdentity, JoinCallback, SyncCallback
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
-    from protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-    from protocol.messages.group_membership import (
+    from mockbroker_protocol.messages.consumer_protocol import ConsumerProtocolSubscription
+    from mockbroker_protocol.messages.group_membership import (
         HeartbeatRequest,
         JoinGroupRequest,
         MemberIdentity,

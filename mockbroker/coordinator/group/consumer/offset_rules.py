@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

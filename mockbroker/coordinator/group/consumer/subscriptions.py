@@ -18,7 +18,7 @@ from mockbroker.coordinator.group.consumer.group_records import (
 )
 from mockbroker.coordinator.group.consumer.refusal import Refusal
 from mockbroker.coordinator.group.consumer.regex import RegexError, compiled, matching
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from protocol.messages.controller_apis import (
+from mockbroker_protocol.messages.controller_apis import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
-from protocol.messages.metadata_records import ProducerIdsRecord
+from mockbroker_protocol.messages.metadata_records import ProducerIdsRecord
 from tests.support.metadata_logs import QuorumCore, records_in
 from tests.support.outside_brokers import NODE_ID, start
 

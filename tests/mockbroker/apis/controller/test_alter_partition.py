@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.metadata.topic_requests import NewTopic
-from protocol.messages.controller_apis import (
+from mockbroker_protocol.messages.controller_apis import (
     AlterPartitionRequest,
     AlterPartitionRequestBrokerState,
     AlterPartitionRequestPartitionData,

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from protocol.messages.controller_apis import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from mockbroker_protocol.messages.controller_apis import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
 from tests.support.metadata_logs import QuorumCore
 from tests.support.outside_brokers import NODE_ID, start
 

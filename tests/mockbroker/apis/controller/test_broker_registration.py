@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.controller_apis import BrokerRegistrationResponse
-from protocol.messages.metadata import MetadataRequest, MetadataResponse
+from mockbroker_protocol.messages.controller_apis import BrokerRegistrationResponse
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.metadata_logs import QuorumCore
 from tests.support.outside_brokers import registration, start
 

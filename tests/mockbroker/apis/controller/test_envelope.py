@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from mockbroker.apis.context import PARKED, RequestContext
-from protocol.headers import decode_response_header, encode_request_header
-from protocol.messages.controller_apis import EnvelopeRequest, EnvelopeResponse
-from protocol.messages.metadata import MetadataRequest
-from protocol.messages.topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
-from protocol.plan import decode, encode
+from mockbroker_protocol.headers import decode_response_header, encode_request_header
+from mockbroker_protocol.messages.controller_apis import EnvelopeRequest, EnvelopeResponse
+from mockbroker_protocol.messages.metadata import MetadataRequest
+from mockbroker_protocol.messages.topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from mockbroker_protocol.plan import decode, encode
 from tests.support.metadata_logs import QuorumCore
 
 if TYPE_CHECKING:

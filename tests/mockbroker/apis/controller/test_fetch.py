@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.messages.fetch import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker_protocol.messages.fetch import (
     EpochEndOffset,
     FetchResponse,
     FetchResponsePartition,
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
-from protocol.messages.metadata_records import NoOpRecord
-from protocol.records.batch import iterate_batches
+from mockbroker_protocol.messages.metadata_records import NoOpRecord
+from mockbroker_protocol.records.batch import iterate_batches
 from tests.support.core import CoreClient
 from tests.support.metadata_logs import CONTROLLER, QuorumCore, raft_fetch, records_of
 

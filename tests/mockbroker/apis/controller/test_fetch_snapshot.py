@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages.raft import (
+from mockbroker_protocol.messages.raft import (
     FetchSnapshotRequest,
     FetchSnapshotRequestPartitionSnapshot,
     FetchSnapshotRequestTopicSnapshot,

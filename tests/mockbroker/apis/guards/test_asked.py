@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.metadata.authorized_operations import AclOperation
-from protocol.messages.list_offsets import (
+from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,

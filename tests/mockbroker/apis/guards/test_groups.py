@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mockbroker.metadata.authorized_operations import AclOperation
-from protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
-from protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 from tests.support.acls import GROUP, TRANSACTIONAL_ID, deny, guarded_core
 
 

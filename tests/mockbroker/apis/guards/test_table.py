@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockbroker.metadata.acls import CLUSTER_NAME
 from mockbroker.metadata.authorized_operations import AclOperation
-from protocol.messages.acls import (
+from mockbroker_protocol.messages.acls import (
     AclCreation,
     CreateAclsRequest,
     CreateAclsResponse,
@@ -14,8 +14,11 @@ from protocol.messages.acls import (
     DescribeAclsRequest,
     DescribeAclsResponse,
 )
-from protocol.messages.metadata import DescribeClusterRequest, DescribeClusterResponse
-from protocol.messages.quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from mockbroker_protocol.messages.metadata import DescribeClusterRequest, DescribeClusterResponse
+from mockbroker_protocol.messages.quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
 from tests.support.acls import CLUSTER, deny, guarded_core
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from mockbroker.metadata.authorized_operations import AclOperation
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from protocol.schema import ZERO_UUID
+from mockbroker_protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from mockbroker_protocol.schema import ZERO_UUID
 from tests.support.acls import TOPIC, deny, guarded_core
 
 

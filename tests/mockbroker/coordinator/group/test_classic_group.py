@@ -8,8 +8,8 @@ from mockbroker.clock import Timer
 from mockbroker.coordinator.group.classic_group import ClassicGroup, group_metadata_record
 from mockbroker.coordinator.group.members import ClassicMember
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
-from protocol.messages.coordinator_records import GroupMetadataValue, MemberMetadata
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.coordinator_records import GroupMetadataValue, MemberMetadata
 from tests.support.groups import subscription
 
 

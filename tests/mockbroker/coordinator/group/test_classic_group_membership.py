@@ -19,13 +19,13 @@ from hypothesis.stateful import (
 )
 
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.group_state import durable_group
 from tests.support.groups import Answer, Groups
 
 if TYPE_CHECKING:
     from mockbroker.coordinator.group.classic_group import ClassicGroup
-    from protocol.messages.group_membership import JoinGroupResponse, SyncGroupResponse
+    from mockbroker_protocol.messages.group_membership import JoinGroupResponse, SyncGroupResponse
 
 PROTOCOLS = st.lists(
     st.sampled_from([("range", b"1"), ("range", b"2"), ("sticky", b"1"), ("other", b"1")]),

@@ -7,13 +7,13 @@ import sys
 from random import Random
 
 from mockbroker.coordinator.group.coordinator import GroupCoordinator
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.groups import Groups
 
 IMPORTS = """
 import sys
 import mockbroker.coordinator.group.coordinator
-print([name for name in sys.modules if name.startswith("protocol.messages.")])
+print([name for name in sys.modules if name.startswith("mockbroker_protocol.messages.")])
 """
 
 

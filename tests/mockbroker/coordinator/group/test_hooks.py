@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.hooks import GroupHooks
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.groups import Groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from protocol.messages.group_offsets import OffsetCommitRequestPartition
+    from mockbroker_protocol.messages.group_offsets import OffsetCommitRequestPartition
 
 
 class Listener(GroupHooks):

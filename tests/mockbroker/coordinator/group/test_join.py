@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.coordinator.group.join import NEW_MEMBER_JOIN_TIMEOUT_MS
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.groups import REBALANCE_MS, SESSION_MS, Groups
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"

@@ -9,7 +9,7 @@ from mockbroker.coordinator.group.offset_store import (
     offset_commit_record,
     offset_tombstone,
 )
-from protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
+from mockbroker_protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
 
 KEY = OffsetCommitKey("g", "t", 0)
 

@@ -6,9 +6,9 @@ import pytest
 
 from mockbroker.coordinator.group.offsets import TopicPartitions
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
-from protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
-from protocol.messages.group_offsets import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
+from mockbroker_protocol.messages.group_offsets import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,

@@ -10,7 +10,7 @@ from mockbroker.coordinator.group.rebalance import (
     PENDING_MEMBER_GRACE_MS,
 )
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.groups import REBALANCE_MS, SESSION_MS, Groups
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.metadata.topic_requests import NewTopic
-from protocol.errors import ErrorCode
-from protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
-from protocol.messages.group_offsets import OffsetDeleteRequest, OffsetDeleteResponse
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
+from mockbroker_protocol.messages.group_offsets import OffsetDeleteRequest, OffsetDeleteResponse
 from tests.support.groups import Answer, Groups
 
 TOPIC = "__consumer_offsets"

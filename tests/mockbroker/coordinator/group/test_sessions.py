@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
-from protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
 from tests.support.groups import Answer, Groups
 
 UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.coordinator.group.subscription import subscribed_topics
-from protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-from protocol.plan import encode
+from mockbroker_protocol.messages.consumer_protocol import ConsumerProtocolSubscription
+from mockbroker_protocol.plan import encode
 from tests.support.groups import subscription
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.coordinator.group.states import GroupState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.groups import Groups
 
 

@@ -6,15 +6,15 @@ import pytest
 
 from mockbroker.coordinator.group.transactional_offsets import txn_commit_error_response
 from mockbroker.coordinator.log_port import InternalLog
-from protocol.errors import ErrorCode
-from protocol.messages.group_membership import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_membership import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from protocol.messages.transactions import (
+from mockbroker_protocol.messages.transactions import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockbroker.coordinator.txn.metadata import TransactionMetadata, Transition
 from mockbroker.coordinator.txn.states import TransactionState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 NOW_MS = 1_000
 STATES = {

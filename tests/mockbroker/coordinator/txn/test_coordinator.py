@@ -11,7 +11,7 @@ from tests.support.transactions import Transactional
 PROGRAM = """
 import sys
 from random import Random
-from mockbroker.cluster import Cluster
+from mockbroker.cluster.cluster import Cluster
 Cluster({}, {}, substream=Random, epoch_ms=0)
 print([name for name in sys.modules if name.startswith("mockbroker.coordinator.txn.")])
 """

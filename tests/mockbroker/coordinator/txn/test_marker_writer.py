@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.coordinator.txn.marker_writer import MarkerWriter
 from mockbroker.replica.append_entry import TransactionMarker
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.fetch_world import World
 
 MARKER = TransactionMarker(7, 0, 0, commit=True, transaction_version=0)

@@ -7,8 +7,8 @@ import pytest
 from mockbroker.coordinator.txn.markers import RETRY_BACKOFF_MS
 from mockbroker.metadata.changes import LeaderChanged, PartitionState
 from mockbroker.metadata.topic_requests import TopicReference
-from protocol.messages.produce import ProduceResponse
-from protocol.messages.transaction_admin import (
+from mockbroker_protocol.messages.produce import ProduceResponse
+from mockbroker_protocol.messages.transaction_admin import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,

@@ -14,8 +14,8 @@ from mockbroker.coordinator.txn.metadata import (
     rotate_producer_id,
 )
 from mockbroker.coordinator.txn.states import TransactionState
-from protocol.errors import ErrorCode
-from protocol.messages.transaction_records import PartitionsSchema, TransactionLogValue
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transaction_records import PartitionsSchema, TransactionLogValue
 from tests.mockbroker.coordinator.txn.making import NOW_MS, transaction
 
 ONGOING = TransactionState.ONGOING

@@ -10,7 +10,7 @@ from mockbroker.coordinator.txn.records import (
     transaction_record,
     transaction_tombstone,
 )
-from protocol.messages.transaction_records import PartitionsSchema, TransactionLogValue
+from mockbroker_protocol.messages.transaction_records import PartitionsSchema, TransactionLogValue
 
 VALUE = TransactionLogValue(
     producer_id=7,

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from protocol.messages.produce import (
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
 )
-from protocol.messages.transactions import (
+from mockbroker_protocol.messages.transactions import (
     EndTxnRequest,
     EndTxnResponse,
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from protocol.records.batch import build_batch
-from protocol.records.record_codec import Record
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.support.cluster_core import ClusterCore, NodeClient
 from tests.support.core import EPOCH_MS
 

@@ -8,7 +8,7 @@ from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.coordinator.txn.records import decode_record
 from mockbroker.journal import TransactionDecided
 from mockbroker.metadata.topic_requests import TopicReference
-from protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
+from mockbroker_protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from tests.support.core import Core
 from tests.support.transactions import Transactional, read_committed
 

@@ -8,7 +8,7 @@ from mockbroker.coordinator.txn.metadata import Transition, add_partitions, incr
 from mockbroker.coordinator.txn.records import transaction_record, transaction_tombstone
 from mockbroker.coordinator.txn.shard import ShardListener, TransactionShard
 from mockbroker.coordinator.txn.states import TransactionState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.mockbroker.coordinator.txn.making import NOW_MS, transaction
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from mockbroker.coordinator.txn.verification import (
     txn_offset_commit_operation,
 )
 from mockbroker.metadata.changes import LeaderChanged, PartitionState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.core import Core
 from tests.support.transactions import Transactional
 

@@ -7,7 +7,7 @@ import pytest
 from mockbroker.coordinator.txn.shard import ShardListener, TransactionShard
 from mockbroker.coordinator.txn.states import TransactionState
 from mockbroker.coordinator.txn.views import describe_transaction, list_transactions
-from protocol.messages.transaction_admin import ListTransactionsRequest, TopicData
+from mockbroker_protocol.messages.transaction_admin import ListTransactionsRequest, TopicData
 from tests.mockbroker.coordinator.txn.making import NOW_MS, transaction
 
 

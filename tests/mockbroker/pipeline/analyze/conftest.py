@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NEED_PYSPARK = (
+    "test_rotation.py",
     "test_conformance.py", "test_fetching.py", "test_frames.py", "test_groups.py", "test_job.py",
     "test_overview.py", "test_service.py", "test_sessions.py", "test_tables.py",
     "test_transactions.py", "test_waits.py",

@@ -13,7 +13,7 @@ import pytest
 from mockbroker import MockBroker
 from mockbroker.pipeline.analyze.job import MAX_BINS, bin_width_ms
 from mockbroker.pipeline.command import run
-from protocol.messages.fetch import (
+from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,

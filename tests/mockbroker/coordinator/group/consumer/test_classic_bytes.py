@@ -11,8 +11,8 @@ from mockbroker.coordinator.group.consumer.classic_bytes import (
     parse_subscription,
     version_of,
 )
-from protocol.messages.consumer_protocol import ConsumerProtocolAssignment
-from protocol.plan import encode
+from mockbroker_protocol.messages.consumer_protocol import ConsumerProtocolAssignment
+from mockbroker_protocol.plan import encode
 from tests.support.consumer_groups import classic_subscription
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.store import RESOURCE_GROUP
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.consumer_groups import ConsumerWorld
 
 

@@ -17,7 +17,7 @@ from mockbroker.coordinator.group.consumer.group_records import (
 )
 from mockbroker.coordinator.group.consumer.member import ConsumerMember
 from mockbroker.coordinator.records import CoordinatorRecord
-from protocol.messages.consumer_group_records import (
+from mockbroker_protocol.messages.consumer_group_records import (
     ClassicMemberMetadata,
     ClassicProtocol,
     ConsumerGroupPartitionMetadataKey,

@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.coordinator.group.consumer.group_records import assignment_record
 from mockbroker.coordinator.group.consumer.member import MemberState
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.consumer_groups import ConsumerWorld
 
 

@@ -10,7 +10,7 @@ from mockbroker.coordinator.group.consumer.member import (
     metadata_value,
     state_of,
 )
-from protocol.messages.consumer_group_records import TopicPartitions
+from mockbroker_protocol.messages.consumer_group_records import TopicPartitions
 
 ONE = bytes([1]) * 16
 

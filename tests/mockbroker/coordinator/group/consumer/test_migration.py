@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.consumer_groups import ConsumerWorld
 from tests.support.mixed_groups import ClassicConsumer, settle_mixed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.coordinator.group.consumer.classic_bytes import parse_assignment
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.consumer_groups import Consumer, ConsumerWorld, classic_subscription
 from tests.support.mixed_groups import ClassicConsumer, settle_mixed
 

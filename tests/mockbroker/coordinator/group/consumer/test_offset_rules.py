@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.coordinator.group.consumer.offset_rules import validate_transactional_commit
-from protocol.errors import ErrorCode
-from protocol.messages.group_offsets import OffsetDeleteRequest, OffsetDeleteRequestTopic
-from protocol.messages.group_offsets import OffsetDeleteRequestPartition as Partition
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_offsets import OffsetDeleteRequest, OffsetDeleteRequestTopic
+from mockbroker_protocol.messages.group_offsets import OffsetDeleteRequestPartition as Partition
 from tests.support.consumer_groups import ConsumerWorld
 from tests.support.groups import Answer
 from tests.support.mixed_groups import ClassicConsumer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.coordinator.group.consumer import refusal
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 
 
 def test_each_has_its_error_and_names_what_it_is_about() -> None:

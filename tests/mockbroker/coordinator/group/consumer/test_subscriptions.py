@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.metadata.topic_requests import NewTopic
-from protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.consumer_groups import ConsumerWorld
 
 

@@ -7,7 +7,9 @@ from mockbroker.coordinator.group.consumer.group_records import member_record, t
 from mockbroker.coordinator.group.consumer.member import ConsumerMember
 from mockbroker.coordinator.group.consumer.target import Candidate, compute_target, may_compute
 from mockbroker.coordinator.group.consumer.topic_view import TopicView
-from protocol.messages.consumer_group_records import ConsumerGroupTargetAssignmentMemberValue
+from mockbroker_protocol.messages.consumer_group_records import (
+    ConsumerGroupTargetAssignmentMemberValue,
+)
 from tests.support.groups import Groups
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from mockbroker.coordinator.group.consumer.group import ConsumerGroup, ResolvedRegex
 from mockbroker.coordinator.group.consumer.member import ConsumerMember
 from mockbroker.coordinator.group.consumer.topic_view import TopicView
-from protocol.messages.consumer_protocol import ConsumerProtocolSubscriptionTopicPartition
+from mockbroker_protocol.messages.consumer_protocol import (
+    ConsumerProtocolSubscriptionTopicPartition,
+)
 from tests.support.consumer_groups import ConsumerWorld
 
 

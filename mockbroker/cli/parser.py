@@ -1,0 +1,198 @@
+"""What the commands accept: one subparser a command, for `cli`'s parser.
+
+Each leaf sets `action`, the name of the function in `actions` that carries it out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+from mockbroker.cli.client import DEFAULT_URL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Subparsers = argparse._SubParsersAction[Any]  # noqa: SLF001 -- it has no public name
+
+_EPILOG: Final = """\
+examples:
+  mockbroker topics create orders --partitions 6
+  mockbroker topics put orders paid --key order-1
+  mockbroker groups wait billing --state Stable --members 2
+  mockbroker faults preset leader_moved topic=orders
+  mockbroker clock advance 24h
+  mockbroker journal expect --api OffsetCommit --group billing --timeout 5s
+"""
+
+
+def add_commands(commands: Subparsers) -> None:
+    """Add every command to `mockbroker`."""
+    for name, (text, build) in COMMANDS.items():
+        parser = commands.add_parser(
+            name,
+            help=text,
+            description=text[0].upper() + text[1:] + ".",
+            epilog=_EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        build(parser)
+
+
+def _common(parser: argparse.ArgumentParser, action: str) -> None:
+    parser.set_defaults(action=action)
+    parser.add_argument(
+        "--admin",
+        metavar="URL",
+        help=f"admin API of the broker (default {DEFAULT_URL}) [MOCKBROKER_ADMIN]",
+    )
+    parser.add_argument(
+        "--admin-token", metavar="T", help="its bearer token [MOCKBROKER_ADMIN_TOKEN]"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def _leaves(parser: argparse.ArgumentParser) -> Callable[..., argparse.ArgumentParser]:
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=type(parser))
+
+    def leaf(verb: str, text: str, *names: str) -> argparse.ArgumentParser:
+        made: argparse.ArgumentParser = verbs.add_parser(verb, help=text, description=text)
+        _common(made, f"{parser.prog.rpartition(' ')[2]}_{verb}")
+        for name in names:
+            made.add_argument(name, metavar=name.upper())
+        return made
+
+    return leaf
+
+
+def _topics(parser: argparse.ArgumentParser) -> None:
+    leaf = _leaves(parser)
+    made = leaf("list", "list topics")
+    made.add_argument("--prefix", help="only names that begin so")
+    made.add_argument("--internal", action="store_true", help="the coordinators' topics too")
+    leaf("show", "one topic with its partitions and configs", "name")
+    made = leaf("create", "make a topic", "name")
+    made.add_argument("--partitions", type=int, metavar="N")
+    made.add_argument("--replication-factor", type=int, metavar="N")
+    made.add_argument("--set", action="append", metavar="KEY=VALUE", help="a topic config")
+    leaf("delete", "delete a topic", "name")
+    made = leaf("records", "print records, one a line", "name")
+    made.add_argument("--partition", type=int, metavar="P", help="that partition only")
+    made.add_argument("--offset", type=int, default=0, metavar="N", help="from this offset on")
+    made.add_argument("--limit", type=int, default=100, metavar="N", help="at most (default 100)")
+    made.add_argument("--committed", action="store_true", help="without aborted transactions")
+    made = leaf("put", "put one record", "name", "value")
+    made.add_argument("--key", metavar="K")
+    made.add_argument("--header", action="append", metavar="NAME=VALUE")
+    made.add_argument("--partition", type=int, metavar="P")
+    made.add_argument("--timestamp", type=int, metavar="MS", help="ms since 1970 (default now)")
+    made = leaf("wait", "wait until a topic holds so many records", "name")
+    made.add_argument("--count", type=int, default=1, metavar="N")
+    made.add_argument("--committed", action="store_true", help="without aborted transactions")
+    _timeout(made)
+
+
+def _groups(parser: argparse.ArgumentParser) -> None:
+    leaf = _leaves(parser)
+    leaf("list", "list groups").add_argument("--prefix", help="only ids that begin so")
+    leaf("show", "one group with its members, offsets and lag", "group")
+    leaf("delete", "forget a group and its offsets", "group")
+    made = leaf("commit", "commit offsets for a group without members", "group")
+    made.add_argument("offset", nargs="+", metavar="TOPIC:PARTITION:OFFSET")
+    made = leaf("wait", "wait until a group is so", "group")
+    made.add_argument("--state", metavar="STATE", help="Stable, Empty, …")
+    made.add_argument("--members", type=int, metavar="N")
+    made.add_argument("--lag-at-most", type=int, metavar="N")
+    _timeout(made)
+
+
+def _faults(parser: argparse.ArgumentParser) -> None:
+    leaf = _leaves(parser)
+    leaf("list", "list rules with their hits")
+    leaf("add", "arm rules: JSON, @FILE, or - for standard input", "rule")
+    made = leaf("preset", "arm a preset", "name")
+    made.add_argument("argument", nargs="*", metavar="KEY=VALUE")
+    leaf("presets", "list presets")
+    leaf("remove", "disarm a rule", "id")
+    leaf("release", "let go what a rule holds back", "id")
+    leaf("clear", "disarm all rules")
+
+
+def _clock(parser: argparse.ArgumentParser) -> None:
+    leaf = _leaves(parser)
+    leaf("show", "what time it is for the broker")
+    leaf("freeze", "stop the time")
+    leaf("unfreeze", "let time pass on")
+    made = leaf("advance", "let time pass at once: 500ms, 15m, 24h, 7d", "by")
+    made.add_argument("--keep-wall", action="store_true", help="the wall time stays")
+    made = leaf("jump", "move the wall time alone, either way", "by")
+    made.add_argument("--back", action="store_true", help="into the past")
+    leaf("rate", "let time run faster", "rate")
+
+
+def _journal(parser: argparse.ArgumentParser) -> None:
+    leaf = _leaves(parser)
+    made = leaf("list", "the last requests that match")
+    made.add_argument("--limit", type=int, default=50, metavar="N", help="at most (default 50)")
+    _filters(made)
+    leaf("events", "what happened beside requests")
+    made = leaf("follow", "print events as they happen, until interrupted")
+    made.add_argument("--kinds", metavar="KIND,…", help="request, session, group, fault, …")
+    made = leaf("expect", "wait for requests; status 1 when they do not come")
+    made.add_argument("--times", type=int, default=1, metavar="N")
+    _filters(made)
+    _timeout(made)
+
+
+def _snapshots(parser: argparse.ArgumentParser) -> None:
+    leaf = _leaves(parser)
+    leaf("list", "list snapshots")
+    leaf("take", "keep all that the broker holds now", "name")
+    leaf("restore", "go back to a snapshot", "name")
+    leaf("delete", "forget a snapshot", "name")
+
+
+def _reset(parser: argparse.ArgumentParser) -> None:
+    _common(parser, "reset")
+
+
+def _healthcheck(parser: argparse.ArgumentParser) -> None:
+    _common(parser, "healthcheck")
+    parser.add_argument(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        help="ask this Kafka listener instead of the admin API (default: 127.0.0.1 and"
+        " MOCKBROKER_PORT, when no admin API is named)",
+    )
+
+
+def _timeout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout", default="5s", metavar="T", help="how long, such as 500ms or 5s (default 5s)"
+    )
+
+
+def _filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--api", help="an API by Kafka's name or number")
+    parser.add_argument("--client", metavar="GLOB", help="client ids")
+    parser.add_argument("--topic")
+    parser.add_argument("--group")
+    parser.add_argument("--transactional-id", metavar="ID")
+    parser.add_argument(
+        "--error", metavar="ERROR", help="a code, its name, true (any) or false (none)"
+    )
+    parser.add_argument("--fault", metavar="ID", help="a rule's id, or true (any)")
+    parser.add_argument("--since", type=int, default=0, metavar="CURSOR")
+
+
+COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
+    "topics": ("see, make and fill topics", _topics),
+    "groups": ("see groups, wait for them, commit for them", _groups),
+    "faults": ("arm and disarm faults", _faults),
+    "clock": ("freeze, advance and jump the broker's time", _clock),
+    "journal": ("see what clients asked, and wait for it", _journal),
+    "snapshots": ("keep the broker's state and go back to it", _snapshots),
+    "reset": ("make the broker as it was when it started", _reset),
+    "healthcheck": ("exit 0 when clients may use the broker, else 1", _healthcheck),
+}

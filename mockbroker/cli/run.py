@@ -1,0 +1,53 @@
+"""Runs one command: finds the admin API, carries the action out, prints what came of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from mockbroker.cli import actions
+from mockbroker.cli.client import DEFAULT_URL, AdminClient, CommandError
+from mockbroker.cli.health import check
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Mapping
+
+
+def run(arguments: Namespace, environment: Mapping[str, str]) -> int:
+    """Carry out a parsed command; returns the exit status."""
+    try:
+        return _run(arguments, environment)
+    except CommandError as error:
+        print(f"mockbroker: {error}", file=sys.stderr)
+        return error.status
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 0
+
+
+def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
+    url = arguments.admin or environment.get("MOCKBROKER_ADMIN")
+    token = arguments.admin_token or environment.get("MOCKBROKER_ADMIN_TOKEN")
+    if arguments.action == "healthcheck":
+        return check(arguments.bootstrap, url, token, environment)
+    client = AdminClient(url or DEFAULT_URL, token)
+    if arguments.action == "journal_follow":
+        return _follow(client, arguments)
+    data, text = actions.ACTIONS[arguments.action](client, arguments)
+    if arguments.json:
+        print(json.dumps(data, indent=2))
+    elif text:
+        print(text)
+    if isinstance(data, dict) and data.get("met") is False:
+        raise CommandError(str(data["explanation"]), 1)
+    return 0
+
+
+def _follow(client: AdminClient, arguments: Namespace) -> int:
+    for kind, data in client.stream("/v1/events", kinds=arguments.kinds):
+        text = json.dumps(data) if arguments.json else actions.event_text(kind, data)
+        print(text, flush=True)
+    return 0

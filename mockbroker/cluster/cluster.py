@@ -1,0 +1,329 @@
+"""The cluster: its nodes, and what they share: metadata, controller, clock, timer, randomness.
+
+`launch` and the simulator build one and then drive it. One broker alone is driven by its own verbs
+(`brokers[0]`) and shares everything with its cluster. Several are joined by `fabric`: after each
+step of any of them `drain` lets arrive what it sent to the others, and `take_outbox` gives what
+each wants written to its clients. `controls` is what tests do to a cluster.
+
+Invariant: all randomness comes from `substream`, one named stream a purpose, so two clusters made
+with the same seed and driven alike answer alike.
+"""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from typing import TYPE_CHECKING
+
+from mockbroker.clock import Clock, Timer
+from mockbroker.config.broker import BrokerConfig
+from mockbroker.config.errors import ConfigError
+from mockbroker.coordinator.producer_ids import ProducerIdBlocks
+from mockbroker.journal import FaultChanged, Journal
+from mockbroker.metadata.brokers import BrokerInfo, Endpoint
+from mockbroker.metadata.changes import BrokerChanged
+from mockbroker.metadata.controller import Controller
+from mockbroker.metadata.names import random_uuid
+from mockbroker.metadata.store import MetadataStore
+from mockbroker.metadata.topic_requests import NewTopic
+from mockbroker.node.assembly import make_broker
+from mockbroker_protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from random import Random
+
+    from mockbroker.cluster.controls import ClusterControls
+    from mockbroker.cluster.fabric import Fabric
+    from mockbroker.faults.fault_set import ArmedFault, FaultSet
+    from mockbroker.node.broker import Broker, Outgoing
+    from mockbroker.quorum.quorum import MetadataQuorum
+    from mockbroker.quorum.registrations import ListenerAddress
+
+LISTENER = "PLAINTEXT"
+
+
+class Cluster:
+    """Brokers and their surroundings.
+
+    `config` holds broker configs as text under Kafka's names, `topics` a partition count by name
+    (None: num.partitions). Node ids count from node.id; `racks` are those of the brokers in turn;
+    `cluster_id` None: drawn.
+    Raises ConfigError for a bad config or a topic that cannot be made.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, str],
+        topics: Mapping[str, int | None],
+        *,
+        substream: Callable[[str], Random],
+        epoch_ms: int,
+        brokers: int = 1,
+        racks: Sequence[str | None] = (),
+        cluster_id: str | None = None,
+    ) -> None:
+        self._substream = substream
+        configs = _configs(config, brokers, racks)
+        self.clock = Clock(epoch_ms)
+        self.timer = Timer()
+        self.journal = Journal()
+        drawn = b2a_base64(random_uuid(substream("cluster")), newline=False)
+        self.metadata = MetadataStore(
+            cluster_id or drawn.rstrip(b"=").translate(_URL_SAFE).decode(),
+            configs[0] if brokers == 1 else _configs(config, brokers, racks)[0],
+        )
+        self.journal.topic_name = self.metadata.topic_name
+        self.producer_id_blocks = ProducerIdBlocks()
+        self._faults: FaultSet | None = None
+        blocks = self.producer_id_blocks
+        self.controller = Controller(self.metadata, self.metadata.config, substream("topics"))
+        self.fabric: Fabric | None = None
+        infos = [
+            BrokerInfo(each.node_id, {LISTENER: Endpoint()}, each.text("broker.rack"))
+            for each in configs
+        ]
+        if brokers == 1:
+            self.metadata.apply(BrokerChanged(infos[0]))
+            self._broker = make_broker(
+                configs[0],
+                self.clock,
+                self.timer,
+                self.metadata,
+                self.controller,
+                blocks,
+                self.journal,
+                substream,
+            )
+        else:
+            from mockbroker.cluster.fabric import Fabric
+
+            self.fabric = Fabric(
+                configs,
+                infos,
+                self.metadata,
+                self.controller,
+                self.clock,
+                self.timer,
+                blocks,
+                self.journal,
+                substream,
+            )
+        self._create_topics(topics)
+        if self.fabric is not None:
+            self.fabric.on_up.append(self._came_back)
+            self.fabric.drain(0.0)
+
+    # -- the brokers -----------------------------------------------------------------------
+
+    @property
+    def brokers(self) -> list[Broker]:
+        """The brokers that are up, by node id."""
+        if self.fabric is None:
+            return [self._broker]
+        lives = [member.life for member in self.fabric.members]
+        return [life.broker for life in lives if life is not None]
+
+    @property
+    def size(self) -> int:
+        """How many brokers there are, up or down."""
+        return 1 if self.fabric is None else len(self.fabric.members)
+
+    def broker(self, node_id: int) -> Broker | None:
+        """The broker of this id, None while it is down or when there is none."""
+        return next((each for each in self.brokers if each.broker_id == node_id), None)
+
+    @property
+    def controls(self) -> ClusterControls:
+        """What may be done to the cluster from outside."""
+        from mockbroker.cluster.controls import ClusterControls
+
+        return ClusterControls(self.metadata, self.controller, self.fabric, self.broker)
+
+    def advertise(
+        self, node: int, host: str | None, port: int | None = None, listener: str = LISTENER
+    ) -> None:
+        """Say where clients reach a node by a listener; None: as each has connected to whom it
+        asks.
+        """
+        node_id = self.metadata.config.node_id + node
+        known = self.metadata.brokers.get(node_id)
+        if known is not None:  # else it was unregistered
+            endpoints = {**known.endpoints, listener: Endpoint(host, port)}
+            self.metadata.apply(BrokerChanged(known.altered(endpoints=endpoints)))
+
+    # -- fault rules -----------------------------------------------------------------------
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether a fault rule was ever looked for or armed."""
+        return self._faults is not None
+
+    @property
+    def faults(self) -> FaultSet:
+        """The fault rules, made at first use: a cluster without any imports nothing for them."""
+        if self._faults is None:
+            from mockbroker.faults.fault_set import FaultSet
+
+            served = {
+                int(api.key): (api.min_version, api.max_version)
+                for broker in self.brokers
+                for api in broker.registry.apis()
+            }
+            self._faults = FaultSet(
+                self.clock,
+                served,
+                dict.fromkeys(self.metadata.brokers),
+                self._substream,
+                self.metadata.topic_name,
+                self._faults_changed,
+            )
+        return self._faults
+
+    def _faults_changed(self, action: str, armed: ArmedFault | None) -> None:
+        """Tell the brokers which rules there are, and the journal what was changed."""
+        self._tell_faults(self.faults)
+        if armed is None:
+            self.journal.record(FaultChanged(action, "", 0))
+        else:
+            rule = armed.fault.to_dict() if action == "added" else None
+            if action == "added" and armed.fault.is_network:
+                for time_ms in (armed.starts_ms, armed.ends_ms):
+                    if time_ms is not None and time_ms > self.clock.now_ms:
+                        self.timer.schedule(time_ms, self._network_changed)
+            self.journal.record(FaultChanged(action, armed.id, armed.hits, rule))
+
+    def _tell_faults(self, faults: FaultSet) -> None:
+        for broker in self.brokers:
+            broker.faults = faults if faults.meets_requests else None
+            network = faults.network_rules
+            if network or broker.network_faults:
+                broker.network_faults = network
+                if broker.on_network_faults is not None:
+                    broker.on_network_faults()
+
+    def _network_changed(self) -> None:
+        """A rule about connections begins or ends by its time."""
+        self._tell_faults(self.faults)
+
+    def _came_back(self, _node: int) -> None:
+        if self._faults is not None:
+            self._tell_faults(self._faults)
+
+    # -- the metadata log -----------------------------------------------------------------------
+
+    def quorum(self) -> MetadataQuorum:
+        """The metadata quorum; RuntimeError without a controller's listener."""
+        quorum = self.brokers[0].services.quorum
+        if quorum is None:
+            raise RuntimeError("there is no metadata log: start it with a controller_port")
+        return quorum
+
+    def start_quorum(
+        self,
+        controller: ListenerAddress,
+        broker_listeners: Mapping[int, Sequence[ListenerAddress]],
+    ) -> MetadataQuorum:
+        """Keep a metadata log from now on, and serve it on the listener named `controller`.
+
+        `broker_listeners` are where the brokers listen, by node id. All of it is imported here, so
+        that a broker without such a listener pays nothing.
+        """
+        from mockbroker.apis.registry import controller_registry
+        from mockbroker.metadata.features import finalized
+        from mockbroker.quorum.quorum import MetadataQuorum
+
+        services = self.brokers[0].services
+        quorum = MetadataQuorum(
+            self.metadata,
+            self.clock,
+            self.timer,
+            self._substream("quorum"),
+            controller=self.controller,
+            features=finalized(self.metadata, lambda key: services.registry.get(key) is not None),
+            allocate_producer_ids=self.producer_id_blocks.allocate,
+            defer=services.defer,
+        )
+        max_fetch_version = services.config.int("mockbroker.controller.fetch.max.version")
+        services.registries[controller.name] = controller_registry(max_fetch_version)
+        for broker in self.brokers:
+            broker.services.quorum = quorum
+        self.metadata.features = dict(quorum.features)
+        quorum.start(controller, broker_listeners)
+        return quorum
+
+    # -- driving ---------------------------------------------------------------------------
+
+    def tick(self, now_ms: float) -> None:
+        """Time passed: run what is due in all brokers. Call it when `next_deadline` is reached."""
+        if self.fabric is None:
+            self._broker.tick(now_ms)
+        else:
+            self.fabric.tick(now_ms)
+
+    def set_time(self, now_ms: float) -> None:
+        """What time it is for a step that no broker's verb begins."""
+        self.clock.now_ms = now_ms
+        if self.fabric is not None:
+            self.fabric.set_clocks(now_ms)
+
+    def move_wall(self, by_ms: int) -> None:
+        """Move the wall time of all, and no deadline."""
+        self.clock.epoch_ms += by_ms
+        if self.fabric is not None:
+            self.fabric.move_wall(by_ms)
+
+    def next_deadline(self) -> float | None:
+        """When `tick` is wanted next, in ms on the core's clock; None: nothing waits."""
+        return self.timer.next_deadline() if self.fabric is None else self.fabric.next_deadline()
+
+    def drain(self, now_ms: float) -> None:
+        """Let arrive what the last step sent from one broker to another."""
+        if self.fabric is not None:
+            self.fabric.drain(now_ms)
+
+    def take_outbox(self, node: int) -> list[Outgoing]:
+        """What a broker, by its position, wants written to its clients. Call `drain` before."""
+        if self.fabric is None:
+            return self._broker.take_outbox()
+        return self.fabric.take_outbox(node)
+
+    def _create_topics(self, topics: Mapping[str, int | None]) -> None:
+        for name, count in topics.items():
+            wanted = NewTopic(name, -1 if count is None else count)
+            (created,) = self.controller.create_topics([wanted])
+            if created.error is not ErrorCode.NONE:
+                raise ConfigError(f"topic {name}: {created.message}")
+
+
+def _configs(
+    config: Mapping[str, str], brokers: int, racks: Sequence[str | None]
+) -> list[BrokerConfig]:
+    """The configs of each broker. Beside others, topics have up to three replicas by default."""
+    if brokers == 1 and not racks:
+        return [BrokerConfig(config)]
+    first_id = BrokerConfig(config).node_id
+    factor = str(min(3, brokers))
+    common = dict.fromkeys(_REPLICATION_FACTORS, factor) | dict(config)
+    if brokers > 2:
+        common = {
+            "transaction.state.log.min.isr": "2",
+            "share.coordinator.state.topic.min.isr": "2",
+        } | common
+    common.pop("broker.id", None)
+    configs = []
+    for index in range(brokers):
+        own = {"node.id": str(first_id + index)}
+        rack = racks[index] if index < len(racks) else None
+        if rack is not None:
+            own["broker.rack"] = rack
+        configs.append(BrokerConfig(common | own))
+    return configs
+
+
+_REPLICATION_FACTORS = (
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
+)
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")

@@ -1,0 +1,86 @@
+"""A broker's in-sync sets on their way to the controller (Kafka: AlterPartitionManager).
+
+A leader proposes; what the controller decides comes back with the metadata. Without news it sends
+the proposal again: the controller may have agreed, and then a leader that forgot it would let its
+high watermark pass replicas that may lead (KIP-497). Only what the controller refused while both
+knew the same state is forgotten, and the leader may propose another. Every half of
+replica.lag.time.max.ms the leader looks for followers that lag.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from mockbroker_protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.clock import Clock, Timer
+    from mockbroker.cluster.links.link import Link
+    from mockbroker.replica.manager import ReplicaManager
+    from mockbroker.replica.partition import Partition
+
+    Propose = Callable[[bytes, int, tuple[int, int], list[int]], ErrorCode]
+
+RETRY_MS: Final = 1000
+"""Without news for so long, a proposal is sent again."""
+
+_NEWS_COMES: Final = frozenset(
+    (
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    )
+)
+"""The controller decided something that the leader has not heard of (handleAlterPartitionError)."""
+
+
+class IsrProposals:
+    """`propose(topic_id, index, (leader epoch, partition epoch), isr)` is the controller's end."""
+
+    __slots__ = ("_clock", "_link", "_propose", "_replicas", "_timer")
+
+    def __init__(
+        self, clock: Clock, timer: Timer, replicas: ReplicaManager, link: Link, propose: Propose
+    ) -> None:
+        self._clock = clock
+        self._timer = timer
+        self._replicas = replicas
+        self._link = link
+        self._propose = propose
+        replicas.propose_isr = self.propose
+        self._look_later()
+
+    def propose(self, partition: Partition, isr: list[int]) -> None:
+        """Ask for an in-sync set."""
+        epochs = partition.leader_epoch, partition.state.partition_epoch
+        self._link.send(partial(self._arrive, partition, epochs, isr))
+        again = partial(self._propose_again, partition, isr)
+        self._timer.schedule(self._clock.now_ms + RETRY_MS, again)
+
+    def _propose_again(self, partition: Partition, isr: list[int]) -> None:
+        followers = partition.followers
+        if followers is not None and followers.proposed is isr and not partition.deleted:
+            self.propose(partition, isr)
+
+    def _arrive(self, partition: Partition, epochs: tuple[int, int], isr: list[int]) -> None:
+        error = self._propose(partition.topic_id, partition.index, epochs, isr)
+        if error and error not in _NEWS_COMES:
+            self._forget(partition, isr)
+
+    def _forget(self, partition: Partition, isr: list[int]) -> None:
+        followers = partition.followers
+        if followers is not None and followers.proposed is isr:
+            followers.proposed = None
+
+    def _look_later(self) -> None:
+        half_ms = self._replicas.max_lag_ms() / 2
+        self._timer.schedule(self._clock.now_ms + half_ms, self._look)
+
+    def _look(self) -> None:
+        for partition in self._replicas.led_partitions():
+            partition.shrink_in_sync()
+        self._look_later()

@@ -1,0 +1,93 @@
+"""One node of a cluster: its rooms, put together.
+
+`cluster` makes a node at the start and again when a broker comes back; a node that is down has no
+broker. Alone in its cluster a node shares clock, timer and metadata with it; beside others it has
+its own, so that a crash takes its timers with it and a cut-off node keeps its view.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis.context import Services
+from mockbroker.apis.registry import Registry
+from mockbroker.coordinator.group.coordinator import GroupCoordinator
+from mockbroker.coordinator.log_port import InternalLog
+from mockbroker.coordinator.producer_ids import ProducerIdManager
+from mockbroker.coordinator.txn.coordinator import TransactionCoordinator
+from mockbroker.fetch.manager import FetchManager
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.node.broker import Broker
+from mockbroker.replica.manager import ReplicaManager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+    from mockbroker.clock import Clock, Timer
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.producer_ids import ProducerIdBlocks
+    from mockbroker.journal import Journal
+    from mockbroker.metadata.controller import Controller
+    from mockbroker.metadata.store import MetadataStore
+
+
+def make_broker(
+    config: BrokerConfig,
+    clock: Clock,
+    timer: Timer,
+    metadata: MetadataStore,
+    controller: Controller,
+    producer_id_blocks: ProducerIdBlocks,
+    journal: Journal,
+    substream: Callable[[str], Random],
+) -> Broker:
+    """The core of the node that `config` describes, on these surroundings."""
+    node_id = config.node_id
+    replicas = ReplicaManager(node_id, clock, timer, config, metadata)
+    authorizer = None
+    if config.str("authorizer.class.name"):
+        from mockbroker.security.authorizer import make_authorizer
+
+        authorizer = make_authorizer(config, metadata)
+    registry = Registry(config.str("mockbroker.version.profile"), guarded=authorizer is not None)
+    producer_ids = ProducerIdManager(producer_id_blocks)
+    group_log = InternalLog(GROUP_METADATA_TOPIC, replicas, clock)
+    groups = GroupCoordinator(
+        clock,
+        timer,
+        config,
+        metadata,
+        controller,
+        group_log.append,
+        substream("members"),
+        group_log,
+    )
+    transactions = TransactionCoordinator(
+        clock,
+        timer,
+        config,
+        metadata,
+        replicas,
+        InternalLog(TRANSACTION_STATE_TOPIC, replicas, clock).append,
+        producer_ids,
+        groups.complete_transaction,
+    )
+    transactions.record = journal.record
+    services = Services(
+        broker_id=node_id,
+        clock=clock,
+        timer=timer,
+        config=config,
+        metadata=metadata,
+        controller=controller,
+        replicas=replicas,
+        fetch=FetchManager(clock, config, metadata, replicas, substream("sessions")),
+        groups=groups,
+        transactions=transactions,
+        producer_ids=producer_ids,
+        registry=registry,
+        rng=substream("broker"),
+    )
+    services.authorizer = authorizer
+    return Broker(services, registry, journal)

@@ -1,0 +1,388 @@
+"""What becomes of a request that sets off fault rules, from the broker's side.
+
+`broker` calls `intercept` for each request while any rule is armed. A request that meets one goes
+this way instead of the usual one:
+
+    before ─▶ held back ─▶ dropped, cut off, refused ─▶ processed, perhaps twice, perhaps parked
+    after  ─▶ held back ─▶ dropped, cut off, overwritten ─▶ mangled ─▶ sent
+
+where the rules with `when` before and after act at their stage. The interception stands in for the
+broker as the responder of the request, so an answer that was parked comes by here too.
+
+Invariants: whatever is held back is let go at most once, and not at all when its client has gone;
+every part of the way runs inside the broker's request boundary.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
+from mockbroker.faults.answers import add_missing, merge, overwrite, refusal, take_out, tells
+from mockbroker.faults.fault import AFTER, BEFORE
+from mockbroker.faults.mangling import corrupt, poison
+from mockbroker.faults.shapes import shape_of
+from mockbroker.journal import FAULT, PEER
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.frames import frame_response
+from mockbroker_protocol.headers import decode_request_header, encode_response_header
+from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
+from mockbroker_protocol.subjects import Subjects, TopicRef, subjects_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mockbroker.apis.registry import Api
+    from mockbroker.clock import TimerTask
+    from mockbroker.faults.fault import Fault
+    from mockbroker.faults.fault_set import ArmedFault, FaultSet
+    from mockbroker.node.broker import Broker
+
+PROCESSED_ANYWAY: Final = frozenset({ApiKey.FETCH, ApiKey.METADATA})
+"""An answer of theirs that tells only errors would break what the error is not about."""
+_SESSION_ERRORS: Final = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    }
+)
+_FIRST_FETCH_WITH_IDS: Final = 13
+_INT32: Final = 1 << 32
+
+
+def intercept(
+    broker: Broker, faults: FaultSet, ctx: RequestContext, api: Api, request: object
+) -> bool:
+    """Take a request out of the usual way if it sets off a rule; False: it does not."""
+    subjects = _Subjects(broker, request)
+    fired = faults.fire(ctx, subjects)
+    if not fired:
+        return False
+    ctx.fault = ",".join(armed.id for armed in fired)
+    interception = Interception(broker, faults, ctx, api, request, fired, subjects)
+    ctx.responder = interception
+    broker.guard(ctx, interception.start)
+    return True
+
+
+class _Subjects:
+    """What a request is about, found out at most once; of a fetch, what its session is too."""
+
+    __slots__ = ("_broker", "_found", "_request")
+
+    def __init__(self, broker: Broker, request: object) -> None:
+        self._broker = broker
+        self._request = request
+        self._found: Subjects | None = None
+
+    def __call__(self) -> Subjects:
+        if self._found is None:
+            found = subjects_of(self._request)
+            if isinstance(self._request, FetchRequest) and self._request.session_epoch > 0:
+                found.topics.extend(self._of_session(self._request.session_id))
+            self._found = found
+        return self._found
+
+    def _of_session(self, session_id: int) -> list[TopicRef]:
+        session = self._broker.services.fetch.cache.get(session_id)
+        if session is None:
+            return []
+        by_id = session.uses_topic_ids
+        return [
+            TopicRef(topic.name, topic.topic_id if by_id else None, list(topic.partitions))
+            for topic in session.topics.values()
+        ]
+
+
+class Interception:
+    """One request on its way through the rules that it set off."""
+
+    __slots__ = (
+        "_api",
+        "_broker",
+        "_ctx",
+        "_faults",
+        "_fired",
+        "_overwriting",
+        "_refused",
+        "_request",
+        "_response",
+        "_subjects",
+        "_task",
+        "broker_id",
+    )
+
+    def __init__(
+        self,
+        broker: Broker,
+        faults: FaultSet,
+        ctx: RequestContext,
+        api: Api,
+        request: object,
+        fired: Sequence[ArmedFault],
+        subjects: _Subjects,
+    ) -> None:
+        self.broker_id = broker.broker_id
+        self._broker = broker
+        self._faults = faults
+        self._ctx = ctx
+        self._api = api
+        self._request = request
+        self._fired = fired
+        self._subjects = subjects
+        self._response: object = None
+        self._refused: list[object] = []
+        self._overwriting: list[ArmedFault] = []
+        self._task: TimerTask | None = None
+
+    def start(self) -> None:
+        """Begin: hold it back, or go on at once."""
+        self._hold(BEFORE, self._before)
+
+    # -- as the responder of the request ---------------------------------------------------
+
+    def complete(self, ctx: RequestContext, response: object) -> None:
+        """A parked request has its answer."""
+        self.complete_by(ctx, lambda: response)
+
+    def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
+        """A parked request can have its answer made."""
+        if ctx.woken_by is PEER:
+            ctx.woken_by = self._broker.cause
+        self._broker.guard(ctx, lambda: self._processed(make()))
+
+    # -- held back -------------------------------------------------------------------------
+
+    def _at(self, when: str) -> list[ArmedFault]:
+        return [armed for armed in self._fired if armed.fault.when == when]
+
+    def _hold(self, when: str, then: Callable[[], None]) -> None:
+        """Wait for the delays of this stage, then for the releases, then go on."""
+        armed = self._at(when)
+        delays = [(a.fault.delay, a.rng) for a in armed]
+        delay_ms = sum(delay.draw(rng) for delay, rng in delays if delay is not None)
+        parking = [a for a in armed if a.fault.park]
+        if delay_ms > 0:
+            self._ctx.on_disconnect = self._let_fall
+            deadline_ms = self._broker.services.clock.now_ms + delay_ms
+            timer = self._broker.services.timer
+            self._task = timer.schedule(deadline_ms, lambda: self._park(parking, then, held=True))
+        else:
+            self._park(parking, then, held=False)
+
+    def _park(self, parking: list[ArmedFault], then: Callable[[], None], *, held: bool) -> None:
+        self._task = None
+        if parking:
+            first, *others = parking
+            self._ctx.on_disconnect = self._let_fall
+            first.waiting.append(lambda: self._park(others, then, held=True))
+        elif held:
+            self._ctx.on_disconnect = None
+            self._ctx.woken_by = FAULT
+            self._broker.guard(self._ctx, then)
+        else:
+            then()
+
+    def _let_fall(self) -> None:
+        """Its client has gone."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    # -- before it is processed ------------------------------------------------------------
+
+    def _before(self) -> None:
+        if self._ended_by(BEFORE):
+            return
+        errors = [armed for armed in self._at(BEFORE) if armed.fault.error is not None]
+        if errors and self._refuse(errors):
+            return
+        self._process()
+
+    def _ended_by(self, when: str) -> bool:
+        """Whether a rule of this stage cuts the request off; it is silent, or closed then."""
+        for armed in self._at(when):
+            fault = armed.fault
+            if fault.drop:
+                self._ctx.on_disconnect = None  # it stays in work: its connection is silent
+                return True
+            for ending in ("disconnect", "reset", "half_close"):
+                if getattr(fault, ending) and (ending != "half_close" or when == BEFORE):
+                    self._broker.cut_off(self._ctx, armed.id, ending)
+                    return True
+        return False
+
+    def _refuse(self, errors: list[ArmedFault]) -> bool:
+        """Answer an error in place of the request; False when (the rest of) it is processed."""
+        ctx, request = self._ctx, self._request
+        if ctx.api_key in PROCESSED_ANYWAY:
+            if isinstance(request, FetchRequest):
+                request.max_wait_ms = 0  # an error is answered at once
+            self._overwriting += errors
+            return False
+        shape = shape_of(ctx.api_key, ctx.api_version)
+        for armed in errors:
+            fault, version = armed.fault, ctx.api_version
+            if not armed.is_partial or not shape.nested_error or fault.level == "top":
+                refused = refusal(request, version, fault.error_code, fault.level)
+                if not tells(refused, fault.error_code):
+                    self._overwriting.append(armed)  # it names nothing: it asks for all there is
+                    return False
+                self._answer_refusal(refused)
+                return True
+            part, left = take_out(request, self._selects(armed))
+            self._refused.append(refusal(part, version, fault.error_code, "partition"))
+            if not left:
+                first, *others = self._refused
+                self._refused = []
+                for other in others:
+                    merge(first, other)
+                self._answer_refusal(first)
+                return True
+        return False
+
+    def _answer_refusal(self, response: object) -> None:
+        if self._is_unanswered():
+            self._broker.answer(self._ctx, CLOSE)  # as an error does to acks=0
+        else:
+            self._response = response
+            self._hold(AFTER, self._after)
+
+    def _is_unanswered(self) -> bool:
+        return getattr(self._request, "acks", 1) == 0
+
+    def _selects(self, armed: ArmedFault) -> Callable[[TopicRef, int | None], bool]:
+        return lambda ref, index: self._faults.selects(armed, ref, index)
+
+    # -- processed -------------------------------------------------------------------------
+
+    def _process(self) -> None:
+        services, ctx, request = self._broker.services, self._ctx, self._request
+        faults = [armed.fault for armed in self._fired]
+        if isinstance(request, FetchRequest) and any(fault.evict_session for fault in faults):
+            services.fetch.evict(request.session_id, "fault")
+        if any(fault.twice for fault in faults):
+            self._process_ghost()
+        response = self._api.handle(services, ctx, request)
+        if response is not PARKED:
+            self._processed(response)
+        elif not ctx.done:
+            ctx.woken_by = PEER
+
+    def _process_ghost(self) -> None:
+        """Process it once more, and tell nobody what came of it."""
+        ctx = self._ctx
+        frame = ctx.frame
+        assert frame is not None
+        ghost = RequestContext(
+            _Nobody(),
+            ctx.api_key,
+            ctx.api_version,
+            ctx.correlation_id,
+            ctx.client_id,
+            ctx.connection_id,
+            ctx.peer,
+            ctx.principal,
+            ctx.listener,
+            ctx.local_address,
+            ctx.arrived_ms,
+            ctx.request_bytes,
+        )
+        position = decode_request_header(frame).body_pos
+        request = self._api.decode(frame, position, ctx.api_version)
+        self._api.handle(self._broker.services, ghost, request)
+
+    def _processed(self, response: object) -> None:
+        self._response = response
+        self._hold(AFTER, self._after)
+
+    # -- after it was processed ------------------------------------------------------------
+
+    def _after(self) -> None:
+        if self._ended_by(AFTER):
+            return
+        if self._response is NO_RESPONSE or self._response is CLOSE:
+            self._broker.answer(self._ctx, self._response)
+            return
+        response = self._response
+        for refused in self._refused:
+            response = merge(response, refused)
+        errors = [armed for armed in self._at(AFTER) if armed.fault.error is not None]
+        for armed in (*self._overwriting, *errors):
+            response = self._overwrite(response, armed)
+        for armed in self._fired:
+            self._change(response, armed)
+        self._send(response)
+
+    def _overwrite(self, response: object, armed: ArmedFault) -> object:
+        fault = armed.fault
+        code = fault.error_code
+        level = fault.level
+        if level is None and code in _SESSION_ERRORS:
+            level = "top"
+        selects = self._selects(armed)
+        if isinstance(response, FetchResponse) and level != "top":
+            by_id = self._ctx.api_version >= _FIRST_FETCH_WITH_IDS
+            add_missing(response, self._subjects().topics, code, selects, by_id)
+        return overwrite(response, code, level, selects)
+
+    def _change(self, response: object, armed: ArmedFault) -> None:
+        fault = armed.fault
+        if fault.throttle_ms is not None and hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = max(response.throttle_time_ms, fault.throttle_ms)
+        if fault.bad_crc and (
+            not isinstance(response, FetchResponse) or not poison(response, self._selects(armed))
+        ):
+            armed.take_back()  # there were no records to spoil
+
+    def _send(self, response: object) -> None:
+        ctx, faults = self._ctx, [armed.fault for armed in self._fired]
+        ending = next((name for f in faults if (name := _ending(f)) is not None), None)
+        if ending is None and not any(_mangles(fault) for fault in faults):
+            self._broker.answer(ctx, response)
+            return
+        shift = sum(fault.correlation_shift or 0 for fault in faults)
+        correlation_id = (ctx.correlation_id + shift + _INT32 // 2) % _INT32 - _INT32 // 2
+        version = ctx.api_version
+        chunks = frame_response(
+            encode_response_header(ctx.api_key, version, correlation_id),
+            self._api.encode(response, version),
+        )
+        data = bytearray(b"".join(chunks))
+        for fault in faults:
+            if fault.corrupt_at is not None:
+                corrupt(data, fault.corrupt_at)
+        for fault in faults:
+            if fault.truncate_at is not None:
+                del data[fault.truncate_at :]
+        self._broker.answer_bytes(ctx, data)
+        if ending is not None:
+            self._broker.cut_off(ctx, ctx.fault or "", ending)
+
+
+def _mangles(fault: Fault) -> bool:
+    return (
+        fault.correlation_shift is not None
+        or fault.corrupt_at is not None
+        or fault.truncate_at is not None
+    )
+
+
+def _ending(fault: Fault) -> str | None:
+    """How the connection ends behind the answer."""
+    if fault.half_close and fault.when == AFTER:
+        return "half_close"
+    return None if fault.truncate_at is None else "disconnect"
+
+
+class _Nobody:
+    """The responder of a request that was processed once too often."""
+
+    def complete(self, ctx: RequestContext, response: object) -> None:
+        """Nobody is told."""
+
+    def complete_by(self, _ctx: RequestContext, make: Callable[[], object]) -> None:
+        """Nobody is told, but what making it changes is changed."""
+        make()

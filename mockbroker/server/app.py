@@ -1,0 +1,161 @@
+"""The process: one broker served until a signal ends it. Called by `cli`.
+
+Starts the listener, prints the ready line, writes the ready file whole, and on SIGTERM or SIGINT
+answers what is parked and exits. Nothing heavy is imported before clients may connect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from mockbroker.server.event_log import EventLog
+from mockbroker.server.launch import (
+    ControllerAddressError,
+    ListenerAddressError,
+    launch,
+    new_event_loop,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mockbroker.server.launch import RunningBroker
+    from mockbroker.server.settings import Settings
+
+
+class ServeError(Exception):
+    """The broker could not start: one line for the user."""
+
+
+def serve(
+    settings: Settings,
+    *,
+    log_level: str,
+    log_format: str,
+    ready_file: str | None,
+    ignored: Sequence[str] = (),
+) -> None:
+    """Serve until SIGTERM or SIGINT. Raises ServeError or ConfigError before it is ready.
+
+    `ignored` are the environment variables to warn of, because they mean nothing here.
+    """
+    event_log = EventLog(log_level, log_format)
+    for variable in ignored:
+        event_log.warn("an environment variable is ignored", variable=variable)
+    loop = new_event_loop()
+    try:
+        loop.run_until_complete(_serve(settings, event_log, ready_file))
+    finally:
+        loop.close()
+
+
+async def _serve(settings: Settings, event_log: EventLog, ready_file: str | None) -> None:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        running = await launch(settings)
+    except OSError as error:
+        raise ServeError(_cannot_bind(settings, error)) from None
+    except ValueError as error:
+        from mockbroker.faults import FaultError
+
+        if not isinstance(error, FaultError):
+            raise
+        raise ServeError(f"{settings.fault_option}: {error}") from None
+    event_log.follow(running.journal, running.cluster.metadata)
+    _relax_collector()
+    try:
+        _publish(running, ready_file)
+        await stopped.wait()
+        if settings.snapshot_file is not None:
+            _save(running, settings.snapshot_file)
+    finally:
+        await running.stop()
+
+
+def _save(running: RunningBroker, path: str) -> None:
+    """Write what the broker holds to a file."""
+    from mockbroker.state.snapshot import take
+    from mockbroker.state.snapshot_file import SnapshotError, save
+
+    try:
+        save(running.act(take), path)
+    except SnapshotError as error:
+        raise ServeError(f"--snapshot {error}; allowed: a path in a writable directory") from None
+
+
+def _relax_collector() -> None:
+    """Requests leave no cycles behind, and a log of many partitions is costly to walk for some."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+def _cannot_bind(settings: Settings, error: OSError) -> str:
+    reason = error.strerror or str(error)
+    option, ports = "--port", ",".join(map(str, settings.ports))
+    if isinstance(error, ControllerAddressError):
+        option, ports = "--controller-port", str(settings.controller_port)
+    if isinstance(error, ListenerAddressError):
+        listener = error.listener
+        ports = ",".join(map(str, listener.ports))
+        return (
+            f"{settings.listener_option}: {listener.name} cannot listen on"
+            f" {listener.host}:{ports} ({reason.lower()});"
+            " allowed: a free port of an address of this host, or 0 for any free port"
+        )
+    return (
+        f"--host {settings.host} {option} {ports}: cannot listen there ({reason.lower()});"
+        f" allowed: a free port of an address of this host, or {option} 0 for any free port"
+    )
+
+
+def _publish(running: RunningBroker, ready_file: str | None) -> None:
+    facts: dict[str, object] = {
+        "bootstrap": running.bootstrap_servers,
+        "brokers": [
+            {"id": node_id, "host": host, "port": port}
+            for node_id, (host, port) in zip(running.broker_ids, running.addresses, strict=True)
+        ],
+        "cluster_id": running.cluster_id,
+        "pid": os.getpid(),
+    }
+    if len(running.listeners) > 1:
+        facts["listeners"] = running.bootstrap_by_listener
+    if running.controller_servers is not None:
+        facts["controller"] = running.controller_servers
+    if running.admin_url is not None:
+        facts["admin"] = running.admin_url
+    if ready_file is not None:
+        import json
+
+        try:
+            write_whole(ready_file, json.dumps(facts) + "\n")
+        except OSError as error:
+            reason = error.strerror or str(error)
+            message = f"--ready-file {ready_file}: cannot be written ({reason.lower()})"
+            raise ServeError(f"{message}; allowed: a path in a writable directory") from None
+    admin = "" if running.admin_url is None else f" admin={running.admin_url}"
+    print(
+        f"mockbroker ready bootstrap={running.bootstrap_servers}"
+        f" cluster_id={running.cluster_id} pid={os.getpid()}{admin}",
+        flush=True,
+    )
+
+
+def write_whole(path: str, text: str) -> None:
+    """Write a file so that a reader sees nothing of it, or all. Raises OSError."""
+    draft = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(draft, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(draft, path)
+    except OSError:
+        if os.path.exists(draft):
+            os.unlink(draft)
+        raise

@@ -1,0 +1,389 @@
+"""Puts a broker together and on the network: settings in, a running broker out.
+
+Called by `app` (a process of its own) and by `api` (inside the caller's process). This is where
+the core meets what it may not know itself: the wall clock, real randomness, the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from contextlib import contextmanager
+from random import Random
+from typing import TYPE_CHECKING, TypeVar
+
+from mockbroker.cluster.cluster import Cluster
+from mockbroker.network.server import BrokerServer
+from mockbroker.network.timekeeper import TimeKeeper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mockbroker.admin.listener import AdminListener
+    from mockbroker.journal import Journal
+    from mockbroker.network.cluster_server import ClusterServer
+    from mockbroker.server.journal_files import JournalWriter
+    from mockbroker.server.listeners import Listener
+    from mockbroker.server.settings import Settings
+    from mockbroker.state.preparation import Preparation
+
+
+T = TypeVar("T")
+
+
+class ControllerAddressError(OSError):
+    """The controller's listener cannot be bound; the brokers' could."""
+
+
+class ListenerAddressError(OSError):
+    """The address of a listener with a name of its own cannot be bound."""
+
+    def __init__(self, error: OSError, listener: Listener) -> None:
+        super().__init__(error.errno, error.strerror or str(error))
+        self.listener = listener
+
+
+class RunningBroker:
+    """A broker, or several, that accept connections; it runs in `loop`.
+
+    `listeners` has the addresses of each listener, broker by broker; `addresses` are those of the
+    first one, `host` and `port` the first of these.
+    """
+
+    __slots__ = (
+        "_admin",
+        "_server",
+        "_settings",
+        "_watchers",
+        "addresses",
+        "admin_port",
+        "cluster",
+        "controller_port",
+        "host",
+        "journal_writer",
+        "listeners",
+        "loop",
+        "port",
+        "timekeeper",
+    )
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        server: BrokerServer | ClusterServer,
+        timekeeper: TimeKeeper,
+        listeners: dict[str, list[tuple[str, int]]],
+        settings: Settings,
+    ) -> None:
+        self._settings = settings
+        self._admin: AdminListener | None = None
+        self._watchers: list[Callable[[], None]] = []
+        self.admin_port: int | None = None
+        self.cluster = cluster
+        self._server = server
+        self.timekeeper = timekeeper
+        self.controller_port: int | None = None
+        self.listeners = listeners
+        self.addresses = next(iter(listeners.values()))
+        self.host, self.port = self.addresses[0]
+        self.journal_writer: JournalWriter | None = None
+        self.loop = asyncio.get_running_loop()
+
+    @property
+    def version(self) -> str:
+        """Of mockbroker."""
+        return version()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """HOST:PORT for a client's `bootstrap.servers`, of all brokers, separated by commas."""
+        return ",".join(address_text(host, port) for host, port in self.addresses)
+
+    @property
+    def bootstrap_by_listener(self) -> dict[str, str]:
+        """The same for each listener, by its name."""
+        return {
+            name: ",".join(address_text(host, port) for host, port in addresses)
+            for name, addresses in self.listeners.items()
+        }
+
+    @property
+    def controller_servers(self) -> str | None:
+        """HOST:PORT for `controller.quorum.bootstrap.servers`; None without such a listener."""
+        port = self.controller_port
+        return None if port is None else address_text(self.host, port)
+
+    @property
+    def broker_ids(self) -> list[int]:
+        """The nodes' ids, in the order of `addresses`."""
+        first = self.cluster.metadata.config.node_id
+        return list(range(first, first + len(self.addresses)))
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster's id, 22 characters as Kafka's."""
+        return self.cluster.metadata.cluster_id
+
+    @property
+    def journal(self) -> Journal:
+        """What happens, as values."""
+        return self.cluster.journal
+
+    def metrics(self) -> dict[str, float]:
+        """The metrics, value by name, summed over the brokers; to be called in `loop`."""
+        brokers = self.cluster.brokers
+        if len(brokers) == 1:
+            return brokers[0].metrics()
+        total: dict[str, float] = {}
+        for broker in brokers:
+            for name, value in broker.metrics().items():
+                total[name] = total.get(name, 0) + value
+        return total
+
+    def act(self, action: Callable[[Cluster], T]) -> T:
+        """Look at the cluster, or act on it, as one step; to be called in `loop`."""
+        return self._server.act(lambda: action(self.cluster))
+
+    def watch_steps(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` in `loop` after each step from now on; what is returned ends that."""
+        self._watchers.append(callback)
+        self._server.after_step = self._stepped
+
+        def unwatch() -> None:
+            if callback in self._watchers:
+                self._watchers.remove(callback)
+            if not self._watchers:
+                self._server.after_step = None
+
+        return unwatch
+
+    @property
+    def watched(self) -> bool:
+        """Whether anyone wants to be called after each step."""
+        return bool(self._watchers)
+
+    def _stepped(self) -> None:
+        for callback in tuple(self._watchers):
+            callback()
+
+    @property
+    def admin_url(self) -> str | None:
+        """Where the admin API is; None without an admin port."""
+        if self.admin_port is None:
+            return None
+        return f"http://{address_text(self._settings.admin_host, self.admin_port)}"
+
+    def start_admin(self) -> None:
+        """Listen on the admin port. Raises AdminError or OSError."""
+        from mockbroker.admin.listener import AdminListener
+
+        settings = self._settings
+        assert settings.admin_port is not None
+        self._admin = AdminListener(
+            self, settings.admin_host, settings.admin_port, settings.admin_token
+        )
+        self.admin_port = self._admin.start()
+
+    def reset(self) -> None:
+        """Make the broker as it was when it started; clients stay connected. In `loop`."""
+        from mockbroker.state.cleaning import reset
+
+        self.act(lambda cluster: reset(cluster, self._settings))
+        self.timekeeper.set_pace((self._settings.freeze_clock, 1.0))
+
+    async def stop(self) -> None:
+        """Stop accepting, answer what is parked, close, write the journal to its end."""
+        if self._admin is not None:
+            await self._admin.stop()
+        await self._server.stop()
+        if self.journal_writer is not None:
+            await asyncio.to_thread(self.journal_writer.stop)
+
+
+def version() -> str:
+    """The version of this package; the package itself is a room above."""
+    found: str = sys.modules["mockbroker"].__version__
+    return found
+
+
+def address_text(host: str, port: int) -> str:
+    """HOST:PORT under which a client of this machine reaches a listener."""
+    host = _WILDCARDS.get(host, host)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- looked up, not bound
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """A uvloop loop where it is installed, else asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def launch(settings: Settings) -> RunningBroker:
+    """Start a broker in the running loop.
+
+    Raises OSError (address), SettingsError, ConfigError or FaultError.
+    """
+    seed = int.from_bytes(os.urandom(8), "big") if settings.seed is None else settings.seed
+    cluster = Cluster(
+        settings.config,
+        settings.topics,
+        substream=lambda purpose: Random(f"{seed}/{purpose}"),
+        epoch_ms=time.time_ns() // 1_000_000,
+        brokers=settings.brokers,
+        racks=settings.racks,
+        cluster_id=settings.cluster_id,
+    )
+    writer = None if settings.journal is None else _start_journal(cluster, settings, seed)
+    try:
+        if settings.faults:
+            cluster.faults.add(settings.faults)
+        if settings.preparation is not None:
+            _prepare(cluster, settings.preparation)
+        running = await _serve(cluster, settings)
+    except BaseException:
+        if writer is not None:
+            writer.stop()
+        raise
+    running.journal_writer = writer
+    return running
+
+
+def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWriter:
+    from mockbroker.server.journal_files import JournalWriter
+    from mockbroker.server.settings import SettingsError
+
+    assert settings.journal is not None
+    facts = {
+        "mockbroker": version(),
+        "cluster_id": cluster.metadata.cluster_id,
+        "nodes": sorted(cluster.metadata.brokers),
+        "seed": None if settings.seed is None else str(seed),
+        "settings": settings.config,
+    }
+    run = os.urandom(8).hex()
+    writer = JournalWriter(settings.journal, cluster.journal, cluster.clock, run, facts)
+    try:
+        writer.start()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        problem = f"{settings.journal}: cannot be written ({reason})"
+        raise SettingsError(settings.journal_option, problem, "a writable directory") from None
+    return writer
+
+
+async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
+    """Listen, with one server or several."""
+    timekeeper = TimeKeeper(cluster, frozen=settings.freeze_clock)
+    if settings.brokers > 1:
+        running = await _launch_several(cluster, timekeeper, settings)
+    else:
+        running = await _launch_one(cluster, timekeeper, settings)
+    if settings.admin_port is not None:
+        try:
+            running.start_admin()
+        except BaseException:
+            await running.stop()
+            raise
+    return running
+
+
+async def _launch_one(
+    cluster: Cluster, timekeeper: TimeKeeper, settings: Settings
+) -> RunningBroker:
+    server = BrokerServer(cluster.brokers[0], timekeeper)
+    listeners: dict[str, list[tuple[str, int]]] = {}
+    try:
+        for each in settings.listeners:
+            cluster.advertise(0, each.advertised_host, each.advertised_port, each.name)
+            with _naming(settings, each):
+                address = await server.start(each.host, each.ports[0], each.name)
+            listeners[each.name] = [address]
+        running = RunningBroker(cluster, server, timekeeper, listeners, settings)
+        if settings.controller_port is not None:
+            await _start_controller(running, server, settings)
+    except BaseException:
+        await server.stop()
+        raise
+    return running
+
+
+async def _launch_several(
+    cluster: Cluster, timekeeper: TimeKeeper, settings: Settings
+) -> RunningBroker:
+    """The listeners of each broker."""
+    from mockbroker.network.cluster_server import ClusterServer
+
+    server = ClusterServer(cluster, timekeeper)
+    listeners: dict[str, list[tuple[str, int]]] = {}
+    for each in settings.listeners:
+
+        def advertise(index: int, port: int, each: Listener = each) -> None:
+            told = each.advertised_port_of(index) or port
+            cluster.advertise(index, each.advertised_host, told, each.name)
+
+        with _naming(settings, each):
+            addresses = await server.start(each.host, each.ports, each.name, advertise)
+        listeners[each.name] = addresses
+    return RunningBroker(cluster, server, timekeeper, listeners, settings)
+
+
+@contextmanager
+def _naming(settings: Settings, listener: Listener) -> Iterator[None]:
+    """Let an address that cannot be bound be told as that of its listener."""
+    try:
+        yield
+    except OSError as error:
+        if settings.listener_option is None:
+            raise
+        raise ListenerAddressError(error, listener) from None
+
+
+def _prepare(cluster: Cluster, preparation: Preparation) -> None:
+    """Fill the cluster before its first client."""
+    from mockbroker.server.settings import SettingsError
+    from mockbroker.state.preparation import PreparationError
+
+    try:
+        preparation.apply(cluster)
+    except PreparationError as error:
+        raise SettingsError(error.key, error.problem, error.allowed) from None
+
+
+async def _start_controller(
+    running: RunningBroker, server: BrokerServer, settings: Settings
+) -> None:
+    """Serve the metadata log on a port of its own."""
+    from mockbroker.quorum.registrations import ListenerAddress
+
+    assert settings.controller_port is not None
+    config = running.cluster.metadata.config
+    name = config.list("controller.listener.names")[0]
+    reached_at = _WILDCARDS.get(running.host, running.host)
+    brokers = [
+        ListenerAddress(
+            each.name,
+            each.advertised_host or reached_at,
+            each.advertised_port or running.listeners[each.name][0][1],
+        )
+        for each in settings.listeners
+    ]
+
+    def bound(port: int) -> None:
+        controller = ListenerAddress(name, brokers[0].host, port)
+        running.controller_port = port
+        running.act(
+            lambda cluster: cluster.start_quorum(controller, {running.broker_ids[0]: brokers})
+        )
+
+    try:
+        await server.add_listener(name, settings.host, settings.controller_port, bound)
+    except OSError as error:
+        raise ControllerAddressError(error.errno, error.strerror or str(error)) from None

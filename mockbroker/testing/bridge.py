@@ -1,0 +1,232 @@
+"""From any thread into the broker's event loop, and back with a result or a reason.
+
+`mock_broker` makes one `Bridge` a start; the views call `call` to look or act, and `wait` (or
+`wait_async` from a coroutine) for something to become true. A call is one step of the core. A wait
+is looked at after every step of the broker from then on: nothing polls, nothing sleeps. Time-outs
+are real seconds, whatever the broker's own clock does.
+
+Invariants: each call and each wait ends exactly once, with its result, a time-out, or
+`RuntimeError` because the broker stopped, also when the stop races it; the broker calls `_stepped`
+only while something waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.cluster.cluster import Cluster
+    from mockbroker.server.launch import RunningBroker
+
+T = TypeVar("T")
+
+NOT_RUNNING = "the broker is not running: use it in `with` or `async with`"
+STOPPED = "the broker was stopped meanwhile"
+
+
+class WaitTimeoutError(AssertionError, TimeoutError):
+    """What was waited for did not happen in time; the message says what there is instead."""
+
+
+class _Waiter:
+    """One wait; all but `future` is touched in the loop only."""
+
+    __slots__ = ("condition", "explain", "future", "timer")
+
+    def __init__(
+        self,
+        condition: Callable[[Cluster], object | None],
+        explain: Callable[[Cluster], str],
+        future: Future[Any],
+    ) -> None:
+        self.condition = condition
+        self.explain = explain
+        self.future = future
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class Bridge:
+    """Calls into one running broker."""
+
+    def __init__(self, running: RunningBroker) -> None:
+        self.running = running
+        self._lock = threading.Lock()
+        self._open: set[Future[Any]] = set()
+        self._closed = False
+        self._waiters: list[_Waiter] = []
+        self._unwatch: Callable[[], None] | None = None
+
+    # -- from any thread -------------------------------------------------------------------
+
+    def call(self, action: Callable[[Cluster], T]) -> T:
+        """Run `action` as a step of the broker; what it raises is raised here."""
+        if self._is_inside():
+            return self.running.act(action)
+        return self._submit(action).result()
+
+    async def call_async(self, action: Callable[[Cluster], T]) -> T:
+        """`call` from a coroutine of any loop."""
+        if self._is_inside():
+            return self.running.act(action)
+        return await asyncio.wrap_future(self._submit(action))
+
+    def wait(
+        self,
+        condition: Callable[[Cluster], T | None],
+        timeout_seconds: float,
+        explain: Callable[[Cluster], str],
+    ) -> T:
+        """Block until `condition` gives something other than None, and return that.
+
+        `explain` says, when time is over, what was waited for and what there is. Raises
+        WaitTimeoutError then, and what `condition` raises.
+        """
+        if self._is_inside():
+            message = "this would block the broker's own event loop: await the same of `broker.aio`"
+            raise RuntimeError(message)
+        future = self._submit_wait(condition, timeout_seconds, explain)
+        try:
+            return future.result()
+        except BaseException:
+            self._forget(future)
+            raise
+
+    async def wait_async(
+        self,
+        condition: Callable[[Cluster], T | None],
+        timeout_seconds: float,
+        explain: Callable[[Cluster], str],
+    ) -> T:
+        """`wait` from a coroutine of any loop, the broker's own included."""
+        future = self._submit_wait(condition, timeout_seconds, explain)
+        try:
+            return await asyncio.wrap_future(future)
+        except BaseException:
+            self._forget(future)
+            raise
+
+    def close(self) -> None:
+        """The broker has stopped: whoever still waits is told."""
+        with self._lock:
+            self._closed = True
+            left, self._open = self._open, set()
+        for future in left:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(RuntimeError(STOPPED))
+
+    # -- on the way --------------------------------------------------------------------------
+
+    def _is_inside(self) -> bool:
+        """Whether this is the broker's own loop; the rest of the loop then stands still."""
+        if self._closed:
+            raise RuntimeError(NOT_RUNNING)
+        try:
+            return asyncio.get_running_loop() is self.running.loop
+        except RuntimeError:
+            return False
+
+    def _submit(self, action: Callable[[Cluster], T]) -> Future[T]:
+        future: Future[T] = Future()
+
+        def run() -> None:
+            if not self._take(future):
+                return
+            try:
+                future.set_result(self.running.act(action))
+            except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
+                future.set_exception(error)
+
+        self._post(future, run)
+        return future
+
+    def _submit_wait(
+        self,
+        condition: Callable[[Cluster], T | None],
+        timeout_seconds: float,
+        explain: Callable[[Cluster], str],
+    ) -> Future[T]:
+        future: Future[T] = Future()
+        waiter = _Waiter(condition, explain, future)
+
+        def begin() -> None:
+            if not self._settle(waiter):
+                loop = self.running.loop
+                waiter.timer = loop.call_later(max(0.0, timeout_seconds), self._expire, waiter)
+                self._waiters.append(waiter)
+                if self._unwatch is None:
+                    self._unwatch = self.running.watch_steps(self._stepped)
+
+        self._post(future, begin)
+        return future
+
+    def _post(self, future: Future[Any], callback: Callable[[], None]) -> None:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError(NOT_RUNNING)
+            self._open.add(future)
+        try:
+            self.running.loop.call_soon_threadsafe(callback)
+        except RuntimeError:  # the loop was closed between
+            with self._lock:
+                self._open.discard(future)
+            raise RuntimeError(STOPPED) from None
+
+    def _take(self, future: Future[Any]) -> bool:
+        """Whether this future is ours to set, and nobody else's from now on."""
+        with self._lock:
+            if future not in self._open:
+                return False
+            self._open.discard(future)
+        return future.set_running_or_notify_cancel()
+
+    def _forget(self, future: Future[Any]) -> None:
+        """Nobody wants to know any more."""
+        with self._lock:
+            self._open.discard(future)
+
+    # -- in the loop -------------------------------------------------------------------------
+
+    def _stepped(self) -> None:
+        """The broker has made a step: see whether someone's wait is over."""
+        for waiter in tuple(self._waiters):
+            if self._settle(waiter):
+                self._remove(waiter)
+
+    def _settle(self, waiter: _Waiter) -> bool:
+        """Whether the wait is over, by its condition, an error of that, or for want of interest."""
+        if waiter.future not in self._open:
+            return True
+        try:
+            found = waiter.condition(self.running.cluster)
+        except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
+            if self._take(waiter.future):
+                waiter.future.set_exception(error)
+            return True
+        if found is None:
+            return False
+        if self._take(waiter.future):
+            waiter.future.set_result(found)
+        return True
+
+    def _expire(self, waiter: _Waiter) -> None:
+        self._remove(waiter)
+        if self._settle(waiter) or not self._take(waiter.future):
+            return
+        try:
+            waiter.future.set_exception(WaitTimeoutError(waiter.explain(self.running.cluster)))
+        except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
+            waiter.future.set_exception(error)
+
+    def _remove(self, waiter: _Waiter) -> None:
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+        if waiter.timer is not None:
+            waiter.timer.cancel()
+        if not self._waiters and self._unwatch is not None:
+            self._unwatch()
+            self._unwatch = None

@@ -1,0 +1,63 @@
+"""The metadata log in a test's hands, from any thread; there with a `controller_port`.
+
+`MockBroker.metadata_log` gives one. While commits are held the log grows and its high watermark
+stands still, as when the other voters have stopped replicating; each verb is a step of the broker.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockbroker.testing.bridge import Bridge
+
+OBSERVER_TIMEOUT_SECONDS = 30.0
+
+
+class MetadataLogView:
+    """RuntimeError from each verb when the broker has no controller's listener."""
+
+    __slots__ = ("_bridge",)
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+
+    @property
+    def end_offset(self) -> int:
+        """The offset of the next record."""
+        return self._bridge.call(lambda cluster: cluster.quorum().log.log_end_offset)
+
+    @property
+    def high_watermark(self) -> int | None:
+        """Below it all is committed; None before an epoch's first commit."""
+        return self._bridge.call(lambda cluster: cluster.quorum().high_watermark)
+
+    def append_no_op(self) -> int:
+        """Write a record that says nothing; returns its offset."""
+        return self._bridge.call(lambda cluster: cluster.quorum().append_no_op())
+
+    def hold_commits(self) -> None:
+        """Let the high watermark stand still."""
+        self._bridge.call(lambda cluster: cluster.quorum().hold())
+
+    def release_commits(self) -> None:
+        """Let it go up to the log's end, and follow it again."""
+        self._bridge.call(lambda cluster: cluster.quorum().release())
+
+    def begin_epoch(self) -> None:
+        """Let the controller resign and be elected again, in the next epoch."""
+        self._bridge.call(lambda cluster: cluster.quorum().begin_epoch())
+
+    def wait_for_observer(self, timeout_seconds: float = OBSERVER_TIMEOUT_SECONDS) -> None:
+        """Block until some replica has all there is and waits for more.
+
+        Raises WaitTimeoutError, an AssertionError, when none does in time.
+        """
+        self._bridge.wait(
+            lambda cluster: cluster.quorum().has_waiting_observer or None,
+            timeout_seconds,
+            lambda cluster: (
+                f"no observer waits at offset {cluster.quorum().log.log_end_offset} of the "
+                "metadata log"
+            ),
+        )

@@ -1,0 +1,244 @@
+"""What pytest loads: options, markers, fixtures, and the journal's tail in a failing test's report.
+
+The entry point `pytest11` names this module, so every pytest run in an environment that has
+mockbroker imports it: nothing heavier than pytest itself is imported before a fixture is used.
+
+Where a server comes from, the first that is given: the arguments of the marker `mockbroker` (a
+broker of the test's own), `--mockbroker=HOST:PORT`, the variable MOCKBROKER_BOOTSTRAP or the ini
+option mockbroker_bootstrap (a server that runs already), else one server for the session, in its
+own thread and on a free port. With xdist each worker is a session.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from mockbroker.testing.aio import AsyncViews
+    from mockbroker.testing.mock_broker import MockBroker
+    from mockbroker.testing.pytest_plugin.clients import Clients
+    from mockbroker.testing.pytest_plugin.external import ExternalBroker
+
+_BROKERS = pytest.StashKey[list["MockBroker"]]()
+_ASYNCIO_PLUGINS = ("asyncio", "pytest_asyncio.plugin")
+_MARKERS = (
+    "mockbroker(**arguments): a broker of the test's own, with these arguments of MockBroker",
+    "mockbroker_topics(*names, **partitions): create these topics before the test",
+    "mockbroker_faults(*faults): add these faults before the test",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--mockbroker` and the ini options."""
+    group = parser.getgroup("mockbroker")
+    group.addoption(
+        "--mockbroker",
+        metavar="HOST:PORT",
+        help="use the server that runs there instead of starting one [MOCKBROKER_BOOTSTRAP]",
+    )
+    parser.addini("mockbroker_bootstrap", "HOST:PORT of a server that runs already", default="")
+    parser.addini(
+        "mockbroker_topics",
+        "NAME or NAME:PARTITIONS, one a line: topics of the session's server",
+        type="linelist",
+    )
+    parser.addini(
+        "mockbroker_config",
+        "KEY=VALUE, one a line: broker configs of the session's server",
+        type="linelist",
+    )
+    parser.addini(
+        "mockbroker_journal_lines",
+        "requests shown in the report of a failing test, 0 for none",
+        default="20",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the markers known, and the fixtures of aiokafka where coroutines can be fixtures."""
+    for marker in _MARKERS:
+        config.addinivalue_line("markers", marker)
+    if any(map(config.pluginmanager.hasplugin, _ASYNCIO_PLUGINS)):
+        name = "mockbroker.testing.pytest_plugin.aiokafka_fixtures"
+        if not config.pluginmanager.hasplugin(name):
+            config.pluginmanager.import_plugin(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, pytest.TestReport]:
+    """Show the last requests when the test failed."""
+    report: pytest.TestReport = yield
+    brokers = item.stash.get(_BROKERS, [])
+    lines = int(item.config.getini("mockbroker_journal_lines")) if brokers else 0
+    if report.failed and lines:
+        for broker in brokers:
+            tail = _tail(broker, lines)
+            if tail:
+                report.sections.append((f"mockbroker journal {broker.bootstrap_servers}", tail))
+    return report
+
+
+def _tail(broker: MockBroker, lines: int) -> str:
+    try:
+        return broker.journal.tail(lines)
+    except RuntimeError:  # it has stopped
+        return ""
+
+
+# -- servers --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def mockbroker_server(pytestconfig: pytest.Config) -> Iterator[MockBroker | ExternalBroker]:
+    """The session's server; a test rather asks for `mockbroker`, which cleans up behind it."""
+    bootstrap = _external_bootstrap(pytestconfig)
+    if bootstrap:
+        from mockbroker.testing.pytest_plugin.external import ExternalBroker
+
+        yield ExternalBroker(bootstrap)
+        return
+    from mockbroker.server.settings import parse_pair, parse_topic
+    from mockbroker.testing.mock_broker import MockBroker
+
+    topics = dict(
+        parse_topic("mockbroker_topics", line) for line in pytestconfig.getini("mockbroker_topics")
+    )
+    config = dict(
+        parse_pair("mockbroker_config", line) for line in pytestconfig.getini("mockbroker_config")
+    )
+    with MockBroker(config=config) as broker:
+        for name, partitions in topics.items():
+            broker.topic(name).create(partitions)
+        yield broker
+
+
+@pytest.fixture
+def mockbroker(request: pytest.FixtureRequest) -> Iterator[MockBroker | ExternalBroker]:
+    """A broker for this test: what the test makes in it is gone afterwards."""
+    arguments = _marked_arguments(request.node)
+    if arguments is not None:
+        from mockbroker.testing.mock_broker import MockBroker
+
+        with MockBroker(**arguments) as own:
+            yield _prepared(request.node, own)
+        return
+    server = request.getfixturevalue("mockbroker_server")
+    with server.scope():
+        yield _prepared(request.node, server)
+
+
+@pytest.fixture
+def mockbroker_factory(
+    request: pytest.FixtureRequest,
+) -> Iterator[Callable[..., MockBroker]]:
+    """Starts brokers, each with its own arguments of MockBroker; they stop with the test."""
+    from contextlib import ExitStack
+
+    from mockbroker.testing.mock_broker import MockBroker
+
+    with ExitStack() as stack:
+
+        def make(**arguments: Any) -> MockBroker:
+            broker = stack.enter_context(MockBroker(**arguments))
+            request.node.stash.setdefault(_BROKERS, []).append(broker)
+            return broker
+
+        yield make
+
+
+@pytest.fixture
+def mockbroker_aio(mockbroker: MockBroker) -> AsyncViews:
+    """The views of `mockbroker` for coroutines, in whichever loop the test runs."""
+    return mockbroker.aio
+
+
+def _external_bootstrap(config: pytest.Config) -> str:
+    import os
+
+    return str(
+        config.getoption("--mockbroker", None)
+        or os.environ.get("MOCKBROKER_BOOTSTRAP")
+        or config.getini("mockbroker_bootstrap")
+        or ""
+    )
+
+
+def _marked_arguments(item: pytest.Item) -> dict[str, Any] | None:
+    """The arguments of all `mockbroker` markers, the closest first; None when none has any."""
+    arguments: dict[str, Any] = {}
+    for marker in item.iter_markers("mockbroker"):
+        if marker.args:
+            message = f"marker mockbroker takes keywords only, not {marker.args!r}"
+            raise pytest.UsageError(message)
+        arguments = {**marker.kwargs, **arguments}
+    return arguments or None
+
+
+def _prepared(item: pytest.Item, broker: Any) -> Any:
+    """The broker with the topics and faults of the markers."""
+    if hasattr(broker, "journal"):
+        item.stash.setdefault(_BROKERS, []).append(broker)
+    for marker in item.iter_markers("mockbroker_topics"):
+        topics = dict.fromkeys(one for one in marker.args if isinstance(one, str))
+        for one in marker.args:
+            if not isinstance(one, str):
+                topics.update(one)
+        topics.update(marker.kwargs)
+        for name, partitions in topics.items():
+            broker.topic(name).create(partitions)
+    for marker in item.iter_markers("mockbroker_faults"):
+        for fault in marker.args:
+            broker.faults.add(fault)
+    return broker
+
+
+# -- clients --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mockbroker_clients(mockbroker: MockBroker | ExternalBroker) -> Iterator[Clients]:
+    """Makes producers, consumers and admin clients, which are closed with the test."""
+    from mockbroker.testing.pytest_plugin.clients import Clients
+
+    with Clients(mockbroker.bootstrap_servers) as clients:
+        yield clients
+
+
+@pytest.fixture
+def kafka_producer(mockbroker_clients: Clients) -> Any:
+    """A producer of kafka-python."""
+    return mockbroker_clients.kafka_producer()
+
+
+@pytest.fixture
+def kafka_consumer(mockbroker_clients: Clients) -> Callable[..., Any]:
+    """`kafka_consumer("orders", group_id="g")`: a consumer of kafka-python with its partitions."""
+    return mockbroker_clients.kafka_consumer
+
+
+@pytest.fixture
+def kafka_admin(mockbroker_clients: Clients) -> Any:
+    """An admin client of kafka-python."""
+    return mockbroker_clients.kafka_admin()
+
+
+@pytest.fixture
+def confluent_producer(mockbroker_clients: Clients) -> Any:
+    """A producer of confluent-kafka."""
+    return mockbroker_clients.confluent_producer()
+
+
+@pytest.fixture
+def confluent_consumer(mockbroker_clients: Clients) -> Callable[..., Any]:
+    """`confluent_consumer("orders", group_id="g")`: a consumer of confluent-kafka, assigned."""
+    return mockbroker_clients.confluent_consumer
+
+
+@pytest.fixture
+def confluent_admin(mockbroker_clients: Clients) -> Any:
+    """An admin client of confluent-kafka."""
+    return mockbroker_clients.confluent_admin()

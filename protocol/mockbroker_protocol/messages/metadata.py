@@ -1,0 +1,189 @@
+"""Metadata, DescribeCluster and DescribeTopicPartitions: brokers, topics and who leads what.
+
+Clients find every other broker through these; topics carry ids from Metadata v10 on (KIP-516).
+"""
+
+# A declared class makes its list defaults anew for each instance.
+from __future__ import annotations
+
+from typing import Annotated
+
+from mockbroker_protocol.schema import (
+    ZERO_UUID,
+    V,
+    boolean,
+    int8,
+    int16,
+    int32,
+    message,
+    struct,
+    uuid,
+)
+
+
+@message(api_key=3, versions=(0, 13), flexible=9)
+class MetadataRequest:
+    """Which topics to tell about: None is all (v1+), [] is none (v1+) or all (v0)."""
+
+    topics: Annotated[list[MetadataRequestTopic] | None, V(nullable=1)] = []
+    allow_auto_topic_creation: Annotated[boolean, V(since=4)] = True
+    include_cluster_authorized_operations: Annotated[boolean, V(since=8, until=10)] = False
+    include_topic_authorized_operations: Annotated[boolean, V(since=8)] = False
+
+
+@struct
+class MetadataRequestTopic:
+    """A topic by name or, from v10 on, by id with a null name."""
+
+    topic_id: Annotated[uuid, V(since=10, ignorable=True)] = ZERO_UUID
+    name: Annotated[str | None, V(nullable=10)] = ""
+
+
+@message(api_key=3, versions=(0, 13), flexible=9)
+class MetadataResponse:
+    """Live brokers, the controller and the topics asked for."""
+
+    throttle_time_ms: Annotated[int32, V(since=3, ignorable=True)] = 0
+    brokers: list[MetadataResponseBroker] = []
+    cluster_id: Annotated[str | None, V(since=2, nullable=2, ignorable=True)] = None
+    controller_id: Annotated[int32, V(since=1, ignorable=True)] = -1
+    topics: list[MetadataResponseTopic] = []
+    cluster_authorized_operations: Annotated[int32, V(since=8, until=10)] = -(2**31)
+    error_code: Annotated[int16, V(since=13, ignorable=True)] = 0
+
+
+@struct
+class MetadataResponseBroker:
+    """A broker as reached through the listener that was asked."""
+
+    node_id: int32 = 0
+    host: str = ""
+    port: int32 = 0
+    rack: Annotated[str | None, V(since=1, nullable=1, ignorable=True)] = None
+
+
+@struct
+class MetadataResponseTopic:
+    """A topic, or the error met when looking for it."""
+
+    error_code: int16 = 0
+    name: Annotated[str | None, V(nullable=12)] = ""
+    topic_id: Annotated[uuid, V(since=10, ignorable=True)] = ZERO_UUID
+    is_internal: Annotated[boolean, V(since=1, ignorable=True)] = False
+    partitions: list[MetadataResponsePartition] = []
+    topic_authorized_operations: Annotated[int32, V(since=8)] = -(2**31)
+
+
+@struct
+class MetadataResponsePartition:
+    """Leader, replicas and in-sync replicas of a partition."""
+
+    error_code: int16 = 0
+    partition_index: int32 = 0
+    leader_id: int32 = 0
+    leader_epoch: Annotated[int32, V(since=7, ignorable=True)] = -1
+    replica_nodes: list[int32] = []
+    isr_nodes: list[int32] = []
+    offline_replicas: Annotated[list[int32], V(since=5, ignorable=True)] = []
+
+
+@message(api_key=60, versions=(0, 2), flexible=0)
+class DescribeClusterRequest:
+    """Ask for cluster id, controller and brokers (KIP-700)."""
+
+    include_cluster_authorized_operations: boolean = False
+    endpoint_type: Annotated[int8, V(since=1)] = 1
+    include_fenced_brokers: Annotated[boolean, V(since=2)] = False
+
+
+@message(api_key=60, versions=(0, 2), flexible=0)
+class DescribeClusterResponse:
+    """Cluster id, controller and the endpoints asked for."""
+
+    throttle_time_ms: int32 = 0
+    error_code: int16 = 0
+    error_message: Annotated[str | None, V(nullable=0)] = None
+    endpoint_type: Annotated[int8, V(since=1)] = 1
+    cluster_id: str = ""
+    controller_id: int32 = -1
+    brokers: list[DescribeClusterBroker] = []
+    cluster_authorized_operations: int32 = -(2**31)
+
+
+@struct
+class DescribeClusterBroker:
+    """One node of the cluster as its endpoint type shows it."""
+
+    broker_id: int32 = 0
+    host: str = ""
+    port: int32 = 0
+    rack: Annotated[str | None, V(nullable=0)] = None
+    is_fenced: Annotated[boolean, V(since=2)] = False
+
+
+@message(api_key=75, versions=(0, 0), flexible=0)
+class DescribeTopicPartitionsRequest:
+    """Ask for topics page by page (KIP-966)."""
+
+    topics: list[TopicRequest] = []
+    response_partition_limit: int32 = 2000
+    cursor: Annotated[DescribeTopicPartitionsRequestCursor | None, V(nullable=0)] = None
+
+
+@struct
+class TopicRequest:
+    """A topic by name."""
+
+    name: str = ""
+
+
+@struct
+class DescribeTopicPartitionsRequestCursor:
+    """Where the page begins: topic and partition."""
+
+    topic_name: str = ""
+    partition_index: int32 = 0
+
+
+@message(api_key=75, versions=(0, 0), flexible=0)
+class DescribeTopicPartitionsResponse:
+    """A page of topics, and where the next one starts."""
+
+    throttle_time_ms: int32 = 0
+    topics: list[DescribeTopicPartitionsResponseTopic] = []
+    next_cursor: Annotated[DescribeTopicPartitionsResponseCursor | None, V(nullable=0)] = None
+
+
+@struct
+class DescribeTopicPartitionsResponseTopic:
+    """A topic with the partitions that fit this page."""
+
+    error_code: int16 = 0
+    name: Annotated[str | None, V(nullable=0)] = ""
+    topic_id: uuid = ZERO_UUID
+    is_internal: boolean = False
+    partitions: list[DescribeTopicPartitionsResponsePartition] = []
+    topic_authorized_operations: int32 = -(2**31)
+
+
+@struct
+class DescribeTopicPartitionsResponsePartition:
+    """A partition with its eligible leader replicas."""
+
+    error_code: int16 = 0
+    partition_index: int32 = 0
+    leader_id: int32 = 0
+    leader_epoch: int32 = -1
+    replica_nodes: list[int32] = []
+    isr_nodes: list[int32] = []
+    eligible_leader_replicas: Annotated[list[int32] | None, V(nullable=0)] = None
+    last_known_elr: Annotated[list[int32] | None, V(nullable=0)] = None
+    offline_replicas: list[int32] = []
+
+
+@struct
+class DescribeTopicPartitionsResponseCursor:
+    """Where the next page begins."""
+
+    topic_name: str = ""
+    partition_index: int32 = 0

@@ -1,0 +1,321 @@
+"""Compiles a decoder: one Python function per (message class, version).
+
+The function reads nested structs inline; only tag sections that are not empty go through a
+function of their own. Fixed-width fields are read by one Struct up to and including the length or
+count that ends the run. Each length and count is checked against the bytes left before anything of
+that size is made. What a peer got wrong leaves as ProtocolError, from one `try` around it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import repeat
+from struct import Struct, unpack_from
+from struct import error as struct_error
+from typing import TypeVar, cast
+
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.plan_source import (
+    Module,
+    Run,
+    Source,
+    absent_fields,
+    inline_fields,
+    least_size,
+    tagged_fields,
+)
+from mockbroker_protocol.primitives import Buffer, read_uvarint_tail
+from mockbroker_protocol.schema import schema_of
+from mockbroker_protocol.schema_fields import FIXED_SIZES, Field, WireType
+
+T = TypeVar("T")
+
+
+def compile_decoder(cls: type[T], version: int) -> Callable[[Buffer, int], tuple[T, int]]:
+    """A function (buf, pos) → (message, position after it) that raises only ProtocolError."""
+    flexible = version >= schema_of(cls).flexible
+    module = Module(cls, version, flexible=flexible)
+    module.scope.update(
+        ProtocolError=ProtocolError,
+        new=object.__new__,
+        null=_null,
+        repeat=repeat,
+        short=_short,
+        struct_error=struct_error,
+        tail=read_uvarint_tail,
+        too_many=_too_many,
+        unpack_from=unpack_from,
+    )
+    source = Source("def decode(buf, pos=0):")
+    with source.block("if type(buf) is memoryview:"):
+        source("buf = bytes(buf)")
+    with source.block("try:"):
+        source("end = len(buf)")
+        writer = _Writer(module, source)
+        target = writer.struct(cls)
+        writer.flush()
+        source(f"return {target}, pos")
+    with source.block("except (struct_error, IndexError):"):
+        source(
+            f"raise ProtocolError(f'{cls.__name__} v{version} is cut at {{len(buf)}}') from None"
+        )
+    with source.block("except UnicodeDecodeError as error:"):
+        source(f"raise ProtocolError(f'{cls.__name__} v{version}: {{error}}') from None")
+    module.add(source)
+    built = module.build("decode", "decode")
+    return cast("Callable[[Buffer, int], tuple[T, int]]", built)
+
+
+def blank(cls: type[T]) -> T:
+    """An instance with every field at its default, whether its constructor has one or not."""
+    made = object.__new__(cls)
+    for field in schema_of(cls).fields:
+        setattr(made, field.name, default_of(field))
+    made.unknown_tags = None  # type: ignore[attr-defined]  # a slot of every declared class
+    return made
+
+
+def default_of(field: Field) -> object:
+    """The field's default, made anew where it must not be shared."""
+    if field.type.kind == "struct" and not field.has_default:
+        assert field.type.cls is not None
+        return blank(field.type.cls)
+    fresh = field.fresh_default()
+    return field.default if fresh is None else fresh()
+
+
+class _Writer:
+    """Writes the statements of one function; reads run ahead in `run` until they are flushed."""
+
+    def __init__(self, module: Module, source: Source) -> None:
+        self.module = module
+        self.source = source
+        self.run = Run()
+        self.version = module.version
+        self.flexible = module.flexible
+
+    def flush(self) -> None:
+        """Read what is pending."""
+        codes, targets, size = self.run.take()
+        if not targets:
+            return
+        if codes == "B":
+            self.source(f"{targets[0]} = buf[pos]; pos += 1")
+            return
+        unpacker = self.module.unpacker(codes)
+        self.source(f"{', '.join(targets)}, = {unpacker}(buf, pos); pos += {size}")
+
+    def struct(self, cls: type) -> str:
+        """Read a struct; the name of the variable that holds it."""
+        name = self.module.name("o")
+        self.source(f"{name} = new({self.module.constant('C', cls)})")
+        self.defaults(cls, name)
+        for field in inline_fields(cls, self.version, flexible=self.flexible):
+            where = f"{cls.__name__}.{field.name}"
+            nullable = field.is_nullable(self.version)
+            self.value(field.type, f"{name}.{field.name}", where, nullable=nullable)
+        if self.flexible:
+            count = self.module.name("n")
+            self.run.add("B", count)
+            self.flush()
+            reader = self.tags(cls)
+            with self.source.block(f"if {count}:"):
+                self.source(f"pos = {reader}({name}, buf, pos, {count}, end)")
+        return name
+
+    def defaults(self, cls: type, name: str) -> None:
+        """Set the slots that no inline bytes fill."""
+        for field in absent_fields(cls, self.version):
+            self.default(name, field)
+        for field in tagged_fields(cls, self.version, flexible=self.flexible):
+            self.default(name, field)
+        self.source(f"{name}.unknown_tags = None")
+
+    def default(self, name: str, field: Field) -> None:
+        """Set a field that the bytes may not or cannot hold."""
+        if field.type.kind == "struct" and not field.has_default:
+            assert field.type.cls is not None
+            self.module.scope["blank"] = blank
+            value = f"blank({self.module.constant('C', field.type.cls)})"
+        elif (fresh := field.fresh_default()) is None:
+            value = self.module.literal(field.default)
+        else:
+            value = "[]" if fresh() == [] else f"{self.module.constant('F', fresh)}()"
+        self.source(f"{name}.{field.name} = {value}")
+
+    def value(self, wire_type: WireType, target: str, where: str, *, nullable: bool) -> None:
+        """Read one value into `target`; `where` names it in errors."""
+        match wire_type.kind:
+            case "fixed":
+                self.run.add(wire_type.code, target)
+            case "string" | "bytes" | "records":
+                self.blob(wire_type.kind, target, where, nullable=nullable)
+            case "struct":
+                self.nested(wire_type, target, nullable=nullable)
+            case "array":
+                self.array(wire_type, target, where, nullable=nullable)
+
+    def nested(self, wire_type: WireType, target: str, *, nullable: bool, null: int = -1) -> None:
+        """A struct as a field: a nullable one has an int8 before it, `null` or less for null.
+
+        In a tagged field Kafka reads an unsigned varint instead, 0 for null.
+        """
+        assert wire_type.cls is not None
+        if not nullable:
+            self.source(f"{target} = {self.struct(wire_type.cls)}")
+            return
+        marker = self.module.name("n")
+        self.run.add("b", marker)
+        self.flush()
+        with self.source.block(f"if {marker} <= {null}:"):
+            self.source(f"{target} = None")
+        with self.source.block("else:"):
+            name = self.struct(wire_type.cls)
+            self.flush()
+            self.source(f"{target} = {name}")
+
+    def length(self, code: str, target: str, where: str, *, nullable: bool) -> tuple[str, str]:
+        """Read a length; (its name, the expression of its value); the caller writes an `else`."""
+        count = self.module.name("n")
+        self.run.add("B" if self.flexible else code, count)
+        self.flush()
+        if self.flexible:
+            with self.source.block(f"if {count} > 127:"):
+                self.source(f"{count}, pos = tail(buf, pos, {count})")
+        with self.source.block(f"if not {count}:" if self.flexible else f"if {count} < 0:"):
+            self.source(f"{target} = None" if nullable else f"raise null({where!r})")
+        return count, f"{count} - 1" if self.flexible else count
+
+    def blob(self, kind: str, target: str, where: str, *, nullable: bool) -> None:
+        """A length and that many bytes."""
+        code = "h" if kind == "string" else "i"
+        count, size = self.length(code, target, where, nullable=nullable)
+        stop = self.module.name("e")
+        with self.source.block("else:"):
+            self.source(f"{stop} = pos + {size}")
+            limit = f" or {count} > 32768" if kind == "string" and self.flexible else ""
+            with self.source.block(f"if {stop} > end{limit}:"):
+                self.source(f"raise short({where!r}, {size}, end - pos)")
+            if kind == "string":
+                self.source(f"{target} = buf[pos:{stop}].decode()")
+            elif kind == "bytes":
+                self.source(f"{target} = bytes(buf[pos:{stop}])")
+            else:
+                self.source(f"{target} = memoryview(buf)[pos:{stop}]")
+            self.source(f"pos = {stop}")
+
+    def array(self, wire_type: WireType, target: str, where: str, *, nullable: bool) -> None:
+        """A count and that many elements, of which none is null."""
+        element = wire_type.element
+        assert element is not None
+        count, _ = self.length("i", target, where, nullable=nullable)
+        least = max(1, least_size(element, self.version, flexible=self.flexible))
+        with self.source.block("else:"):
+            if self.flexible:
+                self.source(f"{count} -= 1")
+            bound = "end - pos" if least == 1 else f"(end - pos) // {least}"
+            with self.source.block(f"if {count} > {bound}:"):
+                self.source(f"raise too_many({where!r}, {count}, end - pos)")
+            if element.kind == "fixed" and element.code != "16s":
+                self.source(
+                    f"{target} = list(unpack_from(f'>{{{count}}}{element.code}', buf, pos))"
+                )
+                self.source(f"pos += {count} * {FIXED_SIZES[element.code]}")
+            elif element.cls is not None and self.is_fixed(element.cls):
+                self.fixed_structs(element, count, least, target, where)
+            else:
+                self.elements(element, count, target, where)
+
+    def is_fixed(self, cls: type) -> bool:
+        """Whether every inline field of a struct, of which there are some, has one width."""
+        fields = inline_fields(cls, self.version, flexible=self.flexible)
+        return bool(fields) and all(field.type.kind == "fixed" for field in fields)
+
+    def fixed_structs(
+        self, element: WireType, count: str, size: int, target: str, where: str
+    ) -> None:
+        """An array of structs that all have the same size: one iter_unpack for the lot.
+
+        In a flexible version that holds while all tag sections are empty, which a strided look at
+        their counts tells at once. The loop for the rest also serves short arrays better.
+        """
+        cls = element.cls
+        assert cls is not None
+        fields = inline_fields(cls, self.version, flexible=self.flexible)
+        codes = "".join(field.type.code for field in fields) + "x" * self.flexible
+        unpack = self.module.constant("I", Struct(f">{codes}").iter_unpack, codes)
+        untagged = f"buf[pos + {size - 1} : pos + {count} * {size} : {size}].count(0) == {count}"
+        with self.source.block(f"if {count} > 3{f' and {untagged}' if self.flexible else ''}:"):
+            stop, items, name = (self.module.name(prefix) for prefix in "exo")
+            maker = f"map(new, repeat({self.module.constant('C', cls)}, {count}))"
+            self.source(f"{stop} = pos + {count} * {size}")
+            self.source(f"{target} = {items} = list({maker})")
+            values = "".join(f"{name}.{field.name}, " for field in fields)
+            rows = f"zip({items}, {unpack}(buf[pos:{stop}]))"
+            with self.source.block(f"for {name}, ({values}) in {rows}:"):
+                self.defaults(cls, name)
+            self.source(f"pos = {stop}")
+        with self.source.block("else:"):
+            self.elements(element, count, target, where)
+
+    def elements(self, element: WireType, count: str, target: str, where: str) -> None:
+        """The loop over an array's elements."""
+        append, item = self.module.name("a"), self.module.name("x")
+        self.source(f"{target} = {item} = []; {append} = {item}.append")
+        with self.source.block(f"for _ in repeat(None, {count}):"):
+            if element.kind == "struct":
+                assert element.cls is not None
+                item = self.struct(element.cls)
+            else:
+                item = self.module.name("x")
+                self.value(element, item, where, nullable=False)
+            self.flush()
+            self.source(f"{append}({item})")
+
+    def tags(self, cls: type) -> str:
+        """The name of the function that reads a tag section of `cls` which is not empty.
+
+        As in Kafka's generated readers the size of a known tag is not compared with what its
+        value takes, tags may come in any order, and the last of a repeated one counts.
+        """
+        name = self.module.name("tags")
+        source = Source(f"def {name}(o, buf, pos, count, end):")
+        writer = _Writer(self.module, source)
+        with source.block("if count > 127:"):
+            source("count, pos = tail(buf, pos, count)")
+        with source.block("for _ in repeat(None, count):"):
+            for part in ("tag", "size"):
+                source(f"{part} = buf[pos]; pos += 1")
+                with source.block(f"if {part} > 127:"):
+                    source(f"{part}, pos = tail(buf, pos, {part})")
+            for field in tagged_fields(cls, self.version, flexible=self.flexible):
+                where = f"{cls.__name__}.{field.name}"
+                with source.block(f"if tag == {field.tag}:"):
+                    nullable = field.is_nullable(self.version)
+                    if field.type.kind == "struct":
+                        writer.nested(field.type, f"o.{field.name}", nullable=nullable, null=0)
+                    else:
+                        writer.value(field.type, f"o.{field.name}", where, nullable=nullable)
+                    writer.flush()
+                    source("continue")
+            source("stop = pos + size")
+            with source.block("if stop > end:"):
+                source(f"raise short('a tagged field of {cls.__name__}', size, end - pos)")
+            with source.block("if o.unknown_tags is None:"):
+                source("o.unknown_tags = {}")
+            source("o.unknown_tags[tag] = bytes(buf[pos:stop]); pos = stop")
+        source("return pos")
+        self.module.add(source)
+        return name
+
+
+def _null(where: str) -> ProtocolError:
+    return ProtocolError(f"{where} is null, which this version does not allow")
+
+
+def _short(where: str, size: int, left: int) -> ProtocolError:
+    return ProtocolError(f"{where} has a length of {size} bytes, {left} are left")
+
+
+def _too_many(where: str, count: int, left: int) -> ProtocolError:
+    return ProtocolError(f"{where} claims {count} elements in {left} bytes")

@@ -1,0 +1,465 @@
+"""Record batches of magic 2: header, checksum, records, building and patching (KIP-98).
+
+Called by the log (append, read, truncate), by Produce validation, by the coordinators that write
+records of their own, and by `conversion`. Positions are absolute in the buffer given; nothing
+here copies a batch unless it says so. Bad bytes raise `ProtocolError` and nothing else.
+
+Layout (DefaultRecordBatch): base offset int64, length int32 (of what follows it), partition
+leader epoch int32, magic int8, CRC-32C uint32 over all that follows it, attributes int16, last
+offset delta int32, base and max timestamp int64, producer id int64, producer epoch int16, base
+sequence int32, record count int32, records. A broker may rewrite base offset and leader epoch
+freely: they lie before the checksum's range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from struct import Struct
+
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.records import record_codec
+from mockbroker_protocol.records.crc import crc32c
+from mockbroker_protocol.records.record_codec import NO_TIMESTAMP, Buffer, Record, RecordScan
+
+LOG_OVERHEAD = 12
+MIN_LEGACY_LENGTH = 14  # LegacyRecord.RECORD_OVERHEAD_V0: less is no message of any magic
+MAGIC_OFFSET = 16
+CRC_OFFSET = 17
+ATTRIBUTES_OFFSET = 21  # where the checksum's range begins
+RECORD_BATCH_OVERHEAD = 61
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_PARTITION_LEADER_EPOCH = -1
+CREATE_TIME = 0
+LOG_APPEND_TIME = 1
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+CONTROL_ABORT = 0
+CONTROL_COMMIT = 1
+
+_COMPRESSION_MASK = 0x07
+_TIMESTAMP_TYPE_BIT = 0x08
+_TRANSACTIONAL_BIT = 0x10
+_CONTROL_BIT = 0x20
+_DELETE_HORIZON_BIT = 0x40
+
+_HEADER = Struct(">qiibIhiqqqhii")
+_BEFORE_CRC = Struct(">qiib")
+_AFTER_CRC = Struct(">hiqqqhii")
+_INT64 = Struct(">q")
+_INT32 = Struct(">i")
+_UINT32 = Struct(">I")
+_ATTRIBUTES = Struct(">h")
+_MAX_TIMESTAMP_OFFSET = 35
+_LEADER_EPOCH_OFFSET = 12
+_CONTROL_KEY = Struct(">hh")
+_CONTROL_VALUE = Struct(">hi")
+
+
+class BatchHeader:
+    """The fixed fields of one batch, as read; changing one changes no bytes."""
+
+    __slots__ = (
+        "attributes",
+        "base_offset",
+        "base_sequence",
+        "base_timestamp",
+        "batch_length",
+        "crc",
+        "last_offset_delta",
+        "magic",
+        "max_timestamp",
+        "partition_leader_epoch",
+        "producer_epoch",
+        "producer_id",
+        "record_count",
+    )
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The whole batch on the wire, its 12 bytes of offset and length included."""
+        return self.batch_length + LOG_OVERHEAD
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        """The last record's sequence, which wraps to 0 after 2147483647; -1 without one."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+
+    @property
+    def compression(self) -> int:
+        """The codec: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd; 5 to 7 are nobody's."""
+        return self.attributes & _COMPRESSION_MASK
+
+    @property
+    def timestamp_type(self) -> int:
+        """0 CreateTime; 1 LogAppendTime: each record's timestamp is `max_timestamp`."""
+        return 1 if self.attributes & _TIMESTAMP_TYPE_BIT else 0
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.attributes & _TRANSACTIONAL_BIT != 0
+
+    @property
+    def is_control(self) -> bool:
+        return self.attributes & _CONTROL_BIT != 0
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When tombstones here may go (KIP-534); the base timestamp's field carries it."""
+        return self.base_timestamp if self.attributes & _DELETE_HORIZON_BIT else None
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)}" for name in _FIELDS)
+        return f"BatchHeader({fields})"
+
+
+_FIELDS = tuple(BatchHeader.__annotations__)
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def peek_magic(buf: Buffer, pos: int = 0) -> int | None:
+    """The magic byte of the batch or message at `pos`; None when the buffer ends before it."""
+    pos += MAGIC_OFFSET
+    return buf[pos] if pos < len(buf) else None
+
+
+def unpack_header(buf: Buffer, pos: int = 0) -> BatchHeader:
+    """The header at `pos`, unchecked but for its 61 bytes being there (a log's own bytes)."""
+    if len(buf) - pos < RECORD_BATCH_OVERHEAD:
+        raise ProtocolError("the record batch ends within its header")
+    header = BatchHeader.__new__(BatchHeader)
+    (
+        header.base_offset,
+        header.batch_length,
+        header.partition_leader_epoch,
+        header.magic,
+        header.crc,
+        header.attributes,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.record_count,
+    ) = _HEADER.unpack_from(buf, pos)
+    return header
+
+
+def read_batch_header(buf: Buffer, pos: int = 0) -> BatchHeader:
+    """The header of the whole batch of magic 2 that begins at `pos`."""
+    header = unpack_header(buf, pos)
+    if header.magic != 2:
+        raise ProtocolError(f"magic {header.magic} where a batch of magic 2 should be")
+    length = header.batch_length
+    if length < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD:
+        raise ProtocolError(f"record batch of length {length}")
+    if length > len(buf) - pos - LOG_OVERHEAD:
+        raise ProtocolError("the record batch is cut")
+    return header
+
+
+def iterate_batches(buf: Buffer, pos: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+    """(position, header) of each whole batch; a cut one at the end is passed over in silence.
+
+    Mirrors ByteBufferLogInputStream.nextBatch: bytes that can begin no batch are an error, too
+    few bytes are not.
+    """
+    size = len(buf)
+    while size - pos > MAGIC_OFFSET:
+        (length,) = _INT32.unpack_from(buf, pos + 8)
+        if length < MIN_LEGACY_LENGTH:
+            raise ProtocolError(f"record batch of length {length}")
+        if buf[pos + MAGIC_OFFSET] != 2:
+            raise ProtocolError(f"magic {buf[pos + MAGIC_OFFSET]} among batches of magic 2")
+        if length > size - pos - LOG_OVERHEAD:
+            return
+        yield pos, read_batch_header(buf, pos)
+        pos += length + LOG_OVERHEAD
+
+
+def verify_crc(buf: Buffer, pos: int, header: BatchHeader) -> bool:
+    """Whether the checksum holds over the batch's bytes, which are read in place."""
+    end = pos + header.batch_length + LOG_OVERHEAD
+    return crc32c(memoryview(buf)[pos + ATTRIBUTES_OFFSET : end]) == header.crc
+
+
+def records_data(
+    buf: Buffer, pos: int, header: BatchHeader, *, max_bytes: int | None = None
+) -> tuple[Buffer, int, int]:
+    """(buffer, start, end) of the records' bytes: in place, or decompressed into a new buffer.
+
+    More than `max_bytes` decompressed bytes (None: `compression.MAX_DECOMPRESSED_BYTES`) raise
+    `ProtocolError` before they are held.
+    """
+    start = pos + RECORD_BATCH_OVERHEAD
+    end = pos + header.batch_length + LOG_OVERHEAD
+    codec = header.attributes & _COMPRESSION_MASK
+    if codec == NONE:
+        return buf, start, end
+    from mockbroker_protocol.records.compression import MAX_DECOMPRESSED_BYTES, decompress
+
+    limit = MAX_DECOMPRESSED_BYTES if max_bytes is None else max_bytes
+    data = decompress(codec, memoryview(buf)[start:end], max_bytes=limit)
+    return data, 0, len(data)
+
+
+def iterate_records(
+    buf: Buffer, pos: int, header: BatchHeader, *, max_bytes: int | None = None
+) -> Iterator[Record]:
+    """The batch's records with absolute offsets and effective timestamps, decompressed."""
+    data, start, end = records_data(buf, pos, header, max_bytes=max_bytes)
+    append_time = header.max_timestamp if header.attributes & _TIMESTAMP_TYPE_BIT else None
+    return record_codec.decode_records(
+        data,
+        start,
+        end,
+        header.record_count,
+        header.base_offset,
+        header.base_timestamp,
+        append_time,
+    )
+
+
+def count_records(
+    buf: Buffer, pos: int, header: BatchHeader, *, max_bytes: int | None = None
+) -> int:
+    """How many records there really are, hopping over their lengths alone."""
+    data, start, end = records_data(buf, pos, header, max_bytes=max_bytes)
+    return record_codec.count_records(data, start, end)
+
+
+def scan_records(
+    buf: Buffer,
+    pos: int,
+    header: BatchHeader,
+    *,
+    earliest_ms: int | None = None,
+    latest_ms: int | None = None,
+    max_bytes: int | None = None,
+) -> RecordScan:
+    """Walk and check every record: count, keys, offsets, timestamps; see `RecordScan`."""
+    data, start, end = records_data(buf, pos, header, max_bytes=max_bytes)
+    return record_codec.scan_records(
+        data, start, end, header.base_timestamp, earliest_ms=earliest_ms, latest_ms=latest_ms
+    )
+
+
+# --- building --------------------------------------------------------------------------------
+
+
+def build_batch(
+    records: Sequence[Record],
+    *,
+    base_offset: int | None = None,
+    last_offset: int | None = None,
+    compression: int = NONE,
+    compression_level: int | None = None,
+    timestamp_type: int = CREATE_TIME,
+    log_append_time_ms: int = NO_TIMESTAMP,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    transactional: bool = False,
+    control: bool = False,
+    partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
+    delete_horizon_ms: int | None = None,
+) -> bytes:
+    """One batch of `records`, whose offsets are absolute and ascending.
+
+    `base_offset` and `last_offset` default to the first and last record's; compaction passes
+    those of the batch it rewrites, and then `records` may be empty. With LogAppendTime the batch's
+    max timestamp is `log_append_time_ms` and readers see that for every record.
+    """
+    if base_offset is None:
+        base_offset = records[0].offset
+    if last_offset is None:
+        last_offset = records[-1].offset
+    base_timestamp = records[0].timestamp if records else NO_TIMESTAMP
+    if delete_horizon_ms is not None:
+        base_timestamp = delete_horizon_ms
+    max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
+    data = record_codec.encode_records(records, base_offset, base_timestamp)
+    if compression != NONE:
+        from mockbroker_protocol.records.compression import compress
+
+        data = compress(compression, data, level=compression_level)
+    attributes = (
+        compression
+        | (_TIMESTAMP_TYPE_BIT if timestamp_type == LOG_APPEND_TIME else 0)
+        | (_TRANSACTIONAL_BIT if transactional else 0)
+        | (_CONTROL_BIT if control else 0)
+        | (_DELETE_HORIZON_BIT if delete_horizon_ms is not None else 0)
+    )
+    checked = _AFTER_CRC.pack(
+        attributes,
+        last_offset - base_offset,
+        base_timestamp,
+        log_append_time_ms if timestamp_type == LOG_APPEND_TIME else max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        len(records),
+    )
+    length = RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(data)
+    prefix = _BEFORE_CRC.pack(base_offset, length, partition_leader_epoch, 2)
+    return b"".join((prefix, _UINT32.pack(crc32c(data, crc32c(checked))), checked, data))
+
+
+def control_batch(
+    producer_id: int,
+    producer_epoch: int,
+    commit: bool,
+    coordinator_epoch: int,
+    timestamp_ms: int,
+    *,
+    base_offset: int = 0,
+    partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
+) -> bytes:
+    """The 78 bytes of a transaction marker (EndTransactionMarker, KIP-98)."""
+    key = _CONTROL_KEY.pack(0, CONTROL_COMMIT if commit else CONTROL_ABORT)
+    value = _CONTROL_VALUE.pack(0, coordinator_epoch)
+    return build_batch(
+        (Record(base_offset, timestamp_ms, key, value),),
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=True,
+        control=True,
+        partition_leader_epoch=partition_leader_epoch,
+    )
+
+
+def parse_control_record(record: Record) -> tuple[int, int]:
+    """(type, coordinator epoch) of a marker: type 0 abort, 1 commit; others have epoch -1.
+
+    Later versions may append fields to key and value, so longer ones are read too.
+    """
+    key, value = record.key, record.value
+    if key is None or len(key) < _CONTROL_KEY.size:
+        raise ProtocolError("control record without a type")
+    version, kind = _CONTROL_KEY.unpack_from(key)
+    if version < 0:
+        raise ProtocolError(f"control record of version {version}")
+    if kind not in (CONTROL_ABORT, CONTROL_COMMIT):
+        return kind, -1
+    if value is None or len(value) < _CONTROL_VALUE.size:
+        raise ProtocolError("transaction marker without a coordinator epoch")
+    return kind, _CONTROL_VALUE.unpack_from(value)[1]
+
+
+# --- patching: `buf` is writable, `pos` is where the batch begins ------------------------------
+
+
+def patch_base_offset(buf: bytearray | memoryview, pos: int, base_offset: int) -> None:
+    """Give the batch its offset; outside the checksum."""
+    _INT64.pack_into(buf, pos, base_offset)
+
+
+def patch_leader_epoch(buf: bytearray | memoryview, pos: int, leader_epoch: int) -> None:
+    """Stamp the leader's epoch; outside the checksum."""
+    _INT32.pack_into(buf, pos + _LEADER_EPOCH_OFFSET, leader_epoch)
+
+
+def patch_timestamp(
+    buf: bytearray | memoryview,
+    pos: int,
+    header: BatchHeader,
+    timestamp_type: int,
+    max_timestamp: int,
+) -> None:
+    """Set timestamp type and max timestamp in bytes and `header`; new checksum if either changed.
+
+    As DefaultRecordBatch.setMaxTimestamp: the base timestamp stays, so under LogAppendTime
+    readers must take `max_timestamp` for every record.
+    """
+    if header.timestamp_type == timestamp_type and header.max_timestamp == max_timestamp:
+        return
+    header.attributes = _with_timestamp_type(header.attributes, timestamp_type)
+    header.max_timestamp = max_timestamp
+    _ATTRIBUTES.pack_into(buf, pos + ATTRIBUTES_OFFSET, header.attributes)
+    _INT64.pack_into(buf, pos + _MAX_TIMESTAMP_OFFSET, max_timestamp)
+    end = pos + header.batch_length + LOG_OVERHEAD
+    header.crc = crc32c(memoryview(buf)[pos + ATTRIBUTES_OFFSET : end])
+    _UINT32.pack_into(buf, pos + CRC_OFFSET, header.crc)
+
+
+def patched_header(
+    buf: Buffer,
+    pos: int,
+    header: BatchHeader,
+    *,
+    base_offset: int,
+    leader_epoch: int,
+    timestamp_type: int | None = None,
+    max_timestamp: int | None = None,
+) -> bytes:
+    """The 61 bytes of a new header for the batch at `pos`, so that its records stay uncopied.
+
+    `header` takes the new values too. The checksum is computed again, over the records where they
+    lie, only if a timestamp field that it covers changed.
+    """
+    header.base_offset = base_offset
+    header.partition_leader_epoch = leader_epoch
+    attributes, newest = header.attributes, header.max_timestamp
+    if timestamp_type is not None:
+        header.attributes = _with_timestamp_type(attributes, timestamp_type)
+    if max_timestamp is not None:
+        header.max_timestamp = max_timestamp
+    packed = pack_header(header)
+    if header.attributes == attributes and header.max_timestamp == newest:
+        return packed
+    end = pos + header.batch_length + LOG_OVERHEAD
+    records = memoryview(buf)[pos + RECORD_BATCH_OVERHEAD : end]
+    header.crc = crc32c(records, crc32c(packed[ATTRIBUTES_OFFSET:]))
+    return pack_header(header)
+
+
+def pack_header(header: BatchHeader) -> bytes:
+    """The header's 61 bytes, checksum as it stands in the object."""
+    return _HEADER.pack(
+        header.base_offset,
+        header.batch_length,
+        header.partition_leader_epoch,
+        header.magic,
+        header.crc,
+        header.attributes,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.record_count,
+    )
+
+
+def _with_timestamp_type(attributes: int, timestamp_type: int) -> int:
+    cleared = attributes & ~_TIMESTAMP_TYPE_BIT
+    return cleared | _TIMESTAMP_TYPE_BIT if timestamp_type == LOG_APPEND_TIME else cleared

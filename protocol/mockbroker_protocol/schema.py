@@ -1,0 +1,307 @@
+"""The vocabulary in which messages are declared: a typed class that is its own wire schema.
+
+    @struct
+    class MetadataRequestTopic:
+        topic_id: Annotated[uuid, V(since=10, ignorable=True)] = ZERO_UUID
+        name: Annotated[str | None, V(nullable=10)] = None
+
+    @message(api_key=3, versions=(0, 13), flexible=9)
+    class MetadataRequest:
+        topics: Annotated[list[MetadataRequestTopic] | None, V(nullable=1)]
+        allow_auto_topic_creation: Annotated[boolean, V(since=4)] = True
+
+Fields stand in wire order. `messages` declares with this, `plan` compiles what `schema_of` tells.
+Start-up depends on this room being cheap: declaring a class reads no annotation and compiles
+nothing; `__init__` is compiled when it is first called, the fields are resolved when a plan first
+asks. Modules that declare messages use `from __future__ import annotations`.
+
+Invariants: a declared class is slotted, has `unknown_tags` as its last slot, and never shares a
+mutable default between instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar, dataclass_transform
+
+from mockbroker_protocol.api_keys import NEVER
+from mockbroker_protocol.primitives import ZERO_UUID, Buffer
+
+if TYPE_CHECKING:
+    from mockbroker_protocol.schema_fields import Field
+
+__all__ = (
+    "NEVER",
+    "ZERO_UUID",
+    "Buffer",
+    "Records",
+    "Schema",
+    "V",
+    "Wire",
+    "boolean",
+    "field",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "message",
+    "records",
+    "schema_of",
+    "struct",
+    "uint16",
+    "uint32",
+    "uuid",
+)
+
+T = TypeVar("T")
+UNSET: Final = object()
+
+
+class Wire:
+    """How a Python type travels: a `struct` code, or "records"."""
+
+    __slots__ = ("code",)
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+
+
+int8 = Annotated[int, Wire("b")]
+int16 = Annotated[int, Wire("h")]
+int32 = Annotated[int, Wire("i")]
+int64 = Annotated[int, Wire("q")]
+uint16 = Annotated[int, Wire("H")]
+uint32 = Annotated[int, Wire("I")]
+float64 = Annotated[float, Wire("d")]
+boolean = Annotated[bool, Wire("?")]
+uuid = Annotated[bytes, Wire("16s")]
+records = Annotated[bytes | bytearray | memoryview | list[Buffer] | None, Wire("records")]
+"""Decoded to a memoryview of the frame (or None); encoded from bytes-like or a list of chunks."""
+Records = records
+"""The same under another name, for a class whose field is itself called `records`."""
+
+
+class V:
+    """The versions of a field, as in Kafka's schemas; all bounds are inclusive.
+
+    since, until   versions that carry the field (a tagged field: from `tagged` unless `since` says)
+    nullable       first version in which null is allowed
+    tag, tagged    tag number, and the first version in which the field is in the tag section
+    ignorable      a value that the version cannot carry is dropped, not refused, on encode
+    default        value on decode when the version has no such field; the class default otherwise
+    """
+
+    __slots__ = ("default", "ignorable", "nullable", "since", "tag", "tagged", "until")
+
+    def __init__(
+        self,
+        since: int | None = None,
+        until: int = NEVER,
+        *,
+        nullable: int = NEVER + 1,
+        tag: int | None = None,
+        tagged: int | None = None,
+        ignorable: bool = False,
+        default: object = UNSET,
+    ) -> None:
+        self.since = since
+        self.until = until
+        self.nullable = nullable
+        self.tag = tag
+        self.tagged = tagged
+        self.ignorable = ignorable
+        self.default = default
+
+
+class Factory:
+    """Marks a default that is made anew for each instance."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self.make = make
+
+
+def field(*, default_factory: Callable[[], T]) -> T:
+    """A default made for each instance: `field(default_factory=EpochEndOffset)`.
+
+    A plain `[]` as a default needs no factory: lists are fresh per instance anyway.
+    """
+    return Factory(default_factory)  # type: ignore[return-value]  # mypy sees the field's type
+
+
+class Schema:
+    """What is known of a declared class: its key, versions, field names and defaults."""
+
+    __slots__ = (
+        "_fields",
+        "api_key",
+        "cls",
+        "defaults",
+        "field_names",
+        "flexible",
+        "max_version",
+        "min_version",
+    )
+
+    def __init__(
+        self, api_key: int, versions: tuple[int, int], flexible: int, namespace: dict[str, object]
+    ) -> None:
+        self.api_key = api_key
+        self.min_version, self.max_version = versions
+        self.flexible = flexible
+        self.field_names: tuple[str, ...] = tuple(_annotations(namespace))
+        pop, missing = namespace.pop, UNSET
+        self.defaults: dict[str, object] = {
+            name: default
+            for name in self.field_names
+            if (default := pop(name, missing)) is not missing
+        }
+        self.cls: type = object
+        self._fields: tuple[Field, ...] | None = None
+
+    @property
+    def is_message(self) -> bool:
+        """True for `@message`, False for `@struct`."""
+        return self.max_version >= 0
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields in wire order; resolved on first use. TypeError names a bad declaration."""
+        if self._fields is None:
+            from mockbroker_protocol.schema_fields import resolve_fields
+
+            self._fields = resolve_fields(self)
+        return self._fields
+
+
+@dataclass_transform(field_specifiers=(field,))
+def message(
+    *, api_key: int = -1, versions: tuple[int, int], flexible: int = NEVER
+) -> Callable[[type[T]], type[T]]:
+    """Declare a request or response (or, without `api_key`, another versioned layout).
+
+    The class gets API_KEY, MIN_VERSION, MAX_VERSION and FLEXIBLE.
+    """
+
+    def declare(cls: type[T]) -> type[T]:
+        namespace = dict(cls.__dict__)
+        namespace["API_KEY"] = api_key
+        namespace["MIN_VERSION"], namespace["MAX_VERSION"] = versions
+        namespace["FLEXIBLE"] = flexible
+        return _declare(cls, namespace, Schema(api_key, versions, flexible, namespace))
+
+    return declare
+
+
+@dataclass_transform(field_specifiers=(field,))
+def struct(cls: type[T]) -> type[T]:
+    """Declare a nested struct; whether it is flexible follows the message it is part of."""
+    namespace = dict(cls.__dict__)
+    return _declare(cls, namespace, Schema(-1, (0, -1), NEVER, namespace))
+
+
+def schema_of(cls: type) -> Schema:
+    """The schema of a declared class; TypeError for any other."""
+    schema = cls.__dict__.get("__schema__")
+    if not isinstance(schema, Schema):
+        raise TypeError(f"{cls.__name__} is neither a @message nor a @struct")
+    return schema
+
+
+def is_declared(cls: object) -> bool:
+    """True for a class made by `@message` or `@struct`."""
+    return isinstance(cls, type) and "__schema__" in cls.__dict__
+
+
+def _annotations(namespace: dict[str, object]) -> dict[str, object]:
+    annotations = namespace.get("__annotations__")
+    if annotations is None:  # no fields, or Python 3.14 without the __future__ import
+        annotate = namespace.get("__annotate_func__") or namespace.get("__annotate__")
+        if annotate is None:
+            return {}
+        import annotationlib  # type: ignore[import-not-found,unused-ignore]  # Python 3.14
+
+        forward = annotationlib.Format.FORWARDREF
+        annotations = annotationlib.call_annotate_function(annotate, forward)
+    assert isinstance(annotations, dict)
+    return annotations
+
+
+def _declare(cls: type[T], namespace: dict[str, object], schema: Schema) -> type[T]:
+    """A slotted class in place of `cls`: slots cannot be added to a class that exists."""
+    namespace.pop("__dict__", None)
+    namespace.pop("__weakref__", None)
+    namespace["__qualname__"] = cls.__qualname__
+    namespace["__slots__"] = (*schema.field_names, "unknown_tags")
+    namespace["__schema__"] = schema
+    namespace["__init__"] = _first_init
+    namespace["__eq__"] = _equal
+    namespace["__repr__"] = _represent
+    namespace["__hash__"] = None
+    declared: type[T] = type(cls.__name__, cls.__bases__, namespace)
+    schema.cls = declared
+    return declared
+
+
+def _first_init(self: object, *args: object, **kwargs: object) -> None:
+    """Stands in as `__init__` until the first call, which compiles the real one."""
+    cls = type(self)
+    init = _compile_init(schema_of(cls))
+    cls.__init__ = init  # type: ignore[method-assign]  # the point of it
+    init(self, *args, **kwargs)
+
+
+def _compile_init(schema: Schema) -> Callable[..., None]:
+    parameters, lines = ["self"], []
+    scope: dict[str, object] = {"_fresh": UNSET}
+    for name in schema.field_names:
+        value = name
+        if name not in schema.defaults:
+            parameters.append(name)
+        elif (fresh := fresh_default(schema.defaults[name])) is None:
+            scope[f"_{name}"] = schema.defaults[name]
+            parameters.append(f"{name}=_{name}")
+        else:
+            scope[f"_{name}"] = fresh
+            parameters.append(f"{name}=_fresh")
+            value = f"_{name}() if {name} is _fresh else {name}"
+        lines.append(f" self.{name} = {value}\n")
+    lines.append(" self.unknown_tags = unknown_tags\n")
+    head = f"def __init__({', '.join(parameters)}, unknown_tags=None):\n"
+    try:
+        exec(compile(head + "".join(lines), f"<init {schema.cls.__name__}>", "exec"), scope)
+    except SyntaxError as error:
+        raise TypeError(f"{schema.cls.__name__}: {error.msg}") from None
+    init = scope["__init__"]
+    assert callable(init)
+    return init
+
+
+def fresh_default(default: object) -> Callable[[], object] | None:
+    """How to make this default anew for each instance; None when it may be shared."""
+    if isinstance(default, Factory):
+        return default.make
+    if isinstance(default, list):
+        return default.copy
+    return None
+
+
+def _equal(self: object, other: object) -> object:
+    if type(other) is not type(self):
+        return NotImplemented
+    for name in schema_of(type(self)).field_names:
+        if getattr(self, name) != getattr(other, name):
+            return False
+    # No unknown tags and an empty dict of them are the same on the wire.
+    mine: object = getattr(self, "unknown_tags", None) or None
+    return mine == (getattr(other, "unknown_tags", None) or None)
+
+
+def _represent(self: object) -> str:
+    cls = type(self)
+    fields = [f"{name}={getattr(self, name)!r}" for name in schema_of(cls).field_names]
+    if tags := getattr(self, "unknown_tags", None):
+        fields.append(f"unknown_tags={tags!r}")
+    return f"{cls.__qualname__}({', '.join(fields)})"

@@ -1,0 +1,152 @@
+"""What a message is about: its topics and partitions, groups, transactional ids and errors.
+
+Read off the field names, which are Kafka's, so every API is covered without a table. Called by who
+looks at messages from outside (journal, fault rules), never on the way of an ordinary request.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mockbroker_protocol.schema import ZERO_UUID, is_declared, schema_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TOPIC_FIELDS: Final = frozenset(
+    {"topic", "topic_id", "topic_name", "topic_authorized_operations", "topic_config_error_code"}
+)
+_NOT_NAMED_TOPIC: Final = frozenset({"responses", "resources"})
+_TOPIC_NAMES: Final = ("topic", "name", "topic_name")
+_INDEXES: Final = ("partition_index", "partition", "index")
+_GROUP_FIELDS: Final = frozenset({"group_id", "group_ids", "groups_names", "groups"})
+_TRANSACTION_FIELDS: Final = frozenset(
+    {"transactional_id", "transactional_ids", "v3_and_below_transactional_id"}
+)
+_TOPIC_RESOURCE: Final = 2
+
+
+class TopicRef(NamedTuple):
+    """A topic in a message: its name or None, its id or None, and the partitions named there.
+
+    `partitions` None: the message speaks of the topic as a whole.
+    """
+
+    name: str | None
+    topic_id: bytes | None
+    partitions: list[int] | None
+
+
+class Subjects(NamedTuple):
+    """What one message is about."""
+
+    topics: list[TopicRef]
+    groups: list[str]
+    transactional_ids: list[str]
+
+
+def subjects_of(message: object) -> Subjects:
+    """Everything that a request (or an answer) names."""
+    found = Subjects([], [], [])
+    _collect(message, found)
+    return found
+
+
+def _collect(message: object, found: Subjects) -> None:
+    key_type = getattr(message, "key_type", 0)
+    for name in schema_of(type(message)).field_names:
+        value: object = getattr(message, name)
+        if name in _GROUP_FIELDS:
+            found.groups.extend(_texts(value))
+        elif name in _TRANSACTION_FIELDS:
+            found.transactional_ids.extend(_texts(value))
+        elif name in {"key", "coordinator_keys"}:
+            keys = found.groups if key_type == 0 else found.transactional_ids
+            if key_type in {0, 1}:
+                keys.extend(_texts(value))
+        elif is_topic_list(name):
+            found.topics.extend(_topics(value))
+            continue
+        for child in _structs(value):
+            _collect(child, found)
+
+
+def is_topic_list(name: str) -> bool:
+    """Whether a field of this name lists topics."""
+    return ("topic" in name and name not in _TOPIC_FIELDS) or name in _NOT_NAMED_TOPIC
+
+
+def _texts(value: object) -> list[str]:
+    """The non-empty texts in a field: it is one, or a list of them."""
+    values = value if isinstance(value, list) else [value]
+    return [text for text in values if isinstance(text, str) and text]
+
+
+def _structs(value: object) -> Iterator[object]:
+    values = value if isinstance(value, list) else (value,)
+    for child in values:
+        if is_declared(type(child)):
+            yield child
+
+
+def _topics(value: object) -> Iterator[TopicRef]:
+    for topic in value if isinstance(value, list) else ():
+        if isinstance(topic, str):
+            yield TopicRef(topic, None, None)
+        elif getattr(topic, "resource_type", _TOPIC_RESOURCE) == _TOPIC_RESOURCE:
+            yield topic_ref(topic)
+
+
+def topic_ref(topic: object) -> TopicRef:
+    """The topic that a struct of a message stands for."""
+    name: object = getattr(topic, "resource_name", None)
+    for field in _TOPIC_NAMES:
+        name = name or getattr(topic, field, None)
+    topic_id: object = getattr(topic, "topic_id", ZERO_UUID)
+    return TopicRef(
+        name if isinstance(name, str) else None,
+        topic_id if isinstance(topic_id, bytes) and topic_id != ZERO_UUID else None,
+        _partitions(topic),
+    )
+
+
+def partition_list(topic: object) -> str | None:
+    """The field of a topic's struct that lists its partitions, by index or as structs."""
+    for field in schema_of(type(topic)).field_names:
+        if "partition" in field and isinstance(getattr(topic, field), list):
+            return field
+    return None
+
+
+def _partitions(topic: object) -> list[int] | None:
+    field = partition_list(topic)
+    if field is None:
+        return None
+    return [partition_index(partition) for partition in getattr(topic, field)]
+
+
+def partition_index(partition: object) -> int:
+    """The index of a partition in a message: it is one, or a struct that has one."""
+    if isinstance(partition, int):
+        return partition
+    for field in _INDEXES:
+        index = getattr(partition, field, None)
+        if isinstance(index, int):
+            return index
+    return -1
+
+
+def errors_in(message: object) -> Iterator[int]:
+    """The error codes in an answer, in document order, those that say 0 too."""
+    if not is_declared(type(message)):
+        return
+    nested: list[object] = []
+    for name in schema_of(type(message)).field_names:
+        value: object = getattr(message, name)
+        if name.endswith("error_code"):
+            if isinstance(value, int):
+                yield value
+        else:
+            nested.extend(_structs(value))
+    for child in nested:
+        yield from errors_in(child)

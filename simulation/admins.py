@@ -1,0 +1,138 @@
+"""The admin of the simulation: topics go, come back with another id, and grow.
+
+It speaks the admin APIs over the wire. When an answer is lost it looks at the metadata first, so
+nothing is deleted or created twice; whatever the metadata say is what it goes on from.
+
+Invariant: one request at a time; it never asks for what the last metadata rule out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from simulation.clients import Client
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from simulation.checkers import AnswerChecker
+    from simulation.faults import SwarmPlan
+    from simulation.world import World
+
+CREATE_VERSION = 7
+DELETE_VERSION = 6
+GROW_VERSION = 3
+MAX_PARTITIONS = 6
+SEGMENT_CONFIG = "internal.segment.bytes"
+
+
+class Admin(Client):
+    """Changes topics every now and then, if the plan has that; else it only creates them."""
+
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        rng: Random,
+        answers: AnswerChecker,
+        plan: SwarmPlan,
+    ) -> None:
+        super().__init__(world, name, rng, answers)
+        self.plan = plan
+        self.names = list(plan.topics)
+        self.busy = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether it was stopped and has an answer to everything."""
+        return self.stopped and not self.busy
+
+    def ready(self) -> None:
+        self.busy = True
+        self.learn_topics(self.names, self._rest)
+
+    def _rest(self) -> None:
+        self.busy = False
+        mean_ms = self.plan.active_ms / 8
+        self.after(self.rng.expovariate(1 / mean_ms) * self.plan.time_scale, self._act)
+
+    def _act(self) -> None:
+        if self.stopped:
+            return
+        name = self.rng.choice(self.names)
+        known = self.topics.get(name)
+        if known is None:
+            self.create(name, self.rng.randint(1, 4))
+        elif self.plan.on["delete_topics"] and self.rng.random() < 0.5:
+            self.delete(name)
+        elif self.plan.on["add_partitions"] and len(known.leader_epochs) < MAX_PARTITIONS:
+            self.grow(name, len(known.leader_epochs) + 1)
+        else:
+            self._rest()
+
+    def create(self, name: str, partitions: int) -> None:
+        """Create a topic that is not there."""
+        configs: list[CreatableTopicConfig] = []
+        if self.plan.segment_bytes is not None:
+            configs.append(CreatableTopicConfig(SEGMENT_CONFIG, str(self.plan.segment_bytes)))
+
+        def done(answer: CreateTopicsResponse) -> None:
+            self._check("create", name, answer.topics[0].error_code)
+
+        self._begin(f"create {name} of {partitions}")
+        self.call(
+            CreateTopicsRequest([CreatableTopic(name, partitions, 1, [], configs)]),
+            CREATE_VERSION,
+            CreateTopicsResponse,
+            done,
+        )
+
+    def delete(self, name: str) -> None:
+        """Delete a topic that is there."""
+
+        def done(answer: DeleteTopicsResponse) -> None:
+            self._check("delete", name, answer.responses[0].error_code)
+
+        self._begin(f"delete {name}")
+        self.call(
+            DeleteTopicsRequest([DeleteTopicState(name)]),
+            DELETE_VERSION,
+            DeleteTopicsResponse,
+            done,
+        )
+
+    def grow(self, name: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+
+        def done(answer: CreatePartitionsResponse) -> None:
+            self._check("grow", name, answer.results[0].error_code)
+
+        self._begin(f"grow {name} to {partitions}")
+        self.call(
+            CreatePartitionsRequest([CreatePartitionsTopic(name, partitions, None)]),
+            GROW_VERSION,
+            CreatePartitionsResponse,
+            done,
+        )
+
+    def _begin(self, what: str) -> None:
+        self.busy = True
+        self.world.note(self.name, what)
+
+    def _check(self, what: str, name: str, error: int) -> None:
+        if error != ErrorCode.NONE:
+            self.world.violate(f"{self.name}: {what} {name} answers {error}")
+        self.ready()

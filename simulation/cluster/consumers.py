@@ -1,0 +1,121 @@
+"""Consumers of the cluster's simulation: each reads all partitions, from leaders or its rack.
+
+All that they are given must be committed; a reader that is sent to a follower and does not get on
+there goes back to the leader. In the end each must reach the end of every partition.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+    FetchResponse,
+    FetchResponsePartition,
+)
+from simulation.cluster.clients import ClusterClient
+from simulation.record_reader import read_records
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from simulation.cluster.plan import ClusterPlan
+    from simulation.cluster.truth import Truth
+    from simulation.cluster.world import ClusterWorld
+
+VERSION = 12
+MAX_WAIT_MS = 100
+PAUSE_MS = 100
+NO_LIMIT = 1 << 20
+
+
+class ClusterConsumer(ClusterClient):
+    """Reads one partition after another without a session; `racks` may send it to followers."""
+
+    def __init__(
+        self, world: ClusterWorld, name: str, rng: Random, truth: Truth, plan: ClusterPlan
+    ) -> None:
+        super().__init__(world, name, rng, truth, plan.topics)
+        self.rack = rng.choice(("", *dict.fromkeys(plan.racks)))
+        self.tells_epoch = rng.random() < 0.5
+        self.positions = dict.fromkeys(self.parts, 0)
+        self.records = self.from_followers = 0
+        self._preferred: dict[tuple[str, int], int] = {}
+        self._next = 0
+
+    def begin(self) -> None:
+        part = self.parts[self._next % len(self.parts)]
+        known = self.leaders.get(part)
+        if known is None:
+            self.learn()
+            return
+        self._next += 1
+        node = self._preferred.get(part, known[0])
+        request = FetchRequest(
+            max_wait_ms=MAX_WAIT_MS,
+            min_bytes=1,
+            max_bytes=NO_LIMIT,
+            session_epoch=-1,
+            rack_id=self.rack,
+            topics=[
+                FetchRequestTopic(
+                    topic=part[0],
+                    partitions=[
+                        FetchRequestPartition(
+                            partition=part[1],
+                            current_leader_epoch=known[1] if self.tells_epoch else -1,
+                            fetch_offset=self.positions[part],
+                            partition_max_bytes=NO_LIMIT,
+                        )
+                    ],
+                )
+            ],
+        )
+
+        def answered(answer: FetchResponse | None) -> None:
+            if answer is None or answer.error_code or not answer.responses:
+                self._turn_away(part)
+                self.later()
+            else:
+                self._take(part, node, answer.responses[0].partitions[0])
+
+        self.ask(node, request, VERSION, FetchResponse, answered)
+
+    def _take(self, part: tuple[str, int], node: int, data: FetchResponsePartition) -> None:
+        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            # A follower, or a leader of before, has less; after an unclean election all have.
+            if part not in self._preferred:
+                self.positions[part] = 0
+            self._turn_away(part)
+            self.later()
+            return
+        if data.error_code:
+            self._turn_away(part)
+            self.later()
+            return
+        if data.preferred_read_replica >= 0:
+            self._preferred[part] = data.preferred_read_replica
+            self.later(1.0)
+            return
+        reading = read_records(data, self.positions[part], committed=False)
+        if reading.wrong is not None:
+            self.world.violate(f"{self.name}: {reading.wrong}")
+        for offset, value in reading.records:
+            self.truth.was_read(self.name, *part, offset, value)
+        if reading.records:
+            self.note(f"read {part[0]}-{part[1]} to {reading.end} at {node}")
+            self.records += len(reading.records)
+            if part in self._preferred:
+                self.from_followers += len(reading.records)
+        self.positions[part] = reading.end
+        if self.rng.random() < 0.05:
+            self._turn_away(part)  # client.metadata.max.age.ms is over
+        self.later(self.rng.random() * PAUSE_MS)
+
+    def _turn_away(self, part: tuple[str, int]) -> None:
+        """Ask for the leader again, and begin there."""
+        self._preferred.pop(part, None)
+        self.forget(part)

@@ -1,0 +1,135 @@
+"""Which faults a cluster's run has, how many brokers and clients: drawn from the seed.
+
+Swarm testing, as in `sim.faults`: each seed draws a few kinds and leaves the others out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simulation.faults import NetworkFaults
+
+if TYPE_CHECKING:
+    from random import Random
+
+KINDS = (
+    "crash",
+    "stop",
+    "fence",
+    "cut",
+    "cut_controller",
+    "hold",
+    "hold_controller",
+    "slow",
+    "slow_controller",
+    "isolate",
+    "reset",
+    "hold_follower",
+    "hold_high_watermark",
+    "deaf_leader",
+    "move_leader",
+    "shrink_isr",
+    "elect_preferred",
+    "elect_unclean",
+    "reassign",
+    "min_isr",
+    "topics",
+    "skew",
+    "versions",
+    "cut_clients",
+    "delays",
+)
+THEMES = (
+    ("deaf_leader",),
+    ("deaf_leader", "crash"),
+    ("hold_follower", "hold_controller"),
+    ("hold_follower", "slow_controller", "shrink_isr"),
+    ("hold", "cut_controller", "crash"),
+    ("isolate", "hold_follower"),
+    ("isolate", "crash"),
+    ("isolate", "move_leader", "delays"),
+    ("crash", "cut"),
+    ("hold_follower", "hold_high_watermark", "move_leader"),
+)
+"""Kinds that lead far together: half of the seeds have one of these whole."""
+SESSION_TIMEOUT_MS = 600
+CLUSTER_TIMES = {
+    "replica.lag.time.max.ms": "500",
+    "replica.fetch.wait.max.ms": "200",
+    "replica.fetch.backoff.ms": "50",
+    "replica.socket.timeout.ms": "500",
+    "broker.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+    "broker.heartbeat.interval.ms": "200",
+    "leader.imbalance.check.interval.seconds": "2",
+}
+"""Short ones, so that much happens in little time."""
+DELAYS_MS = (1.0, 20.0, 150.0, 600.0)
+"""What a slow link may take for a message."""
+
+
+class ClusterPlan:
+    """What is on in this run. `on` holds kinds of `KINDS`; the rest are sizes and rates."""
+
+    __slots__ = (
+        "active_ms",
+        "brokers",
+        "committers",
+        "consumers",
+        "every_ms",
+        "focused",
+        "min_isr",
+        "network",
+        "on",
+        "producers",
+        "racks",
+        "topics",
+        "unclean",
+    )
+
+    def __init__(self, rng: Random) -> None:
+        share = rng.choice((0.0, 0.1, 0.2, 0.3, 0.5))
+        self.on: dict[str, bool] = {kind: rng.random() < share for kind in KINDS}
+        if rng.random() < 0.5:
+            self.on.update(dict.fromkeys(rng.choice(THEMES), True))
+        self.focused = rng.random() < 0.5
+        """Whether the operator mostly picks on one partition, its leader and one follower."""
+        self.brokers = rng.choice((3, 3, 3, 4, 5))
+        self.racks = [f"r{node % 2}" for node in range(self.brokers)]
+        self.topics = {f"t{n}": rng.randint(1, 2) for n in range(rng.randint(1, 2))}
+        self.min_isr = rng.choice((1, 2, 2, 3))
+        self.unclean = rng.random() < 0.2
+        """Whether the topics let the controller elect who may have lost records."""
+        self.active_ms = rng.choice((500.0, 1_000.0, 2_000.0, 4_000.0))
+        self.every_ms = rng.choice((40.0, 120.0, 300.0))
+        """The operator acts about so often."""
+        self.producers = rng.randint(1, 3)
+        self.consumers = rng.randint(1, 2)
+        self.committers = rng.randint(0, 1)
+        self.network = NetworkFaults(
+            max_delay_ms=rng.choice((2.0, 20.0, 100.0)) if self.on["delays"] else 0.0,
+            cut_every_ms=rng.choice((200.0, 1_000.0)) if self.on["cut_clients"] else 0.0,
+        )
+
+    @property
+    def may_lose(self) -> bool:
+        """Whether an election may take back what was committed."""
+        return self.unclean or self.on["elect_unclean"]
+
+    def config(self) -> dict[str, str]:
+        """The brokers' config."""
+        return {
+            **CLUSTER_TIMES,
+            "auto.create.topics.enable": "false",
+            "offsets.topic.num.partitions": "1",
+            "min.insync.replicas": str(self.min_isr),
+            "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+        }
+
+    def __str__(self) -> str:
+        kinds = " ".join(kind for kind, is_on in self.on.items() if is_on)
+        return (
+            f"{self.brokers} brokers, topics {self.topics}, min ISR {self.min_isr}"
+            f"{', unclean' if self.unclean else ''}, {self.producers} producers, "
+            f"{self.consumers} consumers, {self.active_ms:.0f} ms, "
+            f"{'focused ' if self.focused else ''}faults: {kinds or '-'}"
+        )

@@ -1,0 +1,75 @@
+"""The controller's duties, checked after each step of the simulated cluster.
+
+- Who is not heard of is fenced: a broker that is down, or whose link to the controller does not
+  carry, is fenced when its session and the slowest message that may be on its way are over.
+- No fenced broker leads, and a partition with a live replica in sync has a leader.
+
+The first is looked at whenever time has passed, the second when the controller's store changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.cluster.links.link import CONTROLLER
+from simulation.cluster.plan import DELAYS_MS, SESSION_TIMEOUT_MS
+
+if TYPE_CHECKING:
+    from mockbroker.cluster.fabric import Member
+    from simulation.cluster.world import ClusterWorld
+
+FENCED_WITHIN_MS = SESSION_TIMEOUT_MS + max(DELAYS_MS) + 10.0
+
+
+class Supervision:
+    """Watches a world's controller; broken rules go to `world.violate`."""
+
+    __slots__ = ("_silent_since_ms", "_version", "_world", "fencings")
+
+    def __init__(self, world: ClusterWorld) -> None:
+        self._world = world
+        self._silent_since_ms: dict[int, float] = {}
+        self._version = -1
+        self.fencings = 0
+        """How many silent brokers were found fenced in time."""
+        world.on_step.append(self.look)
+
+    def look(self) -> None:
+        """The controller's store, as it is now."""
+        world = self._world
+        for member in world.fabric.members:
+            link = world.fabric.links.get(member.node_id, CONTROLLER)
+            if member.life is not None and link.open:
+                self._silent_since_ms.pop(member.node_id, None)
+            else:
+                self._check_silent(member)
+        version = world.fabric.store.version
+        if version != self._version:
+            self._version = version
+            self._check_leaders()
+
+    def _check_silent(self, member: Member) -> None:
+        world, node = self._world, member.node_id
+        since_ms = self._silent_since_ms.setdefault(node, world.now_ms)
+        if world.now_ms - since_ms <= FENCED_WITHIN_MS:
+            return
+        self._silent_since_ms[node] = float("inf")
+        if world.fabric.store.brokers[node].fenced:
+            self.fencings += 1
+        else:
+            world.violate(f"broker {node} is silent since {since_ms:.0f} ms and not fenced")
+
+    def _check_leaders(self) -> None:
+        store = self._world.fabric.store
+        active = {node for node, broker in store.brokers.items() if broker.active}
+        for topic in store.topics.values():
+            for index, state in enumerate(topic.partitions):
+                if state.leader >= 0:
+                    if store.brokers[state.leader].fenced:
+                        self._world.violate(
+                            f"{topic.name}-{index}: its leader {state.leader} is fenced"
+                        )
+                elif not active.isdisjoint(state.isr):
+                    self._world.violate(
+                        f"{topic.name}-{index}: nobody leads, and {state.isr} are in sync"
+                    )

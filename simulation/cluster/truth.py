@@ -1,0 +1,327 @@
+"""The rules of replication, checked after each step of the cluster, and what they are held against.
+
+- One leader an epoch, in the controller's decisions and in what brokers take themselves for.
+- A record that two logs have under one offset and epoch is the same, and so is what is before it:
+  logs that agree on their last entry agree on all, followers' logs are prefixes.
+- A leader's high watermark never goes back, nor below what its log knew before it led. What it
+  passed is committed: every in-sync and every
+  eligible replica has it, in every later state, until an unclean election takes back what its
+  leader does not have (`UncleanCut`).
+- Nothing is acknowledged to acks=all, and nothing is read, that no high watermark has passed.
+
+Each broken rule goes to `violate`; nothing here raises.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.metadata.changes import LeaderChanged, PartitionsAdded, TopicCreated
+from mockbroker_protocol.records.batch import iterate_records
+
+if TYPE_CHECKING:
+    from mockbroker.cluster.fabric import Member
+    from mockbroker.log.unified_log import UnifiedLog
+    from mockbroker.metadata.changes import Change, PartitionState
+    from mockbroker.replica.partition import Partition
+    from simulation.cluster.world import ClusterWorld
+
+Key = tuple[bytes, int]
+Entry = tuple[int, bytes]
+"""Leader epoch and content of one record: its key and value."""
+
+
+class Mirror:
+    """What one replica's log holds, by offset; logs begin at 0 here."""
+
+    __slots__ = ("entries", "high_watermark", "log", "seen")
+
+    def __init__(self) -> None:
+        self.log: UnifiedLog | None = None
+        self.seen: tuple[int, int, int] = (-1, -1, -1)
+        self.entries: list[Entry] = []
+        self.high_watermark = 0
+        """As it was when it was last looked at."""
+
+    def read(self, log: UnifiedLog | None) -> int | None:
+        """Take over what changed; from which offset on, or None when nothing did."""
+        end = 0 if log is None else log.log_end_offset
+        state = end, -1 if log is None else log.latest_epoch, 0 if log is None else id(log)
+        if state == self.seen:
+            return None
+        anew = log is not self.log
+        self.seen, self.log = state, log
+        entries = self.entries
+        if log is None or anew:
+            entries.clear()
+        if log is None:
+            return None
+        del entries[end:]
+        return self._take(log, max(len(entries) - 1, 0))
+
+    def _take(self, log: UnifiedLog, start: int) -> int:
+        """Read from `start` on; where the last entry known is another one by now, read all."""
+        entries = self.entries
+        first = len(entries)
+        for header, batch in log.iterate_batches(start):
+            for record in iterate_records(batch, 0, header):
+                entry = header.partition_leader_epoch, _content(record.key, record.value)
+                if record.offset < len(entries):
+                    if entries[record.offset] != entry:
+                        entries.clear()
+                        return self._take(log, 0)
+                else:
+                    entries.append(entry)
+        return first
+
+
+def _content(key: bytes | None, value: bytes | None) -> bytes:
+    return bytes(key or b"") + b"=" + bytes(value or b"")
+
+
+class PartitionTruth:
+    """One partition of one incarnation of a topic."""
+
+    __slots__ = (
+        "canonical",
+        "committed",
+        "cut_epoch",
+        "ever",
+        "leaders",
+        "marks",
+        "mirrors",
+        "name",
+        "state",
+        "unclean_floor",
+    )
+
+    def __init__(self, name: str, state: PartitionState) -> None:
+        self.name = name
+        self.state = state
+        self.leaders: dict[int, int] = {state.leader_epoch: state.leader}
+        self.mirrors: dict[int, Mirror] = {}
+        self.canonical: dict[tuple[int, int], tuple[Entry | None, bytes]] = {}
+        """By offset and epoch: the entry before, and the content."""
+        self.committed: list[Entry] = []
+        self.ever: dict[int, set[bytes]] = {}
+        """All that a high watermark has passed, by offset."""
+        self.marks: dict[int, tuple[int, int, int]] = {}
+        """By node: its life, the epoch that it leads, and its high watermark there."""
+        self.cut_epoch = -1
+        """The epoch of an unclean election whose leader has not begun yet, or -1."""
+        self.unclean_floor = -1
+        """The epoch of the last unclean election: leaders of before commit nothing any more."""
+
+    def has_committed(self, node: int) -> bool:
+        """Whether a node's log holds all that is committed: logs agree where an entry does."""
+        count = len(self.committed)
+        mirror = self.mirrors.get(node)
+        entries = [] if mirror is None else mirror.entries
+        return not count or (len(entries) >= count and entries[count - 1] == self.committed[-1])
+
+    def keep_common(self, entries: list[Entry]) -> None:
+        """An unclean election took back what its leader does not have."""
+        count = min(len(self.committed), len(entries))
+        while count and self.committed[count - 1] != entries[count - 1]:
+            count -= 1
+        del self.committed[count:]
+
+
+class Truth:
+    """Watches a world; `violations` go to it."""
+
+    def __init__(self, world: ClusterWorld) -> None:
+        self._world = world
+        self.partitions: dict[Key, PartitionTruth] = {}
+        self._names: dict[tuple[str, int], Key] = {}
+        self._seen: dict[Partition, tuple[object, int, int, int, int, bool]] = {}
+        """What each replica was when it was last looked at."""
+        self._changed: dict[Key, None] = {}
+        """Where something happened since the last look."""
+        self.elections = self.unclean_elections = 0
+        for topic in world.cluster.metadata.topics.values():
+            self._add(topic.name, topic.id, 0, topic.partitions)
+        world.cluster.metadata.subscribe(self._on_change)
+        world.on_step.append(self.look)
+
+    def find(self, topic: str, index: int) -> PartitionTruth | None:
+        """The latest incarnation of a partition."""
+        key = self._names.get((topic, index))
+        return None if key is None else self.partitions[key]
+
+    # -- the controller's decisions ----------------------------------------------------------
+
+    def _on_change(self, change: Change) -> None:
+        if isinstance(change, TopicCreated):
+            self._add(change.name, change.topic_id, 0, change.partitions)
+        elif isinstance(change, PartitionsAdded):
+            self._add(change.name, change.topic_id, change.first_index, change.partitions)
+        elif isinstance(change, LeaderChanged):
+            self._decided((change.topic_id, change.index), change.state)
+
+    def _add(self, name: str, topic_id: bytes, first: int, states: object) -> None:
+        assert isinstance(states, list | tuple)
+        for index, state in enumerate(states, first):
+            self.partitions[topic_id, index] = PartitionTruth(f"{name}-{index}", state)
+            self._names[name, index] = topic_id, index
+
+    def _decided(self, key: Key, state: PartitionState) -> None:
+        truth = self.partitions[key]
+        before, truth.state = truth.state, state
+        self._changed[key] = None
+        leader, epoch = state.leader, state.leader_epoch
+        if truth.leaders.setdefault(epoch, leader) != leader or epoch < before.leader_epoch:
+            self._world.violate(
+                f"{truth.name}: the controller lets {leader} lead in epoch {epoch}, "
+                f"where {truth.leaders[epoch]} leads"
+            )
+        if leader >= 0 and leader not in state.isr:
+            self._world.violate(f"{truth.name}: its leader {leader} is not in sync: {state.isr}")
+        if leader >= 0 and leader != before.leader:
+            self.elections += 1
+            if leader not in before.isr and leader not in before.elr:
+                self.unclean_elections += 1
+                truth.cut_epoch = epoch
+                truth.unclean_floor = epoch
+        self._world.note("controller", f"{truth.name} {_described(state)}")
+
+    # -- after each step ---------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Every replica that changed, as it is now. One that is down does not change."""
+        changed = self._changed
+        seen = self._seen
+        for member in self._world.fabric.members:
+            life = member.life
+            if life is None:
+                continue
+            for partition in life.broker.services.replicas.all_partitions():
+                log = partition.log
+                state = (
+                    log,
+                    0 if log is None else log.log_end_offset,
+                    -1 if log is None else log.latest_epoch,
+                    0 if log is None else log.high_watermark,
+                    partition.leader_epoch,
+                    partition.is_leader,
+                )
+                before = seen.get(partition)
+                if before != state:
+                    seen[partition] = state
+                    key = partition.topic_id, partition.index
+                    changed[key] = None
+                    since_epoch = 0 if before is None else before[4]
+                    self._look_at_replica(self.partitions[key], member, partition, since_epoch)
+        if changed:
+            for key in changed:
+                truth = self.partitions[key]
+                if truth.cut_epoch < 0 and truth.committed:
+                    self._check_in_sync(truth)
+            changed.clear()
+
+    def _look_at_replica(
+        self, truth: PartitionTruth, member: Member, partition: Partition, since_epoch: int
+    ) -> None:
+        """`since_epoch` is the leader epoch that it knew at the last look."""
+        node, log = member.node_id, partition.log
+        mirror = truth.mirrors.get(node)
+        if mirror is None:
+            mirror = truth.mirrors[node] = Mirror()
+        same_log = mirror.log is log
+        first = mirror.read(log)
+        if first is not None:
+            self._check_entries(truth, node, mirror.entries, first)
+        known_mark = mirror.high_watermark if same_log else 0
+        mirror.high_watermark = partition.high_watermark
+        if partition.is_leader:
+            self._look_at_leader(truth, member, partition, known_mark)
+        elif mirror.high_watermark > known_mark:
+            # It may have heard much at once: that it leads, alone perhaps, and then who does.
+            for epoch in range(partition.leader_epoch, since_epoch - 1, -1):
+                if truth.leaders.get(epoch) == node:
+                    self._passed(truth, node, epoch, known_mark, mirror.high_watermark)
+                    break
+
+    def _check_entries(
+        self, truth: PartitionTruth, node: int, entries: list[Entry], first: int
+    ) -> None:
+        canonical = truth.canonical
+        for offset in range(first, len(entries)):
+            epoch, content = entries[offset]
+            link = entries[offset - 1] if offset else None, content
+            if canonical.setdefault((offset, epoch), link) != link:
+                self._world.violate(
+                    f"{truth.name}: broker {node} has {link} at {offset} of epoch {epoch}, "
+                    f"others have {canonical[offset, epoch]}"
+                )
+                return
+
+    def _look_at_leader(
+        self, truth: PartitionTruth, member: Member, partition: Partition, known_mark: int
+    ) -> None:
+        """`known_mark` is what this log had for its high watermark before, led or not."""
+        node, life = member.node_id, member.lives
+        epoch, mark = partition.leader_epoch, partition.high_watermark
+        if truth.leaders.get(epoch) != node:
+            self._world.violate(
+                f"{truth.name}: broker {node} leads in epoch {epoch}, which is of "
+                f"{truth.leaders.get(epoch)}"
+            )
+        entries = truth.mirrors[node].entries
+        if truth.cut_epoch >= 0 and epoch >= truth.cut_epoch:
+            truth.cut_epoch = -1
+            truth.keep_common(entries)
+        known = truth.marks.get(node)
+        truth.marks[node] = life, epoch, mark
+        before = known[2] if known is not None and known[:2] == (life, epoch) else 0
+        if mark < min(known_mark, len(entries)):
+            self._world.violate(
+                f"{truth.name}: the high watermark of {node} went back from {known_mark} to {mark}"
+            )
+        self._passed(truth, node, epoch, before, mark)
+
+    def _passed(self, truth: PartitionTruth, node: int, epoch: int, before: int, mark: int) -> None:
+        """The high watermark of one that led in an epoch went from `before` to `mark`."""
+        entries = truth.mirrors[node].entries
+        for offset in range(before, mark):
+            truth.ever.setdefault(offset, set()).add(entries[offset][1])
+        count = len(truth.committed)
+        if epoch < truth.unclean_floor or mark <= count:
+            return
+        if count and entries[count - 1] != truth.committed[-1]:
+            self._world.violate(
+                f"{truth.name}: broker {node} leads in epoch {epoch} without what was committed"
+            )
+        truth.committed[count:] = entries[count:mark]
+
+    def _check_in_sync(self, truth: PartitionTruth) -> None:
+        state = truth.state
+        for node in (*state.isr, *state.elr):
+            if not truth.has_committed(node):
+                self._world.violate(
+                    f"{truth.name}: broker {node} is in sync or may lead, and lacks some of "
+                    f"{len(truth.committed)} committed records ({_described(state)})"
+                )
+
+    # -- what clients tell -------------------------------------------------------------------
+
+    def acknowledged(self, topic: str, index: int, base_offset: int, values: list[bytes]) -> None:
+        """A producer with acks=all was told that its records are there."""
+        truth = self.find(topic, index)
+        for offset, value in enumerate(values, base_offset):
+            if truth is None or b"=" + value not in truth.ever.get(offset, ()):
+                self._world.violate(
+                    f"{topic}-{index}: {value!r} was acknowledged at {offset} before it was "
+                    "committed"
+                )
+
+    def was_read(self, who: str, topic: str, index: int, offset: int, value: bytes) -> None:
+        """A consumer was given a record."""
+        truth = self.find(topic, index)
+        if truth is None or b"=" + value not in truth.ever.get(offset, ()):
+            self._world.violate(f"{who} read {value!r} at {offset} of {topic}-{index}, uncommitted")
+
+
+def _described(state: PartitionState) -> str:
+    extra = f" elr {list(state.elr)}" if state.elr else ""
+    return f"leader {state.leader} epoch {state.leader_epoch} isr {state.isr}{extra}"

@@ -1,0 +1,67 @@
+"""A broker asks the controller, and has heard of the outcome when it answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.metadata.elections import Election
+from mockbroker.metadata.topic_requests import (
+    ConfigAlteration,
+    NewPartitions,
+    NewTopic,
+    TopicReference,
+)
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.support.cluster_core import ClusterCore
+
+
+@pytest.fixture
+def core() -> ClusterCore:
+    return ClusterCore(topics={"t": 1})
+
+
+def test_what_one_broker_was_asked_for_all_know(core: ClusterCore) -> None:
+    broker = core.cluster.broker(2)
+    assert broker is not None
+    controller = broker.services.controller
+    assert controller.create_topics([NewTopic("new", 2)])[0].error is ErrorCode.NONE
+    assert "new" in broker.services.metadata.topics
+    core.deliver()
+    for node in (1, 2, 3):
+        answer = core.client(node=node).call(MetadataRequest(topics=None), 8, MetadataResponse)
+        assert [topic.name for topic in answer.topics] == ["t", "new"]
+    assert controller.create_partitions([NewPartitions("new", 3)])[0][1].error is ErrorCode.NONE
+    assert len(broker.services.metadata.topics["new"].partitions) == 3
+    assert controller.delete_topics([TopicReference("new")])[0].error is ErrorCode.NONE
+    assert "new" not in broker.services.metadata.topics
+
+
+def test_configs_of_a_broker_are_altered_where_it_is_asked(core: ClusterCore) -> None:
+    broker = core.cluster.broker(2)
+    assert broker is not None
+    alter = broker.services.controller.alter_configs
+    key = "log.retention.ms"
+    assert alter([ConfigAlteration(4, "2", [(key, 0, "1234")])])[0].error is ErrorCode.NONE
+    assert alter([ConfigAlteration(4, "", [(key, 0, "99")])])[0].error is ErrorCode.NONE
+    assert alter([ConfigAlteration(4, "1", [(key, 0, "7")])])[0].error is ErrorCode.INVALID_REQUEST
+    core.deliver()
+    seen = [each.services.config.int(key) for each in core.cluster.brokers]
+    assert seen == [99, 1234, 99]
+
+
+def test_a_broker_that_is_cut_off_is_told_that_it_took_too_long(core: ClusterCore) -> None:
+    broker = core.cluster.broker(2)
+    assert broker is not None
+    controller = broker.services.controller
+    core.controls.cut_link(2, -1)
+    late = ErrorCode.REQUEST_TIMED_OUT
+    assert controller.create_topics([NewTopic("new")])[0].error is late
+    assert controller.create_partitions([NewPartitions("t", 3)])[0][1].error is late
+    assert controller.delete_topics([TopicReference("t")])[0].error is late
+    alteration = ConfigAlteration(2, "t", [("retention.ms", 0, "1")])
+    assert controller.alter_configs([alteration])[0].error is late
+    assert controller.elect_leader("t", 0, Election.PREFERRED).error is late
+    assert controller.reassign("t", 0, [1], may_change_factor=True).error is late
+    assert getattr(controller.reassignments(None), "error", None) is late
+    assert list(core.cluster.metadata.topics) == ["t"]

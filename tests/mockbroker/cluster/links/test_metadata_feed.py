@@ -1,0 +1,122 @@
+"""A broker's image follows the controller's store, in order, late, or from a snapshot."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.clock import Clock, Timer
+from mockbroker.cluster.links.link import CONTROLLER, Links
+from mockbroker.cluster.links.metadata_feed import MetadataFeed, copy_of
+from mockbroker.config.broker import BrokerConfig
+from mockbroker.metadata.brokers import BrokerInfo
+from mockbroker.metadata.changes import (
+    BrokerChanged,
+    ClientQuotasChanged,
+    ConfigsChanged,
+    FeatureChanged,
+    LeaderChanged,
+    PartitionState,
+    TopicCreated,
+)
+from mockbroker.metadata.store import RESOURCE_GROUP, MetadataStore
+
+TOPIC_ID = b"t".ljust(16, b"\1")
+
+
+class Following:
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.timer = Timer()
+        self.store = MetadataStore("cluster", BrokerConfig({}))
+        self.link = Links(self.clock, self.timer).get(CONTROLLER, 1)
+        self.image = MetadataStore("cluster", BrokerConfig({}))
+        self.feed = MetadataFeed(self.link, self.image, self.clock, self.timer)
+        self.store.subscribe(self.feed.publish)
+        self.store.apply(BrokerChanged(BrokerInfo(1)))
+        self.store.apply(TopicCreated("t", TOPIC_ID, [PartitionState(1, [1, 2], [1, 2])], {}))
+        self.feed.deliver()
+
+    def lead(self, node: int, epoch: int) -> None:
+        state = PartitionState(node, [1, 2], [1, 2], epoch, epoch)
+        self.store.apply(LeaderChanged("t", TOPIC_ID, 0, state))
+
+    @property
+    def leader(self) -> int:
+        return self.image.topics["t"].partitions[0].leader
+
+
+@pytest.fixture
+def following() -> Following:
+    return Following()
+
+
+def test_changes_arrive_when_delivered(following: Following) -> None:
+    following.lead(2, 1)
+    assert (following.leader, following.feed.behind) == (1, 1)
+    following.feed.deliver()
+    assert (following.leader, following.feed.behind) == (2, 0)
+
+
+@pytest.mark.parametrize("how", ["sever", "hold"])
+def test_a_broker_that_is_cut_off_lives_on_with_what_it_knows(
+    following: Following, how: str
+) -> None:
+    getattr(following.link, how)()
+    following.lead(2, 1)
+    following.lead(1, 2)
+    following.lead(2, 3)
+    following.feed.deliver()
+    assert (following.leader, following.feed.behind) == (1, 3)
+    following.link.restore()
+    assert following.feed.ready
+    following.feed.deliver()
+    assert following.image.topics["t"].partitions[0].leader_epoch == 3
+
+
+def test_a_slow_link_makes_the_image_late_and_keeps_the_order(following: Following) -> None:
+    following.link.slow(10.0)
+    following.lead(2, 1)
+    following.link.slow(0.0)
+    following.lead(1, 2)
+    following.feed.deliver()
+    assert following.image.topics["t"].partitions[0].leader_epoch == 0
+    following.clock.now_ms = 10.0
+    following.timer.advance(10.0)
+    assert following.feed.ready
+    following.feed.deliver()
+    assert following.image.topics["t"].partitions[0].leader_epoch == 2
+
+
+def test_a_closed_feed_applies_nothing(following: Following) -> None:
+    following.lead(2, 1)
+    following.feed.close()
+    following.link.sever()
+    following.link.restore()
+    assert not following.feed.ready
+    assert following.leader == 1
+
+
+def test_a_snapshot_is_all_that_the_store_has(following: Following) -> None:
+    following.lead(2, 1)
+    following.store.apply(ConfigsChanged(4, "", {"log.retention.ms": "1234"}))
+    image = copy_of(following.store, MetadataStore("cluster", BrokerConfig({})))
+    assert list(image.brokers) == [1]
+    assert image.topics["t"].partitions[0].leader == 2
+    assert image.config.int("log.retention.ms") == 1234
+
+
+def test_a_snapshot_has_quotas_features_and_the_configs_of_groups(following: Following) -> None:
+    store = following.store
+    gone = next(iter(store.features))
+    for change in (
+        ClientQuotasChanged((("user", None),), {"producer_byte_rate": 5.0}),
+        FeatureChanged(gone, 0),
+        FeatureChanged("other.version", 3),
+        ConfigsChanged(RESOURCE_GROUP, "g", {"consumer.session.timeout.ms": "50000"}),
+    ):
+        store.apply(change)
+    image = copy_of(store, MetadataStore("cluster", BrokerConfig({})))
+    assert image.client_quotas == store.client_quotas
+    assert image.features == store.features
+    assert gone not in image.features
+    assert image.group_config("g").int("consumer.session.timeout.ms") == 50_000

@@ -1,0 +1,127 @@
+"""Journal events as lines: one a connection or an error, a request only at debug."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from mockbroker.config.broker import BrokerConfig
+from mockbroker.journal import (
+    ConnectionClosed,
+    ConnectionOpened,
+    Event,
+    HandlerFailed,
+    Journal,
+    RequestRefused,
+    RequestServed,
+)
+from mockbroker.metadata.changes import ConfigsChanged
+from mockbroker.metadata.store import MetadataStore
+from mockbroker.server.event_log import EventLog
+
+OPENED = ConnectionOpened(3, "/127.0.0.1", "PLAINTEXT")
+CLOSED = ConnectionClosed(3, "/127.0.0.1", "app", 7, 12.4, None)
+REFUSED = RequestRefused(3, "/127.0.0.1", "app", 1, "Fetch", 99, "served versions are 3 to 18")
+SERVED = RequestServed(1, 12, 5, "app", 3, arrived_ms=1.0, completed_ms=3.5)
+SERVED.fetch_class = "INCREMENTAL"
+SERVED.request_bytes_saved, SERVED.response_bytes_saved = 335, -9
+SERVED.woken_by = "data"
+PLAIN = RequestServed(3, 12, 6, "app", 3, arrived_ms=1.0, completed_ms=3.5)
+
+
+def failure() -> HandlerFailed:
+    try:
+        raise ZeroDivisionError
+    except ZeroDivisionError as error:
+        return HandlerFailed(3, "/127.0.0.1", "app", "Fetch", 12, error)
+
+
+def lines(level: str, *events: Event) -> list[dict[str, object]]:
+    stream = io.StringIO()
+    journal = Journal()
+    EventLog(level, "json", stream).attach(journal)
+    for event in events:
+        if isinstance(event, RequestServed):
+            journal.served(event)
+        else:
+            journal.record(event)
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_info_writes_one_line_a_connection() -> None:
+    (line,) = lines("info", OPENED, CLOSED)
+    assert line["event"] == "connection opened"
+    assert line["peer"] == "/127.0.0.1"
+    assert line["level"] == "info"
+
+
+def test_a_refusal_names_api_version_and_client() -> None:
+    (line,) = lines("warning", OPENED, REFUSED)
+    assert (line["api"], line["api_key"], line["version"]) == ("Fetch", 1, 99)
+    assert line["client_id"] == "app"
+    assert line["reason"] == "served versions are 3 to 18"
+
+
+def test_debug_writes_one_line_a_request_and_what_only_a_fetch_has() -> None:
+    line, plain, closed = lines("debug", SERVED, PLAIN, CLOSED)
+    assert (line["event"], line["api"], line["took_ms"]) == ("request", "Fetch", 2.5)
+    assert (line["parked"], line["fetch_class"], line["woken_by"]) == (True, "INCREMENTAL", "data")
+    assert (line["request_bytes_saved"], line["response_bytes_saved"]) == (335, -9)
+    assert not {"fetch_class", "request_bytes_saved", "woken_by"} & set(plain)
+    assert (closed["requests"], closed["reason"]) == (7, "closed by the client")
+
+
+def test_requests_are_asked_for_at_debug_only() -> None:
+    journal = Journal()
+    EventLog("info", "json", io.StringIO()).attach(journal)
+    assert not journal.wants_requests
+    EventLog("debug", "json", io.StringIO()).attach(journal)
+    assert journal.wants_requests
+
+
+def test_a_defect_is_logged_with_its_traceback() -> None:
+    (line,) = lines("error", failure())
+    assert "ZeroDivisionError" in str(line["exception"])
+
+
+@pytest.mark.parametrize(("log_format", "is_json"), [("console", False), ("auto", True)])
+def test_auto_is_json_when_no_person_looks(log_format: str, is_json: bool) -> None:
+    stream = io.StringIO()
+    journal = Journal()
+    EventLog("info", log_format, stream).attach(journal)
+    journal.record(OPENED)
+    assert stream.getvalue().startswith("{") is is_json
+    assert "connection opened" in stream.getvalue()
+
+
+class Unread(io.StringIO):
+    """A pipe whose reader has gone."""
+
+    def write(self, _text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:
+    journal = Journal()
+    EventLog("debug", "json", Unread()).attach(journal)
+    journal.served(SERVED)
+    for event in (OPENED, failure(), CLOSED):
+        journal.record(event)
+
+
+def test_the_level_follows_the_root_logger() -> None:
+    stream, journal = io.StringIO(), Journal()
+    metadata = MetadataStore("cluster", BrokerConfig())
+    EventLog("warning", "json", stream).follow(journal, metadata)
+    assert metadata.log_levels == {"root": "WARN"}
+    wanted = [journal.wants_requests]
+    journal.record(OPENED)
+    metadata.apply(ConfigsChanged(8, "1", {"root": "TRACE"}))
+    wanted.append(journal.wants_requests)
+    journal.record(OPENED)
+    assert wanted == [False, True]
+    metadata.apply(ConfigsChanged(8, "1", {"root": "FATAL"}))
+    journal.record(OPENED)
+    assert len(stream.getvalue().splitlines()) == 1

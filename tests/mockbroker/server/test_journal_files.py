@@ -1,0 +1,152 @@
+"""Files of whole lines, each readable alone; what cannot be kept up with is counted and said."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mockbroker import MockBroker
+from mockbroker.clock import Clock
+from mockbroker.journal import ConnectionOpened, Journal, RequestServed
+from mockbroker.server.journal_files import JournalWriter
+from mockbroker.server.settings import SettingsError
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from tests.support.blocking import BlockingConnection
+from tests.support.core import Core
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OPENED = ConnectionOpened(1, "/127.0.0.1", "PLAINTEXT", 0)
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def files_in(directory: Path) -> list[Path]:
+    return sorted(directory.iterdir())
+
+
+def writer(directory: Path, journal: Journal, **limits: int) -> JournalWriter:
+    made = JournalWriter(str(directory), journal, Clock(1_000), "ab", {"cluster_id": "c"}, **limits)
+    made.start()
+    return made
+
+
+def test_every_event_is_a_line_behind_the_run_s(tmp_path: Path) -> None:
+    core = Core()
+    client = core.client("app")
+    written = writer(tmp_path / "new", core.cluster.journal)
+    client.call(HeartbeatRequest("g", 1, "m"), 4, HeartbeatResponse)
+    client.disconnect()
+    written.stop()
+    (file,) = files_in(tmp_path / "new")
+    run, request, closed = lines_of(file)
+    assert file.name == "journal-ab-000000.jsonl"
+    assert (run["kind"], run["schema"], run["seq"], run["cluster_id"]) == ("run", 1, 0, "c")
+    assert (request["kind"], request["api"], request["error"]) == ("request", "Heartbeat", 25)
+    assert (request["seq"], request["run"], request["wall_ms"]) == (1, "ab", 1_000)
+    assert (closed["kind"], closed["seq"], closed["client_id"]) == ("connection_closed", 2, "app")
+    core.client().call(HeartbeatRequest("g", 1, "m"), 4, HeartbeatResponse)
+    assert len(lines_of(file)) == 3
+    written.stop()
+
+
+def test_a_full_file_is_followed_by_another_that_tells_of_the_run_too(tmp_path: Path) -> None:
+    journal = Journal()
+    written = writer(tmp_path, journal, file_bytes=400)
+    for _ in range(10):
+        journal.record(OPENED)
+    written.stop()
+    files = [lines_of(path) for path in files_in(tmp_path)]
+    assert len(files) > 2
+    assert [lines[0]["kind"] for lines in files] == ["run"] * len(files)
+    assert [lines[0]["file"] for lines in files] == list(range(len(files)))
+    numbers = [line["seq"] for lines in files for line in lines[1:]]
+    assert numbers == list(range(1, 11))
+
+
+def test_what_does_not_fit_is_counted_and_said(tmp_path: Path) -> None:
+    journal = Journal()
+    written = writer(tmp_path, journal, queue_events=4)
+    lock = written._wake  # the thread sleeps until it is woken, or for half a second
+    lock.clear()
+    for _ in range(3000):
+        journal.record(OPENED)
+    written.stop()
+    lines = [line for path in files_in(tmp_path) for line in lines_of(path)][1:]
+    kept = [line for line in lines if line["kind"] == "connection_opened"]
+    dropped = sum(line["lines"] for line in lines if line["kind"] == "dropped")
+    assert dropped == written.lines_dropped > 0
+    assert len(kept) + dropped == 3000
+    # A gap in the numbers is what the line between says.
+    for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
+        if line["kind"] == "dropped":
+            assert after["seq"] - before["seq"] - 1 == line["lines"]
+
+
+def test_bytes_that_the_ring_let_go_are_written_all_the_same(tmp_path: Path) -> None:
+    core = Core()
+    core.client("app").call(HeartbeatRequest("g", 1, "m"), 4, HeartbeatResponse)
+    (served,) = core.cluster.journal.requests()
+    journal = Journal()
+    written = writer(tmp_path, journal)
+    journal.served(served)
+    served.frame = served.chunks = None
+    written.stop()
+    (_, line) = lines_of(files_in(tmp_path)[0])
+    assert line["group"]["group"] == "g"
+
+
+def test_a_disk_that_takes_no_more_ends_the_journal_and_not_the_broker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full:
+        def write(self, _data: bytes) -> None:
+            raise OSError(28, "No space left on device")
+
+        def flush(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    journal = Journal()
+    written = writer(tmp_path, journal)
+    assert written._file is not None
+    written._file.close()
+    written._file = Full()  # type: ignore[assignment]
+    journal.record(OPENED)
+    written._wake.set()
+    written._thread.join(20)
+    assert "no space left on device" in capsys.readouterr().err
+    journal.served(RequestServed(18, 3, 1, "app", 1))
+    written.stop()
+
+
+def test_a_broker_writes_its_journal_and_stops_with_the_last_line(tmp_path: Path) -> None:
+    with (
+        MockBroker(journal=tmp_path, seed=5, topics=["orders"]) as broker,
+        BlockingConnection(broker.bootstrap_servers) as client,
+    ):
+        for _ in range(3):
+            client.send(HeartbeatRequest("g", 1, "m"), 4)
+            client.receive(HeartbeatResponse)
+        broker.clock.advance(1_000)
+    (file,) = files_in(tmp_path)
+    lines = lines_of(file)
+    kinds = [line["kind"] for line in lines]
+    assert kinds == [
+        "run", "connection_opened", *["request"] * 3, "clock", "connection_closed",
+    ]  # fmt: skip
+    assert (lines[0]["seed"], lines[0]["nodes"]) == ("5", [1])
+    assert all(earlier["seq"] < later["seq"] for earlier, later in pairwise(lines))
+
+
+def test_a_directory_that_cannot_be_written_is_told_by_its_option(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(SettingsError, match=r"journal: .*file.*cannot be written"):
+        MockBroker(journal=file).start()

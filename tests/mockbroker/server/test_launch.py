@@ -1,0 +1,115 @@
+"""Settings in, a running broker out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+
+import pytest
+
+from mockbroker.config.errors import ConfigError
+from mockbroker.server.launch import launch, new_event_loop
+from mockbroker.server.settings import Settings
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.support.sockets import RawConnection
+
+
+async def metadata(settings: Settings) -> tuple[MetadataResponse, int]:
+    running = await launch(settings)
+    try:
+        async with await RawConnection.open(running.bootstrap_servers) as client:
+            answer = await client.call(MetadataRequest(topics=None), 8, MetadataResponse)
+        return answer, running.port
+    finally:
+        await running.stop()
+
+
+async def test_clients_are_told_the_address_that_they_connected_to() -> None:
+    answer, port = await metadata(Settings(topics={"orders": 6}))
+    (broker,) = answer.brokers
+    assert (broker.host, broker.port) == ("127.0.0.1", port)
+    assert [(topic.name, len(topic.partitions)) for topic in answer.topics] == [("orders", 6)]
+
+
+async def test_an_advertised_host_is_told_instead() -> None:
+    answer, port = await metadata(Settings(advertised_host="kafka.test"))
+    assert (answer.brokers[0].host, answer.brokers[0].port) == ("kafka.test", port)
+
+
+async def test_listening_everywhere_is_reached_by_loopback() -> None:
+    running = await launch(Settings(host="0.0.0.0"))
+    assert running.bootstrap_servers == f"127.0.0.1:{running.port}"
+    await running.stop()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [Settings(config={"no.such.key": "1"}), Settings(topics={"a.b": 1, "a_b": 1})],
+)
+async def test_a_bad_config_or_topic_is_refused_before_anything_listens(
+    settings: Settings,
+) -> None:
+    with pytest.raises(ConfigError):
+        await launch(settings)
+
+
+def test_the_loop_is_uvloops_where_it_is_installed() -> None:
+    loop = new_event_loop()
+    try:
+        assert type(loop).__module__.startswith("uvloop")
+    finally:
+        loop.close()
+
+
+def test_without_uvloop_the_standard_loop_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "uvloop", None)
+    loop = new_event_loop()
+    try:
+        assert isinstance(loop, asyncio.SelectorEventLoop)
+        answer, _ = loop.run_until_complete(metadata(Settings(topics={"plain": 1})))
+    finally:
+        loop.close()
+    assert answer.topics[0].name == "plain"
+
+
+_START = """
+import asyncio, sys
+from mockbroker.server.launch import launch
+from mockbroker.server.settings import Settings
+
+async def start():
+    running = await launch(Settings(port=0, brokers=int(sys.argv[1]), topics={"t": 1}))
+    print(*sys.modules)
+    await running.stop()
+
+asyncio.run(start())
+"""
+
+
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_a_start_imports_what_it_needs_and_no_more(brokers: int) -> None:
+    """Brokers that follow each other fetch at once; all else comes with its first use."""
+    done = subprocess.run(
+        [sys.executable, "-c", _START, str(brokers)], capture_output=True, text=True, check=True
+    )
+    imported = done.stdout.split()
+    messages = {each for each in imported if each.startswith("mockbroker_protocol.messages.")}
+    handlers = {each for each in imported if re.fullmatch(r"mockbroker\.apis\.[a-z_]+", each)}
+    assert messages == {"mockbroker_protocol.messages.fetch"}
+    assert handlers <= {
+        "mockbroker.apis.context",
+        "mockbroker.apis.fetch",
+        "mockbroker.apis.registry",
+    }
+    unwanted = {
+        "encodings.idna",
+        "structlog",
+        "cramjam",
+        "json",
+        "mockbroker_protocol.plan",
+        "dataclasses",
+    }
+    assert not unwanted & set(imported)
+    assert ("mockbroker.cluster.fabric" in imported) == (brokers > 1)

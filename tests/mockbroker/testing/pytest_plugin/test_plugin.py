@@ -1,0 +1,224 @@
+"""The plugin in pytest runs of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mockbroker import MockBroker
+
+pytest_plugins = ["pytester"]
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """Runs in this folder find the package, and nothing of the outer run."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    monkeypatch.delenv("MOCKBROKER_BOOTSTRAP", raising=False)
+    return pytester
+
+
+def go(run: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return run.runpytest_subprocess(
+        "-p", "mockbroker.testing.pytest_plugin.plugin", "-p", "no:cacheprovider", *arguments
+    )
+
+
+def test_loading_it_imports_nothing_else() -> None:
+    program = (
+        "import sys, pytest; before = set(sys.modules);"
+        "import mockbroker.testing.pytest_plugin.plugin; print(*sorted(set(sys.modules) - before))"
+    )
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == [
+        "mockbroker",
+        "mockbroker.testing",
+        "mockbroker.testing.pytest_plugin",
+        "mockbroker.testing.pytest_plugin.plugin",
+    ]
+
+
+def test_what_a_test_makes_is_gone_in_the_next(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        servers = []
+
+        def test_one(mockbroker, mockbroker_server):
+            servers.append(mockbroker_server.port)
+            mockbroker.topic("orders").put("one")
+            mockbroker.group("g").commit({("orders", 0): 1})
+
+        def test_two(mockbroker):
+            assert servers == [mockbroker.port]
+            assert mockbroker.topics() == mockbroker.groups() == []
+        """
+    )
+    go(run).assert_outcomes(passed=2)
+
+
+def test_ini_options_shape_the_sessions_server(run: pytest.Pytester) -> None:
+    run.makeini(
+        """
+        [pytest]
+        mockbroker_topics =
+            orders:6
+            payments
+        mockbroker_config = num.partitions=2
+        """
+    )
+    run.makepyfile(
+        """
+        def test_it(mockbroker):
+            assert mockbroker.topics() == ["orders", "payments"]
+            assert mockbroker.topic("orders").partitions == 6
+            assert mockbroker.topic("payments").partitions == 2
+        """
+    )
+    go(run).assert_outcomes(passed=1)
+
+
+def test_markers_bring_topics_and_a_broker_of_its_own(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.mockbroker(config={"num.partitions": 4})
+
+        @pytest.mark.mockbroker_topics("orders", {"a-b": 2}, payments=3)
+        def test_topics(mockbroker):
+            counts = {name: mockbroker.topic(name).partitions for name in mockbroker.topics()}
+            assert counts == {"orders": 4, "a-b": 2, "payments": 3}
+
+        @pytest.mark.mockbroker(config={"num.partitions": 5}, topics=["x"])
+        def test_the_closest_wins(mockbroker):
+            assert mockbroker.topic("x").partitions == 5
+            assert mockbroker.topics() == ["x"]
+            mockbroker.topic("y").create()
+
+        def test_again(mockbroker):
+            assert mockbroker.topics() == []
+
+        @pytest.mark.mockbroker(3)
+        def test_misuse(mockbroker):
+            pass
+        """
+    )
+    result = go(run, "--strict-markers")
+    result.assert_outcomes(passed=3, errors=1)
+    result.stdout.fnmatch_lines(["*marker mockbroker takes keywords only, not (3,)*"])
+
+
+def test_the_factory_stops_what_it_started(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        import socket
+
+        import pytest
+
+        ports = []
+
+        def test_one(mockbroker_factory):
+            one, two = mockbroker_factory(topics=["orders"]), mockbroker_factory()
+            assert one.topics() == ["orders"] and two.topics() == []
+            ports.extend([one.port, two.port])
+
+        def test_two():
+            for port in ports:
+                with pytest.raises(ConnectionRefusedError):
+                    socket.create_connection(("127.0.0.1", port), 1)
+        """
+    )
+    go(run).assert_outcomes(passed=2)
+
+
+def test_a_failing_test_shows_the_last_requests(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        def test_fails(mockbroker, kafka_producer):
+            kafka_producer.send("orders", b"one").get(10)
+            assert mockbroker.topic("orders").records()[0].value == b"two"
+
+        def test_passes(mockbroker, kafka_producer):
+            kafka_producer.send("orders", b"one").get(10)
+        """
+    )
+    result = go(run)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*- mockbroker journal 127.0.0.1:* -*", "*Produce v* ok"])
+    assert result.stdout.str().count("mockbroker journal") == 1
+    quiet = go(run, "-o", "mockbroker_journal_lines=0")
+    assert "mockbroker journal" not in quiet.stdout.str()
+
+
+def test_a_server_that_runs_is_used_and_cleaned(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.mockbroker_topics(orders=2)
+        def test_one(mockbroker, kafka_producer):
+            kafka_producer.send("payments", b"one").get(10)
+            assert mockbroker.topics() == ["before", "orders", "payments"]
+            with pytest.raises(AttributeError, match="journal is not there with --mockbroker"):
+                mockbroker.journal
+
+        def test_two(mockbroker):
+            assert mockbroker.topics() == ["before"]
+        """
+    )
+    with MockBroker(topics=["before"]) as broker:
+        result = go(run, f"--mockbroker={broker.bootstrap_servers}")
+        result.assert_outcomes(passed=2)
+        assert broker.topics() == ["before"]
+
+
+def test_the_command_line_wins_over_the_environment_and_that_over_the_ini(
+    run: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.makeini("[pytest]\nmockbroker_bootstrap = nowhere.invalid:1")
+    run.makepyfile("def test_it(mockbroker): assert mockbroker.topics() == ['right']")
+    with MockBroker(topics=["right"]) as right, MockBroker() as wrong:
+        monkeypatch.setenv("MOCKBROKER_BOOTSTRAP", right.bootstrap_servers)
+        go(run).assert_outcomes(passed=1)
+        monkeypatch.setenv("MOCKBROKER_BOOTSTRAP", wrong.bootstrap_servers)
+        go(run, f"--mockbroker={right.bootstrap_servers}").assert_outcomes(passed=1)
+
+
+def test_each_xdist_worker_has_its_own_server(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("number", range(6))
+        def test_it(mockbroker, number):
+            assert mockbroker.topics() == []
+            mockbroker.topic("orders").put(str(number))
+            assert len(mockbroker.topic("orders").records()) == 1
+        """
+    )
+    go(run, "-p", "xdist", "-n2").assert_outcomes(passed=6)
+
+
+def test_coroutines_have_their_views(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.asyncio
+        async def test_it(mockbroker_aio, aiokafka_producer, aiokafka_consumer):
+            await aiokafka_producer.send_and_wait("orders", b"one")
+            (record,) = await mockbroker_aio.topic("orders").wait_for(1)
+            consumer = await aiokafka_consumer("orders", group_id="g")
+            assert (await consumer.getone()).value == record.value == b"one"
+            await consumer.commit()
+            await mockbroker_aio.group("g").wait_committed({("orders", 0): 1})
+        """
+    )
+    go(run, "-p", "pytest_asyncio.plugin").assert_outcomes(passed=1)

@@ -1,0 +1,192 @@
+"""Calls and waits from other threads, and what becomes of them when the broker stops."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.metadata.topic_requests import NewTopic
+from mockbroker.server.launch import launch, new_event_loop
+from mockbroker.server.settings import Settings
+from mockbroker.testing.bridge import Bridge, WaitTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mockbroker.cluster.cluster import Cluster
+
+DEADLINE_SECONDS = 20.0
+"""Only a broken bridge makes a test wait this long."""
+
+
+class Host:
+    """A broker in a thread that this test can stop at a moment of its choice."""
+
+    def __init__(self) -> None:
+        self.loop = new_event_loop()
+        self.bridge = Bridge(self.loop.run_until_complete(launch(Settings())))
+        self.thread = threading.Thread(target=self._run)
+        self.stopped = False
+
+    def _run(self) -> None:
+        self.loop.run_forever()
+        self.loop.run_until_complete(self.bridge.running.stop())
+        self.loop.close()
+
+    def stop(self) -> None:
+        if not self.stopped:
+            self.stopped = True
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self.thread.join(DEADLINE_SECONDS)
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    host = Host()
+    host.thread.start()
+    yield host
+    host.stop()
+
+
+def create(name: str) -> Callable[[Cluster], object]:
+    return lambda cluster: cluster.controller.create_topics([NewTopic(name)])
+
+
+def has(name: str) -> Callable[[Cluster], bool | None]:
+    return lambda cluster: True if name in cluster.metadata.topics else None
+
+
+def no_explanation(cluster: Cluster) -> str:
+    return f"topics: {sorted(cluster.metadata.topics)}"
+
+
+def test_a_call_runs_in_the_brokers_loop(host: Host) -> None:
+    ident = host.bridge.call(lambda _: threading.get_ident())
+    assert ident == host.thread.ident
+
+
+def test_what_a_call_raises_is_raised_to_its_caller(host: Host) -> None:
+    def fail(cluster: Cluster) -> None:
+        raise KeyError(cluster.metadata.cluster_id)
+
+    with pytest.raises(KeyError):
+        host.bridge.call(fail)
+    assert host.bridge.call(lambda _: 1) == 1
+
+
+def test_a_wait_ends_with_the_step_that_fulfils_it(host: Host) -> None:
+    results: list[bool] = []
+    thread = threading.Thread(
+        target=lambda: results.append(
+            host.bridge.wait(has("orders"), DEADLINE_SECONDS, no_explanation)
+        )
+    )
+    thread.start()
+    host.bridge.call(create("payments"))
+    assert results == []
+    host.bridge.call(create("orders"))
+    thread.join(DEADLINE_SECONDS)
+    assert results == [True]
+    assert host.bridge.call(lambda _: host.bridge.running.watched) is False
+
+
+def test_what_is_true_already_is_not_waited_for(host: Host) -> None:
+    host.bridge.call(create("orders"))
+    assert host.bridge.wait(has("orders"), 0, no_explanation) is True
+
+
+def test_a_wait_that_is_over_says_what_there_is(host: Host) -> None:
+    host.bridge.call(create("payments"))
+    with pytest.raises(WaitTimeoutError, match=r"topics: \['payments'\]") as caught:
+        host.bridge.wait(has("orders"), 0.01, no_explanation)
+    assert isinstance(caught.value, AssertionError)
+    assert isinstance(caught.value, TimeoutError)
+
+
+def test_an_error_of_the_condition_ends_the_wait(host: Host) -> None:
+    def broken(cluster: Cluster) -> None:
+        raise KeyError(cluster)
+
+    with pytest.raises(KeyError):
+        host.bridge.wait(broken, DEADLINE_SECONDS, no_explanation)
+
+
+def test_stopping_ends_the_waits_of_others(host: Host) -> None:
+    begun = threading.Event()
+    errors: list[BaseException] = []
+
+    def never(cluster: Cluster) -> None:
+        begun.set()
+
+    def wait() -> None:
+        try:
+            host.bridge.wait(never, DEADLINE_SECONDS, no_explanation)
+        except RuntimeError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert begun.wait(DEADLINE_SECONDS)
+    host.stop()
+    host.bridge.close()
+    thread.join(DEADLINE_SECONDS)
+    assert [str(error) for error in errors] == ["the broker was stopped meanwhile"]
+
+
+def test_a_call_that_the_loop_never_comes_to_is_told(host: Host) -> None:
+    """The loop ends between the call's posting and its turn."""
+    errors: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            host.bridge.call(lambda _: None)
+        except RuntimeError as error:
+            errors.append(error)
+
+    host.stop()
+    assert not host.thread.is_alive()
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join(DEADLINE_SECONDS)
+    assert [str(error) for error in errors] == ["the broker was stopped meanwhile"]
+    host.bridge.close()
+    with pytest.raises(RuntimeError, match="not running"):
+        host.bridge.call(lambda _: None)
+
+
+async def test_in_the_brokers_own_loop_a_wait_is_awaited() -> None:
+    running = await launch(Settings())
+    bridge = Bridge(running)
+    try:
+        with pytest.raises(RuntimeError, match=r"await the same of `broker\.aio`"):
+            bridge.wait(has("orders"), 1, no_explanation)
+        waiting = asyncio.ensure_future(
+            bridge.wait_async(has("orders"), DEADLINE_SECONDS, no_explanation)
+        )
+        await bridge.call_async(create("orders"))
+        assert await waiting is True
+    finally:
+        await running.stop()
+        bridge.close()
+
+
+async def test_a_cancelled_wait_is_forgotten() -> None:
+    running = await launch(Settings())
+    bridge = Bridge(running)
+    try:
+        waiting = asyncio.ensure_future(
+            bridge.wait_async(has("orders"), DEADLINE_SECONDS, no_explanation)
+        )
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await bridge.call_async(create("payments"))
+        await asyncio.sleep(0)
+        assert running.watched is False
+    finally:
+        await running.stop()
+        bridge.close()

@@ -1,0 +1,43 @@
+"""A run lives, heals and gets well; what it did is told, and a seed repeats."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulation.cluster.simulation import ClusterRun, simulate_cluster
+
+pytestmark = pytest.mark.sim
+
+
+def test_a_seed_repeats_itself() -> None:
+    first, second = simulate_cluster(4), simulate_cluster(4)
+    assert first.trace_hash == second.trace_hash
+    assert first.counts == second.counts
+    assert not first.failed
+    assert first.counts["acknowledged"] > 0
+
+
+def test_a_cluster_that_does_not_get_well_fails_its_run() -> None:
+    def keep_ill(run: ClusterRun) -> None:
+        run.operator.heal = lambda: run.world.operate(  # type: ignore[method-assign]
+            lambda: run.world.fabric.sessions.keep_out(1)
+        )
+
+    report = simulate_cluster(3, keep_ill)
+    assert "does not get well" in report.violations[0]
+    assert "--cluster --seed 3" in report.explain()
+
+
+def test_replicas_that_differ_and_values_that_repeat_are_noticed() -> None:
+    run = ClusterRun(4)
+    run.live()
+    truth = run.truth.find("t0", 0)
+    assert truth is not None
+    entries = truth.mirrors[truth.state.replicas[0]].entries
+    run.producers[0].once[entries[0][1][1:]] = None
+    entries.append(entries[0])
+    run._check_logs()
+    assert [text.partition(": ")[2].split()[0] for text in run.world.violations] == [
+        "t0-0:",
+        "t0-0",
+    ]

@@ -1,0 +1,62 @@
+"""The controller is held to fence who is silent, and to let no fenced broker lead."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.cluster.controls import CONTROLLER
+from mockbroker.cluster.links.heartbeats import BrokerSessions
+from mockbroker.metadata.changes import BrokerChanged, LeaderChanged, PartitionState
+from simulation.cluster.supervision import FENCED_WITHIN_MS, Supervision
+from tests.support.simulated_cluster import SimulatedCluster
+
+
+def test_who_is_down_or_cut_off_is_fenced_in_time() -> None:
+    simulated = SimulatedCluster()
+    world = simulated.world
+    supervision = Supervision(world)
+    world.operate(lambda: world.controls.kill(1, fence=False))
+    world.operate(lambda: world.controls.cut_link(2, CONTROLLER))
+    world.run_for(FENCED_WITHIN_MS + 500)
+    assert not world.violations
+    assert supervision.fencings == 2
+
+
+def test_who_comes_back_is_watched_anew() -> None:
+    simulated = SimulatedCluster()
+    world = simulated.world
+    supervision = Supervision(world)
+    for _ in range(5):
+        world.operate(lambda: world.controls.hold_link(2, CONTROLLER))
+        world.run_for(FENCED_WITHIN_MS / 3)
+        world.operate(lambda: world.controls.restore_link(2, CONTROLLER))
+        world.run_for(10)
+    assert not world.violations
+    assert supervision.fencings == 0
+
+
+def test_a_controller_that_never_fences_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BrokerSessions, "_check", lambda *_: None)
+    simulated = SimulatedCluster()
+    world = simulated.world
+    Supervision(world)
+    world.operate(lambda: world.controls.kill(3, fence=False))
+    world.run_for(FENCED_WITHIN_MS + 500)
+    assert "not fenced" in world.violations[0]
+
+
+def test_a_fenced_leader_and_a_leader_that_nobody_elects_are_noticed() -> None:
+    simulated = SimulatedCluster()
+    world = simulated.world
+    supervision = Supervision(world)
+    store = world.cluster.metadata
+    topic = store.topics["t0"]
+    state = topic.partitions[0]
+    store.apply(BrokerChanged(store.brokers[state.leader].altered(fenced=True)))
+    supervision.look()
+    assert "is fenced" in world.violations[-1]
+    others = [node for node in state.isr if node != state.leader]
+    nobody = PartitionState(-1, state.replicas, others, state.leader_epoch + 1, 99)
+    store.apply(LeaderChanged("t0", topic.id, 0, nobody))
+    supervision.look()
+    assert "nobody leads" in world.violations[-1]

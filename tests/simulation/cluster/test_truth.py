@@ -1,0 +1,118 @@
+"""The rules of replication notice what breaks them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.metadata.changes import LeaderChanged, PartitionState
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
+from simulation.cluster.truth import Mirror, PartitionTruth
+from tests.support.simulated_cluster import SimulatedCluster
+
+
+@pytest.fixture
+def simulated() -> SimulatedCluster:
+    simulated = SimulatedCluster()
+    simulated.produce(2)
+    assert not simulated.world.violations
+    return simulated
+
+
+def records(value: bytes) -> bytes:
+    return build_batch([Record(0, 0, None, value, [])])
+
+
+def test_what_is_replicated_is_committed_and_in_every_mirror(simulated: SimulatedCluster) -> None:
+    truth = simulated.truth.find("t0", 0)
+    assert truth is not None
+    assert len(truth.committed) == simulated.producer.acknowledged > 0
+    assert all(mirror.entries == truth.committed for mirror in truth.mirrors.values())
+
+
+def test_a_mirror_reads_on_and_starts_over_where_the_log_was_replaced() -> None:
+    from mockbroker.log.unified_log import UnifiedLog
+
+    log, mirror = UnifiedLog(), Mirror()
+    log.append_as_leader(records(b"a"), 1, 0)
+    log.append_as_leader(records(b"b"), 1, 0)
+    assert mirror.read(log) == 0
+    assert mirror.read(log) is None
+    log.truncate_to(1)
+    log.append_as_leader(records(b"c"), 2, 0)
+    mirror.read(log)
+    assert mirror.entries == [(1, b"=a"), (2, b"=c")]
+    assert mirror.read(None) is None
+    assert mirror.entries == []
+
+
+def test_two_leaders_in_an_epoch_are_noticed(simulated: SimulatedCluster) -> None:
+    topic = simulated.world.cluster.metadata.topics["t0"]
+    state = topic.partitions[0]
+    other = next(node for node in state.isr if node != state.leader)
+    twice = PartitionState(other, state.replicas, state.isr, state.leader_epoch, 99)
+    simulated.world.cluster.metadata.apply(LeaderChanged("t0", topic.id, 0, twice))
+    assert "the controller lets" in simulated.world.violations[0]
+
+
+def test_a_high_watermark_that_goes_back_is_noticed(simulated: SimulatedCluster) -> None:
+    log = simulated.leader_log()
+    log.high_watermark -= 1
+    simulated.truth.look()
+    assert "went back" in simulated.world.violations[0]
+
+
+def test_a_new_leader_that_forgets_the_high_watermark_is_noticed(
+    simulated: SimulatedCluster,
+) -> None:
+    world = simulated.world
+    topic = world.cluster.metadata.topics["t0"]
+    state = topic.partitions[0]
+    node = next(node for node in state.isr if node != state.leader)
+    log = simulated.follower_log()
+    known = log.high_watermark
+    world.operate(lambda: world.controls.move_leader("t0", 0, node))
+    assert not world.violations
+    assert known > 0
+    log.high_watermark = 0
+    simulated.truth.look()
+    assert f"went back from {known} to 0" in world.violations[0]
+
+
+def test_an_in_sync_replica_that_lacks_committed_records_is_noticed(
+    simulated: SimulatedCluster,
+) -> None:
+    follower = simulated.follower_log()
+    follower.truncate_to(follower.log_end_offset - 1)
+    simulated.truth.look()
+    assert "lacks some of" in simulated.world.violations[0]
+
+
+def test_another_record_under_an_offset_and_epoch_is_noticed(simulated: SimulatedCluster) -> None:
+    follower = simulated.follower_log()
+    epoch = follower.latest_epoch
+    follower.truncate_to(follower.log_end_offset - 1)
+    simulated.truth.look()
+    simulated.world.violations.clear()
+    follower.append_as_leader(records(b"other"), epoch, 0)
+    simulated.truth.look()
+    assert "others have" in simulated.world.violations[0]
+
+
+def test_what_was_not_committed_is_neither_acknowledged_nor_read(
+    simulated: SimulatedCluster,
+) -> None:
+    simulated.truth.acknowledged("t0", 0, 0, [b"nobody"])
+    simulated.truth.was_read("reader", "t0", 0, 10_000, b"producer:1")
+    assert len(simulated.world.violations) == 2
+
+
+def test_an_unclean_leader_takes_back_what_it_does_not_have() -> None:
+    truth = PartitionTruth("t-0", PartitionState(1, [1, 2], [1, 2]))
+    truth.committed = [(0, b"a"), (0, b"b"), (0, b"c")]
+    truth.keep_common([(0, b"a"), (1, b"x")])
+    assert truth.committed == [(0, b"a")]
+    truth.mirrors[1] = Mirror()
+    assert not truth.has_committed(1)
+    truth.mirrors[1].entries = [(0, b"a")]
+    assert truth.has_committed(1)
