@@ -50,7 +50,7 @@ def _is_done(entry: AppendEntry) -> bool:
     if partition is None:
         return True
     if partition.deleted:
-        entry.error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        entry.error = partition.error_when_gone()
         return True
     if not partition.is_leader:
         entry.error = ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -157,7 +157,7 @@ class LogReader:
     def _check(self, entry: FetchEntry, partition: Partition) -> ErrorCode:
         """What keeps this reader from this partition (the order is Kafka's)."""
         if partition.deleted:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return partition.error_when_gone()
         topic_id = entry.topic.topic_id
         if topic_id not in (partition.topic_id, _NO_TOPIC_ID):
             return ErrorCode.INCONSISTENT_TOPIC_ID

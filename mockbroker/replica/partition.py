@@ -485,6 +485,15 @@ class Partition:
         self._mark_watchers()
         self._manager.mark_ready(self, ERROR)
 
+    def error_when_gone(self) -> ErrorCode:
+        """Why it is not here any more: 3 its topic is deleted, 6 its replica was reassigned away.
+
+        Kafka: ReplicaManager.getPartitionOrError.
+        """
+        if self.topic_id in self._manager.metadata.topics_by_id:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
     # -- who watches -----------------------------------------------------------------------
 
     def watch(self, entry: WatchingEntry) -> None:

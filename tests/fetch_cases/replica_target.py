@@ -136,13 +136,7 @@ class ReplicaTarget(Target, ABC):
 
     def move_leader(self, topic: Topic, to: int) -> int:
         """Let a replica lead partition 0 by making it the preferred one; the new epoch."""
-        replicas = [to, LEADER + FOLLOWER - to]
-        reordered = AlterPartitionReassignmentsRequest(
-            15_000, topics=[ReassignableTopic(topic.name, [ReassignablePartition(0, replicas)])]
-        )
-        done = self.control.call(reordered, 0, AlterPartitionReassignmentsResponse)
-        assert [each.error_code for each in done.responses[0].partitions] == [0], done
-        self.until(lambda: self.state(topic).replica_nodes == replicas)
+        self.reassign(topic, [to, LEADER + FOLLOWER - to])
         before = self.state(topic).leader_epoch
         elect = ElectLeadersRequest(0, [TopicPartitions(topic.name, [0])], 15_000)
         elected = self.control.call(elect, 2, ElectLeadersResponse)
@@ -150,6 +144,15 @@ class ReplicaTarget(Target, ABC):
         assert [each.error_code for each in results] == [0], elected
         self.until(lambda: self._follows(topic, 1, before + 1))
         return before + 1
+
+    def reassign(self, topic: Topic, replicas: list[int]) -> None:
+        """Give partition 0 these replicas, all of which have it already."""
+        wanted = AlterPartitionReassignmentsRequest(
+            15_000, topics=[ReassignableTopic(topic.name, [ReassignablePartition(0, replicas)])]
+        )
+        done = self.control.call(wanted, 0, AlterPartitionReassignmentsResponse)
+        assert [each.error_code for each in done.responses[0].partitions] == [0], done
+        self.until(lambda: self.state(topic).replica_nodes == replicas)
 
     def next_epoch(self, topic: Topic) -> int:
         """Let the leader lose the lead and take it again: two epochs later."""

@@ -127,6 +127,53 @@ def test_126_losing_the_lead_ends_the_wait_of_those_who_need_the_leader(
     assert lose_it(12, -1, wait=600) is None
 
 
+@pytest.mark.parametrize("version", [10, 12, 15, 16, 18])
+def test_126_a_replica_that_goes_elsewhere_ends_the_wait_and_tells_the_leader(
+    replicas: ReplicaTarget, version: int
+) -> None:
+    topic = replicas.topic()
+    reader = replicas.reader()
+    reader.ask(topic.at(0), version=version, wait=LONG_MS, min_bytes=1)
+    replicas.parked(reader)
+    replicas.reassign(topic, [FOLLOWER])
+    answer = reader.answer()
+    assert answer.elapsed_ms < SOON_MS
+    assert (answer.only.error, answer.only.positions) == (6, NOWHERE)
+    if version < 16:
+        assert (leader_told(answer), endpoints_told(answer)) == (None, [])
+    else:
+        assert leader_told(answer) == (FOLLOWER, 1)
+        assert endpoints_told(answer) == [(FOLLOWER, replicas.outside_address)]
+
+
+def test_126_a_session_is_told_each_time_that_its_replica_has_gone(
+    replicas: ReplicaTarget,
+) -> None:
+    topic = replicas.topic()
+    reader = replicas.reader()
+    session, _ = reader.open_session(topic.at(0))
+    reader.ask(session=(session, 1), wait=LONG_MS, min_bytes=1)
+    replicas.parked(reader)
+    replicas.reassign(topic, [FOLLOWER])
+    for epoch in (2, 3):
+        answer = reader.answer()
+        assert answer.elapsed_ms < SOON_MS
+        assert (answer.status, answer.errors) == ((0, session), [6])
+        reader.ask(session=(session, epoch), wait=LONG_MS, min_bytes=1)
+    assert reader.answer().errors == [6]
+
+
+def test_126_a_topic_that_goes_ends_the_wait_with_3(replicas: ReplicaTarget) -> None:
+    topic = replicas.topic()
+    reader = replicas.reader()
+    reader.ask(topic.at(0), wait=LONG_MS, min_bytes=1)
+    replicas.parked(reader)
+    replicas.delete(topic)
+    answer = reader.answer()
+    assert answer.elapsed_ms < SOON_MS
+    assert (answer.only.error, leader_told(answer), endpoints_told(answer)) == (3, None, [])
+
+
 def two_epochs(replicas: ReplicaTarget) -> Topic:
     """Epoch 0 ends at offset 2, epoch 2 at 4; all of it is committed."""
     topic = replicas.topic(1, (50, 50))

@@ -56,6 +56,12 @@ def test_it_tells_when_the_lead_or_the_topic_was_lost(parked: Parked) -> None:
     assert other.entry.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_it_tells_6_when_the_replica_was_reassigned_away(parked: Parked) -> None:
+    parked.world.change_leader("t0", 0, 2, 1, (2,))
+    assert parked.delayed.try_complete()
+    assert parked.entry.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 def test_at_its_time_out_what_is_not_done_answers_7(parked: Parked) -> None:
     assert parked.delayed.force_complete()
     assert (parked.answers, parked.entry.error) == (1, ErrorCode.REQUEST_TIMED_OUT)

@@ -42,6 +42,7 @@ def test_a_reassigned_partition_comes_and_goes() -> None:
     partition = world.partition("t0")
     world.change_leader("t0", 0, 2, 1, (2,))
     assert partition.deleted
+    assert partition.error_when_gone() is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert world.replicas.partition("t0", 0) is None
     world.change_leader("t0", 0, 1, 2, (1, 2))
     assert world.partition("t0").is_leader
