@@ -12,6 +12,7 @@ with the same seed and driven alike answer alike.
 from __future__ import annotations
 
 from binascii import b2a_base64
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.clock import Clock, Timer
@@ -229,6 +230,7 @@ class Cluster:
         that a broker without such a listener pays nothing.
         """
         from mockbroker.apis.registry import controller_registry
+        from mockbroker.cluster.links.isr_proposals import IsrProposals
         from mockbroker.metadata.features import finalized
         from mockbroker.quorum.quorum import MetadataQuorum
 
@@ -247,6 +249,9 @@ class Cluster:
         services.registries[controller.name] = controller_registry(max_fetch_version)
         for broker in self.brokers:
             broker.services.quorum = quorum
+        # Brokers of other processes may follow what is led here.
+        propose = partial(self.controller.replication.alter_partition, services.broker_id)
+        IsrProposals(self.clock, self.timer, services.replicas, services.defer, propose)
         self.metadata.features = dict(quorum.features)
         quorum.start(controller, broker_listeners)
         return quorum

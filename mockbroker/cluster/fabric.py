@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from mockbroker.metadata.replication_control import ReplicationControl
     from mockbroker.node.broker import Broker, Outgoing
     from mockbroker.replica.partition import Partition
-    from mockbroker_protocol.errors import ErrorCode
     from mockbroker_protocol.primitives import Buffer
 
 REPLICATION_LISTENER = "REPLICATION"
@@ -444,7 +443,11 @@ class Fabric:
         replicas = life.broker.services.replicas
         link = self.links.get(node_id, CONTROLLER)
         life.proposals = IsrProposals(
-            life.clock, life.timer, replicas, link, partial(self._propose, node_id)
+            life.clock,
+            life.timer,
+            replicas,
+            link.send,
+            partial(self.control.alter_partition, node_id),
         )
         life.fetchers = ReplicaFetchers(
             node_id,
@@ -497,11 +500,6 @@ class Fabric:
         member = self._by_id[node_id]
         if member.life is not None and member.epoch == epoch:
             self.sessions.heard(node_id)
-
-    def _propose(
-        self, node_id: int, topic_id: bytes, index: int, epochs: tuple[int, int], isr: list[int]
-    ) -> ErrorCode:
-        return self.control.alter_partition(node_id, topic_id, index, *epochs, isr)
 
     def _fetch_channel(self, life: Life, source: int, target: int) -> BrokerClient:
         return self._new_client(life, source, target, f"broker-{source}-fetcher-0")

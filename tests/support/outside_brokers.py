@@ -13,6 +13,13 @@ from mockbroker_protocol.messages.controller_apis import (
     BrokerRegistrationRequestListener,
     BrokerRegistrationResponse,
 )
+from mockbroker_protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+    FetchResponse,
+    ReplicaState,
+)
 
 if TYPE_CHECKING:
     from tests.support.core import CoreClient
@@ -47,3 +54,19 @@ def start(core: QuorumCore, client: CoreClient) -> int:
     beat = BrokerHeartbeatRequest(NODE_ID, answer.broker_epoch, core.quorum.log.log_end_offset)
     assert not client.call(beat, 1, BrokerHeartbeatResponse).is_fenced
     return answer.broker_epoch
+
+
+def follow(
+    core: QuorumCore, client: CoreClient, broker_epoch: int, topic: str, offset: int
+) -> FetchResponse:
+    """Fetch partition 0 of a topic as the broker outside does, which has all before `offset`."""
+    known = core.cluster.metadata.topics[topic]
+    state = known.partitions[0]
+    asked = FetchRequestPartition(0, state.leader_epoch, offset, log_start_offset=0)
+    asked.partition_max_bytes = 1 << 20
+    request = FetchRequest(
+        min_bytes=1,
+        topics=[FetchRequestTopic(topic_id=known.id, partitions=[asked])],
+        replica_state=ReplicaState(NODE_ID, broker_epoch),
+    )
+    return client.call(request, 17, FetchResponse)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.clock import Clock, Timer
-    from mockbroker.cluster.links.link import Link
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
 
-    Propose = Callable[[bytes, int, tuple[int, int], list[int]], ErrorCode]
+    Send = Callable[[Callable[[], None]], None]
+    Propose = Callable[[bytes, int, int, int, list[int]], ErrorCode]
 
 RETRY_MS: Final = 1000
 """Without news for so long, a proposal is sent again."""
@@ -39,17 +39,21 @@ _NEWS_COMES: Final = frozenset(
 
 
 class IsrProposals:
-    """`propose(topic_id, index, (leader epoch, partition epoch), isr)` is the controller's end."""
+    """`propose(topic_id, index, leader epoch, partition epoch, isr)` is the controller's end.
 
-    __slots__ = ("_clock", "_link", "_propose", "_replicas", "_timer")
+    `send(action)` runs an action there: over a link, or at the end of the step when the controller
+    is in the same broker.
+    """
+
+    __slots__ = ("_clock", "_propose", "_replicas", "_send", "_timer")
 
     def __init__(
-        self, clock: Clock, timer: Timer, replicas: ReplicaManager, link: Link, propose: Propose
+        self, clock: Clock, timer: Timer, replicas: ReplicaManager, send: Send, propose: Propose
     ) -> None:
         self._clock = clock
         self._timer = timer
         self._replicas = replicas
-        self._link = link
+        self._send = send
         self._propose = propose
         replicas.propose_isr = self.propose
         self._look_later()
@@ -57,7 +61,7 @@ class IsrProposals:
     def propose(self, partition: Partition, isr: list[int]) -> None:
         """Ask for an in-sync set."""
         epochs = partition.leader_epoch, partition.state.partition_epoch
-        self._link.send(partial(self._arrive, partition, epochs, isr))
+        self._send(partial(self._arrive, partition, epochs, isr))
         again = partial(self._propose_again, partition, isr)
         self._timer.schedule(self._clock.now_ms + RETRY_MS, again)
 
@@ -67,7 +71,7 @@ class IsrProposals:
             self.propose(partition, isr)
 
     def _arrive(self, partition: Partition, epochs: tuple[int, int], isr: list[int]) -> None:
-        error = self._propose(partition.topic_id, partition.index, epochs, isr)
+        error = self._propose(partition.topic_id, partition.index, *epochs, isr)
         if error and error not in _NEWS_COMES:
             self._forget(partition, isr)
 

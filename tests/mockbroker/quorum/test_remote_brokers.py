@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from mockbroker.metadata.changes import PartitionState
@@ -9,14 +11,32 @@ from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.quorum.quorum import METADATA_VERSION
 from mockbroker.quorum.registrations import ListenerAddress, Registration
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+    FetchResponse,
+)
 from mockbroker_protocol.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
 )
+from mockbroker_protocol.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartition,
+    ProduceRequestTopic,
+    ProduceResponse,
+)
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
+from tests.support.core import EPOCH_MS
 from tests.support.metadata_logs import QuorumCore, records_in
-from tests.support.outside_brokers import FEATURES
+from tests.support.outside_brokers import FEATURES, follow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SESSION_MS = 9_000
 OUTSIDE = Registration(
@@ -163,3 +183,112 @@ def test_the_last_in_sync_replica_leads_again_when_it_is_back(core: QuorumCore) 
     assert now(core)[::2] == (-1, 1)
     beat(core, epoch, epoch)
     assert now(core) == (2, [2], 2)
+
+
+# -- as a follower of what is led here ---------------------------------------------------------
+
+FOLLOWED = {
+    "replica.lag.time.max.ms": "3000",
+    "broker.session.timeout.ms": "600000",
+    "broker.rack": "here",
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+}
+
+
+class Followed:
+    """Topic a, which is led here and followed by broker 2, in rack r."""
+
+    def __init__(self, replicas: Sequence[int] = (1, 2)) -> None:
+        self.core = QuorumCore(config=FOLLOWED)
+        self.epoch = unfenced(self.core)
+        self.follower = self.core.client("broker-2-fetcher-0")
+        led_by(self.core, list(replicas))
+
+    def fetch(self, offset: int) -> None:
+        (topic,) = follow(self.core, self.follower, self.epoch, "a", offset).responses
+        assert [one.error_code for one in topic.partitions] == [0]
+
+    def state(self) -> PartitionState:
+        return self.core.cluster.metadata.topics["a"].partitions[0]
+
+    def isr_in_log(self) -> list[int] | None:
+        """The in-sync set that the metadata log told last."""
+        told = [
+            record.isr
+            for record in records_in(self.core.quorum.log)
+            if isinstance(record, PartitionRecord | PartitionChangeRecord)
+        ]
+        return told[-1]
+
+
+def test_a_follower_that_lags_leaves_the_in_sync_set_and_comes_back() -> None:
+    world = Followed()
+    producer = world.core.client()
+    producer.send(produce("a"), 9)
+    world.fetch(0)
+    assert producer.answered == 0
+    world.core.advance(4500)
+    assert (world.state().isr, world.isr_in_log()) == ([1], [1])
+    assert producer.receive(ProduceResponse).responses[0].partition_responses[0].error_code == 0
+    producer.send(produce("a"), 9)
+    assert producer.receive(ProduceResponse).responses[0].partition_responses[0].error_code == 0
+    world.fetch(1)
+    assert world.state().isr == [1]
+    world.fetch(2)
+    assert (world.state().isr, world.isr_in_log()) == ([1, 2], [1, 2])
+
+
+def test_a_follower_that_was_fenced_comes_back_into_the_in_sync_set() -> None:
+    world = Followed()
+    beat(world.core, world.epoch, world.epoch, fence=True)
+    assert world.state().isr == [1]
+    world.fetch(0)
+    assert world.state().isr == [1]
+    beat(world.core, world.epoch, world.epoch)
+    world.fetch(0)
+    assert world.state().isr == [1, 2]
+
+
+def test_an_idle_follower_stays_in_the_in_sync_set() -> None:
+    world = Followed()
+    for _ in range(10):
+        world.core.advance(2000)
+        world.fetch(0)
+    assert world.state().isr == [1, 2]
+
+
+def test_a_reassignment_to_it_completes() -> None:
+    world = Followed([1])
+    reassigned = world.core.act(
+        lambda: world.core.cluster.controller.reassign("a", 0, [2], may_change_factor=True)
+    )
+    assert (reassigned.error, world.state().replicas, world.state().leader) == (0, [2, 1], 1)
+    world.fetch(0)
+    assert (world.state().replicas, world.state().isr, world.state().leader) == ([2], [2], 2)
+
+
+def test_a_consumer_in_its_rack_is_sent_to_it() -> None:
+    world = Followed()
+    world.core.client().send(produce("a"), 9)
+    world.fetch(1)
+    topic = world.core.cluster.metadata.topics["a"]
+    asked = FetchRequestPartition(0, -1, 1)
+    request = FetchRequest(
+        topics=[FetchRequestTopic(topic_id=topic.id, partitions=[asked])], rack_id="r"
+    )
+    (answered,) = world.core.client().call(request, 13, FetchResponse).responses
+    assert answered.partitions[0].preferred_read_replica == 2
+    world.core.advance(4500)
+    world.core.client().send(produce("a"), 9)
+    world.core.advance(4500)
+    assert world.state().isr == [1]
+    (answered,) = world.core.client().call(request, 13, FetchResponse).responses
+    assert answered.partitions[0].preferred_read_replica == -1
+
+
+def produce(topic: str) -> ProduceRequest:
+    """One record with acks=all."""
+    batch = build_batch([Record(0, EPOCH_MS, None, b"v")])
+    part = ProduceRequestPartition(index=0, records=batch)
+    data = ProduceRequestTopic(name=topic, partition_data=[part])
+    return ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=[data])
