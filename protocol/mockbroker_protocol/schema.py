@@ -5,7 +5,7 @@
         topic_id: Annotated[uuid, V(since=10, ignorable=True)] = ZERO_UUID
         name: Annotated[str | None, V(nullable=10)] = None
 
-    @message(api_key=3, versions=(0, 13), flexible=9)
+    @message(api_key=3)
     class MetadataRequest:
         topics: Annotated[list[MetadataRequestTopic] | None, V(nullable=1)]
         allow_auto_topic_creation: Annotated[boolean, V(since=4)] = True
@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar, dataclass_transform
 
-from mockbroker_protocol.api_keys import NEVER
+from mockbroker_protocol.api_keys import ALL_SPECS, NEVER
 from mockbroker_protocol.primitives import ZERO_UUID, Buffer
 
 if TYPE_CHECKING:
@@ -178,19 +178,24 @@ class Schema:
 
 @dataclass_transform(field_specifiers=(field,))
 def message(
-    *, api_key: int = -1, versions: tuple[int, int], flexible: int = NEVER
+    *, api_key: int = -1, versions: tuple[int, int] | None = None, flexible: int = NEVER
 ) -> Callable[[type[T]], type[T]]:
     """Declare a request or response (or, without `api_key`, another versioned layout).
 
-    The class gets API_KEY, MIN_VERSION, MAX_VERSION and FLEXIBLE.
+    An API's versions are those of `api_keys`, another layout names its own. The class gets API_KEY,
+    MIN_VERSION, MAX_VERSION and FLEXIBLE.
     """
+    if versions is None:
+        spec = ALL_SPECS[api_key]
+        versions, flexible = (spec.min_version, spec.max_version), spec.flexible
+    first, last = versions
 
     def declare(cls: type[T]) -> type[T]:
         namespace = dict(cls.__dict__)
         namespace["API_KEY"] = api_key
-        namespace["MIN_VERSION"], namespace["MAX_VERSION"] = versions
+        namespace["MIN_VERSION"], namespace["MAX_VERSION"] = first, last
         namespace["FLEXIBLE"] = flexible
-        return _declare(cls, namespace, Schema(api_key, versions, flexible, namespace))
+        return _declare(cls, namespace, Schema(api_key, (first, last), flexible, namespace))
 
     return declare
 

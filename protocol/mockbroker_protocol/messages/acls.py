@@ -12,7 +12,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, int8, int16, int32, message, struct
 
 
-@message(api_key=29, versions=(1, 3), flexible=2)
+@message(api_key=29)
 class DescribeAclsRequest:
     """Ask for the ACLs that match a filter."""
 
@@ -25,7 +25,7 @@ class DescribeAclsRequest:
     permission_type: int8 = 0
 
 
-@message(api_key=29, versions=(1, 3), flexible=2)
+@message(api_key=29)
 class DescribeAclsResponse:
     """The ACLs found, by resource."""
 
@@ -55,7 +55,7 @@ class AclDescription:
     permission_type: int8 = 0
 
 
-@message(api_key=30, versions=(1, 3), flexible=2)
+@message(api_key=30)
 class CreateAclsRequest:
     """Add ACLs."""
 
@@ -75,7 +75,7 @@ class AclCreation:
     permission_type: int8 = 0
 
 
-@message(api_key=30, versions=(1, 3), flexible=2)
+@message(api_key=30)
 class CreateAclsResponse:
     """What became of each, in the order asked."""
 
@@ -91,7 +91,7 @@ class AclCreationResult:
     error_message: Annotated[str | None, V(nullable=1)] = ""
 
 
-@message(api_key=31, versions=(1, 3), flexible=2)
+@message(api_key=31)
 class DeleteAclsRequest:
     """Remove the ACLs that match any of the filters."""
 
@@ -111,7 +111,7 @@ class DeleteAclsFilter:
     permission_type: int8 = 0
 
 
-@message(api_key=31, versions=(1, 3), flexible=2)
+@message(api_key=31)
 class DeleteAclsResponse:
     """What became of each filter, in the order asked."""
 

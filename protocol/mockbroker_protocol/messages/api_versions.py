@@ -12,7 +12,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, boolean, int16, int32, int64, message, struct
 
 
-@message(api_key=18, versions=(0, 5), flexible=3)
+@message(api_key=18)
 class ApiVersionsRequest:
     """Ask what the broker speaks; names the client software from v3 on."""
 
@@ -22,7 +22,7 @@ class ApiVersionsRequest:
     node_id: Annotated[int32, V(since=5, ignorable=True)] = -1
 
 
-@message(api_key=18, versions=(0, 5), flexible=3)
+@message(api_key=18)
 class ApiVersionsResponse:
     """Supported APIs, and the features of broker and cluster (KIP-584)."""
 

@@ -12,7 +12,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, boolean, int8, int16, int32, message, struct
 
 
-@message(api_key=32, versions=(1, 4), flexible=4)
+@message(api_key=32)
 class DescribeConfigsRequest:
     """Ask for configs of resources."""
 
@@ -30,7 +30,7 @@ class DescribeConfigsResource:
     configuration_keys: Annotated[list[str] | None, V(nullable=1)] = []
 
 
-@message(api_key=32, versions=(1, 4), flexible=4)
+@message(api_key=32)
 class DescribeConfigsResponse:
     """The configs of each resource."""
 
@@ -72,7 +72,7 @@ class DescribeConfigsSynonym:
     source: int8 = 0
 
 
-@message(api_key=33, versions=(0, 2), flexible=2)
+@message(api_key=33)
 class AlterConfigsRequest:
     """Replace all configs of resources."""
 
@@ -97,7 +97,7 @@ class AlterableConfig:
     value: Annotated[str | None, V(nullable=0)] = ""
 
 
-@message(api_key=33, versions=(0, 2), flexible=2)
+@message(api_key=33)
 class AlterConfigsResponse:
     """What became of each resource."""
 
@@ -115,7 +115,7 @@ class AlterConfigsResourceResponse:
     resource_name: str = ""
 
 
-@message(api_key=44, versions=(0, 1), flexible=1)
+@message(api_key=44)
 class IncrementalAlterConfigsRequest:
     """Change single configs of resources (KIP-339)."""
 
@@ -141,7 +141,7 @@ class IncrementalAlterableConfig:
     value: Annotated[str | None, V(nullable=0)] = ""
 
 
-@message(api_key=44, versions=(0, 1), flexible=1)
+@message(api_key=44)
 class IncrementalAlterConfigsResponse:
     """What became of each resource."""
 
@@ -159,14 +159,14 @@ class IncrementalAlterConfigsResourceResponse:
     resource_name: str = ""
 
 
-@message(api_key=74, versions=(0, 1), flexible=0)
+@message(api_key=74)
 class ListConfigResourcesRequest:
     """Ask which resources have configs (KIP-714, KIP-1142)."""
 
     resource_types: Annotated[list[int8], V(since=1)] = []
 
 
-@message(api_key=74, versions=(0, 1), flexible=0)
+@message(api_key=74)
 class ListConfigResourcesResponse:
     """The resources found."""
 

@@ -11,7 +11,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import ZERO_UUID, V, int16, int32, message, struct, uuid
 
 
-@message(api_key=68, versions=(0, 1), flexible=0)
+@message(api_key=68)
 class ConsumerGroupHeartbeatRequest:
     """Join, stay or leave; None says that a field is as it was."""
 
@@ -37,7 +37,7 @@ class ConsumerGroupHeartbeatRequestTopicPartitions:
     partitions: list[int32] = []
 
 
-@message(api_key=68, versions=(0, 1), flexible=0)
+@message(api_key=68)
 class ConsumerGroupHeartbeatResponse:
     """The epoch, and the assignment when it changed."""
 

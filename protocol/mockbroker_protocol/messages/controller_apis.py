@@ -1,4 +1,4 @@
-"""What brokers and controllers ask of the active controller (KIP-631, KIP-858, KIP-919)."""
+"""What brokers ask of the active controller (KIP-631)."""
 
 # A declared class makes its list defaults anew for each instance.
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=62, versions=(0, 4), flexible=0)
+@message(api_key=62)
 class BrokerRegistrationRequest:
     """A broker that starts makes itself known."""
 
@@ -54,7 +54,7 @@ class BrokerRegistrationRequestFeature:
     max_supported_version: int16 = 0
 
 
-@message(api_key=62, versions=(0, 4), flexible=0)
+@message(api_key=62)
 class BrokerRegistrationResponse:
     """The epoch of this start of the broker."""
 
@@ -63,7 +63,7 @@ class BrokerRegistrationResponse:
     broker_epoch: int64 = -1
 
 
-@message(api_key=63, versions=(0, 2), flexible=0)
+@message(api_key=63)
 class BrokerHeartbeatRequest:
     """A broker lives, and says how far it has read the metadata."""
 
@@ -76,7 +76,7 @@ class BrokerHeartbeatRequest:
     cordoned_log_dirs: Annotated[list[uuid] | None, V(nullable=2, tag=1, tagged=2)] = None
 
 
-@message(api_key=63, versions=(0, 2), flexible=0)
+@message(api_key=63)
 class BrokerHeartbeatResponse:
     """Whether it may serve clients."""
 
@@ -87,7 +87,7 @@ class BrokerHeartbeatResponse:
     should_shut_down: boolean = False
 
 
-@message(api_key=56, versions=(2, 3), flexible=0)
+@message(api_key=56)
 class AlterPartitionRequest:
     """A leader proposes another in-sync set."""
 
@@ -124,7 +124,7 @@ class AlterPartitionRequestBrokerState:
     broker_epoch: Annotated[int64, V(since=3)] = -1
 
 
-@message(api_key=56, versions=(2, 3), flexible=0)
+@message(api_key=56)
 class AlterPartitionResponse:
     """What the partitions are now."""
 
@@ -154,7 +154,7 @@ class AlterPartitionResponsePartitionData:
     partition_epoch: int32 = 0
 
 
-@message(api_key=67, versions=(0, 0), flexible=0)
+@message(api_key=67)
 class AllocateProducerIdsRequest:
     """A broker wants a block of producer ids."""
 
@@ -162,7 +162,7 @@ class AllocateProducerIdsRequest:
     broker_epoch: int64 = -1
 
 
-@message(api_key=67, versions=(0, 0), flexible=0)
+@message(api_key=67)
 class AllocateProducerIdsResponse:
     """The block."""
 
@@ -172,111 +172,7 @@ class AllocateProducerIdsResponse:
     producer_id_len: int32 = 0
 
 
-@message(api_key=70, versions=(0, 0), flexible=0)
-class ControllerRegistrationRequest:
-    """A controller makes itself known."""
-
-    controller_id: int32 = 0
-    incarnation_id: uuid = ZERO_UUID
-    zk_migration_ready: boolean = False
-    listeners: list[ControllerRegistrationRequestListener] = []
-    features: list[ControllerRegistrationRequestFeature] = []
-
-
-@struct
-class ControllerRegistrationRequestListener:
-    """A listener, where it is and how it is secured."""
-
-    name: str = ""
-    host: str = ""
-    port: uint16 = 0
-    security_protocol: int16 = 0
-
-
-@struct
-class ControllerRegistrationRequestFeature:
-    """The versions of a feature that are supported."""
-
-    name: str = ""
-    min_supported_version: int16 = 0
-    max_supported_version: int16 = 0
-
-
-@message(api_key=70, versions=(0, 0), flexible=0)
-class ControllerRegistrationResponse:
-    """Success or error."""
-
-    throttle_time_ms: int32 = 0
-    error_code: int16 = 0
-    error_message: Annotated[str | None, V(nullable=0)] = ""
-
-
-@message(api_key=73, versions=(0, 0), flexible=0)
-class AssignReplicasToDirsRequest:
-    """A broker says in which directories its replicas are."""
-
-    broker_id: int32 = 0
-    broker_epoch: int64 = -1
-    directories: list[AssignReplicasToDirsRequestDirectoryData] = []
-
-
-@struct
-class AssignReplicasToDirsRequestDirectoryData:
-    """A directory and what is in it."""
-
-    id: uuid = ZERO_UUID
-    topics: list[AssignReplicasToDirsRequestTopicData] = []
-
-
-@struct
-class AssignReplicasToDirsRequestTopicData:
-    """Partitions of one topic."""
-
-    topic_id: uuid = ZERO_UUID
-    partitions: list[AssignReplicasToDirsRequestPartitionData] = []
-
-
-@struct
-class AssignReplicasToDirsRequestPartitionData:
-    """A partition."""
-
-    partition_index: int32 = 0
-
-
-@message(api_key=73, versions=(0, 0), flexible=0)
-class AssignReplicasToDirsResponse:
-    """Success or error of each."""
-
-    throttle_time_ms: int32 = 0
-    error_code: int16 = 0
-    directories: list[AssignReplicasToDirsResponseDirectoryData] = []
-
-
-@struct
-class AssignReplicasToDirsResponseDirectoryData:
-    """A directory and what is in it."""
-
-    id: uuid = ZERO_UUID
-    topics: list[AssignReplicasToDirsResponseTopicData] = []
-
-
-@struct
-class AssignReplicasToDirsResponseTopicData:
-    """Partitions of one topic."""
-
-    topic_id: uuid = ZERO_UUID
-    partitions: list[AssignReplicasToDirsResponsePartitionData] = []
-
-
-@struct
-class AssignReplicasToDirsResponsePartitionData:
-    """A partition."""
-
-    partition_index: int32 = 0
-    error_code: int16 = 0
-
-
-@message(api_key=58, versions=(0, 0), flexible=0)
+@message(api_key=58)
 class EnvelopeRequest:
     """A client's request, forwarded by a broker with the client's principal."""
 
@@ -285,7 +181,7 @@ class EnvelopeRequest:
     client_host_address: bytes = b""
 
 
-@message(api_key=58, versions=(0, 0), flexible=0)
+@message(api_key=58)
 class EnvelopeResponse:
     """The answer to the request inside."""
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, int16, int32, int64, message, struct
 
 
-@message(api_key=38, versions=(1, 3), flexible=2)
+@message(api_key=38)
 class CreateDelegationTokenRequest:
     """Ask for a token for an owner."""
 
@@ -26,7 +26,7 @@ class CreatableRenewers:
     principal_name: str = ""
 
 
-@message(api_key=38, versions=(1, 3), flexible=2)
+@message(api_key=38)
 class CreateDelegationTokenResponse:
     """The token, its secret and its times."""
 
@@ -43,7 +43,7 @@ class CreateDelegationTokenResponse:
     throttle_time_ms: int32 = 0
 
 
-@message(api_key=39, versions=(1, 2), flexible=2)
+@message(api_key=39)
 class RenewDelegationTokenRequest:
     """Let a token live longer."""
 
@@ -51,7 +51,7 @@ class RenewDelegationTokenRequest:
     renew_period_ms: int64 = 0
 
 
-@message(api_key=39, versions=(1, 2), flexible=2)
+@message(api_key=39)
 class RenewDelegationTokenResponse:
     """The new expiry."""
 
@@ -60,7 +60,7 @@ class RenewDelegationTokenResponse:
     throttle_time_ms: int32 = 0
 
 
-@message(api_key=40, versions=(1, 2), flexible=2)
+@message(api_key=40)
 class ExpireDelegationTokenRequest:
     """Let a token end sooner."""
 
@@ -68,7 +68,7 @@ class ExpireDelegationTokenRequest:
     expiry_time_period_ms: int64 = 0
 
 
-@message(api_key=40, versions=(1, 2), flexible=2)
+@message(api_key=40)
 class ExpireDelegationTokenResponse:
     """The new expiry."""
 
@@ -77,7 +77,7 @@ class ExpireDelegationTokenResponse:
     throttle_time_ms: int32 = 0
 
 
-@message(api_key=41, versions=(1, 3), flexible=2)
+@message(api_key=41)
 class DescribeDelegationTokenRequest:
     """Ask for tokens of owners; None is every owner."""
 
@@ -92,7 +92,7 @@ class DescribeDelegationTokenOwner:
     principal_name: str = ""
 
 
-@message(api_key=41, versions=(1, 3), flexible=2)
+@message(api_key=41)
 class DescribeDelegationTokenResponse:
     """The tokens that the caller may see."""
 

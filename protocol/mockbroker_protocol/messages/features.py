@@ -8,7 +8,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, boolean, int8, int16, int32, message, struct
 
 
-@message(api_key=57, versions=(0, 2), flexible=0)
+@message(api_key=57)
 class UpdateFeaturesRequest:
     """Raise or lower feature levels of the cluster."""
 
@@ -27,7 +27,7 @@ class FeatureUpdateKey:
     upgrade_type: Annotated[int8, V(since=1)] = 1
 
 
-@message(api_key=57, versions=(0, 2), flexible=0)
+@message(api_key=57)
 class UpdateFeaturesResponse:
     """What became of each feature."""
 

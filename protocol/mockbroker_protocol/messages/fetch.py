@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Tags = dict[int, bytes] | None
 
 
-@message(api_key=1, versions=(3, 18), flexible=12)
+@message(api_key=1)
 class FetchRequest:
     """Read partitions, whole or as a change to a fetch session."""
 
@@ -96,7 +96,7 @@ class FetchRequestForgottenTopic:
         unknown_tags: Tags = None
 
 
-@message(api_key=1, versions=(3, 18), flexible=12)
+@message(api_key=1)
 class FetchResponse:
     """Data, and changed positions of the partitions of the session."""
 

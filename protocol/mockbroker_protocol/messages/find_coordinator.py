@@ -11,7 +11,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, int8, int16, int32, message, struct
 
 
-@message(api_key=10, versions=(0, 6), flexible=3)
+@message(api_key=10)
 class FindCoordinatorRequest:
     """Key type 0 is a group, 1 a transactional id, 2 a share partition."""
 
@@ -20,7 +20,7 @@ class FindCoordinatorRequest:
     coordinator_keys: Annotated[list[str], V(since=4)] = []
 
 
-@message(api_key=10, versions=(0, 6), flexible=3)
+@message(api_key=10)
 class FindCoordinatorResponse:
     """The coordinator of the one key, or a list from v4 on."""
 

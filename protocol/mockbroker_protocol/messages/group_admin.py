@@ -19,7 +19,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=16, versions=(0, 5), flexible=3)
+@message(api_key=16)
 class ListGroupsRequest:
     """Ask for groups, by state (v4+) and type (v5+); empty filters let all pass."""
 
@@ -27,7 +27,7 @@ class ListGroupsRequest:
     types_filter: Annotated[list[str], V(since=5)] = []
 
 
-@message(api_key=16, versions=(0, 5), flexible=3)
+@message(api_key=16)
 class ListGroupsResponse:
     """The groups that this broker coordinates."""
 
@@ -46,7 +46,7 @@ class ListedGroup:
     group_type: Annotated[str, V(since=5, ignorable=True)] = ""
 
 
-@message(api_key=15, versions=(0, 6), flexible=5)
+@message(api_key=15)
 class DescribeGroupsRequest:
     """Ask about classic groups."""
 
@@ -54,7 +54,7 @@ class DescribeGroupsRequest:
     include_authorized_operations: Annotated[boolean, V(since=3)] = False
 
 
-@message(api_key=15, versions=(0, 6), flexible=5)
+@message(api_key=15)
 class DescribeGroupsResponse:
     """One answer per group."""
 
@@ -88,14 +88,14 @@ class DescribedGroupMember:
     member_assignment: bytes = b""
 
 
-@message(api_key=42, versions=(0, 3), flexible=2)
+@message(api_key=42)
 class DeleteGroupsRequest:
     """Delete empty groups."""
 
     groups_names: list[str] = []
 
 
-@message(api_key=42, versions=(0, 3), flexible=2)
+@message(api_key=42)
 class DeleteGroupsResponse:
     """What became of each group."""
 
@@ -112,7 +112,7 @@ class DeletableGroupResult:
     error_message: Annotated[str | None, V(since=3, nullable=3, ignorable=True)] = None
 
 
-@message(api_key=69, versions=(0, 1), flexible=0)
+@message(api_key=69)
 class ConsumerGroupDescribeRequest:
     """Ask about groups of the protocol of KIP-848."""
 
@@ -120,7 +120,7 @@ class ConsumerGroupDescribeRequest:
     include_authorized_operations: boolean = False
 
 
-@message(api_key=69, versions=(0, 1), flexible=0)
+@message(api_key=69)
 class ConsumerGroupDescribeResponse:
     """One answer per group."""
 

@@ -12,7 +12,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, boolean, int16, int32, message, struct
 
 
-@message(api_key=11, versions=(0, 9), flexible=6)
+@message(api_key=11)
 class JoinGroupRequest:
     """Join a group, or join again after a rebalance began."""
 
@@ -34,7 +34,7 @@ class JoinGroupRequestProtocol:
     metadata: bytes = b""
 
 
-@message(api_key=11, versions=(0, 9), flexible=6)
+@message(api_key=11)
 class JoinGroupResponse:
     """Generation, leader and, for the leader, all members."""
 
@@ -58,7 +58,7 @@ class JoinGroupResponseMember:
     metadata: bytes = b""
 
 
-@message(api_key=14, versions=(0, 5), flexible=4)
+@message(api_key=14)
 class SyncGroupRequest:
     """The leader brings the assignments; the others bring none."""
 
@@ -79,7 +79,7 @@ class SyncGroupRequestAssignment:
     assignment: bytes = b""
 
 
-@message(api_key=14, versions=(0, 5), flexible=4)
+@message(api_key=14)
 class SyncGroupResponse:
     """What this member gets."""
 
@@ -90,7 +90,7 @@ class SyncGroupResponse:
     assignment: bytes = b""
 
 
-@message(api_key=12, versions=(0, 4), flexible=4)
+@message(api_key=12)
 class HeartbeatRequest:
     """Sign of life of a member in a generation."""
 
@@ -100,7 +100,7 @@ class HeartbeatRequest:
     group_instance_id: Annotated[str | None, V(since=3, nullable=3)] = None
 
 
-@message(api_key=12, versions=(0, 4), flexible=4)
+@message(api_key=12)
 class HeartbeatResponse:
     """REBALANCE_IN_PROGRESS here tells the member to join again."""
 
@@ -108,7 +108,7 @@ class HeartbeatResponse:
     error_code: int16 = 0
 
 
-@message(api_key=13, versions=(0, 5), flexible=4)
+@message(api_key=13)
 class LeaveGroupRequest:
     """Leave: one member up to v2, a list from v3 on (KIP-345)."""
 
@@ -126,7 +126,7 @@ class MemberIdentity:
     reason: Annotated[str | None, V(since=5, nullable=5, ignorable=True)] = None
 
 
-@message(api_key=13, versions=(0, 5), flexible=4)
+@message(api_key=13)
 class LeaveGroupResponse:
     """What became of each member."""
 

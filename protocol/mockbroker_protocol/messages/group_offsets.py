@@ -22,7 +22,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=8, versions=(2, 10), flexible=8)
+@message(api_key=8)
 class OffsetCommitRequest:
     """Store positions of a group; generation -1 and no member id is a simple commit."""
 
@@ -53,7 +53,7 @@ class OffsetCommitRequestPartition:
     committed_metadata: Annotated[str | None, V(nullable=2)] = ""
 
 
-@message(api_key=8, versions=(2, 10), flexible=8)
+@message(api_key=8)
 class OffsetCommitResponse:
     """What became of each partition."""
 
@@ -78,7 +78,7 @@ class OffsetCommitResponsePartition:
     error_code: int16 = 0
 
 
-@message(api_key=9, versions=(1, 10), flexible=6)
+@message(api_key=9)
 class OffsetFetchRequest:
     """Ask for stored positions; a topic list of None is all (v2+)."""
 
@@ -115,7 +115,7 @@ class OffsetFetchRequestTopics:
     partition_indexes: list[int32] = []
 
 
-@message(api_key=9, versions=(1, 10), flexible=6)
+@message(api_key=9)
 class OffsetFetchResponse:
     """Stored positions, of one group or of each group."""
 
@@ -173,7 +173,7 @@ class OffsetFetchResponsePartitions:
     error_code: int16 = 0
 
 
-@message(api_key=47, versions=(0, 0))
+@message(api_key=47)
 class OffsetDeleteRequest:
     """Drop stored positions of a group (KIP-496)."""
 
@@ -196,7 +196,7 @@ class OffsetDeleteRequestPartition:
     partition_index: int32 = 0
 
 
-@message(api_key=47, versions=(0, 0))
+@message(api_key=47)
 class OffsetDeleteResponse:
     """What became of each partition."""
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, int8, int16, int32, int64, message, struct
 
 
-@message(api_key=2, versions=(1, 11), flexible=6)
+@message(api_key=2)
 class ListOffsetsRequest:
     """Offsets by timestamp; -1 latest, -2 earliest, -3 max timestamp, -4 and below tiered."""
 
@@ -35,7 +35,7 @@ class ListOffsetsPartition:
     timestamp: int64 = 0
 
 
-@message(api_key=2, versions=(1, 11), flexible=6)
+@message(api_key=2)
 class ListOffsetsResponse:
     """The offsets found."""
 
@@ -62,7 +62,7 @@ class ListOffsetsPartitionResponse:
     leader_epoch: Annotated[int32, V(since=4)] = -1
 
 
-@message(api_key=23, versions=(2, 4), flexible=4)
+@message(api_key=23)
 class OffsetForLeaderEpochRequest:
     """End offsets of leader epochs, to find a divergence (KIP-101, KIP-320)."""
 
@@ -87,7 +87,7 @@ class OffsetForLeaderPartition:
     leader_epoch: int32 = 0
 
 
-@message(api_key=23, versions=(2, 4), flexible=4)
+@message(api_key=23)
 class OffsetForLeaderEpochResponse:
     """The end offsets found."""
 

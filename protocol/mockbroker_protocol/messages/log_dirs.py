@@ -8,7 +8,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, boolean, int16, int32, int64, message, struct
 
 
-@message(api_key=34, versions=(1, 2), flexible=2)
+@message(api_key=34)
 class AlterReplicaLogDirsRequest:
     """Move replicas of this broker to other directories."""
 
@@ -31,7 +31,7 @@ class AlterReplicaLogDirTopic:
     partitions: list[int32] = []
 
 
-@message(api_key=34, versions=(1, 2), flexible=2)
+@message(api_key=34)
 class AlterReplicaLogDirsResponse:
     """What became of each partition."""
 
@@ -55,7 +55,7 @@ class AlterReplicaLogDirPartitionResult:
     error_code: int16 = 0
 
 
-@message(api_key=35, versions=(1, 5), flexible=2)
+@message(api_key=35)
 class DescribeLogDirsRequest:
     """Ask for directories and what lies in them; None is every topic."""
 
@@ -70,7 +70,7 @@ class DescribableLogDirTopic:
     partitions: list[int32] = []
 
 
-@message(api_key=35, versions=(1, 5), flexible=2)
+@message(api_key=35)
 class DescribeLogDirsResponse:
     """One answer per directory."""
 

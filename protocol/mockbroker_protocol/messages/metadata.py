@@ -21,7 +21,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=3, versions=(0, 13), flexible=9)
+@message(api_key=3)
 class MetadataRequest:
     """Which topics to tell about: None is all (v1+), [] is none (v1+) or all (v0)."""
 
@@ -39,7 +39,7 @@ class MetadataRequestTopic:
     name: Annotated[str | None, V(nullable=10)] = ""
 
 
-@message(api_key=3, versions=(0, 13), flexible=9)
+@message(api_key=3)
 class MetadataResponse:
     """Live brokers, the controller and the topics asked for."""
 
@@ -87,7 +87,7 @@ class MetadataResponsePartition:
     offline_replicas: Annotated[list[int32], V(since=5, ignorable=True)] = []
 
 
-@message(api_key=60, versions=(0, 2), flexible=0)
+@message(api_key=60)
 class DescribeClusterRequest:
     """Ask for cluster id, controller and brokers (KIP-700)."""
 
@@ -96,7 +96,7 @@ class DescribeClusterRequest:
     include_fenced_brokers: Annotated[boolean, V(since=2)] = False
 
 
-@message(api_key=60, versions=(0, 2), flexible=0)
+@message(api_key=60)
 class DescribeClusterResponse:
     """Cluster id, controller and the endpoints asked for."""
 
@@ -121,7 +121,7 @@ class DescribeClusterBroker:
     is_fenced: Annotated[boolean, V(since=2)] = False
 
 
-@message(api_key=75, versions=(0, 0), flexible=0)
+@message(api_key=75)
 class DescribeTopicPartitionsRequest:
     """Ask for topics page by page (KIP-966)."""
 
@@ -145,7 +145,7 @@ class DescribeTopicPartitionsRequestCursor:
     partition_index: int32 = 0
 
 
-@message(api_key=75, versions=(0, 0), flexible=0)
+@message(api_key=75)
 class DescribeTopicPartitionsResponse:
     """A page of topics, and where the next one starts."""
 

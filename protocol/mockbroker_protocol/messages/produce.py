@@ -22,7 +22,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=0, versions=(0, 13), flexible=9)
+@message(api_key=0)
 class ProduceRequest:
     """Record batches to append; acks is 0, 1 or -1 (all in-sync replicas)."""
 
@@ -49,7 +49,7 @@ class ProduceRequestPartition:
     records: Annotated[Records, V(nullable=0)] = None
 
 
-@message(api_key=0, versions=(0, 13), flexible=9)
+@message(api_key=0)
 class ProduceResponse:
     """What became of each partition; not sent at all when acks was 0."""
 

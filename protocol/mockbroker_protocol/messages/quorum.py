@@ -19,7 +19,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=55, versions=(0, 2), flexible=0)
+@message(api_key=55)
 class DescribeQuorumRequest:
     """Ask for the state of the metadata quorum."""
 
@@ -41,7 +41,7 @@ class DescribeQuorumRequestPartitionData:
     partition_index: int32 = 0
 
 
-@message(api_key=55, versions=(0, 2), flexible=0)
+@message(api_key=55)
 class DescribeQuorumResponse:
     """Leader, voters and observers of each partition."""
 
@@ -101,7 +101,7 @@ class DescribeQuorumResponseListener:
     port: uint16 = 0
 
 
-@message(api_key=80, versions=(0, 1), flexible=0)
+@message(api_key=80)
 class AddRaftVoterRequest:
     """Let a controller join the voters (KIP-853)."""
 
@@ -122,7 +122,7 @@ class AddRaftVoterRequestListener:
     port: uint16 = 0
 
 
-@message(api_key=80, versions=(0, 1), flexible=0)
+@message(api_key=80)
 class AddRaftVoterResponse:
     """Success or error."""
 
@@ -131,7 +131,7 @@ class AddRaftVoterResponse:
     error_message: Annotated[str | None, V(nullable=0)] = ""
 
 
-@message(api_key=81, versions=(0, 0), flexible=0)
+@message(api_key=81)
 class RemoveRaftVoterRequest:
     """Take a controller out of the voters (KIP-853)."""
 
@@ -140,7 +140,7 @@ class RemoveRaftVoterRequest:
     voter_directory_id: uuid = ZERO_UUID
 
 
-@message(api_key=81, versions=(0, 0), flexible=0)
+@message(api_key=81)
 class RemoveRaftVoterResponse:
     """Success or error."""
 
@@ -149,14 +149,14 @@ class RemoveRaftVoterResponse:
     error_message: Annotated[str | None, V(nullable=0)] = ""
 
 
-@message(api_key=64, versions=(0, 0), flexible=0)
+@message(api_key=64)
 class UnregisterBrokerRequest:
     """Take a broker that is gone off the books."""
 
     broker_id: int32 = 0
 
 
-@message(api_key=64, versions=(0, 0), flexible=0)
+@message(api_key=64)
 class UnregisterBrokerResponse:
     """Success or error."""
 
@@ -165,14 +165,14 @@ class UnregisterBrokerResponse:
     error_message: Annotated[str | None, V(nullable=0)] = ""
 
 
-@message(api_key=94, versions=(0, 0), flexible=0)
+@message(api_key=94)
 class UnregisterControllerRequest:
     """Take a controller that is gone off the books."""
 
     controller_id: int32 = 0
 
 
-@message(api_key=94, versions=(0, 0), flexible=0)
+@message(api_key=94)
 class UnregisterControllerResponse:
     """Success or error."""
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, boolean, float64, int8, int16, int32, message, struct
 
 
-@message(api_key=48, versions=(0, 1), flexible=1)
+@message(api_key=48)
 class DescribeClientQuotasRequest:
     """Ask for the quotas of the entities that match."""
 
@@ -25,7 +25,7 @@ class ComponentData:
     match: Annotated[str | None, V(nullable=0)] = ""
 
 
-@message(api_key=48, versions=(0, 1), flexible=1)
+@message(api_key=48)
 class DescribeClientQuotasResponse:
     """The quotas found; None with an error."""
 
@@ -59,7 +59,7 @@ class ValueData:
     value: float64 = 0.0
 
 
-@message(api_key=49, versions=(0, 1), flexible=1)
+@message(api_key=49)
 class AlterClientQuotasRequest:
     """Set and remove quotas."""
 
@@ -92,7 +92,7 @@ class OpData:
     remove: boolean = False
 
 
-@message(api_key=49, versions=(0, 1), flexible=1)
+@message(api_key=49)
 class AlterClientQuotasResponse:
     """What became of each entity."""
 

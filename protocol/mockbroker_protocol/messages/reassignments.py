@@ -8,7 +8,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, boolean, int8, int16, int32, message, struct
 
 
-@message(api_key=45, versions=(0, 1), flexible=0)
+@message(api_key=45)
 class AlterPartitionReassignmentsRequest:
     """Move partitions to other brokers; None ends a move."""
 
@@ -33,7 +33,7 @@ class ReassignablePartition:
     replicas: Annotated[list[int32] | None, V(nullable=0)] = None
 
 
-@message(api_key=45, versions=(0, 1), flexible=0)
+@message(api_key=45)
 class AlterPartitionReassignmentsResponse:
     """What became of each partition."""
 
@@ -61,7 +61,7 @@ class ReassignablePartitionResponse:
     error_message: Annotated[str | None, V(nullable=0)] = ""
 
 
-@message(api_key=46, versions=(0, 0), flexible=0)
+@message(api_key=46)
 class ListPartitionReassignmentsRequest:
     """Ask for moves under way; None is every topic."""
 
@@ -77,7 +77,7 @@ class ListPartitionReassignmentsTopics:
     partition_indexes: list[int32] = []
 
 
-@message(api_key=46, versions=(0, 0), flexible=0)
+@message(api_key=46)
 class ListPartitionReassignmentsResponse:
     """The moves under way."""
 
@@ -105,7 +105,7 @@ class OngoingPartitionReassignment:
     removing_replicas: list[int32] = []
 
 
-@message(api_key=43, versions=(0, 2), flexible=2)
+@message(api_key=43)
 class ElectLeadersRequest:
     """Elect leaders: type 0 preferred, 1 unclean."""
 
@@ -122,7 +122,7 @@ class TopicPartitions:
     partitions: list[int32] = []
 
 
-@message(api_key=43, versions=(0, 2), flexible=2)
+@message(api_key=43)
 class ElectLeadersResponse:
     """What became of each partition."""
 

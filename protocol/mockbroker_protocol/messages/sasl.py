@@ -8,14 +8,14 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, int16, int64, message
 
 
-@message(api_key=17, versions=(0, 1))
+@message(api_key=17)
 class SaslHandshakeRequest:
     """Choose a mechanism."""
 
     mechanism: str = ""
 
 
-@message(api_key=17, versions=(0, 1))
+@message(api_key=17)
 class SaslHandshakeResponse:
     """Mechanisms enabled, and whether the chosen one is among them."""
 
@@ -23,14 +23,14 @@ class SaslHandshakeResponse:
     mechanisms: list[str] = []
 
 
-@message(api_key=36, versions=(0, 2), flexible=2)
+@message(api_key=36)
 class SaslAuthenticateRequest:
     """A token of the mechanism from the client."""
 
     auth_bytes: bytes = b""
 
 
-@message(api_key=36, versions=(0, 2), flexible=2)
+@message(api_key=36)
 class SaslAuthenticateResponse:
     """The answer of the mechanism, and how long the session lasts (KIP-368)."""
 

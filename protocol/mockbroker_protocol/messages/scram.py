@@ -8,7 +8,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, int8, int16, int32, message, struct
 
 
-@message(api_key=50, versions=(0, 0), flexible=0)
+@message(api_key=50)
 class DescribeUserScramCredentialsRequest:
     """Ask for credentials of users; None is every user."""
 
@@ -22,7 +22,7 @@ class UserName:
     name: str = ""
 
 
-@message(api_key=50, versions=(0, 0), flexible=0)
+@message(api_key=50)
 class DescribeUserScramCredentialsResponse:
     """Mechanisms and iterations, never the secrets."""
 
@@ -50,7 +50,7 @@ class CredentialInfo:
     iterations: int32 = 0
 
 
-@message(api_key=51, versions=(0, 0), flexible=0)
+@message(api_key=51)
 class AlterUserScramCredentialsRequest:
     """Set and remove credentials."""
 
@@ -77,7 +77,7 @@ class ScramCredentialUpsertion:
     salted_password: bytes = b""
 
 
-@message(api_key=51, versions=(0, 0), flexible=0)
+@message(api_key=51)
 class AlterUserScramCredentialsResponse:
     """What became of each user."""
 

@@ -21,7 +21,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=78, versions=(1, 2), flexible=0)
+@message(api_key=78)
 class ShareFetchRequest:
     """Acquire records, and acknowledge others on the way."""
 
@@ -72,7 +72,7 @@ class ShareFetchRequestForgottenTopic:
     partitions: list[int32] = []
 
 
-@message(api_key=78, versions=(1, 2), flexible=0)
+@message(api_key=78)
 class ShareFetchResponse:
     """Records, and which of them are acquired."""
 
@@ -135,7 +135,7 @@ class ShareFetchResponseNodeEndpoint:
     rack: Annotated[str | None, V(nullable=1)] = None
 
 
-@message(api_key=79, versions=(1, 2), flexible=0)
+@message(api_key=79)
 class ShareAcknowledgeRequest:
     """Acknowledge records: 0 gap, 1 accept, 2 release, 3 reject, 4 renew."""
 
@@ -171,7 +171,7 @@ class ShareAcknowledgeRequestAcknowledgementBatch:
     acknowledge_types: list[int8] = []
 
 
-@message(api_key=79, versions=(1, 2), flexible=0)
+@message(api_key=79)
 class ShareAcknowledgeResponse:
     """What became of each partition."""
 

@@ -19,7 +19,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=76, versions=(1, 1), flexible=0)
+@message(api_key=76)
 class ShareGroupHeartbeatRequest:
     """Join, stay or leave; None says that a field is as it was."""
 
@@ -30,7 +30,7 @@ class ShareGroupHeartbeatRequest:
     subscribed_topic_names: Annotated[list[str] | None, V(nullable=1)] = None
 
 
-@message(api_key=76, versions=(1, 1), flexible=0)
+@message(api_key=76)
 class ShareGroupHeartbeatResponse:
     """The epoch, and the assignment when it changed."""
 
@@ -58,7 +58,7 @@ class ShareGroupHeartbeatResponseTopicPartitions:
     partitions: list[int32] = []
 
 
-@message(api_key=77, versions=(1, 1), flexible=0)
+@message(api_key=77)
 class ShareGroupDescribeRequest:
     """Ask about share groups."""
 
@@ -66,7 +66,7 @@ class ShareGroupDescribeRequest:
     include_authorized_operations: boolean = False
 
 
-@message(api_key=77, versions=(1, 1), flexible=0)
+@message(api_key=77)
 class ShareGroupDescribeResponse:
     """One answer per group."""
 
@@ -118,7 +118,7 @@ class ShareGroupDescribeResponseTopicPartitions:
     partitions: list[int32] = []
 
 
-@message(api_key=90, versions=(0, 1), flexible=0)
+@message(api_key=90)
 class DescribeShareGroupOffsetsRequest:
     """Ask for start offsets; a topic list of None is all."""
 
@@ -141,7 +141,7 @@ class DescribeShareGroupOffsetsRequestTopic:
     partitions: list[int32] = []
 
 
-@message(api_key=90, versions=(0, 1), flexible=0)
+@message(api_key=90)
 class DescribeShareGroupOffsetsResponse:
     """The start offsets of each group."""
 
@@ -180,7 +180,7 @@ class DescribeShareGroupOffsetsResponsePartition:
     error_message: Annotated[str | None, V(nullable=0)] = None
 
 
-@message(api_key=91, versions=(0, 0), flexible=0)
+@message(api_key=91)
 class AlterShareGroupOffsetsRequest:
     """Set start offsets of an empty group."""
 
@@ -204,7 +204,7 @@ class AlterShareGroupOffsetsRequestPartition:
     start_offset: int64 = 0
 
 
-@message(api_key=91, versions=(0, 0), flexible=0)
+@message(api_key=91)
 class AlterShareGroupOffsetsResponse:
     """What became of each partition."""
 
@@ -232,7 +232,7 @@ class AlterShareGroupOffsetsResponsePartition:
     error_message: Annotated[str | None, V(nullable=0)] = None
 
 
-@message(api_key=92, versions=(0, 0), flexible=0)
+@message(api_key=92)
 class DeleteShareGroupOffsetsRequest:
     """Drop the offsets of topics."""
 
@@ -247,7 +247,7 @@ class DeleteShareGroupOffsetsRequestTopic:
     topic_name: str = ""
 
 
-@message(api_key=92, versions=(0, 0), flexible=0)
+@message(api_key=92)
 class DeleteShareGroupOffsetsResponse:
     """What became of each topic."""
 

@@ -18,7 +18,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=83, versions=(0, 0), flexible=0)
+@message(api_key=83)
 class InitializeShareGroupStateRequest:
     """Begin the state of share partitions."""
 
@@ -43,7 +43,7 @@ class InitializeShareGroupStateRequestPartitionData:
     start_offset: int64 = 0
 
 
-@message(api_key=83, versions=(0, 0), flexible=0)
+@message(api_key=83)
 class InitializeShareGroupStateResponse:
     """What became of each partition."""
 
@@ -67,7 +67,7 @@ class InitializeShareGroupStateResponsePartitionResult:
     error_message: Annotated[str | None, V(nullable=0)] = None
 
 
-@message(api_key=84, versions=(0, 0), flexible=0)
+@message(api_key=84)
 class ReadShareGroupStateRequest:
     """Ask for the state of share partitions."""
 
@@ -91,7 +91,7 @@ class ReadShareGroupStateRequestPartitionData:
     leader_epoch: int32 = 0
 
 
-@message(api_key=84, versions=(0, 0), flexible=0)
+@message(api_key=84)
 class ReadShareGroupStateResponse:
     """Start offset and batches of each partition."""
 
@@ -128,7 +128,7 @@ class ReadShareGroupStateResponseStateBatch:
     delivery_count: int16 = 0
 
 
-@message(api_key=85, versions=(0, 1), flexible=0)
+@message(api_key=85)
 class WriteShareGroupStateRequest:
     """Store changed batches of share partitions."""
 
@@ -166,7 +166,7 @@ class WriteShareGroupStateRequestStateBatch:
     delivery_count: int16 = 0
 
 
-@message(api_key=85, versions=(0, 1), flexible=0)
+@message(api_key=85)
 class WriteShareGroupStateResponse:
     """What became of each partition."""
 
@@ -190,7 +190,7 @@ class WriteShareGroupStateResponsePartitionResult:
     error_message: Annotated[str | None, V(nullable=0)] = None
 
 
-@message(api_key=86, versions=(0, 0), flexible=0)
+@message(api_key=86)
 class DeleteShareGroupStateRequest:
     """End the state of share partitions."""
 
@@ -213,7 +213,7 @@ class DeleteShareGroupStateRequestPartitionData:
     partition: int32 = 0
 
 
-@message(api_key=86, versions=(0, 0), flexible=0)
+@message(api_key=86)
 class DeleteShareGroupStateResponse:
     """What became of each partition."""
 
@@ -237,7 +237,7 @@ class DeleteShareGroupStateResponsePartitionResult:
     error_message: Annotated[str | None, V(nullable=0)] = None
 
 
-@message(api_key=87, versions=(0, 1), flexible=0)
+@message(api_key=87)
 class ReadShareGroupStateSummaryRequest:
     """Ask for start offsets only."""
 
@@ -261,7 +261,7 @@ class ReadShareGroupStateSummaryRequestPartitionData:
     leader_epoch: int32 = 0
 
 
-@message(api_key=87, versions=(0, 1), flexible=0)
+@message(api_key=87)
 class ReadShareGroupStateSummaryResponse:
     """Start offset and epochs of each partition."""
 

@@ -19,7 +19,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=89, versions=(0, 1), flexible=0)
+@message(api_key=89)
 class StreamsGroupDescribeRequest:
     """Ask about streams groups."""
 
@@ -28,7 +28,7 @@ class StreamsGroupDescribeRequest:
     include_topology_description: Annotated[boolean, V(since=1)] = False
 
 
-@message(api_key=89, versions=(0, 1), flexible=0)
+@message(api_key=89)
 class StreamsGroupDescribeResponse:
     """One answer per group."""
 
@@ -186,7 +186,7 @@ class TopologyDescription:
     global_stores: list[TopologyDescriptionGlobalStore] = []
 
 
-@message(api_key=93, versions=(0, 0), flexible=0)
+@message(api_key=93)
 class StreamsGroupTopologyDescriptionUpdateRequest:
     """Hand in the description of a topology."""
 
@@ -196,7 +196,7 @@ class StreamsGroupTopologyDescriptionUpdateRequest:
     topology_description: TopologyDescription = field(default_factory=TopologyDescription)
 
 
-@message(api_key=93, versions=(0, 0), flexible=0)
+@message(api_key=93)
 class StreamsGroupTopologyDescriptionUpdateResponse:
     """Success or error."""
 

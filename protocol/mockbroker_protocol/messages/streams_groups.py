@@ -22,7 +22,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=88, versions=(0, 1), flexible=0)
+@message(api_key=88)
 class StreamsGroupHeartbeatRequest:
     """Join, stay or leave; None says that a field is as it was."""
 
@@ -118,7 +118,7 @@ class TaskOffset:
     offset: int64 = 0
 
 
-@message(api_key=88, versions=(0, 1), flexible=0)
+@message(api_key=88)
 class StreamsGroupHeartbeatResponse:
     """The epoch, and the tasks when they changed."""
 

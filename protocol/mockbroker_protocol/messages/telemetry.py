@@ -6,14 +6,14 @@ from __future__ import annotations
 from mockbroker_protocol.schema import ZERO_UUID, boolean, int8, int16, int32, message, uuid
 
 
-@message(api_key=71, versions=(0, 0), flexible=0)
+@message(api_key=71)
 class GetTelemetrySubscriptionsRequest:
     """Ask which metrics to send; a zero id asks for a client id."""
 
     client_instance_id: uuid = ZERO_UUID
 
 
-@message(api_key=71, versions=(0, 0), flexible=0)
+@message(api_key=71)
 class GetTelemetrySubscriptionsResponse:
     """Which metrics to send, how often, and compressed how."""
 
@@ -28,7 +28,7 @@ class GetTelemetrySubscriptionsResponse:
     requested_metrics: list[str] = []
 
 
-@message(api_key=72, versions=(0, 0), flexible=0)
+@message(api_key=72)
 class PushTelemetryRequest:
     """Metrics in OTLP, compressed as agreed."""
 
@@ -39,7 +39,7 @@ class PushTelemetryRequest:
     metrics: bytes = b""
 
 
-@message(api_key=72, versions=(0, 0), flexible=0)
+@message(api_key=72)
 class PushTelemetryResponse:
     """Success or error."""
 

@@ -22,7 +22,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=19, versions=(2, 7), flexible=5)
+@message(api_key=19)
 class CreateTopicsRequest:
     """Create topics, or only check whether they could be."""
 
@@ -58,7 +58,7 @@ class CreatableTopicConfig:
     value: Annotated[str | None, V(nullable=2)] = ""
 
 
-@message(api_key=19, versions=(2, 7), flexible=5)
+@message(api_key=19)
 class CreateTopicsResponse:
     """What became of each topic."""
 
@@ -93,7 +93,7 @@ class CreatableTopicConfigs:
     is_sensitive: boolean = False
 
 
-@message(api_key=20, versions=(1, 6), flexible=4)
+@message(api_key=20)
 class DeleteTopicsRequest:
     """Delete topics by name, from v6 on by id too."""
 
@@ -110,7 +110,7 @@ class DeleteTopicState:
     topic_id: uuid = ZERO_UUID
 
 
-@message(api_key=20, versions=(1, 6), flexible=4)
+@message(api_key=20)
 class DeleteTopicsResponse:
     """What became of each topic."""
 
@@ -128,7 +128,7 @@ class DeletableTopicResult:
     error_message: Annotated[str | None, V(since=5, nullable=5, ignorable=True)] = None
 
 
-@message(api_key=37, versions=(0, 3), flexible=2)
+@message(api_key=37)
 class CreatePartitionsRequest:
     """Let topics grow to a number of partitions."""
 
@@ -153,7 +153,7 @@ class CreatePartitionsAssignment:
     broker_ids: list[int32] = []
 
 
-@message(api_key=37, versions=(0, 3), flexible=2)
+@message(api_key=37)
 class CreatePartitionsResponse:
     """What became of each topic."""
 
@@ -170,7 +170,7 @@ class CreatePartitionsTopicResult:
     error_message: Annotated[str | None, V(nullable=0)] = None
 
 
-@message(api_key=21, versions=(0, 2), flexible=2)
+@message(api_key=21)
 class DeleteRecordsRequest:
     """Drop what lies before an offset (KIP-107)."""
 
@@ -194,7 +194,7 @@ class DeleteRecordsPartition:
     offset: int64 = 0
 
 
-@message(api_key=21, versions=(0, 2), flexible=2)
+@message(api_key=21)
 class DeleteRecordsResponse:
     """The new starts."""
 

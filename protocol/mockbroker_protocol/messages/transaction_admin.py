@@ -8,7 +8,7 @@ from typing import Annotated
 from mockbroker_protocol.schema import V, boolean, int8, int16, int32, int64, message, struct
 
 
-@message(api_key=27, versions=(1, 2), flexible=1)
+@message(api_key=27)
 class WriteTxnMarkersRequest:
     """The coordinator tells leaders to end transactions in their logs."""
 
@@ -35,7 +35,7 @@ class WritableTxnMarkerTopic:
     partition_indexes: list[int32] = []
 
 
-@message(api_key=27, versions=(1, 2), flexible=1)
+@message(api_key=27)
 class WriteTxnMarkersResponse:
     """What became of each marker."""
 
@@ -66,14 +66,14 @@ class WritableTxnMarkerPartitionResult:
     error_code: int16 = 0
 
 
-@message(api_key=65, versions=(0, 0), flexible=0)
+@message(api_key=65)
 class DescribeTransactionsRequest:
     """Ask about transactional ids."""
 
     transactional_ids: list[str] = []
 
 
-@message(api_key=65, versions=(0, 0), flexible=0)
+@message(api_key=65)
 class DescribeTransactionsResponse:
     """One answer per transactional id."""
 
@@ -103,7 +103,7 @@ class TopicData:
     partitions: list[int32] = []
 
 
-@message(api_key=66, versions=(0, 2), flexible=0)
+@message(api_key=66)
 class ListTransactionsRequest:
     """Ask for transactions by state, producer, age or pattern."""
 
@@ -113,7 +113,7 @@ class ListTransactionsRequest:
     transactional_id_pattern: Annotated[str | None, V(since=2, nullable=2)] = None
 
 
-@message(api_key=66, versions=(0, 2), flexible=0)
+@message(api_key=66)
 class ListTransactionsResponse:
     """The transactions that this broker coordinates."""
 
@@ -132,7 +132,7 @@ class ListTransactionsResponseTransactionState:
     transaction_state: str = ""
 
 
-@message(api_key=61, versions=(0, 0), flexible=0)
+@message(api_key=61)
 class DescribeProducersRequest:
     """Ask which producers are active in partitions."""
 
@@ -147,7 +147,7 @@ class TopicRequest:
     partition_indexes: list[int32] = []
 
 
-@message(api_key=61, versions=(0, 0), flexible=0)
+@message(api_key=61)
 class DescribeProducersResponse:
     """One answer per partition."""
 

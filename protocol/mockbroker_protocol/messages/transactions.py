@@ -18,7 +18,7 @@ from mockbroker_protocol.schema import (
 )
 
 
-@message(api_key=22, versions=(0, 5), flexible=2)
+@message(api_key=22)
 class InitProducerIdRequest:
     """Ask for a producer id; with a transactional id, fence the one before."""
 
@@ -28,7 +28,7 @@ class InitProducerIdRequest:
     producer_epoch: Annotated[int16, V(since=3)] = -1
 
 
-@message(api_key=22, versions=(0, 5), flexible=2)
+@message(api_key=22)
 class InitProducerIdResponse:
     """Producer id and epoch."""
 
@@ -38,7 +38,7 @@ class InitProducerIdResponse:
     producer_epoch: int16 = 0
 
 
-@message(api_key=24, versions=(0, 5), flexible=3)
+@message(api_key=24)
 class AddPartitionsToTxnRequest:
     """Partitions that join a transaction; batched between brokers from v4 on."""
 
@@ -68,7 +68,7 @@ class AddPartitionsToTxnTopic:
     partitions: list[int32] = []
 
 
-@message(api_key=24, versions=(0, 5), flexible=3)
+@message(api_key=24)
 class AddPartitionsToTxnResponse:
     """What became of each partition."""
 
@@ -102,7 +102,7 @@ class AddPartitionsToTxnPartitionResult:
     partition_error_code: int16 = 0
 
 
-@message(api_key=25, versions=(0, 4), flexible=3)
+@message(api_key=25)
 class AddOffsetsToTxnRequest:
     """Let the offsets of a group join a transaction."""
 
@@ -112,7 +112,7 @@ class AddOffsetsToTxnRequest:
     group_id: str = ""
 
 
-@message(api_key=25, versions=(0, 4), flexible=3)
+@message(api_key=25)
 class AddOffsetsToTxnResponse:
     """Success or error."""
 
@@ -120,7 +120,7 @@ class AddOffsetsToTxnResponse:
     error_code: int16 = 0
 
 
-@message(api_key=26, versions=(0, 5), flexible=3)
+@message(api_key=26)
 class EndTxnRequest:
     """Commit or abort."""
 
@@ -130,7 +130,7 @@ class EndTxnRequest:
     committed: boolean = False
 
 
-@message(api_key=26, versions=(0, 5), flexible=3)
+@message(api_key=26)
 class EndTxnResponse:
     """Success or error; from v5 on the bumped producer epoch (KIP-890)."""
 
@@ -140,7 +140,7 @@ class EndTxnResponse:
     producer_epoch: Annotated[int16, V(since=5, ignorable=True)] = -1
 
 
-@message(api_key=28, versions=(0, 6), flexible=3)
+@message(api_key=28)
 class TxnOffsetCommitRequest:
     """Offsets that become visible when the transaction commits."""
 
@@ -173,7 +173,7 @@ class TxnOffsetCommitRequestPartition:
     committed_metadata: Annotated[str | None, V(nullable=0)] = ""
 
 
-@message(api_key=28, versions=(0, 6), flexible=3)
+@message(api_key=28)
 class TxnOffsetCommitResponse:
     """What became of each partition."""
 
