@@ -119,5 +119,5 @@ class InternalLog:
         if partition is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
         entry = AppendEntry(partition_index, partition, batch, marker=marker)
-        partition.append(entry, _ACKS_ALL, AppendOrigin.COORDINATOR)
+        entry.append_to(partition, _ACKS_ALL, AppendOrigin.COORDINATOR)
         return entry.error, entry.base_offset

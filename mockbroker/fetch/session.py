@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.fetch.savings import WireSize
 from mockbroker.log.offsets import FetchIsolation
-from mockbroker.replica.fetch_entry import FetchTopic, WatchingEntry
+from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
 from mockbroker_protocol.schema import ZERO_UUID
 
@@ -80,7 +80,7 @@ class SessionTopic(FetchTopic):
         self.partitions: dict[int, CachedPartition] = {}
 
 
-class CachedPartition(WatchingEntry):
+class CachedPartition(FetchEntry):
     """A partition of a session: the reader's last request and what it was last told.
 
     `topic` is its `SessionTopic`. `reader` is a spare slot for a reader with rules of its own.
@@ -98,7 +98,7 @@ class CachedPartition(WatchingEntry):
     topic: SessionTopic
 
     def __init__(self, topic: SessionTopic, request: FetchRequestPartition, stamp: int) -> None:
-        # As FetchEntry and WatchingEntry do it, without the calls: a session may hold 100,000.
+        # As FetchEntry does it, without the call: a session may hold 100,000.
         self.topic = topic
         self.index = request.partition
         self.partition = None
@@ -350,10 +350,8 @@ class FetchSession:
             high_watermark = log.high_watermark
             log_start = log.log_start_offset
             bound = high_watermark
-            if self.isolation is FetchIsolation.TXN_COMMITTED:
-                bound = log.last_stable_offset
-            elif self.isolation is FetchIsolation.LOG_END:
-                bound = log.log_end_offset
+            if self.isolation is not FetchIsolation.HIGH_WATERMARK:
+                bound = log.end_offset(self.isolation)
         offset = cached.fetch_offset
         if (
             offset > bound

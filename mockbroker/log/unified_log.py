@@ -425,12 +425,12 @@ class UnifiedLog(LocalLog):
         self, start_offset: int, isolation: FetchIsolation = _LOG_END
     ) -> Iterator[tuple[BatchHeader, Buffer]]:
         """Header and bytes of each stored batch from that with `start_offset` up to the bound."""
-        return self._iterate_batches(start_offset, self._bound(isolation))
+        return self._iterate_batches(start_offset, self.end_offset(isolation))
 
     def next_deliverable_offset(self, offset: int, isolation: FetchIsolation) -> int | None:
         """The first offset from `offset` on that a reader could be given; None when none yet."""
         offset = max(offset, self.log_start_offset)
-        bound = self._bound(isolation)
+        bound = self.end_offset(isolation)
         if offset >= bound:
             return None
         found = self._locate(offset)
@@ -440,7 +440,8 @@ class UnifiedLog(LocalLog):
         offset = max(offset, segment.base_offset_of(index))
         return offset if offset < bound else None
 
-    def _bound(self, isolation: FetchIsolation) -> int:
+    def end_offset(self, isolation: FetchIsolation) -> int:
+        """Up to where a reader of that isolation may read."""
         if isolation is _LOG_END:
             return self.log_end_offset
         return self.high_watermark if isolation is _HIGH_WATERMARK else self.last_stable_offset
@@ -456,7 +457,7 @@ class UnifiedLog(LocalLog):
         count. An unknown negative timestamp is the caller's to refuse.
         """
         if timestamp == timestamp_lookup.LATEST_TIMESTAMP:
-            return TimestampAndOffset(-1, self._bound(isolation), self.latest_epoch)
+            return TimestampAndOffset(-1, self.end_offset(isolation), self.latest_epoch)
         if timestamp in (
             timestamp_lookup.EARLIEST_TIMESTAMP,
             timestamp_lookup.EARLIEST_LOCAL_TIMESTAMP,
@@ -473,7 +474,7 @@ class UnifiedLog(LocalLog):
             )
         else:
             return None  # nothing is tiered
-        if found is None or found.offset >= self._bound(isolation):
+        if found is None or found.offset >= self.end_offset(isolation):
             return None
         return found
 

@@ -1,13 +1,15 @@
 """One partition of a produce: what to append, then what became of it.
 
-`apis.produce` makes entries of records and `coordinator.txn` entries of a transaction's marker;
-`ReplicaManager.append_records` fills them in.
+`apis.produce` makes entries of records, `coordinator.txn` of a transaction's marker;
+`ReplicaManager.append_records` fills them in. `coordinator.log_port` appends its own at once.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.log.results import AppendOrigin
+from mockbroker.replica.partition import ACKS_ALL
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -90,6 +92,37 @@ class AppendEntry:
         self.log_append_time_ms = -1
         self.log_start_offset = -1
         self.record_errors: Sequence[RecordError] = ()
+
+    def append_to(
+        self,
+        partition: Partition,
+        required_acks: int = 1,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> None:
+        """Append it as the partition's leader, and fill in what became of it.
+
+        3 the partition is deleted, 6 another broker leads, 19 acks are -1 and the in-sync set is
+        too small (Kafka: ReplicaManager.appendToLocalLog, Partition.appendRecordsToLeader).
+        """
+        marker = self.marker
+        if partition.deleted:
+            self.error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif not partition.is_leader:
+            self.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif required_acks == ACKS_ALL and partition.is_under_min_isr():
+            self.error = ErrorCode.NOT_ENOUGH_REPLICAS
+        elif marker is None:
+            self.take(partition.append_batch(self.records, origin, self.transaction_version))
+        else:
+            self.take(
+                partition.append_end_of_transaction(
+                    marker.producer_id,
+                    marker.producer_epoch,
+                    marker.coordinator_epoch,
+                    commit=marker.commit,
+                    transaction_version=marker.transaction_version,
+                )
+            )
 
     def take(self, result: AppendResult) -> None:
         """What the log answered."""

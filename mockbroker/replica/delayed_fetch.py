@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.purgatory.delayed_operation import DelayedOperation
 from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
-from mockbroker.replica.partition import EMPTY_LOG
+from mockbroker.replica.hosted_log import EMPTY_LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from mockbroker.replica.fetch_entry import FetchEntry
     from mockbroker.replica.fetch_params import FetchParams
+
+_HIGH_WATERMARK: Final = FetchIsolation.HIGH_WATERMARK
 
 COMPLETE: Final = -1
 """What `bytes_available` says when the fetch must complete whatever its bytes."""
@@ -35,12 +37,13 @@ def bytes_available(entry: FetchEntry, params: FetchParams, parked_segment: int 
     when no other segment was begun since.
     """
     partition = entry.partition
-    if partition is None or partition.deleted:
-        return COMPLETE  # B, C
-    if 0 <= entry.current_leader_epoch < partition.leader_epoch:
-        return COMPLETE  # E
-    if params.only_leader and not partition.is_leader:
-        return COMPLETE  # A
+    if (
+        partition is None  # C
+        or partition.deleted  # B
+        or 0 <= entry.current_leader_epoch < partition.leader_epoch  # E
+        or (params.only_leader and not partition.is_leader)  # A
+    ):
+        return COMPLETE
     log = partition.log
     if log is None:
         log = EMPTY_LOG if entry.last_fetched_epoch < 0 else partition.open_log()
@@ -48,12 +51,7 @@ def bytes_available(entry: FetchEntry, params: FetchParams, parked_segment: int 
     if entry.high_watermark < high_watermark:
         return COMPLETE  # W
     isolation = params.isolation
-    if isolation is FetchIsolation.HIGH_WATERMARK:
-        end = high_watermark
-    elif isolation is FetchIsolation.TXN_COMMITTED:
-        end = log.last_stable_offset
-    else:
-        end = log.log_end_offset
+    end = high_watermark if isolation is _HIGH_WATERMARK else log.end_offset(isolation)
     offset = entry.fetch_offset
     available = 0
     if offset > end:

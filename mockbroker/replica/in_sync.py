@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.metadata.store import MetadataStore
-    from mockbroker.replica.fetch_entry import FetchEntry
+    from mockbroker.replica.hosted_log import PartitionReader
 
 UNKNOWN_OFFSET: Final = -1
 NEVER: Final = float("-inf")
@@ -30,11 +30,11 @@ class Follower:
 
     __slots__ = (
         "caught_up_ms",
-        "entry",
         "fetched_ms",
         "leader_end_offset",
         "log_end_offset",
         "log_start_offset",
+        "reader",
         "replica_id",
     )
 
@@ -45,34 +45,34 @@ class Follower:
         self.caught_up_ms = caught_up_ms
         self.fetched_ms = 0.0
         self.leader_end_offset = 0
-        self.entry: FetchEntry | None = None
+        self.reader: PartitionReader | None = None
 
-    def fetched(self, entry: FetchEntry, leader_end_offset: int, now_ms: float) -> None:
-        """It asked for what follows the entry's offset (Replica.updateFetchStateOrThrow)."""
-        offset = entry.fetch_offset
+    def fetched(self, reader: PartitionReader, leader_end_offset: int, now_ms: float) -> None:
+        """It asked for what follows the reader's offset (Replica.updateFetchStateOrThrow)."""
+        offset = reader.fetch_offset
         if offset >= leader_end_offset:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif offset >= self.leader_end_offset:
             self.caught_up_ms = max(self.caught_up_ms, self.fetched_ms)
         self.log_end_offset = offset
-        self.log_start_offset = entry.log_start_offset
+        self.log_start_offset = reader.log_start_offset
         self.leader_end_offset = leader_end_offset
         self.fetched_ms = now_ms
-        self.entry = entry
+        self.reader = reader
 
     def outrun(self, end_before: int) -> None:
         """The leader's log grew from `end_before`, where this follower may have idled."""
-        entry = self.entry
-        if entry is not None and self.log_end_offset == end_before:
-            polled_ms = entry.polled_ms()
+        reader = self.reader
+        if reader is not None and self.log_end_offset == end_before:
+            polled_ms = reader.polled_ms()
             if polled_ms > self.fetched_ms:
                 self.fetched_ms = polled_ms
                 self.caught_up_ms = max(self.caught_up_ms, polled_ms)
 
-    def put_out(self) -> None:
+    def removed_from_isr(self) -> None:
         """It left the in-sync set: only what it asks for from now on brings it back."""
-        if self.entry is not None:
-            self.fetched_ms = max(self.fetched_ms, self.entry.polled_ms())
+        if self.reader is not None:
+            self.fetched_ms = max(self.fetched_ms, self.reader.polled_ms())
         self.caught_up_ms = NEVER
 
     def is_caught_up(self, leader_end_offset: int, now_ms: float, max_lag_ms: float) -> bool:
@@ -101,9 +101,9 @@ class Followers:
         """Replicas or the in-sync set changed under the same leader; a proposal is settled."""
         known = self._by_id
         for node in self.state.isr:
-            # Who was put out of the set holds nothing back, however lately it had caught up.
+            # Who was removed from the set holds nothing back, however lately it had caught up.
             if node in known and node not in state.isr:
-                known[node].put_out()
+                known[node].removed_from_isr()
         self.state = state
         self.proposed = None
         # Who is in the set is taken to be caught up as of now (Partition.makeLeader).
@@ -134,7 +134,7 @@ class Followers:
         follower = self._by_id.get(replica_id)
         if (
             follower is None
-            or follower.entry is None
+            or follower.reader is None
             or self.proposed is not None
             or replica_id in self.state.isr
             or follower.log_end_offset != leader_end

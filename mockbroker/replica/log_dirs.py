@@ -9,12 +9,19 @@ Invariant: a placed replica lies in one of the directories.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
+
+
+class HostedPartitions(Protocol):
+    """Which partitions have a replica on this node: `ReplicaManager` says it."""
+
+    def partition(self, topic: str, index: int) -> Partition | None: ...
+
+    def all_partitions(self) -> list[Partition]: ...
 
 
 class LogDirs:
@@ -22,7 +29,7 @@ class LogDirs:
 
     __slots__ = ("_config", "_placed", "_replicas", "_wanted")
 
-    def __init__(self, config: BrokerConfig, replicas: ReplicaManager) -> None:
+    def __init__(self, config: BrokerConfig, replicas: HostedPartitions) -> None:
         self._config = config
         self._replicas = replicas
         self._placed: dict[Partition, str] = {}

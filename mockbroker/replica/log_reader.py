@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
-from mockbroker.replica.partition import EMPTY_LOG
+from mockbroker.replica.hosted_log import EMPTY_LOG
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import (
     AbortedTransaction,

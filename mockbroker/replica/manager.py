@@ -10,7 +10,6 @@ partition is on the ready list at most once; each parked operation completes at 
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.changes import (
@@ -26,8 +25,7 @@ from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.delayed_delete_records import DelayedDeleteRecords
 from mockbroker.replica.delayed_produce import DelayedProduce
 from mockbroker.replica.log_dirs import LogDirs
-from mockbroker.replica.log_upkeep import LogUpkeep
-from mockbroker.replica.partition import ACKS_ALL, Partition
+from mockbroker.replica.partition import ACKS_ALL, Partition, PartitionHost
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.journal import Journal
     from mockbroker.metadata.changes import Change, PartitionState
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.delayed_delete_records import DeletedEntry
@@ -46,27 +43,17 @@ VALID_ACKS = (-1, 0, 1)
 NO_LEADER_EPOCH = -1
 
 
-class ReplicaManager:
+class ReplicaManager(PartitionHost):
     """Kafka: ReplicaManager. What is parked is in a purgatory for each kind of request."""
 
     __slots__ = (
         "_partitions",
-        "_under_replicated",
-        "broker_id",
-        "clock",
-        "config",
-        "delete_records_purgatory",
         "draining",
         "fetch_purgatory",
         "follower_fetches_expired",
-        "journal",
         "log_dirs",
-        "metadata",
         "on_role",
         "produce_purgatory",
-        "propose_isr",
-        "ready",
-        "upkeep",
     )
 
     def __init__(
@@ -77,32 +64,18 @@ class ReplicaManager:
         config: BrokerConfig,
         metadata: MetadataStore,
     ) -> None:
-        self.broker_id = broker_id
-        self.clock = clock
-        self.config = config
-        self.metadata = metadata
+        super().__init__(broker_id, clock, timer, config, metadata)
         self.fetch_purgatory = Purgatory(
             timer, config.int("fetch.purgatory.purge.interval.requests")
         )
         self.produce_purgatory = Purgatory(
             timer, config.int("producer.purgatory.purge.interval.requests")
         )
-        self.delete_records_purgatory = Purgatory(
-            timer, config.int("delete.records.purgatory.purge.interval.requests")
-        )
         self.log_dirs = LogDirs(config, self)
-        self.upkeep = LogUpkeep(clock, timer, config)
         self._partitions: dict[str, dict[int, Partition]] = {}
-        self.ready: deque[Partition] = deque()
-        """What `drain` has to look at."""
-        self._under_replicated: dict[Partition, None] = {}
-        """What is led here and has replicas out of the in-sync set."""
         self.draining: str | None = None
         """While `drain` completes what a partition released: what had happened to it."""
         self.follower_fetches_expired = 0
-        self.journal: Journal | None = None
-        self.propose_isr: Callable[[Partition, list[int]], None] | None = None
-        """Asks the controller for an in-sync set; None where there are no followers."""
         self.on_role: Callable[[Partition], None] | None = None
         """Told of each partition that came, changed or went, where there are other nodes."""
         for topic in metadata.topics.values():
@@ -171,8 +144,7 @@ class ReplicaManager:
         for index, state in enumerate(states, first_index):
             if self.broker_id in state.replicas:
                 hosted[index] = Partition(self, name, topic_id, index, state)
-                if self.on_role is not None:
-                    self.on_role(hosted[index])
+                self._tell_role(hosted[index])
 
     def _tell_role(self, partition: Partition) -> None:
         if self.on_role is not None:
@@ -201,15 +173,6 @@ class ReplicaManager:
 
     # -- replication -----------------------------------------------------------------------
 
-    def selects_by_rack(self) -> bool:
-        """Whether consumers are sent to a replica in their rack."""
-        selector = self.config.text("replica.selector.class") or ""
-        return selector.rpartition(".")[2] == "RackAwareReplicaSelector"
-
-    def max_lag_ms(self) -> int:
-        """How long a follower may lag and be in sync."""
-        return self.config.int("replica.lag.time.max.ms")
-
     def follower_fetched(
         self, replica_id: int, read: Iterable[tuple[FetchEntry, FetchResponsePartition]]
     ) -> bool:
@@ -231,18 +194,6 @@ class ReplicaManager:
             for partition in list(self._under_replicated):
                 partition.follower_polled(replica_id)
         return moved
-
-    def note_in_sync(self, partition: Partition) -> None:
-        """Its leader, replicas or in-sync set changed."""
-        state = partition.state
-        if (
-            partition.followers is not None
-            and not partition.deleted
-            and len(state.isr) < len(state.replicas)
-        ):
-            self._under_replicated[partition] = None
-        else:
-            self._under_replicated.pop(partition, None)
 
     def led_partitions(self) -> list[Partition]:
         """The partitions that are led here and have followers."""
@@ -278,7 +229,7 @@ class ReplicaManager:
             elif partition is None:
                 entry.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
             else:
-                partition.append(entry, required_acks)
+                entry.append_to(partition, required_acks)
                 if (
                     required_acks == ACKS_ALL
                     and not entry.error
@@ -314,11 +265,6 @@ class ReplicaManager:
             )
             self.produce_purgatory.try_complete_else_watch(delayed, [partition])
 
-    @property
-    def awaits_deletion(self) -> bool:
-        """Whether a DeleteRecords waits for followers."""
-        return self.delete_records_purgatory.num_delayed_operations > 0
-
     def when_deleted(
         self, timeout_ms: float, entries: list[DeletedEntry], on_complete: Callable[[], None]
     ) -> DelayedDeleteRecords | None:
@@ -336,16 +282,6 @@ class ReplicaManager:
         return delayed
 
     # -- what appends release --------------------------------------------------------------
-
-    def mark_ready(self, partition: Partition, cause: str) -> None:
-        """Something happened to the partition that parked operations may wait for.
-
-        `cause` is one of the journal's reasons; of several in one step the last counts.
-        """
-        partition.cause = cause
-        if not partition.ready:
-            partition.ready = True
-            self.ready.append(partition)
 
     @property
     def has_ready(self) -> bool:

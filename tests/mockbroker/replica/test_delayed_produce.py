@@ -18,7 +18,7 @@ class Parked:
         self.world = World()
         self.world.create_topic("t0", replicas=(1, 2), configs={"min.insync.replicas": "2"})
         self.entry = AppendEntry(0, self.world.partition("t0"), batch(5))
-        self.world.partition("t0").append(self.entry, -1, AppendOrigin.COORDINATOR)
+        self.entry.append_to(self.world.partition("t0"), -1, AppendOrigin.COORDINATOR)
         self.answers = 0
         self.delayed = DelayedProduce(10.0, [self.entry], self.answer)
 

@@ -110,7 +110,7 @@ def test_who_has_the_high_watermark_and_the_epochs_start_may_join(metadata: Meta
     assert known.expansion(follower, 4, 4) is None
 
 
-def test_who_lags_too_long_is_put_out(metadata: MetadataStore) -> None:
+def test_who_lags_too_long_is_removed_from_the_set(metadata: MetadataStore) -> None:
     known = followers(metadata, 1, 2, 3)
     fetch(known, 2, 9, 9, 1000.0)
     fetch(known, 3, 4, 9, 1000.0)
@@ -120,7 +120,7 @@ def test_who_lags_too_long_is_put_out(metadata: MetadataStore) -> None:
     assert known.shrinkage(9, LAG_MS + 1, LAG_MS) is None
 
 
-def test_who_was_put_out_holds_nothing_back(metadata: MetadataStore) -> None:
+def test_who_was_removed_holds_nothing_back(metadata: MetadataStore) -> None:
     known = followers(metadata, 1, 2, 3)
     fetch(known, 2, 9, 9, 0.0)
     known.take(PartitionState(1, [1, 2, 3], [1, 2]))

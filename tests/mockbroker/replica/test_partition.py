@@ -2,38 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from mockbroker.log.results import AppendOrigin
 from mockbroker.replica.append_entry import AppendEntry
-from mockbroker.replica.fetch_entry import FetchTopic, WatchingEntry
 from mockbroker_protocol.errors import ErrorCode
-from mockbroker_protocol.messages.fetch import FetchRequestPartition
-from tests.support.fetch_world import ZERO, World, batch
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-
-class Watcher(WatchingEntry):
-    """An entry that counts what it is told."""
-
-    def __init__(self, key: str | None = None) -> None:
-        super().__init__(FetchTopic("t0", ZERO), FetchRequestPartition())
-        self.marks = 0
-        self.left: list[int] = []
-        self.key = key
-
-    def mark(self) -> None:
-        self.marks += 1
-
-    def mark_rolled(self, left_segment: int) -> None:
-        self.left.append(left_segment)
-
-    def wait_key(self) -> Hashable | None:
-        return self.key
+from tests.mockbroker.replica.watcher import Watcher
+from tests.support.fetch_world import World, batch
 
 
 @pytest.fixture
@@ -113,14 +88,14 @@ def test_deletion_marks_wakes_and_refuses_appends(world: World) -> None:
     partition.delete()
     assert (watcher.marks, world.replicas.has_ready, partition.log) == (1, True, None)
     entry = AppendEntry(0, partition, batch(5))
-    partition.append(entry)
+    entry.append_to(partition)
     assert entry.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_only_a_leader_appends(world: World) -> None:
     world.change_leader("t0", 0, 2, 1, (1, 2))
     entry = AppendEntry(0, world.partition("t0"), batch(5))
-    world.partition("t0").append(entry)
+    entry.append_to(world.partition("t0"))
     assert entry.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
@@ -134,21 +109,3 @@ def test_the_high_watermark_waits_for_the_in_sync_set() -> None:
     world.partition("t0").change_state(type(state)(1, [1, 2], [1], 0))
     assert world.partition("t0").high_watermark == 1
     assert (watcher.marks, world.replicas.has_ready) == (1, True)
-
-
-def test_watchers_are_told_in_the_order_in_which_they_came_until_they_leave(world: World) -> None:
-    partition = world.partition("t0")
-    watchers = [Watcher(key) for key in ("a", "b", None, "a")]
-    for watcher in watchers:
-        partition.watch(watcher)
-        partition.watch(watcher)
-    assert partition.wait_keys() == ["a", "b"]
-    for gone in (1, 0, 3):
-        partition.unwatch(watchers[gone])
-        partition.unwatch(watchers[gone])
-    assert partition.wait_keys() == []
-    world.append("t0", 0, 50)
-    assert [watcher.marks for watcher in watchers] == [0, 0, 1, 0]
-    partition.unwatch(watchers[2])
-    partition.watch(watchers[1])
-    assert partition.wait_keys() == ["b"]
