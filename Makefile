@@ -27,7 +27,7 @@ tidy: ## the house rules that no linter knows
 	$(bin)/pytest -q tests/tidy_test.py
 
 unit: ## all tests that need nothing but Python
-	$(bin)/pytest -q $(addprefix --without-tier=,clients java node go image kafka spark)
+	$(bin)/pytest -q --hypothesis-profile=quick $(addprefix --without-tier=,clients java node go image kafka spark)
 
 sim: ## the tests on virtual time
 	$(bin)/pytest -q -m sim
@@ -66,7 +66,7 @@ lock: ## write requirements/*.txt anew
 	$(compile) pyproject.toml --extra admin -c requirements/dev.txt -o requirements/image.txt
 	$(compile) requirements/build.in -c requirements/dev.txt -o requirements/build.txt
 	$(compile) pyproject.toml --extra spark -c requirements/runtime.txt -o requirements/spark.txt
-	for name in kafka-python-2.0.2 nodejs golang image-lint; do $(compile) requirements/$$name.in -o requirements/$$name.txt || exit; done
+	for name in kafka-python-2.0.2 nodejs golang image-lint release; do $(compile) requirements/$$name.in -o requirements/$$name.txt || exit; done
 
 clean: ## remove what was made here, apart from .venv and .tools
 	rm -rf build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

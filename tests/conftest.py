@@ -6,6 +6,7 @@ A test belongs to the tier of its marker, such as `clients` or `kafka`, and to `
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,14 +17,17 @@ import pytest
 from tests.support.jvm import SHORT_LIVED_JVM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from pyspark.sql import SparkSession
 
+MISSING_PACKAGE = re.compile(r"No module named '(pyspark|py4j|plotly)[^']*'")
 TIERS = ("unit", "clients", "java", "node", "go", "image", "kafka", "spark")
 
 # Two cores that several test processes share make single examples slow, never wrong.
 hypothesis.settings.register_profile("mockbroker", deadline=None)
+# For a developer who waits: `make unit`. What has its own number of examples keeps it.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=10)
 hypothesis.settings.load_profile("mockbroker")
 
 
@@ -39,6 +43,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(TierReport(report), "tier-report")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A module that needs PySpark is skipped where that is missing, and stops nobody else."""
+    report = yield
+    missing = MISSING_PACKAGE.search(str(report.longrepr)) if report.failed else None
+    if missing:
+        report.outcome = "skipped"
+        report.longrepr = (report.nodeid, 0, f"Skipped: {missing[0]}")
+    return report
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     without = config.getoption("--without-tier")
     kept: list[pytest.Item] = []
@@ -51,7 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (dropped if left_out else kept).append(item)
     if dropped:
         config.hook.pytest_deselected(items=dropped)
-        items[:] = kept
+    # Shuffled or not, the tiers follow each other: each starts its peers once, late, and ends them.
+    items[:] = sorted(kept, key=lambda item: TIERS.index(tier_of(item)))
 
 
 def tier_of(item: pytest.Item) -> str:

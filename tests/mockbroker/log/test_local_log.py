@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,8 +72,8 @@ def test_jitter_spreads_the_rolls_of_partitions_and_repeats() -> None:
     config = LogConfig(segment_ms=1000, segment_jitter_ms=900)
 
     def first_roll(partition: int) -> int:
-        return next(
-            ms for ms in range(1002) if _rolls_after(UnifiedLog("t", partition, config), ms)
+        return bisect_left(
+            range(1002), 1, key=lambda ms: _rolls_after(UnifiedLog("t", partition, config), ms)
         )
 
     rolls = [first_roll(partition) for partition in range(8)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,19 +12,6 @@ from mockbroker import MockBroker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-# Modules that import PySpark cannot even be collected without it.
-NEED_PYSPARK = (
-    "test_dump.py",
-    "test_load.py",
-    "test_load_state.py",
-    "test_records.py",
-    "test_synth.py",
-    "test_timestamps.py",
-    "test_topics.py",
-    "test_verify.py",
-)
-collect_ignore = [] if find_spec("pyspark") else list(NEED_PYSPARK)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

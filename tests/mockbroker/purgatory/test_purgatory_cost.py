@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from _typeshed import TraceFunction
 
-FEW, MANY = 1_000, 100_000
+FEW, MANY = 1_000, 10_000
 SAMPLE = 200
 DEADLINES = 500
 """Distinct milliseconds at which the waiting ones expire."""

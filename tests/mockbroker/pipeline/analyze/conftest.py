@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
-
-NEED_PYSPARK = (
-    "test_rotation.py",
-    "test_conformance.py", "test_fetching.py", "test_frames.py", "test_groups.py", "test_job.py",
-    "test_overview.py", "test_service.py", "test_sessions.py", "test_tables.py",
-    "test_transactions.py", "test_waits.py",
-)  # fmt: skip
-NEED_PLOTLY = ("test_page.py", "test_plots.py", "test_sections.py")
-collect_ignore = [
-    *(() if find_spec("pyspark") else NEED_PYSPARK),
-    *(() if find_spec("plotly") else (*NEED_PLOTLY, "test_job.py")),
-]
 
 CORRUPT = ("{broken", "[1, 2]", '{"schema":1,"kind":"request"}', '{"schema":1,"kind":"req')
 
