@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
+from mockbroker.journal.lines import KINDS as LINE_KINDS
 from mockbroker.journal.lines import line_of
 from mockbroker.state.groups import describe_group, group_ids
 from mockbroker.state.topics import names
@@ -26,18 +27,7 @@ if TYPE_CHECKING:
 
 QUEUE_EVENTS: Final = 1000
 STATE_KINDS: Final = ("topic", "group")
-JOURNAL_KINDS: Final = (
-    "request",
-    "connection_opened",
-    "connection_closed",
-    "refused",
-    "failed",
-    "session",
-    "high_watermark",
-    "clock",
-    "fault",
-    "transaction",
-)
+JOURNAL_KINDS: Final = tuple(LINE_KINDS.values())
 KINDS: Final = (*JOURNAL_KINDS, *STATE_KINDS)
 
 Item = tuple[str, int, dict[str, Any]]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from mockbroker.journal.events import RequestServed
+from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import ClientQuotasChanged
 
 if TYPE_CHECKING:

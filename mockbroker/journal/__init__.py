@@ -1,10 +1,22 @@
 """What happened, as values: kept in a ring, told to listeners, written down as lines.
 
-Every room of the core may record here; `api`, `admin`, `event_log` and `journal_files` read. The
+Every room of the core may record here; `testing`, `state`, `admin` and `server` read. The
 public form is docs/journal.md.
 """
 
 from mockbroker.journal.events import (
+    ClockChanged,
+    ConnectionClosed,
+    ConnectionOpened,
+    Event,
+    FaultChanged,
+    HandlerFailed,
+    HighWatermarkMoved,
+    RequestRefused,
+    SessionEvent,
+    TransactionDecided,
+)
+from mockbroker.journal.request import (
     DATA,
     DISCONNECT,
     ERROR,
@@ -15,17 +27,7 @@ from mockbroker.journal.events import (
     PEER,
     SHUTDOWN,
     TIMEOUT,
-    ClockChanged,
-    ConnectionClosed,
-    ConnectionOpened,
-    Event,
-    FaultChanged,
-    HandlerFailed,
-    HighWatermarkMoved,
-    RequestRefused,
     RequestServed,
-    SessionEvent,
-    TransactionDecided,
 )
 from mockbroker.journal.ring import Journal
 

@@ -1,7 +1,7 @@
 """A request's bytes into messages again, for those who look at the journal.
 
-Called lazily by `events.RequestServed` and by `journal.lines`; never while a request is served.
-The frame was decoded once already, so it cannot be malformed; an answer that a fault mangled can.
+Called lazily by `request.RequestServed`; never while a request is served. The frame was decoded
+once already, so it cannot be malformed; an answer that a fault mangled can.
 """
 
 from __future__ import annotations
@@ -15,31 +15,30 @@ from mockbroker_protocol.messages.catalog import request_class, response_class
 from mockbroker_protocol.plan import decode
 
 if TYPE_CHECKING:
-    from mockbroker.journal.events import RequestServed
+    from mockbroker_protocol.frames import Frame
+    from mockbroker_protocol.primitives import Buffer
 
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
-def decode_request(served: RequestServed) -> object | None:
-    """The request message; None when its bytes were let go."""
-    frame = served.frame
+def decode_request(api_key: int, api_version: int, frame: Frame | None) -> object | None:
+    """The message of a request's frame (without its length); None when the bytes were let go."""
     if frame is None:
         return None
     position = decode_request_header(frame).body_pos
-    message_class: type[object] = request_class(served.api_key)
-    return decode(message_class, served.api_version, frame, position)[0]
+    message_class: type[object] = request_class(api_key)
+    return decode(message_class, api_version, frame, position)[0]
 
 
-def decode_response(served: RequestServed) -> object | None:
-    """The answer; None when there was none, its bytes were let go, or nobody could read it."""
-    chunks = served.chunks
+def decode_response(api_key: int, api_version: int, chunks: list[Buffer] | None) -> object | None:
+    """The message of an answer's framed chunks; None when there are none or they are mangled."""
     if not chunks:
         return None
     frame = b"".join(chunks)[4:]
-    message_class: type[object] = response_class(served.api_key)
+    message_class: type[object] = response_class(api_key)
     try:
-        position = decode_response_header(frame, served.api_key, served.api_version)[1]
-        return decode(message_class, served.api_version, frame, position)[0]
+        position = decode_response_header(frame, api_key, api_version)[1]
+        return decode(message_class, api_version, frame, position)[0]
     except ProtocolError:
         return None
 

@@ -1,13 +1,14 @@
-"""The parts of a request's line that only some APIs have: fetch, produce, group, txn.
+"""The parts of a request's line that its messages tell: topics, fetch, produce, group, txn, body.
 
-Called by `journal.lines` with both messages decoded. Lists are bounded by MAX_LISTED; what is left
-out is counted. docs/journal.md explains the fields.
+Called by `request.RequestServed.line` with both messages decoded. Lists are bounded by MAX_LISTED;
+what is left out is counted. docs/journal.md explains the fields.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.journal.bodies import MAX_LISTED, body_of
 from mockbroker.journal.decoding import uuid_text
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
@@ -25,36 +26,34 @@ from mockbroker_protocol.subjects import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mockbroker.journal.events import RequestServed
     from mockbroker_protocol.messages.fetch import FetchRequestPartition, FetchResponsePartition
     from mockbroker_protocol.primitives import Buffer
     from mockbroker_protocol.subjects import TopicRef
 
     TopicName = Callable[[bytes], str | None]
 
-MAX_LISTED: Final = 100
 _NO_HIGH_WATERMARK: Final = 2**63 - 1
 
 Line = dict[str, object]
 Key = tuple[str | None, bytes | None, int]
 
 
-def details_of(
-    served: RequestServed, request: object, response: object | None, topic_name: TopicName
-) -> Line:
-    """The objects that apply to this API."""
-    found: Line = {}
+def details_of(request: object, response: object | None, topic_name: TopicName) -> Line:
+    """The topics of a request, and the objects that apply to its API."""
+    subjects = subjects_of(request)
+    found: Line = {"topics": names_of(subjects.topics, topic_name)[:MAX_LISTED]}
     if isinstance(request, FetchRequest):
         answer = response if isinstance(response, FetchResponse) else None
-        found["fetch"] = _fetch(served, request, answer, topic_name)
+        found["fetch"] = _fetch(request, answer, topic_name)
     elif isinstance(request, ProduceRequest):
         produced = response if isinstance(response, ProduceResponse) else None
         found["produce"] = _produce(request, produced, topic_name)
-    subjects = subjects_of(request)
     if subjects.groups:
         found["group"] = _group(request, response, subjects.groups, topic_name)
     if subjects.transactional_ids:
         found["txn"] = _transaction(request, response, subjects.transactional_ids)
+    if found.keys() == {"topics"}:
+        found["body"] = body_of(request, response)
     return found
 
 
@@ -76,12 +75,8 @@ def _id_text(topic: TopicRef) -> str | None:
 # -- fetch ----------------------------------------------------------------------------------
 
 
-def _fetch(
-    served: RequestServed,
-    request: FetchRequest,
-    response: FetchResponse | None,
-    topic_name: TopicName,
-) -> Line:
+def _fetch(request: FetchRequest, response: FetchResponse | None, topic_name: TopicName) -> Line:
+    """All but what the session spared the wire, which only the request's record tells."""
     asked: dict[Key, tuple[TopicRef, FetchRequestPartition]] = {}
     for topic in request.topics:
         ref = topic_ref(topic)
@@ -99,7 +94,7 @@ def _fetch(
     sizes = [_size(data.records) for _, _, data in answered]
     state = request.replica_state
     return {
-        "class": served.fetch_class,
+        "class": None,
         "session_id": request.session_id,
         "session_epoch": request.session_epoch,
         "answered_session_id": None if response is None else response.session_id,
@@ -112,8 +107,6 @@ def _fetch(
         "partitions_forgotten": sum(len(gone.partitions) for gone in request.forgotten_topics_data),
         "partitions_answered": len(answered),
         "records_bytes": sum(sizes),
-        "request_bytes_saved": served.request_bytes_saved,
-        "response_bytes_saved": served.response_bytes_saved,
         "first_batch_overrun_bytes": _overrun(request, asked, answered),
         "high_watermarks_known": sum(
             partition.high_watermark != _NO_HIGH_WATERMARK for _, partition in asked.values()

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mockbroker.journal.events import Event, RequestServed
+    from mockbroker.journal.events import Event
+    from mockbroker.journal.request import RequestServed
 
 RING_REQUESTS: Final = 2048
 RING_EVENTS: Final = 1024

@@ -18,8 +18,8 @@ from collections import deque
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-from mockbroker.journal.events import RequestServed
-from mockbroker.journal.lines import SCHEMA, line_of
+from mockbroker.journal.lines import line_of
+from mockbroker.journal.request import SCHEMA, RequestServed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from mockbroker_protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from mockbroker.journal.events import RequestServed
+    from mockbroker.journal.request import RequestServed
     from mockbroker.journal.ring import Journal
     from mockbroker_protocol.subjects import Subjects
 

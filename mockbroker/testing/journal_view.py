@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.cluster.cluster import Cluster
-    from mockbroker.journal.events import Event, RequestServed
+    from mockbroker.journal.events import Event
+    from mockbroker.journal.request import RequestServed
     from mockbroker.state.requests import Filters
     from mockbroker.testing.bridge import Bridge
 

@@ -22,7 +22,7 @@ _REQUEST: Final = """
 api STRING, api_key INT, version INT, correlation_id INT, principal STRING,
 request_bytes BIGINT, response_bytes BIGINT, arrived_ms DOUBLE, parked_ms DOUBLE,
 completed_ms DOUBLE, waited_ms DOUBLE, parked BOOLEAN, cause STRING, answered BOOLEAN,
-throttle_ms INT, error INT, errors ARRAY<INT>, fault STRING, topics ARRAY<STRING>"""
+throttle_ms INT, error INT, errors ARRAY<INT>, fault STRING, topics ARRAY<STRING>, body STRING"""
 
 _FETCH: Final = """
 fetch STRUCT<class: STRING, session_id: INT, session_epoch: INT, answered_session_id: INT,
@@ -63,4 +63,5 @@ lines BIGINT"""
 LINE_SCHEMA: Final = (
     f"{_EVERY_LINE},{_RUN},{_REQUEST},{_FETCH},{_PRODUCE},{_GROUP},{_TXN},{_OTHERS}"
 )
-"""All fields of all kinds, as DDL. A fault's `rule` is an object there: its JSON text here."""
+"""All fields of all kinds, as DDL. A fault's `rule` and a request's `body` are objects
+there: their JSON text here."""

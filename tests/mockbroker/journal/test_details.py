@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.journal.details import MAX_LISTED
-from mockbroker.journal.lines import request_line
+from mockbroker.journal.bodies import MAX_LISTED
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
@@ -53,7 +52,7 @@ def fetch(
 
 
 def last_line(core: Core) -> dict[str, Any]:
-    return request_line(list(core.cluster.journal.requests())[-1], core.cluster.journal.topic_name)
+    return list(core.cluster.journal.requests())[-1].line(core.cluster.journal.topic_name)
 
 
 def test_a_full_fetch_then_an_incremental_one() -> None:

@@ -19,7 +19,8 @@ from mockbroker.journal import (
     SessionEvent,
     TransactionDecided,
 )
-from mockbroker.journal.lines import SCHEMA, line_of
+from mockbroker.journal.lines import KINDS, line_of
+from mockbroker.journal.request import SCHEMA
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from tests.support.core import Core
 
@@ -44,6 +45,19 @@ def test_each_event_has_its_object(kind: str, event: Event) -> None:
     assert (line["schema"], line["kind"]) == (SCHEMA, kind)
     assert json.loads(json.dumps(line)) == line
     assert all(name.islower() for name in line)
+
+
+def test_every_kind_is_one_of_these() -> None:
+    assert {*EVENTS, "request"} == set(KINDS.values())
+
+
+def test_fields_go_by_the_names_of_the_document() -> None:
+    line = line_of(EVENTS["high_watermark"], lambda _id: None)
+    assert (line["broker"], line["from"], line["to"]) == (2, 4, 9)
+    line = line_of(EVENTS["failed"], lambda _id: None)
+    assert (line["api"], line["version"], line["reason"]) == ("Fetch", 12, "ZeroDivisionError()")
+    assert line_of(EVENTS["transaction"], lambda _id: None)["outcome"] == "abort"
+    assert line_of(EVENTS["fault"], lambda _id: None)["id"] == "f1"
 
 
 def test_a_request_tells_its_times_its_error_and_its_sizes() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mockbroker.journal.lines import SCHEMA
+from mockbroker.journal.request import SCHEMA
 from mockbroker.pipeline.analyze.line_schema import JOURNAL_SCHEMA, LINE_SCHEMA
 
 DOCUMENT = Path(__file__).resolve().parents[4] / "docs" / "journal.md"
