@@ -6,7 +6,6 @@ it and the telemetry room goes by it (Kafka: ClientMetricsConfigs).
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.definition import ConfigDefinition, ConfigType
@@ -14,6 +13,8 @@ from mockbroker.config.errors import ConfigError, InvalidRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from mockbroker.re2.expression import Expression
 
 INTERVAL: Final = "interval.ms"
 METRICS: Final = "metrics"
@@ -67,9 +68,12 @@ def validate(name: str, configs: Mapping[str, str]) -> None:
             parse_patterns(text)
 
 
-def parse_patterns(text: str) -> dict[str, re.Pattern[str]]:
+def parse_patterns(text: str) -> dict[str, Expression]:
     """The `match` config: a pattern by what of the client it is held against."""
-    patterns: dict[str, re.Pattern[str]] = {}
+    from mockbroker.re2.expression import compiled
+    from mockbroker.re2.parser import RegexError
+
+    patterns: dict[str, Expression] = {}
     for part in _parts(text):
         # As Java splits: nothing behind the last '=' does not count.
         names = part.split("=")
@@ -77,12 +81,12 @@ def parse_patterns(text: str) -> dict[str, re.Pattern[str]]:
             names.pop()
         try:
             name, pattern = (each.strip() for each in names)
-            compiled = re.compile(pattern)
-        except (ValueError, re.error):
+            expression = compiled(pattern)
+        except (ValueError, RegexError):
             raise _illegal(part) from None
         if name not in MATCH_KEYS:
             raise _illegal(part)
-        patterns[name] = compiled
+        patterns[name] = expression
     return patterns
 
 

@@ -279,6 +279,6 @@ def _matches(subscription: Subscription, client_instance_id: bytes, client: Clie
         "client_source_address": client.source_address,
     }
     return all(
-        name in values and pattern.fullmatch(values[name]) is not None
+        name in values and pattern.fullmatch(values[name])
         for name, pattern in subscription.patterns.items()
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.txn.states import STATE_NAMES
+from mockbroker.re2.expression import compiled
+from mockbroker.re2.parser import RegexError
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transaction_admin import (
     DescribeTransactionsResponseTransactionState,
@@ -28,11 +29,11 @@ def list_transactions(
     shards: Iterable[TransactionShard], request: ListTransactionsRequest, now_ms: int
 ) -> ListTransactionsResponse:
     """Those that every filter lets through; an empty filter lets all (listTransactionStates)."""
-    pattern: re.Pattern[str] | None = None
+    pattern = None
     if request.transactional_id_pattern:
         try:
-            pattern = re.compile(request.transactional_id_pattern)
-        except re.error:
+            pattern = compiled(request.transactional_id_pattern)
+        except RegexError:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     states = {_STATES_BY_NAME[name] for name in request.state_filters if name in _STATES_BY_NAME}
 
@@ -43,7 +44,7 @@ def list_transactions(
             return False
         if request.duration_filter >= 0 and now_ms - metadata.start_ms <= request.duration_filter:
             return False
-        return pattern is None or pattern.fullmatch(metadata.transactional_id) is not None
+        return pattern is None or pattern.fullmatch(metadata.transactional_id)
 
     return ListTransactionsResponse(
         unknown_state_filters=[

@@ -17,7 +17,8 @@ from mockbroker.coordinator.group.consumer.group_records import (
     regex_tombstone,
 )
 from mockbroker.coordinator.group.consumer.refusal import Refusal
-from mockbroker.coordinator.group.consumer.regex import RegexError, compiled, matching
+from mockbroker.re2.expression import compiled, matching
+from mockbroker.re2.parser import RegexError
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
