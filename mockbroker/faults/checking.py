@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.faults.errors import FaultError
-from mockbroker.faults.shapes import shape_of
 from mockbroker_protocol.api_keys import API_SPECS, ApiKey
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.shapes import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mockbroker.faults.fault import Fault
-    from mockbroker.faults.shapes import Shape
+    from mockbroker_protocol.shapes import Shape
 
     Served = Mapping[int, tuple[int, int]]
 

@@ -18,16 +18,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
-from mockbroker.faults.answers import add_missing, merge, overwrite, refusal, take_out, tells
+from mockbroker.faults.answers import add_missing, overwrite
 from mockbroker.faults.fault import AFTER, BEFORE
 from mockbroker.faults.mangling import corrupt, poison
-from mockbroker.faults.shapes import shape_of
 from mockbroker.journal import FAULT, PEER
 from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.error_responses import (
+    error_response,
+    has_error,
+    merge_responses,
+    split_request,
+)
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.frames import frame_response
 from mockbroker_protocol.headers import decode_request_header, encode_response_header
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
+from mockbroker_protocol.shapes import shape_of
 from mockbroker_protocol.subjects import Subjects, TopicRef, subjects_of
 
 if TYPE_CHECKING:
@@ -226,19 +232,19 @@ class Interception:
         for armed in errors:
             fault, version = armed.fault, ctx.api_version
             if not armed.is_partial or not shape.nested_error or fault.level == "top":
-                refused = refusal(request, version, fault.error_code, fault.level)
-                if not tells(refused, fault.error_code):
+                refused = error_response(request, version, fault.error_code, fault.level)
+                if not has_error(refused, fault.error_code):
                     self._overwriting.append(armed)  # it names nothing: it asks for all there is
                     return False
                 self._answer_refusal(refused)
                 return True
-            part, left = take_out(request, self._selects(armed))
-            self._refused.append(refusal(part, version, fault.error_code, "partition"))
+            part, left = split_request(request, self._selects(armed))
+            self._refused.append(error_response(part, version, fault.error_code, "partition"))
             if not left:
                 first, *others = self._refused
                 self._refused = []
                 for other in others:
-                    merge(first, other)
+                    merge_responses(first, other)
                 self._answer_refusal(first)
                 return True
         return False
@@ -308,7 +314,7 @@ class Interception:
             return
         response = self._response
         for refused in self._refused:
-            response = merge(response, refused)
+            response = merge_responses(response, refused)
         errors = [armed for armed in self._at(AFTER) if armed.fault.error is not None]
         for armed in (*self._overwriting, *errors):
             response = self._overwrite(response, armed)

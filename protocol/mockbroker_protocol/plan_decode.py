@@ -26,7 +26,7 @@ from mockbroker_protocol.plan_source import (
 )
 from mockbroker_protocol.primitives import Buffer, read_uvarint_tail
 from mockbroker_protocol.schema import schema_of
-from mockbroker_protocol.schema_fields import FIXED_SIZES, Field, WireType
+from mockbroker_protocol.schema_fields import FIXED_SIZES, Field, WireType, fields_of
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ def compile_decoder(cls: type[T], version: int) -> Callable[[Buffer, int], tuple
 def blank(cls: type[T]) -> T:
     """An instance with every field at its default, whether its constructor has one or not."""
     made = object.__new__(cls)
-    for field in schema_of(cls).fields:
+    for field in fields_of(cls):
         setattr(made, field.name, default_of(field))
     made.unknown_tags = None  # type: ignore[attr-defined]  # a slot of every declared class
     return made

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from mockbroker_protocol.schema import schema_of
-from mockbroker_protocol.schema_fields import FIXED_SIZES, Field, WireType
+from mockbroker_protocol.schema_fields import FIXED_SIZES, Field, WireType, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,17 +142,17 @@ def inline_fields(cls: type, version: int, *, flexible: bool) -> list[Field]:
     """Fields that stand in the body proper."""
     return [
         field
-        for field in schema_of(cls).fields
+        for field in fields_of(cls)
         if field.present(version) and not (flexible and field.is_tagged(version))
     ]
 
 
 def tagged_fields(cls: type, version: int, *, flexible: bool) -> list[Field]:
     """Fields that travel in the tag section, by ascending tag."""
-    fields = [f for f in schema_of(cls).fields if flexible and f.is_tagged(version)]
+    fields = [f for f in fields_of(cls) if flexible and f.is_tagged(version)]
     return sorted(fields, key=lambda field: field.tag or 0)
 
 
 def absent_fields(cls: type, version: int) -> list[Field]:
     """Fields that the version does not have."""
-    return [field for field in schema_of(cls).fields if not field.present(version)]
+    return [field for field in fields_of(cls) if not field.present(version)]

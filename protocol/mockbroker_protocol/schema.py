@@ -10,10 +10,10 @@
         topics: Annotated[list[MetadataRequestTopic] | None, V(nullable=1)]
         allow_auto_topic_creation: Annotated[boolean, V(since=4)] = True
 
-Fields stand in wire order. `messages` declares with this, `plan` compiles what `schema_of` tells.
+Fields stand in wire order. `messages` declares with this, `schema_fields` reads it for `plan`.
 Start-up depends on this room being cheap: declaring a class reads no annotation and compiles
-nothing; `__init__` is compiled when it is first called, the fields are resolved when a plan first
-asks. Modules that declare messages use `from __future__ import annotations`.
+nothing; `__init__` is compiled when it is first called, `schema_fields` resolves the fields when a
+plan first asks. Modules that declare messages use `from __future__ import annotations`.
 
 Invariants: a declared class is slotted, has `unknown_tags` as its last slot, and never shares a
 mutable default between instances.
@@ -22,13 +22,10 @@ mutable default between instances.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar, dataclass_transform
+from typing import Annotated, Final, TypeVar, dataclass_transform
 
 from mockbroker_protocol.api_keys import ALL_SPECS, NEVER
 from mockbroker_protocol.primitives import ZERO_UUID, Buffer
-
-if TYPE_CHECKING:
-    from mockbroker_protocol.schema_fields import Field
 
 __all__ = (
     "NEVER",
@@ -135,7 +132,6 @@ class Schema:
     """What is known of a declared class: its key, versions, field names and defaults."""
 
     __slots__ = (
-        "_fields",
         "api_key",
         "cls",
         "defaults",
@@ -159,21 +155,11 @@ class Schema:
             if (default := pop(name, missing)) is not missing
         }
         self.cls: type = object
-        self._fields: tuple[Field, ...] | None = None
 
     @property
     def is_message(self) -> bool:
         """True for `@message`, False for `@struct`."""
         return self.max_version >= 0
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """The fields in wire order; resolved on first use. TypeError names a bad declaration."""
-        if self._fields is None:
-            from mockbroker_protocol.schema_fields import resolve_fields
-
-            self._fields = resolve_fields(self)
-        return self._fields
 
 
 @dataclass_transform(field_specifiers=(field,))

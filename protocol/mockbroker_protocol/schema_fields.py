@@ -1,24 +1,33 @@
 """Annotations into fields: what a declared class says about the wire, resolved once per class.
 
-Called by `Schema.fields` on first use; read by `plan` and by whoever walks schemas. A declaration
-that makes no sense raises TypeError, which names class and field.
+Called by `plan` and by whoever walks schemas. A declaration that makes no sense raises TypeError,
+which names class and field.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Final, Literal, Union, get_args, get_origin, get_type_hints
 
-from mockbroker_protocol.schema import UNSET, Factory, V, Wire, fresh_default, is_declared
-
-if TYPE_CHECKING:
-    from mockbroker_protocol.schema import Schema
+from mockbroker_protocol.schema import (
+    UNSET,
+    Factory,
+    Schema,
+    V,
+    Wire,
+    fresh_default,
+    is_declared,
+    schema_of,
+)
 
 Kind = Literal["fixed", "string", "bytes", "records", "struct", "array"]
 
 FIXED_SIZES = {"b": 1, "h": 2, "i": 4, "q": 8, "H": 2, "I": 4, "d": 8, "?": 1, "16s": 16}
 ZEROS: dict[str, object] = {"?": False, "d": 0.0, "16s": bytes(16)}
+
+
+_resolved: Final[dict[type, tuple[Field, ...]]] = {}
 
 
 class WireType:
@@ -38,6 +47,14 @@ class WireType:
         self.code = code
         self.element = element
         self.cls = cls
+
+    @property
+    def struct(self) -> type | None:
+        """The class of a struct, or of the structs in an array; None for any other type."""
+        if self.kind == "array":
+            assert self.element is not None
+            return self.element.struct
+        return self.cls if self.kind == "struct" else None
 
 
 class Field:
@@ -86,8 +103,15 @@ class Field:
         return fresh_default(self.default)
 
 
-def resolve_fields(schema: Schema) -> tuple[Field, ...]:
-    """The fields of a declared class, in wire order."""
+def fields_of(cls: type) -> tuple[Field, ...]:
+    """The fields of a declared class, in wire order. TypeError names a bad declaration."""
+    fields = _resolved.get(cls)
+    if fields is None:
+        fields = _resolved[cls] = _resolve(schema_of(cls))
+    return fields
+
+
+def _resolve(schema: Schema) -> tuple[Field, ...]:
     hints = get_type_hints(schema.cls, include_extras=True)
     fields = []
     for name in schema.field_names:

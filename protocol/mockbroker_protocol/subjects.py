@@ -19,10 +19,12 @@ _TOPIC_FIELDS: Final = frozenset(
 _NOT_NAMED_TOPIC: Final = frozenset({"responses", "resources"})
 _TOPIC_NAMES: Final = ("topic", "name", "topic_name")
 _INDEXES: Final = ("partition_index", "partition", "index")
-_GROUP_FIELDS: Final = frozenset({"group_id", "group_ids", "groups_names", "groups"})
-_TRANSACTION_FIELDS: Final = frozenset(
+GROUP_FIELDS: Final = frozenset({"group_id", "group_ids", "groups_names", "groups"})
+TRANSACTION_FIELDS: Final = frozenset(
     {"transactional_id", "transactional_ids", "v3_and_below_transactional_id"}
 )
+COORDINATOR_KEYS: Final = frozenset({"key", "coordinator_keys"})
+"""Of FindCoordinator: groups or transactional ids, by its `key_type`."""
 _TOPIC_RESOURCE: Final = 2
 
 
@@ -56,11 +58,11 @@ def _collect(message: object, found: Subjects) -> None:
     key_type = getattr(message, "key_type", 0)
     for name in schema_of(type(message)).field_names:
         value: object = getattr(message, name)
-        if name in _GROUP_FIELDS:
+        if name in GROUP_FIELDS:
             found.groups.extend(_texts(value))
-        elif name in _TRANSACTION_FIELDS:
+        elif name in TRANSACTION_FIELDS:
             found.transactional_ids.extend(_texts(value))
-        elif name in {"key", "coordinator_keys"}:
+        elif name in COORDINATOR_KEYS:
             keys = found.groups if key_type == 0 else found.transactional_ids
             if key_type in {0, 1}:
                 keys.extend(_texts(value))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from mockbroker_protocol.schema import is_declared, schema_of
+from mockbroker_protocol.schema import is_declared
+from mockbroker_protocol.schema_fields import fields_of
 
 
 def fitted(message: Any, version: int) -> Any:
     """A copy with the default in each field that the version lacks, or where it has no null."""
     fit = copy(message)
-    for field in schema_of(type(message)).fields:
+    for field in fields_of(type(message)):
         value = getattr(message, field.name)
         if not field.present(version) or (value is None and not field.is_nullable(version)):
             fresh = field.fresh_default()

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mockbroker_protocol import plan
-from mockbroker_protocol.schema import is_declared, schema_of
+from mockbroker_protocol.schema import is_declared
+from mockbroker_protocol.schema_fields import fields_of
 from tests.support.messages import message_classes
 
 CLASSES = {cls.__name__: cls for cls in message_classes()}
@@ -46,7 +47,7 @@ def as_json(value: object, version: int) -> object:
         default = type(value)()
         return {
             field.name.replace("_", ""): as_json(getattr(value, field.name), version)
-            for field in schema_of(type(value)).fields
+            for field in fields_of(type(value))
             if field.present(version)
             and field.type.kind != "records"
             # A tagged field that holds its default is neither in the bytes nor in the JSON.

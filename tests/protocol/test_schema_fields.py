@@ -4,8 +4,8 @@ from typing import Annotated
 
 import pytest
 
-from mockbroker_protocol.schema import Records, V, int32, schema_of, struct, uuid
-from mockbroker_protocol.schema_fields import Field
+from mockbroker_protocol.schema import Records, V, int32, struct, uuid
+from mockbroker_protocol.schema_fields import Field, fields_of
 from tests.support.schemas import Everything, Inner
 
 
@@ -30,12 +30,12 @@ class Batches:
     other: Annotated[Records | None, V(nullable=0)]
 
 
-def fields_of(cls: type) -> dict[str, Field]:
-    return {field.name: field for field in schema_of(cls).fields}
+def by_name(cls: type) -> dict[str, Field]:
+    return {field.name: field for field in fields_of(cls)}
 
 
 def test_fields_come_in_wire_order_with_types() -> None:
-    fields = fields_of(Everything)
+    fields = by_name(Everything)
     assert list(fields)[:4] == ["small", "medium", "number", "large"]
     assert (fields["small"].type.kind, fields["small"].type.code) == ("fixed", "b")
     inners = fields["maybe_inners"].type
@@ -43,11 +43,11 @@ def test_fields_come_in_wire_order_with_types() -> None:
     assert inners.element is not None
     assert inners.element.cls is Inner
     assert fields["batch"].type.kind == "records"
-    assert [field.type.kind for field in fields_of(Batches).values()] == ["records", "records"]
+    assert [field.type.kind for field in by_name(Batches).values()] == ["records", "records"]
 
 
 def test_a_tagged_field_begins_where_it_is_tagged_unless_since_says_earlier() -> None:
-    fields = fields_of(Everything)
+    fields = by_name(Everything)
     assert not fields["tagged_number"].present(1)
     assert fields["tagged_number"].is_tagged(2)
     assert fields["moved"].present(1)
@@ -56,14 +56,14 @@ def test_a_tagged_field_begins_where_it_is_tagged_unless_since_says_earlier() ->
 
 
 def test_bounds_are_inclusive() -> None:
-    old = fields_of(Everything)["old"]
+    old = by_name(Everything)["old"]
     assert [old.present(version) for version in range(3)] == [True, True, False]
-    maybe = fields_of(Everything)["maybe_text"]
+    maybe = by_name(Everything)["maybe_text"]
     assert [maybe.is_nullable(version) for version in range(3)] == [False, True, True]
 
 
 def test_a_field_without_default_falls_back_to_kafkas_zero() -> None:
-    fields = fields_of(Everything)
+    fields = by_name(Everything)
     assert (fields["number"].default, fields["flag"].default) == (0, False)
     assert (fields["text"].default, fields["ratio"].default) == ("", 0.0)
     assert not fields["number"].has_default
@@ -75,7 +75,7 @@ def test_uuid_is_sixteen_raw_bytes() -> None:
     class Named:
         topic_id: uuid
 
-    assert schema_of(Named).fields[0].default == bytes(16)
+    assert fields_of(Named)[0].default == bytes(16)
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_uuid_is_sixteen_raw_bytes() -> None:
 )
 def test_a_bad_declaration_is_named(cls: type, message: str) -> None:
     with pytest.raises(TypeError, match=message):
-        _ = schema_of(cls).fields
+        _ = fields_of(cls)

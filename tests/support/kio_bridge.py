@@ -23,7 +23,8 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
 from mockbroker_protocol.plan_decode import default_of
-from mockbroker_protocol.schema import ZERO_UUID, is_declared, schema_of
+from mockbroker_protocol.schema import ZERO_UUID, is_declared
+from mockbroker_protocol.schema_fields import fields_of
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 MILLISECOND = dt.timedelta(milliseconds=1)
@@ -141,7 +142,7 @@ def _plain(value: Any) -> Any:
 
 def _field_pairs(ours: type, theirs: Any) -> Iterator[tuple[Any, Any]]:
     """The fields that both have, by name: kio drops units and capitals' boundaries."""
-    named = {_key(field.name): field for field in schema_of(ours).fields}
+    named = {_key(field.name): field for field in fields_of(ours)}
     for field in dataclasses.fields(theirs):
         name = RENAMED.get((ours.__name__, field.name), field.name)
         yield named[_key(name)], field

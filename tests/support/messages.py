@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import mockbroker_protocol.messages
 from mockbroker_protocol.plan_decode import blank
 from mockbroker_protocol.schema import is_declared, schema_of
-from mockbroker_protocol.schema_fields import Field, WireType
+from mockbroker_protocol.schema_fields import Field, WireType, fields_of
 
 T = TypeVar("T")
 
@@ -54,11 +54,11 @@ def strategy_for(
         flexible = version >= schema_of(cls).flexible
     fields = {
         field.name: _field(field, version, flexible=flexible, unknown_tags=unknown_tags)
-        for field in schema_of(cls).fields
+        for field in fields_of(cls)
         if field.present(version)
     }
     if flexible and unknown_tags:
-        known = {f.tag for f in schema_of(cls).fields if f.is_tagged(version)}
+        known = {f.tag for f in fields_of(cls) if f.is_tagged(version)}
         tags = st.integers(0, 300).filter(lambda tag: tag not in known)
         some = st.dictionaries(tags, st.binary(max_size=5), min_size=1, max_size=2)
         fields["unknown_tags"] = st.none() | some

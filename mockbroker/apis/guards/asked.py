@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE
-from mockbroker.faults.answers import merge, refusal, take_out
 from mockbroker.metadata.acls import CLUSTER_NAME, ResourceType
+from mockbroker_protocol.error_responses import error_response, merge_responses, split_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ class Asked:
         """The answer that refuses all of the request."""
         if getattr(self.request, "acks", None) == 0:
             return CLOSE
-        response = refusal(self.request, self.version, code, level)
+        response = error_response(self.request, self.version, code, level)
         if hasattr(response, "throttle_time_ms"):
             response.throttle_time_ms = self.ctx.throttle_time_ms
         return response
@@ -93,10 +93,10 @@ class Asked:
             taken.append(name)
             return True
 
-        part, left = take_out(self.request, selects)
+        part, left = split_request(self.request, selects)
         if not taken:
             return None
-        refused = refusal(part, self.version, code, "partition")
+        refused = error_response(part, self.version, code, "partition")
         if prepare is not None:
             prepare(refused)
         if getattr(self.request, "acks", None) == 0:
@@ -108,7 +108,7 @@ class Asked:
             if hasattr(refused, "throttle_time_ms"):
                 refused.throttle_time_ms = self.ctx.throttle_time_ms
             return refused
-        self.amendments.append(lambda response: merge(response, refused))
+        self.amendments.append(lambda response: merge_responses(response, refused))
         return None
 
     def amend(self, response: object) -> object:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mockbroker.faults.shapes import shape_of, tells_errors
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.fetch import AbortedTransaction, FetchResponseTopic
+from mockbroker_protocol.shapes import shape_of, tells_errors
 
 
 def test_fetch_tells_errors_at_the_top_from_its_sessions_on() -> None:
