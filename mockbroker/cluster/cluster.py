@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from mockbroker.cluster.controls import ClusterControls
     from mockbroker.cluster.fabric import Fabric
     from mockbroker.faults.fault_set import ArmedFault, FaultSet
-    from mockbroker.node.broker import Broker, Outgoing
+    from mockbroker.node.broker import Broker
+    from mockbroker.node.outbox import Outgoing
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker.quorum.registrations import ListenerAddress
 
@@ -195,7 +196,7 @@ class Cluster:
 
     def _tell_faults(self, faults: FaultSet) -> None:
         for broker in self.brokers:
-            broker.faults = faults if faults.meets_requests else None
+            broker.requests.faults = faults if faults.meets_requests else None
             network = faults.network_rules
             if network or broker.network_faults:
                 broker.network_faults = network

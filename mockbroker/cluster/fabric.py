@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.replication_control import ReplicationControl
-    from mockbroker.node.broker import Broker, Outgoing
+    from mockbroker.node.broker import Broker
+    from mockbroker.node.outbox import Outgoing
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.primitives import Buffer
 
@@ -202,7 +203,7 @@ class Fabric:
                         life.fetchers.run()
             for member in members:
                 life = member.life
-                if life is not None and life.broker.touched:
+                if life is not None:
                     self._collect(member, life.broker)
             if not links.run() and not self._has_metadata():
                 return
@@ -325,7 +326,7 @@ class Fabric:
             return
         broker = life.broker
         now_ms = self.clock.now_ms
-        if not broker.has_connection(connection_id):
+        if broker.connection(connection_id) is None:
             if connection_id not in self._clients:
                 return
             broker.connect(

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.node.broker import Outgoing
+from mockbroker.node.outbox import Outgoing
 
 if TYPE_CHECKING:
     import asyncio

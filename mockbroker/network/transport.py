@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
     from mockbroker.network.server import BrokerServer
-    from mockbroker.node.broker import Outgoing
+    from mockbroker.node.outbox import Outgoing
 
 WRITE_HIGH_WATER_BYTES: Final = 1 << 20
 """Unsent bytes in one socket's buffer past which no further request of it is worked on."""

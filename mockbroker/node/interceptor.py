@@ -1,21 +1,21 @@
 """What becomes of a request that sets off fault rules, from the broker's side.
 
-`broker` calls `intercept` for each request while any rule is armed. A request that meets one goes
-this way instead of the usual one:
+`request_handler` calls `intercept` for each request while any rule is armed. A request that meets
+one goes this way instead of the usual one:
 
     before ─▶ held back ─▶ dropped, cut off, refused ─▶ processed, perhaps twice, perhaps parked
     after  ─▶ held back ─▶ dropped, cut off, overwritten ─▶ mangled ─▶ sent
 
 where the rules with `when` before and after act at their stage. The interception stands in for the
-broker as the responder of the request, so an answer that was parked comes by here too.
+request handler as the responder of the request, so an answer that was parked comes by here too.
 
 Invariants: whatever is held back is let go at most once, and not at all when its client has gone;
-every part of the way runs inside the broker's request boundary.
+every part of the way runs inside the request boundary.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
 from mockbroker.faults.answers import add_missing, overwrite
@@ -39,11 +39,12 @@ from mockbroker_protocol.subjects import Subjects, TopicRef, subjects_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mockbroker.apis.context import Services
     from mockbroker.apis.registry import Api
     from mockbroker.clock import TimerTask
     from mockbroker.faults.fault import Fault
     from mockbroker.faults.fault_set import ArmedFault, FaultSet
-    from mockbroker.node.broker import Broker
+    from mockbroker_protocol.primitives import Buffer
 
 PROCESSED_ANYWAY: Final = frozenset({ApiKey.FETCH, ApiKey.METADATA})
 """An answer of theirs that tells only errors would break what the error is not about."""
@@ -58,28 +59,51 @@ _FIRST_FETCH_WITH_IDS: Final = 13
 _INT32: Final = 1 << 32
 
 
+class RequestBoundary(Protocol):
+    """What an interception does with its request in the end: the request handler."""
+
+    broker_id: int
+    services: Services
+
+    @property
+    def cause(self) -> str:
+        """What completes the requests that are completed now, as the journal tells it."""
+
+    def guard(self, ctx: RequestContext, work: Callable[[], None]) -> None:
+        """Run a part of what becomes of a request inside the boundary, unless its client left."""
+
+    def answer(self, ctx: RequestContext, response: object) -> None:
+        """Answer a request that is in work."""
+
+    def answer_bytes(self, ctx: RequestContext, data: Buffer) -> None:
+        """The same with bytes that are sent as they are."""
+
+    def cut_off(self, ctx: RequestContext, fault_id: str, ending: str) -> None:
+        """End the connection by `ending`: disconnect, reset or half_close."""
+
+
 def intercept(
-    broker: Broker, faults: FaultSet, ctx: RequestContext, api: Api, request: object
+    boundary: RequestBoundary, faults: FaultSet, ctx: RequestContext, api: Api, request: object
 ) -> bool:
     """Take a request out of the usual way if it sets off a rule; False: it does not."""
-    subjects = _Subjects(broker, request)
+    subjects = _Subjects(boundary, request)
     fired = faults.fire(ctx, subjects)
     if not fired:
         return False
     ctx.fault = ",".join(armed.id for armed in fired)
-    interception = Interception(broker, faults, ctx, api, request, fired, subjects)
+    interception = Interception(boundary, faults, ctx, api, request, fired, subjects)
     ctx.responder = interception
-    broker.guard(ctx, interception.start)
+    boundary.guard(ctx, interception.start)
     return True
 
 
 class _Subjects:
     """What a request is about, found out at most once; of a fetch, what its session is too."""
 
-    __slots__ = ("_broker", "_found", "_request")
+    __slots__ = ("_boundary", "_found", "_request")
 
-    def __init__(self, broker: Broker, request: object) -> None:
-        self._broker = broker
+    def __init__(self, boundary: RequestBoundary, request: object) -> None:
+        self._boundary = boundary
         self._request = request
         self._found: Subjects | None = None
 
@@ -92,7 +116,7 @@ class _Subjects:
         return self._found
 
     def _of_session(self, session_id: int) -> list[TopicRef]:
-        session = self._broker.services.fetch.cache.get(session_id)
+        session = self._boundary.services.fetch.cache.get(session_id)
         if session is None:
             return []
         by_id = session.uses_topic_ids
@@ -107,7 +131,7 @@ class Interception:
 
     __slots__ = (
         "_api",
-        "_broker",
+        "_boundary",
         "_ctx",
         "_faults",
         "_fired",
@@ -122,7 +146,7 @@ class Interception:
 
     def __init__(
         self,
-        broker: Broker,
+        boundary: RequestBoundary,
         faults: FaultSet,
         ctx: RequestContext,
         api: Api,
@@ -130,8 +154,8 @@ class Interception:
         fired: Sequence[ArmedFault],
         subjects: _Subjects,
     ) -> None:
-        self.broker_id = broker.broker_id
-        self._broker = broker
+        self.broker_id = boundary.broker_id
+        self._boundary = boundary
         self._faults = faults
         self._ctx = ctx
         self._api = api
@@ -156,8 +180,8 @@ class Interception:
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         """A parked request can have its answer made."""
         if ctx.woken_by is PEER:
-            ctx.woken_by = self._broker.cause
-        self._broker.guard(ctx, lambda: self._processed(make()))
+            ctx.woken_by = self._boundary.cause
+        self._boundary.guard(ctx, lambda: self._processed(make()))
 
     # -- held back -------------------------------------------------------------------------
 
@@ -172,8 +196,8 @@ class Interception:
         parking = [a for a in armed if a.fault.park]
         if delay_ms > 0:
             self._ctx.on_disconnect = self._let_fall
-            deadline_ms = self._broker.services.clock.now_ms + delay_ms
-            timer = self._broker.services.timer
+            deadline_ms = self._boundary.services.clock.now_ms + delay_ms
+            timer = self._boundary.services.timer
             self._task = timer.schedule(deadline_ms, lambda: self._park(parking, then, held=True))
         else:
             self._park(parking, then, held=False)
@@ -187,7 +211,7 @@ class Interception:
         elif held:
             self._ctx.on_disconnect = None
             self._ctx.woken_by = FAULT
-            self._broker.guard(self._ctx, then)
+            self._boundary.guard(self._ctx, then)
         else:
             then()
 
@@ -216,7 +240,7 @@ class Interception:
                 return True
             for ending in ("disconnect", "reset", "half_close"):
                 if getattr(fault, ending) and (ending != "half_close" or when == BEFORE):
-                    self._broker.cut_off(self._ctx, armed.id, ending)
+                    self._boundary.cut_off(self._ctx, armed.id, ending)
                     return True
         return False
 
@@ -251,7 +275,7 @@ class Interception:
 
     def _answer_refusal(self, response: object) -> None:
         if self._is_unanswered():
-            self._broker.answer(self._ctx, CLOSE)  # as an error does to acks=0
+            self._boundary.answer(self._ctx, CLOSE)  # as an error does to acks=0
         else:
             self._response = response
             self._hold(AFTER, self._after)
@@ -265,7 +289,7 @@ class Interception:
     # -- processed -------------------------------------------------------------------------
 
     def _process(self) -> None:
-        services, ctx, request = self._broker.services, self._ctx, self._request
+        services, ctx, request = self._boundary.services, self._ctx, self._request
         faults = [armed.fault for armed in self._fired]
         if isinstance(request, FetchRequest) and any(fault.evict_session for fault in faults):
             services.fetch.evict(request.session_id, "fault")
@@ -298,7 +322,7 @@ class Interception:
         )
         position = decode_request_header(frame).body_pos
         request = self._api.decode(frame, position, ctx.api_version)
-        self._api.handle(self._broker.services, ghost, request)
+        self._api.handle(self._boundary.services, ghost, request)
 
     def _processed(self, response: object) -> None:
         self._response = response
@@ -310,7 +334,7 @@ class Interception:
         if self._ended_by(AFTER):
             return
         if self._response is NO_RESPONSE or self._response is CLOSE:
-            self._broker.answer(self._ctx, self._response)
+            self._boundary.answer(self._ctx, self._response)
             return
         response = self._response
         for refused in self._refused:
@@ -347,7 +371,7 @@ class Interception:
         ctx, faults = self._ctx, [armed.fault for armed in self._fired]
         ending = next((name for f in faults if (name := _ending(f)) is not None), None)
         if ending is None and not any(_mangles(fault) for fault in faults):
-            self._broker.answer(ctx, response)
+            self._boundary.answer(ctx, response)
             return
         shift = sum(fault.correlation_shift or 0 for fault in faults)
         correlation_id = (ctx.correlation_id + shift + _INT32 // 2) % _INT32 - _INT32 // 2
@@ -363,9 +387,9 @@ class Interception:
         for fault in faults:
             if fault.truncate_at is not None:
                 del data[fault.truncate_at :]
-        self._broker.answer_bytes(ctx, data)
+        self._boundary.answer_bytes(ctx, data)
         if ending is not None:
-            self._broker.cut_off(ctx, ctx.fault or "", ending)
+            self._boundary.cut_off(ctx, ctx.fault or "", ending)
 
 
 def _mangles(fault: Fault) -> bool:

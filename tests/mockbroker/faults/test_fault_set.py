@@ -24,7 +24,7 @@ def test_rules_are_armed_all_or_none(core: Core) -> None:
     with pytest.raises(FaultError, match="id"):
         faults.add(Fault(drop=True, id="a"), Fault(drop=True, id="a"))
     assert faults.list() == []
-    assert core.broker.faults is None
+    assert core.broker.requests.faults is None
 
 
 def test_rules_go_by_the_id_that_they_have_or_get(core: Core) -> None:
@@ -47,7 +47,7 @@ def test_rules_go_by_the_id_that_they_have_or_get(core: Core) -> None:
 def test_rules_about_connections_do_not_meet_requests(core: Core) -> None:
     faults = core.cluster.faults
     faults.add(Fault(latency_ms=5))
-    assert core.broker.faults is None
+    assert core.broker.requests.faults is None
     assert [armed.id for armed in core.broker.network_faults] == ["fault-1"]
     faults.clear()
     assert list(core.broker.network_faults) == []

@@ -16,7 +16,7 @@ from mockbroker.network.transport import (
     WRITE_HIGH_WATER_BYTES,
     ClientTransport,
 )
-from mockbroker.node.broker import Outgoing
+from mockbroker.node.outbox import Outgoing
 
 
 class FakeSocket(asyncio.Transport):

@@ -1,0 +1,82 @@
+"""What a broker wants written to its connections, collected over a step.
+
+`request_handler` and `broker` touch a connection that has something for its shell; whoever drives
+the broker takes the outbox after the step: a server, the cluster, a simulation.
+
+Invariants: a connection is in it at most once; connections come in the order in which they were
+first touched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockbroker.node.connection import Connection
+    from mockbroker_protocol.primitives import Buffer
+
+
+class Outgoing:
+    """What the shell must do for one connection, in this order.
+
+    Write `chunks`; close if `close`, in the way of `ending` if a fault wants one; read on, or not,
+    as `read` says (back-pressure); and if
+    `more`, call `resume` soon: a long pipeline gives way to other connections.
+    """
+
+    __slots__ = ("chunks", "close", "connection_id", "ending", "more", "read", "size_bytes")
+
+    def __init__(
+        self,
+        connection_id: int,
+        chunks: list[Buffer],
+        size_bytes: int,
+        close: bool,
+        read: bool = True,
+        more: bool = False,
+    ) -> None:
+        self.connection_id = connection_id
+        self.chunks = chunks
+        self.size_bytes = size_bytes
+        self.close = close
+        self.read = read
+        self.more = more
+        self.ending: str | None = None
+
+
+class Outbox:
+    """The connections with something to write."""
+
+    __slots__ = ("_touched",)
+
+    def __init__(self) -> None:
+        self._touched: list[Connection] = []
+
+    def touch(self, conn: Connection) -> None:
+        """The next `take` tells of this connection."""
+        if not conn.touched:
+            conn.touched = True
+            self._touched.append(conn)
+
+    def take(self) -> list[Outgoing]:
+        """What the steps so far want written, in the order in which connections got answers."""
+        touched = self._touched
+        if not touched:
+            return []
+        self._touched = []
+        outbox = []
+        for conn in touched:
+            conn.touched = False
+            chunks, size_bytes = conn.out, conn.out_bytes
+            if size_bytes:
+                conn.out = []
+                conn.out_bytes = 0
+            if conn.queue:
+                read, more = not conn.full, conn.can_work
+            else:
+                read, more = True, False
+            outgoing = Outgoing(conn.id, chunks, size_bytes, conn.closing, read, more)
+            if conn.closing:
+                outgoing.ending = conn.ending
+            outbox.append(outgoing)
+        return outbox

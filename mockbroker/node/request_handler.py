@@ -1,0 +1,328 @@
+"""The requests of one broker, one after another on each connection: decoded, handled, answered.
+
+`broker` gives it the frames of its connections; whoever answers a parked request comes back through
+`RequestContext.respond` (Kafka: KafkaRequestHandler, RequestChannel). It is the request boundary:
+what fails in here closes the connection of that request alone.
+
+Invariants: each request is answered at most once, in the order of its connection; a connection
+that failed sends nothing after the answers already queued; nothing completes re-entrantly.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
+from mockbroker.journal import DISCONNECT, PEER, HandlerFailed
+from mockbroker.node.refusals import refusal, unknown_api_versions, unserved_reason
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.frames import frame_response
+from mockbroker_protocol.headers import (
+    decode_request_header,
+    encode_response_header,
+    peek_request_header,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mockbroker.apis.context import Services
+    from mockbroker.apis.registry import Api
+    from mockbroker.faults.fault_set import FaultSet
+    from mockbroker.journal import Journal
+    from mockbroker.node.connection import Connection
+    from mockbroker.node.outbox import Outbox
+    from mockbroker_protocol.frames import Frame
+    from mockbroker_protocol.headers import RequestHeader
+    from mockbroker_protocol.primitives import Buffer
+
+FRAMES_PER_STEP: Final = 128
+"""Queued requests of one connection that are worked on before others have their turn."""
+
+
+class RequestHandler:
+    """Works on the requests of `connections`; what is to be written goes to `outbox`."""
+
+    def __init__(
+        self,
+        services: Services,
+        journal: Journal,
+        connections: Mapping[int, Connection],
+        outbox: Outbox,
+    ) -> None:
+        self.services = services
+        self.broker_id = services.broker_id
+        self._clock = services.clock
+        self._timer = services.timer
+        self._journal = journal
+        self._connections = connections
+        self._outbox = outbox
+        self.runnable: list[Connection] = []
+        """Connections whose queued requests the next `drain` works on."""
+        self.requests_refused = 0
+        self.faults: FaultSet | None = None
+        """The armed fault rules, while any is about requests."""
+        self.step_cause = PEER
+        """What this step is, as the journal tells it: what ends the waits that end in it."""
+
+    def is_connected(self, connection_id: int) -> bool:
+        """Whether a connection is still there."""
+        return connection_id in self._connections
+
+    # -- one request -----------------------------------------------------------------------
+
+    def work(self, conn: Connection) -> None:
+        """Work on what is queued; a long pipeline gives way to others after a while."""
+        if conn.queue and conn.full:
+            # What is served here may answer nothing, and yet make room to read.
+            self._outbox.touch(conn)
+        left = FRAMES_PER_STEP
+        while conn.queue and conn.can_work:
+            if not left:
+                self._outbox.touch(conn)
+                return
+            left -= 1
+            self.serve(conn, conn.pop())
+        error = conn.frames.error
+        if error is not None and conn.idle and not conn.closing:
+            self._refuse(conn, None, str(error))
+
+    def serve(self, conn: Connection, frame: Frame) -> None:
+        """Decode a request and answer it, unless it is parked or not to be answered."""
+        try:
+            header = decode_request_header(frame)
+        except ProtocolError as error:
+            self._refuse(conn, peek_request_header(frame), f"request header: {error}")
+            return
+        client_id = header.client_id or ""
+        conn.client_id = client_id
+        api = conn.registry.get(header.api_key)
+        version = header.api_version
+        if api is None or not api.min_version <= version <= api.max_version:
+            self._unserved(conn, header, api)
+            return
+        try:
+            request = api.decode(frame, header.body_pos, version)
+        except ProtocolError as error:
+            self._refuse(conn, header, f"request body: {error}")
+            return
+        except Exception as error:  # noqa: BLE001 -- the request boundary, as in `_attempt`
+            self._failed(conn, client_id, api, version, error)
+            return
+        conn.requests += 1
+        api.requests += 1
+        ctx = RequestContext(
+            self,
+            header.api_key,
+            version,
+            header.correlation_id,
+            client_id,
+            conn.id,
+            conn.peer,
+            conn.principal,
+            conn.listener,
+            conn.local_address,
+            self._clock.now_ms,
+            len(frame),
+            frame,
+        )
+        conn.in_work = ctx
+        quotas = self.services.quotas
+        if quotas is not None and header.api_key != ApiKey.WRITE_TXN_MARKERS:
+            ctx.throttle_time_ms = quotas.charge_request(ctx.principal, client_id)
+        faults = self.faults
+        if faults is not None and self._intercepted(faults, ctx, api, request):
+            return
+        self._attempt(conn, ctx, api, request, None)
+
+    def complete(self, ctx: RequestContext, response: object) -> None:
+        """A parked request has its answer (called through `RequestContext.respond`)."""
+        self._complete(ctx, response, None)
+
+    def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
+        """As `complete`, with an answer that has yet to be made: a failure there is its own."""
+        self._complete(ctx, None, make)
+
+    def _complete(
+        self, ctx: RequestContext, response: object | None, make: Callable[[], object] | None
+    ) -> None:
+        conn = self._connections.get(ctx.connection_id)
+        if conn is None or conn.in_work is not ctx:
+            return
+        api = conn.registry.get(ctx.api_key)
+        assert api is not None
+        if ctx.woken_by is PEER:
+            ctx.woken_by = self.cause
+        self._attempt(conn, ctx, api, None, response, make)
+        if conn.queue or conn.frames.error is not None:
+            self.runnable.append(conn)
+
+    def _attempt(
+        self,
+        conn: Connection,
+        ctx: RequestContext,
+        api: Api,
+        request: object,
+        response: object | None,
+        make: Callable[[], object] | None = None,
+    ) -> None:
+        """The request boundary: handle or make the response unless it is there, then answer."""
+        try:
+            if response is None:
+                response = api.handle(self.services, ctx, request) if make is None else make()
+            if response is not PARKED:
+                self._finish(conn, ctx, api, response)
+            elif not ctx.done:
+                ctx.woken_by = PEER  # until the end of its wait says better
+        except Exception as error:  # noqa: BLE001 -- the request boundary: our bug, not theirs
+            self._failed(conn, ctx.client_id, api, ctx.api_version, error)
+
+    def _failed(
+        self, conn: Connection, client_id: str, api: Api, version: int, error: Exception
+    ) -> None:
+        self._journal.record(
+            HandlerFailed(conn.id, conn.peer, client_id, api.name, version, error, self.broker_id)
+        )
+        self._close(conn, f"{api.name} v{version} failed")
+
+    def _finish(self, conn: Connection, ctx: RequestContext, api: Api, response: object) -> None:
+        ctx.done = True
+        conn.in_work = None
+        if response is CLOSE:
+            self._close(conn, f"{api.name} with acks=0 failed")
+        elif response is not NO_RESPONSE:
+            version = ctx.api_version
+            chunks = frame_response(
+                encode_response_header(ctx.api_key, version, ctx.correlation_id),
+                api.encode(response, version),
+            )
+            size_bytes = len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
+            conn.send(chunks, size_bytes)
+            self._outbox.touch(conn)
+            ctx.chunks = chunks
+            ctx.response_bytes = size_bytes
+        if ctx.throttle_time_ms > 0 and not conn.closing:
+            until_ms = self._clock.now_ms + ctx.throttle_time_ms
+            conn.mute(self._timer, until_ms, lambda: self.runnable.append(conn))
+        self._record(ctx)
+
+    def _record(self, ctx: RequestContext) -> None:
+        """A request is over: its context becomes its record, without what only work needs."""
+        ctx.completed_ms = self._clock.now_ms
+        ctx.on_disconnect = None
+        fetch = ctx.fetch
+        if fetch is not None:
+            ctx.fetch = None
+            ctx.fetch_class = fetch.fetch_class
+            ctx.request_bytes_saved = fetch.request_bytes_saved
+            if ctx.response_bytes:
+                ctx.response_bytes_saved = fetch.response_bytes_saved
+                self.services.fetch.note_answered(fetch)
+        self._journal.served(ctx)
+
+    # -- requests that meet a fault --------------------------------------------------------
+
+    def _intercepted(
+        self, faults: FaultSet, ctx: RequestContext, api: Api, request: object
+    ) -> bool:
+        from mockbroker.node.interceptor import intercept
+
+        return intercept(self, faults, ctx, api, request)
+
+    @property
+    def cause(self) -> str:
+        """What completes the requests that are completed now, as the journal tells it."""
+        return self.services.replicas.draining or self.step_cause
+
+    def guard(self, ctx: RequestContext, work: Callable[[], None]) -> None:
+        """Run a part of what becomes of a request inside the boundary, unless its client left."""
+        conn = self._connections.get(ctx.connection_id)
+        api = None if conn is None else conn.registry.get(ctx.api_key)
+        if conn is None or conn.in_work is not ctx or api is None:
+            return
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 -- the request boundary, as in `_attempt`
+            self._failed(conn, ctx.client_id, api, ctx.api_version, error)
+        if conn.queue or conn.frames.error is not None:
+            self.runnable.append(conn)
+
+    def answer(self, ctx: RequestContext, response: object) -> None:
+        """Answer a request that is in work, inside `guard`."""
+        conn = self._connections[ctx.connection_id]
+        api = conn.registry.get(ctx.api_key)
+        assert api is not None
+        self._finish(conn, ctx, api, response)
+
+    def answer_bytes(self, ctx: RequestContext, data: Buffer) -> None:
+        """The same with bytes that are sent as they are."""
+        conn = self._connections[ctx.connection_id]
+        ctx.done = True
+        conn.in_work = None
+        conn.send([data], len(data))
+        self._outbox.touch(conn)
+        ctx.chunks = [data]
+        ctx.response_bytes = len(data)
+        self._record(ctx)
+
+    def cut_off(self, ctx: RequestContext, fault_id: str, ending: str) -> None:
+        """End the connection by `ending`: disconnect, reset or half_close."""
+        conn = self._connections[ctx.connection_id]
+        conn.ending = ending
+        self._close(conn, f"{ending} by {fault_id}")
+
+    # -- refusals --------------------------------------------------------------------------
+
+    def _unserved(self, conn: Connection, header: RequestHeader, api: Api | None) -> None:
+        if api is not None and api.key is ApiKey.API_VERSIONS:
+            conn.requests += 1
+            chunks = unknown_api_versions(conn.registry, header.correlation_id)
+            conn.send(chunks, sum(map(len, chunks)))
+            self._outbox.touch(conn)
+        else:
+            self._refuse(conn, header, unserved_reason(api))
+
+    def _refuse(self, conn: Connection, header: RequestHeader | None, reason: str) -> None:
+        self.requests_refused += 1
+        self._journal.record(refusal(conn, header, reason, self.broker_id))
+        self._close(conn, reason)
+
+    def _close(self, conn: Connection, reason: str) -> None:
+        conn.close(reason)
+        self.abandon(conn)
+        self._outbox.touch(conn)
+
+    def abandon(self, conn: Connection) -> None:
+        """Nobody waits for the request in work any more."""
+        ctx = conn.in_work
+        conn.in_work = None
+        if ctx is not None:
+            ctx.done = True
+            if ctx.on_disconnect is not None:
+                ctx.on_disconnect()
+            ctx.woken_by = DISCONNECT
+            self._record(ctx)
+
+    # -- the end of a step -----------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Complete what this step made ready, and work on what that released, until all is quiet.
+
+        A request that waits behind a completed one is taken up here, not where the completion
+        happened: a room that completes several operations is never entered again meanwhile.
+        """
+        services = self.services
+        replicas = services.replicas
+        while replicas.ready or services.deferred or self.runnable:
+            if replicas.ready:
+                replicas.drain()
+            if services.deferred:
+                for action in services.take_deferred():
+                    action()
+            if self.runnable:
+                runnable, self.runnable = self.runnable, []
+                for conn in runnable:
+                    self.work(conn)
+                    if conn.full or conn.out_bytes:
+                        self._outbox.touch(conn)
