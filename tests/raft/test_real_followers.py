@@ -1,36 +1,46 @@
 """Apache Kafka's own raft client, and a whole broker of it, follow our metadata log.
 
-The client is that of `scripts/bench/java/RaftObserver.java`; the broker is told where our
-controller listens and nothing else. Both run beside the test as processes of their own.
+The client is that of `scripts/bench/java/RaftObserver.java`; the brokers are told where our
+controller listens. Both run beside the test as processes of their own.
 """
 
 from __future__ import annotations
 
-import os
+import asyncio
+import json
 import shutil
-import socket
 import subprocess
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from mockbroker.testing.mock_broker import MockBroker
+from mockbroker_protocol.messages.reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from scripts.bench.raft_watermark import observing
-from scripts.bench.wire import java_libs
 from tests.clients.server import ROOT
+from tests.support.real_brokers import DEADLINE_SECONDS, RealBroker, until
+from tests.support.sockets import RawConnection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
-DEADLINE_SECONDS = 120.0
 RECORDS = 25
+LAG_SECONDS = 3.0
+PATIENT = {
+    "replica.lag.time.max.ms": str(int(LAG_SECONDS * 1000)),
+    "broker.session.timeout.ms": "120000",
+}
+"""Whoever does nothing lags, long before it is fenced."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -62,8 +72,9 @@ def test_a_real_broker_registers_follows_and_serves(tmp_path: Path) -> None:
     """Topics made through it lie on both brokers; clients of either write and read them all."""
     with (
         MockBroker(topics=["a"], controller_port=0) as broker,
-        real_broker(broker, tmp_path) as real,
+        RealBroker(broker, tmp_path) as outside,
     ):
+        real = outside.address
         admin = AdminClient({"bootstrap.servers": real})
         until(lambda: len(leaders(real, "a")) == 1)
         admin.create_topics([NewTopic("mixed", 4, 1)])["mixed"].result(DEADLINE_SECONDS)
@@ -73,6 +84,158 @@ def test_a_real_broker_registers_follows_and_serves(tmp_path: Path) -> None:
         for bootstrap in (broker.bootstrap_servers, real):
             write(bootstrap)
         assert read(broker.bootstrap_servers) == read(real) == 2 * 4 * RECORDS
+
+
+def test_a_real_follower_that_lags_leaves_the_in_sync_set_and_comes_back(tmp_path: Path) -> None:
+    """Writes with acks=all go on without it, whether it lags or has stopped."""
+    with (
+        MockBroker(controller_port=0, config=PATIENT) as broker,
+        RealBroker(broker, tmp_path) as real,
+    ):
+        create(broker, "followed", [[1, 2]])
+        until(lambda: in_sync(broker, "followed") == [1, 2])
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "acks": "all"})
+        replicated(producer)
+        real.pause()
+        assert LAG_SECONDS - 1 < replicated(producer) < 10
+        assert in_sync(broker, "followed") == [1]
+        assert replicated(producer) < LAG_SECONDS - 1
+        real.resume()
+        until(lambda: in_sync(broker, "followed") == [1, 2])
+        assert replicated(producer) < LAG_SECONDS - 1
+        real.stop()
+        assert in_sync(broker, "followed") == [1]
+        replicated(producer)
+        real.start()
+        until(lambda: in_sync(broker, "followed") == [1, 2])
+        replicated(producer)
+
+
+def test_a_reassignment_to_a_real_broker_completes(tmp_path: Path) -> None:
+    with (
+        MockBroker(controller_port=0) as broker,
+        RealBroker(broker, tmp_path) as real,
+    ):
+        create(broker, "followed", [[1]])
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "acks": "all"})
+        for _ in range(RECORDS):
+            replicated(producer)
+        assert asyncio.run(reassign(broker.bootstrap_servers, "followed", [2])) == (0, None)
+        until(lambda: leaders(real.address, "followed") == {0: 2})
+        assert in_sync(broker, "followed") == [2]
+        replicated(producer)
+        consumer = at_the_beginning(real.address)
+        assert len(consumer.consume(RECORDS + 1, DEADLINE_SECONDS)) == RECORDS + 1
+        consumer.close()
+
+
+def test_what_was_acknowledged_outlives_a_real_broker_that_stops(tmp_path: Path) -> None:
+    """This broker leads where both have a replica, and cannot be told to follow."""
+    with (
+        MockBroker(controller_port=0) as broker,
+        RealBroker(broker, tmp_path) as real,
+    ):
+        admin = AdminClient({"bootstrap.servers": real.address})
+        admin.create_topics([NewTopic("followed", 6, 2)])["followed"].result(DEADLINE_SECONDS)
+        until(lambda: leaders(real.address, "followed") == dict.fromkeys(range(6), 1))
+        with pytest.raises(KafkaException, match="copy nothing") as refused:
+            create(broker, "other", [[2, 1]])
+        assert refused.value.args[0].code() == KafkaError.INVALID_REPLICA_ASSIGNMENT
+        create(broker, "other", [[2]])
+        error, why = asyncio.run(reassign(broker.bootstrap_servers, "other", [1]))
+        assert (error, "copy nothing" in (why or "")) == (39, True)
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "acks": "all"})
+        for _ in range(RECORDS):
+            replicated(producer)
+        real.stop()
+        consumer = at_the_beginning(broker.bootstrap_servers)
+        assert len(consumer.consume(RECORDS, DEADLINE_SECONDS)) == RECORDS
+        consumer.close()
+
+
+def test_a_consumer_in_its_rack_reads_from_a_real_follower(tmp_path: Path) -> None:
+    config = {
+        "broker.rack": "near",
+        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    }
+    with (
+        MockBroker(controller_port=0, config=config) as broker,
+        RealBroker(broker, tmp_path, 2, "broker.rack=far"),
+    ):
+        create(broker, "followed", [[1, 2]])
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "acks": "all"})
+        for _ in range(RECORDS):
+            replicated(producer)
+        told: list[str] = []
+        consumer = at_the_beginning(
+            broker.bootstrap_servers,
+            **{
+                "client.rack": "far",
+                "statistics.interval.ms": 200,
+                "stats_cb": told.append,
+            },
+        )
+        assert len(consumer.consume(RECORDS, DEADLINE_SECONDS)) == RECORDS
+
+        def reads_from_2() -> bool:
+            consumer.poll(0.2)
+            topics = [json.loads(each)["topics"] for each in told]
+            return any(
+                one["partitions"]["0"]["broker"] == 2
+                for each in topics
+                if (one := each.get("followed")) is not None
+            )
+
+        until(reads_from_2)
+        replicated(producer)
+        assert len(consumer.consume(1, DEADLINE_SECONDS)) == 1
+        consumer.close()
+
+
+def create(broker: MockBroker, topic: str, replicas: list[list[int]]) -> None:
+    """A topic on these brokers, partition by partition."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    made = admin.create_topics([NewTopic(topic, len(replicas), replica_assignment=replicas)])
+    made[topic].result(DEADLINE_SECONDS)
+
+
+async def reassign(bootstrap: str, topic: str, replicas: list[int]) -> tuple[int, str | None]:
+    """Put partition 0 on these brokers; the answer's error and message."""
+    asked = ReassignableTopic(topic, [ReassignablePartition(0, replicas)])
+    request = AlterPartitionReassignmentsRequest(10_000, topics=[asked])
+    async with await RawConnection.open(bootstrap) as connection:
+        answer = await connection.call(request, 0, AlterPartitionReassignmentsResponse)
+    (partition,) = answer.responses[0].partitions
+    return partition.error_code, partition.error_message
+
+
+def in_sync(broker: MockBroker, topic: str) -> list[int]:
+    """The in-sync set of partition 0."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    listed = admin.list_topics(topic, timeout=DEADLINE_SECONDS)
+    return sorted(listed.topics[topic].partitions[0].isrs)
+
+
+def replicated(producer: Producer) -> float:
+    """Write one record to partition 0; how many seconds until it was acknowledged."""
+    refused: list[object] = []
+    began = time.monotonic()
+    producer.produce(
+        "followed",
+        b"v",
+        partition=0,
+        on_delivery=lambda error, _: refused.append(error) if error else None,
+    )
+    assert producer.flush(DEADLINE_SECONDS) == 0
+    assert refused == []
+    return time.monotonic() - began
+
+
+def at_the_beginning(bootstrap: str, **configs: object) -> Consumer:
+    """A reader of all of partition 0, without a group."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", **configs})
+    consumer.assign([TopicPartition("followed", 0, 0)])
+    return consumer
 
 
 def leaders(bootstrap: str, topic: str) -> dict[int, int]:
@@ -111,50 +274,3 @@ def read(bootstrap: str) -> int:
         count += message is not None and message.error() is None
     consumer.close()
     return count
-
-
-@contextmanager
-def real_broker(broker: MockBroker, folder: Path) -> Iterator[str]:
-    """Node 2, a broker alone, whose controller is ours; where it listens, once it serves."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    properties = folder / "server.properties"
-    properties.write_text(
-        "process.roles=broker\n"
-        "node.id=2\n"
-        f"controller.quorum.bootstrap.servers={broker.controller_servers}\n"
-        f"listeners=PLAINTEXT://{address}\n"
-        "controller.listener.names=CONTROLLER\n"
-        f"log.dirs={folder / 'data'}\n"
-        "offsets.topic.replication.factor=1\n"
-    )
-    java = ["java", "-Xmx400m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
-    java += ["-cp", f"{java_libs()}/*"]
-    formatting = ["format", "--cluster-id", broker.cluster_id, "--config", str(properties)]
-    subprocess.run([*java, "kafka.tools.StorageTool", *formatting], check=True, env=os.environ)
-    log = folder / "log"
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(
-            [*java, "kafka.Kafka", str(properties)], stdout=output, stderr=output
-        ) as process,
-    ):
-        try:
-            until(lambda: serves(broker, process, log))
-            yield address
-        finally:
-            process.terminate()
-            process.wait(DEADLINE_SECONDS)
-
-
-def serves(broker: MockBroker, process: subprocess.Popen[bytes], log: Path) -> bool:
-    """Whether clients of ours are told of it: it is registered, caught up and unfenced."""
-    assert process.poll() is None, log.read_text()
-    known = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=10)
-    return 2 in known.brokers
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
