@@ -1,15 +1,18 @@
 """A broker as the cluster knows it, and the address that a client is told for it.
 
-Metadata, DescribeCluster and FindCoordinator ask `broker_endpoint`; the shell says where a broker
-listens by applying a `BrokerChanged`.
+Metadata, DescribeCluster and FindCoordinator ask `broker_endpoint`, the controller `may_lead`; the
+shell says where a broker listens by applying a `BrokerChanged`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+COPIES_NOTHING: Final = "brokers of this process copy nothing from brokers outside of it"
+"""Why no broker of this process is a follower of a remote one."""
 
 
 class Endpoint:
@@ -26,10 +29,11 @@ class BrokerInfo:
     """One broker: its endpoints by listener name. Never mutated; a change brings a new one.
 
     `epoch` grows with each registration. A fenced broker is not led by nor shown to clients; one
-    that shuts down (`leaving`) still serves, and is given nothing new.
+    that shuts down (`leaving`) still serves, and is given nothing new. A `remote` one is a process
+    of its own that has registered over a controller's listener.
     """
 
-    __slots__ = ("endpoints", "epoch", "fenced", "leaving", "node_id", "rack")
+    __slots__ = ("endpoints", "epoch", "fenced", "leaving", "node_id", "rack", "remote")
 
     def __init__(
         self,
@@ -39,6 +43,7 @@ class BrokerInfo:
         *,
         fenced: bool = False,
         leaving: bool = False,
+        remote: bool = False,
         epoch: int = 0,
     ) -> None:
         self.node_id = node_id
@@ -46,6 +51,7 @@ class BrokerInfo:
         self.rack = rack
         self.fenced = fenced
         self.leaving = leaving
+        self.remote = remote
         self.epoch = epoch
 
     @property
@@ -68,8 +74,25 @@ class BrokerInfo:
             self.rack,
             fenced=self.fenced if fenced is None else fenced,
             leaving=self.leaving if leaving is None else leaving,
+            remote=self.remote,
             epoch=self.epoch if epoch is None else epoch,
         )
+
+
+def may_lead(brokers: Mapping[int, BrokerInfo], node_id: int, replicas: Sequence[int]) -> bool:
+    """Whether a broker may lead a partition that has these replicas.
+
+    A remote one may not beside a broker of this process, which would follow it and copy nothing:
+    that replica would hold up acks=all, and be elected without what was acknowledged.
+    """
+    broker = brokers.get(node_id)
+    if broker is None or not broker.active:
+        return False
+    return not broker.remote or not any(
+        other.active and not other.remote
+        for other in map(brokers.get, replicas)
+        if other is not None
+    )
 
 
 class ConnectedClient(Protocol):

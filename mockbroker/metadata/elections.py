@@ -34,7 +34,7 @@ class Election(Enum):
 
 def changed(
     state: PartitionState,
-    may_lead: Callable[[int], bool],
+    may_lead: Callable[[int, Sequence[int]], bool],
     min_isr: int,
     *,
     election: Election = Election.ONLINE,
@@ -45,7 +45,8 @@ def changed(
 ) -> PartitionState | None:
     """The partition with these targets after an election; None when nothing changes.
 
-    `may_lead` says whether a broker is there to lead; `min_isr` is the topic's in force.
+    `may_lead(node, replicas)` says whether a broker may lead a partition with these replicas;
+    `min_isr` is the topic's in force.
     """
     target = _Target(
         list(state.isr if isr is None else isr),
@@ -124,28 +125,29 @@ def _elect(
     state: PartitionState,
     target: _Target,
     elr: Sequence[int],
-    may_lead: Callable[[int], bool],
+    may_lead: Callable[[int, Sequence[int]], bool],
     election: Election,
 ) -> tuple[int, bool]:
     """Who leads, and whether that may lose records (Kafka: electLeader)."""
+    replicas = target.replicas
 
     def valid(node: int) -> bool:
         has_all = node in target.isr or (not target.isr and node in elr)
-        return has_all and may_lead(node)
+        return has_all and may_lead(node, replicas)
 
-    if election is Election.PREFERRED and valid(target.replicas[0]):
-        return target.replicas[0], False
-    if state.leader in target.replicas and valid(state.leader):
+    if election is Election.PREFERRED and valid(replicas[0]):
+        return replicas[0], False
+    if state.leader in replicas and valid(state.leader):
         return state.leader, False
-    for node in target.replicas:
+    for node in replicas:
         if valid(node):
             return node, False
     last_known = state.last_known_leader
-    if not elr and not target.isr and last_known in target.replicas and may_lead(last_known):
+    if not elr and not target.isr and last_known in replicas and may_lead(last_known, replicas):
         return last_known, True
     if election is Election.UNCLEAN:
-        for node in target.replicas:
-            if may_lead(node):
+        for node in replicas:
+            if may_lead(node, replicas):
                 return node, True
     return NO_LEADER, False
 

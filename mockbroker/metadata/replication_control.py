@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.metadata.brokers import COPIES_NOTHING, may_lead
 from mockbroker.metadata.changes import BrokerChanged, BrokerUnregistered, LeaderChanged
 from mockbroker.metadata.elections import NO_LEADER, Election, changed
+from mockbroker.metadata.placement import invalid_assignment
 from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.metadata.store import MetadataStore, Topic
@@ -135,7 +137,7 @@ class ReplicationControl:
             return ErrorCode.INVALID_UPDATE_VERSION
         if node_id not in isr or not set(isr) <= set(state.replicas):
             return ErrorCode.INVALID_REQUEST
-        if not all(self._may_lead(node) for node in isr if node not in state.isr):
+        if not all(self._is_active(node) for node in isr if node not in state.isr):
             return ErrorCode.INELIGIBLE_REPLICA
         self._change(topic, index, state, isr=isr)
         return ErrorCode.NONE
@@ -159,10 +161,10 @@ class ReplicationControl:
         self._change(topic, index, state, election=election)
         after = topic.partitions[index]
         if preferred and after.leader != after.replicas[0]:
-            return Refusal(
-                ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
-                "The preferred leader was not available.",
-            )
+            message = "The preferred leader was not available."
+            if after.replicas[0] in after.isr and self._is_active(after.replicas[0]):
+                message += f" It is remote, and {COPIES_NOTHING}."
+            return Refusal(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, message)
         if after.leader == NO_LEADER:
             return Refusal(
                 ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
@@ -177,13 +179,12 @@ class ReplicationControl:
             return state
         if state.leader == to:
             return None
-        if to not in state.isr or not self._may_lead(to):
-            return f"broker {to} cannot lead {name}-{index}: in sync and alive are " + str(
-                [node for node in state.isr if self._may_lead(node)]
-            )
+        able = [node for node in state.isr if self._may_lead(node, state.replicas)]
+        if to not in able:
+            return f"broker {to} cannot lead {name}-{index}: in sync and alive are {able}"
         topic = self._store.topics[name]
         made = changed(
-            state, lambda node: node == to, self._min_isr(topic, state), election=Election.ONLINE
+            state, lambda node, _: node == to, self._min_isr(topic, state), election=Election.ONLINE
         )
         assert made is not None
         self._store.apply(LeaderChanged(name, topic.id, index, made))
@@ -228,9 +229,14 @@ class ReplicationControl:
     def _refuse_target(
         self, state: PartitionState, target: Sequence[int], *, may_change_factor: bool
     ) -> Refusal | None:
-        from mockbroker.metadata.placement import invalid_assignment
-
-        invalid = invalid_assignment(self._store.brokers, target, None)
+        brokers = self._store.brokers
+        invalid = invalid_assignment(brokers, target, None)
+        if (
+            invalid is None
+            and self._is_remote(state)
+            and any(not brokers[node].remote for node in target)
+        ):
+            invalid = f"The partition lies on remote brokers alone, and {COPIES_NOTHING}."
         if invalid is not None:
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, invalid)
         factor = len(state.replicas) - len(state.adding)
@@ -240,6 +246,11 @@ class ReplicationControl:
                 f"The replication factor is changed from {factor} to {len(target)}",
             )
         return None
+
+    def _is_remote(self, state: PartitionState) -> bool:
+        """Whether remote brokers have its replicas, and none of this process has one."""
+        known = [one for one in map(self._store.brokers.get, state.replicas) if one is not None]
+        return bool(known) and all(broker.remote for broker in known)
 
     def _cancel(self, topic: Topic, index: int, state: PartitionState) -> Refusal:
         if not state.adding and not state.removing:
@@ -285,9 +296,12 @@ class ReplicationControl:
             for index, state in enumerate(topic.partitions)
         ]
 
-    def _may_lead(self, node_id: int) -> bool:
+    def _is_active(self, node_id: int) -> bool:
         broker = self._store.brokers.get(node_id)
         return broker is not None and broker.active
+
+    def _may_lead(self, node_id: int, replicas: Sequence[int]) -> bool:
+        return may_lead(self._store.brokers, node_id, replicas)
 
     def _is_unclean(self, topic: Topic) -> bool:
         return topic.config.bool(_UNCLEAN_CONFIG)
@@ -309,10 +323,9 @@ class ReplicationControl:
     ) -> None:
         if election is None:
             election = Election.UNCLEAN if self._is_unclean(topic) else Election.ONLINE
-        may_lead: Callable[[int], bool] = self._may_lead
         made = changed(
             state,
-            may_lead,
+            self._may_lead,
             self._min_isr(topic, state),
             election=election,
             isr=isr,

@@ -92,6 +92,7 @@ class RemoteBrokers:
             endpoints,
             registration.rack,
             fenced=True,
+            remote=True,
             epoch=quorum.log.log_end_offset,
         )
         quorum.store.apply(BrokerChanged(info))

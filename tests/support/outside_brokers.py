@@ -36,9 +36,9 @@ FEATURES = {
 """What a broker of Apache Kafka 4.3 supports, as far as it may be finalized here."""
 
 
-def registration(core: QuorumCore) -> BrokerRegistrationRequest:
+def registration(core: QuorumCore, node_id: int = NODE_ID) -> BrokerRegistrationRequest:
     return BrokerRegistrationRequest(
-        NODE_ID,
+        node_id,
         core.cluster.metadata.cluster_id,
         b"i" * 16,
         [BrokerRegistrationRequestListener("PLAINTEXT", "outside", 19092, 0)],
@@ -47,11 +47,11 @@ def registration(core: QuorumCore) -> BrokerRegistrationRequest:
     )
 
 
-def start(core: QuorumCore, client: CoreClient) -> int:
+def start(core: QuorumCore, client: CoreClient, node_id: int = NODE_ID) -> int:
     """Register and be unfenced; the broker's epoch."""
-    answer = client.call(registration(core), 4, BrokerRegistrationResponse)
+    answer = client.call(registration(core, node_id), 4, BrokerRegistrationResponse)
     assert answer.error_code == 0
-    beat = BrokerHeartbeatRequest(NODE_ID, answer.broker_epoch, core.quorum.log.log_end_offset)
+    beat = BrokerHeartbeatRequest(node_id, answer.broker_epoch, core.quorum.log.log_end_offset)
     assert not client.call(beat, 1, BrokerHeartbeatResponse).is_fenced
     return answer.broker_epoch
 

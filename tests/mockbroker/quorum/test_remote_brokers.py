@@ -33,7 +33,7 @@ from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
 from tests.support.core import EPOCH_MS
 from tests.support.metadata_logs import QuorumCore, records_in
-from tests.support.outside_brokers import FEATURES, follow
+from tests.support.outside_brokers import FEATURES, follow, start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +71,11 @@ def unfenced(core: QuorumCore) -> int:
     assert error == 0
     assert beat(core, epoch, epoch) == (0, True, False, False)
     return epoch
+
+
+def with_another(core: QuorumCore) -> None:
+    """Broker 3 is outside too, and unfenced."""
+    start(core, core.observer(), 3)
 
 
 def led_by(core: QuorumCore, replicas: list[int]) -> PartitionState:
@@ -162,18 +167,19 @@ def test_a_broker_that_wants_to_go_goes(core: QuorumCore) -> None:
 
 def test_topics_are_placed_on_it_and_others_lead_when_it_is_fenced(core: QuorumCore) -> None:
     epoch = unfenced(core)
-    led_by(core, [2, 1])
+    with_another(core)
+    led_by(core, [2, 3])
     (partition,) = (
         record for record in records_in(core.quorum.log) if isinstance(record, PartitionRecord)
     )
     assert partition.directories[0] == b"d" * 16
-    assert now(core) == (2, [2, 1], 0)
+    assert now(core) == (2, [2, 3], 0)
     end = core.quorum.log.log_end_offset
     assert beat(core, epoch, end, fence=True) == (0, True, True, False)
-    assert now(core) == (1, [1], 1)
+    assert now(core) == (3, [3], 1)
     _, change = records_in(core.quorum.log, end)[-2:]
     assert isinstance(change, PartitionChangeRecord)
-    assert (change.leader, change.isr) == (1, [1])
+    assert (change.leader, change.isr) == (3, [3])
 
 
 def test_the_last_in_sync_replica_leads_again_when_it_is_back(core: QuorumCore) -> None:
@@ -265,6 +271,26 @@ def test_a_reassignment_to_it_completes() -> None:
     assert (reassigned.error, world.state().replicas, world.state().leader) == (0, [2, 1], 1)
     world.fetch(0)
     assert (world.state().replicas, world.state().isr, world.state().leader) == ([2], [2], 2)
+
+
+def test_it_leads_nothing_that_a_broker_of_this_process_would_have_to_copy(
+    core: QuorumCore,
+) -> None:
+    """A replica here would stay empty, and lead once the broker outside has stopped."""
+    epoch = unfenced(core)
+    create = core.cluster.controller.create_topics
+    asked = [NewTopic("a", -1, -1, [(0, [2, 1])]), NewTopic("b", -1, -1, [(0, [2])])]
+    refused, made = core.act(lambda: create(asked))
+    assert (refused.error, "copy nothing" in refused.message) == (39, True)
+    core.act(lambda: create([NewTopic("c", 20, 2)]))
+    topics = core.cluster.metadata.topics
+    assert [one.replicas for one in topics["c"].partitions] == [[1, 2]] * 20
+    moved = core.act(lambda: core.cluster.controller.reassign("b", 0, [1], may_change_factor=True))
+    assert (made.error, moved.error, "copy nothing" in moved.message) == (0, 39, True)
+    beat(core, epoch, epoch, shut_down=True)
+    assert "a" not in topics
+    assert topics["b"].partitions[0].leader == -1
+    assert [(one.leader, one.isr) for one in topics["c"].partitions] == [(1, [1])] * 20
 
 
 def test_a_consumer_in_its_rack_is_sent_to_it() -> None:

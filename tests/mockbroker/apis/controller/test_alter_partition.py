@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
 from mockbroker.metadata.topic_requests import NewTopic
@@ -13,11 +15,15 @@ from mockbroker_protocol.messages.controller_apis import (
 from tests.support.metadata_logs import QuorumCore
 from tests.support.outside_brokers import NODE_ID, start
 
+FOLLOWER: Final = 3
+
 
 def with_topic() -> tuple[QuorumCore, int]:
+    """Two brokers outside have a partition; and the epoch of the one that leads."""
     core = QuorumCore()
     epoch = start(core, core.observer())
-    topic = NewTopic("a", -1, -1, [(0, [NODE_ID, 1])])
+    start(core, core.observer(), FOLLOWER)
+    topic = NewTopic("a", -1, -1, [(0, [NODE_ID, FOLLOWER])])
     core.act(lambda: core.cluster.controller.create_topics([topic]))
     return core, epoch
 
@@ -50,7 +56,7 @@ def test_version_2_names_brokers_without_epochs() -> None:
 @pytest.mark.parametrize("stale", [0, 1])
 def test_a_stale_broker_is_not_eligible(stale: int) -> None:
     core, epoch = with_topic()
-    request = proposal(core, epoch, [(NODE_ID, epoch), (1, stale)])
+    request = proposal(core, epoch, [(NODE_ID, epoch), (FOLLOWER, stale)])
     (data,) = core.observer().call(request, 3, AlterPartitionResponse).topics[0].partitions
     assert data.error_code == 107
 
