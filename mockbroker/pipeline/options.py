@@ -46,7 +46,7 @@ def add_common(command: argparse.ArgumentParser) -> None:
         "--progress",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="draw a progress bar on a terminal (default yes)",
+        help="show progress: a bar on a terminal, elsewhere a line every 10 s (default yes)",
     )
 
 

@@ -1,7 +1,7 @@
-"""A progress bar fed by Spark's own status tracker; started by `command` around each job.
+"""How far a job is, from Spark's own status tracker; started by `command` around each job.
 
-`watch` looks ten times a second from a thread of its own, and draws only on a terminal. Over Spark
-Connect, where there is no status tracker, the server's progress reports feed the same bar.
+`watch` looks ten times a second from a thread of its own. Over Spark Connect, where there is no
+status tracker, the server's progress reports feed the same bar.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INTERVAL_SECONDS: Final = 0.1
-BAR_CHARS: Final = 30
+LINE_SECONDS: Final = 10.0
 
 
 class StageInfo(Protocol):
@@ -30,39 +30,50 @@ class StageInfo(Protocol):
     num_bytes_read: int
 
 
-def render(label: str, done: int, total: int, active: int, seconds: float) -> str:
-    """One line: how many of the tasks known by now are done."""
-    share = done / total if total else 0.0
-    filled = int(share * BAR_CHARS)
-    bar = "#" * filled + "." * (BAR_CHARS - filled)
-    return f"{label} [{bar}] {done}/{total} tasks, {active} running, {seconds:.0f} s"
-
-
 class Bar:
-    """Draws over its own line on a terminal; elsewhere it draws nothing."""
+    """A bar on a terminal; elsewhere a line every ten seconds, as a log wants it.
+
+    With `wanted=False` it draws nothing. `clear` takes a bar away; lines stay.
+    """
 
     def __init__(self, label: str, stream: TextIO, *, wanted: bool = True) -> None:
+        from tqdm import tqdm
+
         self._label = label
         self._stream = stream
-        self._started = time.monotonic()
-        self._width = 0
-        self.shown = wanted and stream.isatty()
+        self._started = self._last_line = time.monotonic()
+        self.shown = wanted
+        self.interactive = stream.isatty()
+        self._bar = tqdm(
+            desc=label,
+            total=0,
+            unit="task",
+            file=stream,
+            leave=False,
+            dynamic_ncols=True,
+            disable=not (wanted and self.interactive),
+        )
 
     def draw(self, done: int, total: int, active: int, note: str = "") -> None:
-        """Show these counts."""
+        """Show how many of the tasks known by now are done, and how many run."""
         if not self.shown:
             return
-        line = render(self._label, done, total, active, time.monotonic() - self._started)
-        line = f"{line}{note}"
-        self._stream.write("\r" + line.ljust(self._width))
-        self._stream.flush()
-        self._width = len(line)
+        note = f"{active} running{note}"
+        if self.interactive:
+            self._bar.total, self._bar.n = total, done
+            self._bar.set_postfix_str(note)
+        elif time.monotonic() - self._last_line >= LINE_SECONDS:
+            self._last_line = time.monotonic()
+            seconds = self._last_line - self._started
+            print(
+                f"{self._label}: {done}/{total} tasks, {note}, {seconds:.0f} s",
+                file=self._stream,
+                flush=True,
+            )
 
     def clear(self) -> None:
         """Leave an empty line."""
-        if self._width:
-            self._stream.write("\r" + " " * self._width + "\r")
-            self._stream.flush()
+        self._bar.close()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The progress bar: what a line says, and that it is drawn on a terminal only."""
+"""The progress bar of a terminal, and the lines of a log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.pipeline.progress import Bar, render, watch
+from mockbroker.pipeline.progress import Bar, watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,28 +21,38 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_the_bar_is_the_share_of_tasks_that_are_done() -> None:
-    assert render("load", 1, 2, 1, 3.2) == f"load [{'#' * 15}{'.' * 15}] 1/2 tasks, 1 running, 3 s"
-    assert render("load", 0, 0, 0, 0).startswith(f"load [{'.' * 30}] 0/0")
-
-
-def test_a_shorter_line_covers_the_longer_one_and_clear_leaves_nothing() -> None:
+def test_a_terminal_shows_the_share_of_tasks_that_are_done() -> None:
     out = Terminal()
     bar = Bar("load", out)
-    bar.draw(1, 10, 2, ", a long note")
-    bar.draw(2, 10, 2)
+    bar.draw(1, 2, 1, ", 3.0 MB read")
+    assert "load:  50%" in out.getvalue()
+    assert "1/2" in out.getvalue()
+    assert "1 running, 3.0 MB read" in out.getvalue()
     bar.clear()
-    first, second, blank, end = out.getvalue().split("\r")[1:]
-    assert len(first) == len(second)
-    assert (blank.strip(), end) == ("", "")
+    assert out.getvalue().endswith("\r")
+    assert out.getvalue().rsplit("\r", 2)[1].strip() == ""
 
 
-@pytest.mark.parametrize(("stream", "wanted"), [(io.StringIO(), True), (Terminal(), False)])
-def test_nothing_is_drawn_elsewhere(stream: io.StringIO, wanted: bool) -> None:
-    bar = Bar("load", stream, wanted=wanted)
+def test_elsewhere_a_line_comes_every_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("mockbroker.pipeline.progress.time.monotonic", lambda: now)
+    out = io.StringIO()
+    bar = Bar("load", out)
+    for now in (100.0, 109.0, 110.0, 115.0, 121.5):
+        bar.draw(int(now) - 100, 40, 2)
+    bar.clear()
+    assert out.getvalue().splitlines() == [
+        "load: 10/40 tasks, 2 running, 10 s",
+        "load: 21/40 tasks, 2 running, 22 s",
+    ]
+
+
+def test_nothing_is_drawn_unasked() -> None:
+    out = Terminal()
+    bar = Bar("load", out, wanted=False)
     bar.draw(1, 2, 1)
     bar.clear()
-    assert stream.getvalue() == ""
+    assert out.getvalue() == ""
 
 
 def test_a_connect_server_feeds_the_same_bar() -> None:
@@ -57,7 +67,8 @@ def test_a_connect_server_feeds_the_same_bar() -> None:
     with watch(session, Bar("dump", out)):
         stage = SimpleNamespace(num_tasks=4, num_completed_tasks=3, num_bytes_read=2_000_000)
         handlers[0]([stage], 1, "operation", False)
-    assert "3/4 tasks, 1 running" in out.getvalue()
+    assert "1 running" in out.getvalue()
+    assert "3/4" in out.getvalue()
     assert "2.0 MB read" in out.getvalue()
     assert handlers == []
 
@@ -70,4 +81,4 @@ def test_sparks_status_tracker_feeds_it(spark: SparkSession) -> None:
     pause = F.java_method(F.lit("java.lang.Thread"), F.lit("sleep"), F.lit(60).cast("bigint"))
     with watch(spark, Bar("load", out)):
         spark.range(0, 12, 1, 6).select(pause).write.format("noop").mode("overwrite").save()
-    assert "/6 tasks" in out.getvalue()
+    assert "/6 [" in out.getvalue()
