@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.cli.client import AdminClient, CommandError
 from mockbroker.server.listeners import ListenerError, parse_addresses
-from mockbroker.server.settings import SettingsError, parse_flag
+from mockbroker.server.values import SettingsError, parse_flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

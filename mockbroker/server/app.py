@@ -31,29 +31,23 @@ class ServeError(Exception):
     """The broker could not start: one line for the user."""
 
 
-def serve(
-    settings: Settings,
-    *,
-    log_level: str,
-    log_format: str,
-    ready_file: str | None,
-    ignored: Sequence[str] = (),
-) -> None:
+def serve(settings: Settings, ignored: Sequence[str] = ()) -> None:
     """Serve until SIGTERM or SIGINT. Raises ServeError or ConfigError before it is ready.
 
     `ignored` are the environment variables to warn of, because they mean nothing here.
     """
-    event_log = EventLog(log_level, log_format)
+    options = settings.options
+    event_log = EventLog(options["log_level"], options["log_format"])
     for variable in ignored:
         event_log.warn("an environment variable is ignored", variable=variable)
     loop = new_event_loop()
     try:
-        loop.run_until_complete(_serve(settings, event_log, ready_file))
+        loop.run_until_complete(_serve(settings, event_log))
     finally:
         loop.close()
 
 
-async def _serve(settings: Settings, event_log: EventLog, ready_file: str | None) -> None:
+async def _serve(settings: Settings, event_log: EventLog) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -67,14 +61,14 @@ async def _serve(settings: Settings, event_log: EventLog, ready_file: str | None
 
         if not isinstance(error, FaultError):
             raise
-        raise ServeError(f"{settings.fault_option}: {error}") from None
+        raise ServeError(f"{settings.written('faults')}: {error}") from None
     event_log.follow(running.journal, running.cluster.metadata)
     _relax_collector()
     try:
-        _publish(running, ready_file)
+        _publish(running, settings.options["ready_file"])
         await stopped.wait()
-        if settings.snapshot_file is not None:
-            _save(running, settings.snapshot_file)
+        if settings.options["snapshot"] is not None:
+            _save(running, settings.options["snapshot"])
     finally:
         await running.stop()
 
@@ -100,7 +94,7 @@ def _cannot_bind(settings: Settings, error: OSError) -> str:
     reason = error.strerror or str(error)
     option, ports = "--port", ",".join(map(str, settings.ports))
     if isinstance(error, ControllerAddressError):
-        option, ports = "--controller-port", str(settings.controller_port)
+        option, ports = "--controller-port", str(settings.options["controller_port"])
     if isinstance(error, ListenerAddressError):
         listener = error.listener
         ports = ",".join(map(str, listener.ports))

@@ -1,7 +1,7 @@
 """The variables of Apache Kafka's image, for who swaps that image for ours.
 
-`cli` asks `translate` when --kafka-env is given or MOCKBROKER_KAFKA_ENV is true, as in our image;
-else no KAFKA_ variable is looked at, so what a developer's shell holds surprises nobody. Any
+`cli.serve` asks `translate` when --kafka-env is given or MOCKBROKER_KAFKA_ENV is true, as in our
+image; else no KAFKA_ variable is looked at, so what a developer's shell holds surprises nobody. Any
 KAFKA_<BROKER_CONFIG> is a broker config: `_` stands for a dot, `__` for `_`, `___` for `-` (Kafka:
 KafkaDockerWrapper.getServerConfigsFromEnv). Listeners are plain text only.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.server.settings import SettingsError
+from mockbroker.server.values import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,7 @@ PROTOCOL_MAP: Final = "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"
 CONTROLLER_LISTENER_NAMES: Final = "KAFKA_CONTROLLER_LISTENER_NAMES"
 CLUSTER_ID: Final = "CLUSTER_ID"
 _PROCESS_ROLES: Final = "KAFKA_PROCESS_ROLES"
+_ARE_LISTENERS: Final = (LISTENERS, ADVERTISED_LISTENERS)
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 # For the JVM and the scripts of Kafka's image (Kafka: KafkaDockerWrapper.ExcludeServerPropsEnv):
@@ -82,7 +83,7 @@ def translate(environment: Mapping[str, str]) -> KafkaEnvironment:
     from mockbroker.config.errors import ConfigError
 
     for variable in sorted(given):
-        if not variable.startswith(PREFIX) or variable in _OF_THE_IMAGE:
+        if not variable.startswith(PREFIX) or variable in (*_OF_THE_IMAGE, *_ARE_LISTENERS):
             continue
         key = config_key(variable)
         try:

@@ -173,16 +173,16 @@ class RunningBroker:
         """Where the admin API is; None without an admin port."""
         if self.admin_port is None:
             return None
-        return f"http://{address_text(self._settings.admin_host, self.admin_port)}"
+        return f"http://{address_text(self._settings.options['admin_host'], self.admin_port)}"
 
     def start_admin(self) -> None:
         """Listen on the admin port. Raises AdminError or OSError."""
         from mockbroker.admin.listener import AdminListener
 
-        settings = self._settings
-        assert settings.admin_port is not None
+        options = self._settings.options
+        assert options["admin_port"] is not None
         self._admin = AdminListener(
-            self, settings.admin_host, settings.admin_port, settings.admin_token
+            self, options["admin_host"], options["admin_port"], options["admin_token"]
         )
         self.admin_port = self._admin.start()
 
@@ -191,7 +191,7 @@ class RunningBroker:
         from mockbroker.state.cleaning import reset
 
         self.act(lambda cluster: reset(cluster, self._settings))
-        self.timekeeper.set_pace((self._settings.freeze_clock, 1.0))
+        self.timekeeper.set_pace((self._settings.options["freeze_clock"], 1.0))
 
     async def stop(self) -> None:
         """Stop accepting, answer what is parked, close, write the journal to its end."""
@@ -231,7 +231,8 @@ async def launch(settings: Settings) -> RunningBroker:
 
     Raises OSError (address), SettingsError, ConfigError or FaultError.
     """
-    seed = int.from_bytes(os.urandom(8), "big") if settings.seed is None else settings.seed
+    options = settings.options
+    seed = int.from_bytes(os.urandom(8), "big") if options["seed"] is None else options["seed"]
     cluster = Cluster(
         settings.config,
         settings.topics,
@@ -239,9 +240,9 @@ async def launch(settings: Settings) -> RunningBroker:
         epoch_ms=time.time_ns() // 1_000_000,
         brokers=settings.brokers,
         racks=settings.racks,
-        cluster_id=settings.cluster_id,
+        cluster_id=options["cluster_id"],
     )
-    writer = None if settings.journal is None else _start_journal(cluster, settings, seed)
+    writer = None if options["journal"] is None else _start_journal(cluster, settings, seed)
     try:
         if settings.faults:
             cluster.faults.add(settings.faults)
@@ -258,35 +259,36 @@ async def launch(settings: Settings) -> RunningBroker:
 
 def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWriter:
     from mockbroker.server.journal_files import JournalWriter
-    from mockbroker.server.settings import SettingsError
+    from mockbroker.server.values import SettingsError
 
-    assert settings.journal is not None
+    options = settings.options
+    folder = str(options["journal"])
     facts = {
         "mockbroker": version(),
         "cluster_id": cluster.metadata.cluster_id,
         "nodes": sorted(cluster.metadata.brokers),
-        "seed": None if settings.seed is None else str(seed),
+        "seed": None if options["seed"] is None else str(seed),
         "settings": settings.config,
     }
     run = os.urandom(8).hex()
-    writer = JournalWriter(settings.journal, cluster.journal, cluster.clock, run, facts)
+    writer = JournalWriter(folder, cluster.journal, cluster.clock, run, facts)
     try:
         writer.start()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        problem = f"{settings.journal}: cannot be written ({reason})"
-        raise SettingsError(settings.journal_option, problem, "a writable directory") from None
+        problem = f"{folder}: cannot be written ({reason})"
+        raise SettingsError(settings.written("journal"), problem, "a writable directory") from None
     return writer
 
 
 async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
     """Listen, with one server or several."""
-    timekeeper = TimeKeeper(cluster, frozen=settings.freeze_clock)
+    timekeeper = TimeKeeper(cluster, frozen=settings.options["freeze_clock"])
     if settings.brokers > 1:
         running = await _launch_several(cluster, timekeeper, settings)
     else:
         running = await _launch_one(cluster, timekeeper, settings)
-    if settings.admin_port is not None:
+    if settings.options["admin_port"] is not None:
         try:
             running.start_admin()
         except BaseException:
@@ -307,7 +309,7 @@ async def _launch_one(
                 address = await server.start(each.host, each.ports[0], each.name)
             listeners[each.name] = [address]
         running = RunningBroker(cluster, server, timekeeper, listeners, settings)
-        if settings.controller_port is not None:
+        if settings.options["controller_port"] is not None:
             await _start_controller(running, server, settings)
     except BaseException:
         await server.stop()
@@ -341,14 +343,14 @@ def _naming(settings: Settings, listener: Listener) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if settings.listener_option is None:
+        if not settings.named_listeners:
             raise
         raise ListenerAddressError(error, listener) from None
 
 
 def _prepare(cluster: Cluster, preparation: Preparation) -> None:
     """Fill the cluster before its first client."""
-    from mockbroker.server.settings import SettingsError
+    from mockbroker.server.values import SettingsError
     from mockbroker.state.preparation import PreparationError
 
     try:
@@ -363,7 +365,8 @@ async def _start_controller(
     """Serve the metadata log on a port of its own."""
     from mockbroker.quorum.registrations import ListenerAddress
 
-    assert settings.controller_port is not None
+    port = settings.options["controller_port"]
+    assert port is not None
     config = running.cluster.metadata.config
     name = config.list("controller.listener.names")[0]
     reached_at = _WILDCARDS.get(running.host, running.host)
@@ -384,6 +387,6 @@ async def _start_controller(
         )
 
     try:
-        await server.add_listener(name, settings.host, settings.controller_port, bound)
+        await server.add_listener(name, settings.host, port, bound)
     except OSError as error:
         raise ControllerAddressError(error.errno, error.strerror or str(error)) from None

@@ -6,7 +6,7 @@ connected are told what Kafka tells them: that a topic, a member or a producer i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.topic_requests import TopicReference
@@ -14,13 +14,26 @@ from mockbroker.state.groups import group_ids, owning_shard
 from mockbroker.state.writing import create_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.coordinator.txn.service import TransactionCoordinatorService
     from mockbroker.coordinator.txn.shard import TransactionShard
-    from mockbroker.server.settings import Settings
+    from mockbroker.faults import Fault
+    from mockbroker.state.preparation import Preparation
     from mockbroker_protocol.errors import ErrorCode
+
+
+class InitialState(Protocol):
+    """What a cluster was started with, as `server.settings` has it.
+
+    `topics` are partitions by name (None: `num.partitions`), `config` the static broker configs.
+    """
+
+    config: dict[str, str]
+    topics: dict[str, int | None]
+    preparation: Preparation | None
+    faults: list[Fault | Mapping[str, object]]
 
 
 class Holdings(NamedTuple):
@@ -63,7 +76,7 @@ def delete_since(cluster: Cluster, before: Holdings) -> None:
         cluster.controller.delete_topics(doomed)
 
 
-def reset(cluster: Cluster, settings: Settings) -> None:
+def reset(cluster: Cluster, settings: InitialState) -> None:
     """Keep nothing but what the cluster was started with: topics, configs, faults."""
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.state.snapshot import Snapshot, restore

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mockbroker.cluster.cluster import Cluster
-    from mockbroker.faults.fault import Fault
     from mockbroker.state.snapshot import Snapshot
     from mockbroker.state.writing import NewRecord
 
@@ -58,7 +57,6 @@ class Preparation:
     def __init__(self) -> None:
         self.snapshot: Snapshot | None = None
         self._topics: dict[str, tuple[int | None, int | None, dict[str, str]]] = {}
-        self._faults: list[tuple[str, Fault]] = []
         self._records: list[tuple[str, str, list[NewRecord]]] = []
 
     def add_topic(self, key: str, name: str, table: Mapping[str, object], folder: str) -> None:
@@ -102,16 +100,6 @@ class Preparation:
             raise PreparationError(key, str(error), "a record") from None
         self._records.append((key, topic, [record]))
 
-    def add_fault(self, key: str, table: object) -> None:
-        """A fault rule, or a preset, as a table (docs/faults.md)."""
-        from mockbroker.faults.errors import FaultError
-        from mockbroker.faults.presets import parse
-
-        try:
-            self._faults += [(key, fault) for fault in parse(table)]
-        except FaultError as error:
-            raise PreparationError(key, str(error), "a fault rule") from None
-
     def restore(self, key: str, path: str) -> None:
         """Begin with what a snapshot's file has."""
         from mockbroker.state.snapshot_file import SnapshotError, load
@@ -134,9 +122,6 @@ class Preparation:
         for key, topic, records in self._records:
             with _refused(key):
                 put(cluster, topic, records)
-        for key, fault in self._faults:
-            with _refused(key):
-                cluster.faults.add(fault)
 
     def _add_seed(self, key: str, topic: str, seed: object, folder: str) -> None:
         table = {"file": seed} if isinstance(seed, str) else seed

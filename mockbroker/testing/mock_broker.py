@@ -10,25 +10,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from mockbroker.server.launch import launch
-from mockbroker.server.settings import (
-    Settings,
-    SettingsError,
-    check_topic_name,
-    parse_count,
-    parse_port,
-    parse_token,
-)
+from mockbroker.server.settings import Settings
 from mockbroker.testing.bridge import NOT_RUNNING, Bridge
 from mockbroker.testing.broker_thread import BrokerThread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
     from os import PathLike
     from types import TracebackType
+    from typing import Unpack
 
-    from mockbroker.faults import Fault
     from mockbroker.server.launch import RunningBroker
-    from mockbroker.state.preparation import Preparation
+    from mockbroker.server.options import BrokerOptions
     from mockbroker.state.snapshot import Snapshot
     from mockbroker.telemetry.client_metrics import PushedMetrics
     from mockbroker.testing.aio import AsyncViews
@@ -44,65 +37,18 @@ if TYPE_CHECKING:
 class MockBroker:
     """A fake Kafka broker for tests.
 
-    `topics` maps a name to its partitions or to a table as in the configuration file
-    (`{"partitions": 3, "config": {…}, "records": […]}`), or lists names; `config` holds broker
-    configs under Kafka's names; `port` 0 takes any free port; `seed` makes random ids repeatable;
+    Its keyword arguments are those of `BrokerOptions`, each as docs/options.md has it. `topics`
+    maps a name to its partitions or to a table as in the configuration file (`{"partitions": 3,
+    "config": {…}, "records": […]}`), or lists names; `config` holds broker configs under Kafka's
+    names; `port` 0 takes any free port; `brokers` is how many there are (see `cluster`), on ports
+    from `port` on or on a list of them, in `racks`; `seed` makes random ids repeatable;
     `freeze_clock` starts with a time that stands still (see `clock`); `faults` are armed from the
-    start (see `faults`); `journal` is a directory for the journal's files; `controller_port`
-    (0: any free one) serves the metadata log to Kafka's raft client; `brokers` is how many
-    there are (see `cluster`), on ports from `port` on or on a list of them, in `racks`. Raises
-    SettingsError, ConfigError or FaultError for a bad value, OSError when the address cannot be
-    bound.
+    start (see `faults`). Raises SettingsError, ConfigError or FaultError for a bad value, OSError
+    when the address cannot be bound.
     """
 
-    def __init__(
-        self,
-        *,
-        topics: Mapping[str, int | Mapping[str, object]] | Iterable[str] = (),
-        auto_create: bool = True,
-        default_partitions: int = 1,
-        config: Mapping[str, str | int | bool] | None = None,
-        host: str = "127.0.0.1",
-        port: int | Sequence[int] = 0,
-        advertised_host: str | None = None,
-        seed: int | None = None,
-        freeze_clock: bool = False,
-        faults: Iterable[Fault | Mapping[str, object]] = (),
-        journal: str | PathLike[str] | None = None,
-        controller_port: int | None = None,
-        brokers: int | None = None,
-        racks: Sequence[str] = (),
-        admin_port: int | None = None,
-        admin_token: str | None = None,
-    ) -> None:
-        settings_config = {
-            "auto.create.topics.enable": "true" if auto_create else "false",
-            "num.partitions": str(parse_count("default_partitions", default_partitions)),
-        }
-        for key, value in (config or {}).items():
-            settings_config[key] = str(value).lower() if isinstance(value, bool) else str(value)
-        counts, preparation = _topics(topics)
-        self._settings = Settings(
-            host=host,
-            ports=[
-                parse_port("port", each) for each in ([port] if isinstance(port, int) else port)
-            ],
-            topics=counts,
-            preparation=preparation,
-            config=settings_config,
-            advertised_host=advertised_host,
-            seed=seed,
-            freeze_clock=freeze_clock,
-            faults=faults,
-            journal=None if journal is None else str(journal),
-            controller_port=(
-                None if controller_port is None else parse_port("controller_port", controller_port)
-            ),
-            brokers=brokers,
-            racks=racks,
-            admin_port=None if admin_port is None else parse_port("admin_port", admin_port),
-            admin_token=parse_token("admin_token", admin_token),
-        )
+    def __init__(self, **options: Unpack[BrokerOptions]) -> None:
+        self._settings = Settings(**options)
         self._bridge: Bridge | None = None
         self._thread: BrokerThread | None = None
         self._journal_since = 0
@@ -347,35 +293,3 @@ class MockBroker:
         if bridge is not None:
             await bridge.running.stop()
             bridge.close()
-
-
-def _topics(
-    topics: Mapping[str, int | Mapping[str, object]] | Iterable[str],
-) -> tuple[dict[str, int | None], Preparation | None]:
-    """Partition counts by name, and the topics that are more than a count."""
-    from collections.abc import Mapping
-
-    if isinstance(topics, str):
-        topics = [topics]
-    given = topics if isinstance(topics, Mapping) else dict.fromkeys(topics)
-    counts: dict[str, int | None] = {}
-    tables: dict[str, Mapping[str, object]] = {}
-    for name, wanted in given.items():
-        check_topic_name("topics", name)
-        if isinstance(wanted, Mapping):
-            tables[name] = wanted
-        else:
-            counts[name] = None if wanted is None else parse_count(f"topics[{name!r}]", wanted)
-    return counts, _preparation(tables) if tables else None
-
-
-def _preparation(tables: Mapping[str, Mapping[str, object]]) -> Preparation:
-    from mockbroker.state.preparation import Preparation, PreparationError
-
-    preparation = Preparation()
-    try:
-        for name, table in tables.items():
-            preparation.add_topic(f"topics[{name!r}]", name, table, "")
-    except PreparationError as error:
-        raise SettingsError(error.key, error.problem, error.allowed) from None
-    return preparation

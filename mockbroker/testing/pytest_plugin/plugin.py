@@ -101,15 +101,13 @@ def mockbroker_server(pytestconfig: pytest.Config) -> Iterator[MockBroker | Exte
 
         yield ExternalBroker(bootstrap)
         return
-    from mockbroker.server.settings import parse_pair, parse_topic
+    from mockbroker.server.values import parse_configs, parse_topic
     from mockbroker.testing.mock_broker import MockBroker
 
     topics = dict(
         parse_topic("mockbroker_topics", line) for line in pytestconfig.getini("mockbroker_topics")
     )
-    config = dict(
-        parse_pair("mockbroker_config", line) for line in pytestconfig.getini("mockbroker_config")
-    )
+    config = parse_configs("mockbroker_config", pytestconfig.getini("mockbroker_config"))
     with MockBroker(config=config) as broker:
         for name, partitions in topics.items():
             broker.topic(name).create(partitions)

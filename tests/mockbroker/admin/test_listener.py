@@ -12,7 +12,7 @@ import pytest
 from mockbroker import MockBroker
 from mockbroker.admin import listener
 from mockbroker.admin.errors import AdminError
-from mockbroker.server.settings import SettingsError
+from mockbroker.server.values import SettingsError
 from tests.mockbroker.admin.conftest import Api
 
 if TYPE_CHECKING:

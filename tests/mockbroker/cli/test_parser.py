@@ -38,4 +38,6 @@ def test_serving_imports_no_command() -> None:
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
     )
-    assert found.stdout.strip() == "['mockbroker.cli', 'mockbroker.cli.main']"
+    assert found.stdout.strip() == (
+        "['mockbroker.cli', 'mockbroker.cli.serve', 'mockbroker.cli.main']"
+    )

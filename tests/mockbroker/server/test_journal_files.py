@@ -12,7 +12,7 @@ from mockbroker import MockBroker
 from mockbroker.clock import Clock
 from mockbroker.journal import ConnectionOpened, Journal, RequestServed
 from mockbroker.server.journal_files import JournalWriter
-from mockbroker.server.settings import SettingsError
+from mockbroker.server.values import SettingsError
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from tests.support.blocking import BlockingConnection
 from tests.support.core import Core

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.cli.main import read_options
+from mockbroker.cli.serve import read_options
 from mockbroker.server.kafka_environment import config_key, translate
-from mockbroker.server.settings import SettingsError
+from mockbroker.server.values import SettingsError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +33,7 @@ IMAGE = {"MOCKBROKER_KAFKA_ENV": "true", "MOCKBROKER_HOST": "0.0.0.0"}
 
 
 def test_the_example_of_a_single_node_is_understood_whole() -> None:
-    options = read_options({}, {**IMAGE, **SINGLE_NODE})
-    settings = options.settings
+    settings, ignored = read_options({}, {**IMAGE, **SINGLE_NODE})
     assert [(each.name, each.host, each.ports) for each in settings.listeners] == [
         ("PLAINTEXT_HOST", "0.0.0.0", [9092]),
         ("PLAINTEXT", "0.0.0.0", [19092]),
@@ -43,18 +42,20 @@ def test_the_example_of_a_single_node_is_understood_whole() -> None:
         ("localhost", 9092),
         ("broker", 19092),
     ]
-    assert settings.cluster_id == "4L6g3nShT-eMCtK--X86sw"
+    assert settings.options["cluster_id"] == "4L6g3nShT-eMCtK--X86sw"
     assert settings.config["node.id"] == "7"
     assert settings.config["offsets.topic.replication.factor"] == "1"
-    assert options.ignored == []
+    assert ignored == []
 
 
 def test_nobodys_shell_is_read_unasked() -> None:
-    options = read_options({}, {**SINGLE_NODE, "KAFKA_HOME": "/opt/kafka"})
-    assert [each.name for each in options.settings.listeners] == ["PLAINTEXT"]
-    assert (options.settings.config, options.settings.cluster_id) == ({}, None)
-    assert read_options({"kafka_env": True}, SINGLE_NODE).settings.config["node.id"] == "7"
-    assert read_options({"kafka_env": False}, {**IMAGE, **SINGLE_NODE}).settings.config == {}
+    settings, _ = read_options({}, {**SINGLE_NODE, "KAFKA_HOME": "/opt/kafka"})
+    assert [each.name for each in settings.listeners] == ["PLAINTEXT"]
+    assert (settings.config, settings.options["cluster_id"]) == ({}, None)
+    settings, _ = read_options({"kafka_env": True}, SINGLE_NODE)
+    assert settings.config["node.id"] == "7"
+    settings, _ = read_options({"kafka_env": False}, {**IMAGE, **SINGLE_NODE})
+    assert settings.config == {}
 
 
 def test_our_own_variables_and_flags_win_and_the_file_loses(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_our_own_variables_and_flags_win_and_the_file_loses(tmp_path: Path) -> N
         "KAFKA_LISTENERS": "A://:1",
         "CLUSTER_ID": "theirs",
     }
-    config = read_options({"config": str(file)}, environment).settings.config
+    config = read_options({"config": str(file)}, environment)[0].config
     assert config["num.partitions"] == "3"
     assert config["log.retention.ms"] == "5"
     assert config["auto.create.topics.enable"] == "false"
@@ -77,16 +78,16 @@ def test_our_own_variables_and_flags_win_and_the_file_loses(tmp_path: Path) -> N
         "MOCKBROKER_ADVERTISED_LISTENER": "C://c:3",
         "MOCKBROKER_CLUSTER_ID": "ours",
     }
-    settings = read_options({"cluster_id": "mine"}, environment).settings
+    settings = read_options({"cluster_id": "mine"}, environment)[0]
     assert settings.config["num.partitions"] == "4"
     assert [each.name for each in settings.listeners] == ["B", "C"]
     assert settings.listeners[1].advertised_host == "c"
-    assert settings.cluster_id == "mine"
+    assert settings.options["cluster_id"] == "mine"
 
 
 def test_a_listener_alone_may_be_advertised() -> None:
     environment = {**IMAGE, "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka:9092"}
-    (listener,) = read_options({}, environment).settings.listeners
+    (listener,) = read_options({}, environment)[0].listeners
     assert (listener.ports, listener.advertised_host) == ([9092], "kafka")
 
 

@@ -94,13 +94,12 @@ async def told(running: RunningBroker, name: str, broker: int = 0) -> list[str]:
 
 
 async def test_clients_are_told_the_address_of_the_listener_they_came_by() -> None:
-    made = listeners(
-        "INSIDE://:0",
-        "OUTSIDE://:0",
-        "PLAIN://:0",
-        told=("INSIDE://kafka:9092", "OUTSIDE://localhost:29092"),
+    settings = Settings(
+        listeners=["INSIDE://:0", "OUTSIDE://:0", "PLAIN://:0"],
+        advertised_listeners=["INSIDE://kafka:9092", "OUTSIDE://localhost:29092"],
+        cluster_id="one",
     )
-    running = await launch(Settings(listeners=made, cluster_id="one"))
+    running = await launch(settings)
     try:
         assert await told(running, "INSIDE") == ["kafka:9092"]
         assert await told(running, "OUTSIDE") == ["localhost:29092"]
@@ -112,8 +111,12 @@ async def test_clients_are_told_the_address_of_the_listener_they_came_by() -> No
 
 
 async def test_several_brokers_are_told_each_by_its_own_listener() -> None:
-    made = listeners("INSIDE://:0", "OUTSIDE://:0", told=("OUTSIDE://h:29092",), brokers=2)
-    running = await launch(Settings(listeners=made, brokers=2))
+    settings = Settings(
+        listeners=["INSIDE://:0", "OUTSIDE://:0"],
+        advertised_listeners=["OUTSIDE://h:29092"],
+        brokers=2,
+    )
+    running = await launch(settings)
     try:
         inside = running.bootstrap_by_listener["INSIDE"].split(",")
         for broker in range(2):
@@ -131,7 +134,7 @@ async def test_several_brokers_are_told_each_by_its_own_listener() -> None:
 
 
 async def test_a_rule_shuts_one_listener_and_leaves_the_other_open() -> None:
-    running = await launch(Settings(listeners=listeners("A://:0", "B://:0")))
+    running = await launch(Settings(listeners=["A://:0", "B://:0"]))
     try:
         host, port = running.listeners["A"][0]
         async with await RawConnection.open(f"{host}:{port}") as client:
@@ -155,7 +158,7 @@ async def test_a_rule_shuts_one_listener_and_leaves_the_other_open() -> None:
 async def test_a_port_that_is_taken_is_told_by_the_listeners_name() -> None:
     running = await launch(Settings())
     try:
-        made = listeners("FREE://:0", f"TAKEN://:{running.port}")
+        made = ["FREE://:0", f"TAKEN://:{running.port}"]
         with pytest.raises(ListenerAddressError, match="in use") as caught:
             await launch(Settings(listeners=made))
         assert caught.value.listener.name == "TAKEN"

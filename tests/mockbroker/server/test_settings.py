@@ -1,85 +1,13 @@
-"""Values that start a broker: good ones are read, bad ones are named in one line."""
+"""What a broker is started with: options that do not go together are named in one line."""
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
-from mockbroker.server.settings import (
-    Settings,
-    SettingsError,
-    check_topic_name,
-    parse_choice,
-    parse_count,
-    parse_flag,
-    parse_pair,
-    parse_port,
-    parse_topic,
-)
-
-
-@pytest.mark.parametrize(("text", "port"), [("0", 0), ("9092", 9092), (65535, 65535)])
-def test_a_port_is_read(text: str | int, port: int) -> None:
-    assert parse_port("--port", text) == port
-
-
-@pytest.mark.parametrize("text", ["-1", "65536", "http", ""])
-def test_a_bad_port_names_the_option_and_what_is_allowed(text: str) -> None:
-    with pytest.raises(SettingsError, match=r"^--port: .*allowed: 0 \(any free port\) to 65535$"):
-        parse_port("--port", text)
-
-
-@pytest.mark.parametrize("text", ["0", "-3", "six", "1.5", "100001"])
-def test_a_bad_count_is_refused(text: str) -> None:
-    with pytest.raises(SettingsError, match=r"^N: .*allowed: a whole number from 1 to 100000$"):
-        parse_count("N", text)
-
-
-def test_a_topic_has_a_name_and_perhaps_a_count() -> None:
-    assert parse_topic("--topic", "orders") == ("orders", None)
-    assert parse_topic("--topic", "orders:6") == ("orders", 6)
-
-
-@pytest.mark.parametrize("text", ["", ":3", "a b", "..", "x" * 250, "a/b:2"])
-def test_a_bad_topic_name_is_refused(text: str) -> None:
-    with pytest.raises(SettingsError, match="is not a topic name"):
-        parse_topic("--topic", text)
-
-
-def test_a_bad_partition_count_names_its_topic() -> None:
-    with pytest.raises(SettingsError, match=r"^--topic orders:none: 'none' is not a whole number"):
-        parse_topic("--topic", "orders:none")
-
-
-def test_a_topic_name_may_use_all_of_kafkas_letters() -> None:
-    check_topic_name("topics", "a.B_9-z")
-
-
-@pytest.mark.parametrize(("text", "value"), [("true", True), ("NO", False), (" on ", True)])
-def test_a_flag_is_read(text: str, value: bool) -> None:
-    assert parse_flag("MOCKBROKER_AUTO_CREATE", text) is value
-
-
-def test_a_bad_flag_is_refused() -> None:
-    with pytest.raises(
-        SettingsError, match="'maybe' is neither yes nor no; allowed: true or false"
-    ):
-        parse_flag("MOCKBROKER_AUTO_CREATE", "maybe")
-
-
-def test_a_choice_is_read_in_any_case_and_a_bad_one_refused() -> None:
-    assert parse_choice("--log-level", "DEBUG", ("debug", "info")) == "debug"
-    with pytest.raises(SettingsError, match="'loud' is unknown; allowed: debug, info"):
-        parse_choice("--log-level", "loud", ("debug", "info"))
-
-
-def test_a_pair_keeps_what_follows_the_first_equals_sign() -> None:
-    assert parse_pair("--set", "a.b = c=d ") == ("a.b", "c=d")
-
-
-@pytest.mark.parametrize("text", ["a.b", "=c", " =c"])
-def test_a_pair_without_key_or_value_is_refused(text: str) -> None:
-    with pytest.raises(SettingsError, match="allowed: KEY=VALUE"):
-        parse_pair("--set", text)
+from mockbroker.server.settings import Settings
+from mockbroker.server.values import SettingsError
 
 
 def test_settings_keep_their_own_copies() -> None:
@@ -87,3 +15,73 @@ def test_settings_keep_their_own_copies() -> None:
     settings = Settings(topics=topics)
     topics["orders"] = 7
     assert settings.topics == {"orders": 6}
+
+
+def test_every_option_has_a_value() -> None:
+    options = Settings().options
+    assert (options["host"], options["freeze_clock"], options["seed"]) == ("127.0.0.1", False, None)
+    assert Settings(seed=7).options["seed"] == 7
+
+
+def test_an_option_that_is_not_there_is_told_with_the_nearest() -> None:
+    with pytest.raises(TypeError, match="there is no option 'prot'; did you mean 'port'"):
+        Settings(prot=1)  # type: ignore[call-arg]
+
+
+def test_configs_are_those_given_and_those_of_options() -> None:
+    settings = Settings(auto_create=False, default_partitions=3, config={"num.partitions": 4})
+    assert settings.config == {"auto.create.topics.enable": "false", "num.partitions": "4"}
+    assert Settings().config == {}
+
+
+def test_ports_count_up_unless_each_is_given() -> None:
+    assert Settings(brokers=3, port=9092).ports == [9092, 9093, 9094]
+    assert Settings(port=[1, 3]).ports == [1, 3]
+    assert Settings(brokers=2).ports == [0, 0]
+
+
+def test_listeners_take_the_place_of_host_and_port() -> None:
+    settings = Settings(
+        listeners=["A://:1", "B://h:2"], advertised_listeners=["B://told:3"], host="::1"
+    )
+    assert [(each.name, each.host, each.ports) for each in settings.listeners] == [
+        ("A", "::1", [1]),
+        ("B", "h", [2]),
+    ]
+    assert settings.listeners[1].advertised_host == "told"
+    assert settings.named_listeners
+    assert not Settings().named_listeners
+
+
+def test_what_goes_into_a_broker_before_its_clients_is_prepared() -> None:
+    assert Settings(topics={"a": 1}).preparation is None
+    settings = Settings(topics={"a": 1, "b": {"partitions": 2}})
+    assert settings.topics == {"a": 1}
+    assert settings.preparation is not None
+    assert Settings(records=[{"topic": "a", "value": "one"}]).preparation is not None
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (lambda: Settings(brokers=2, port=[1, 2, 3]), "^brokers: 2 brokers and 3 ports; allowed"),
+        (lambda: Settings(brokers=2, racks=["a"]), r"^racks: 1 racks for 2 broker\(s\); allowed"),
+        (lambda: Settings(brokers=2, controller_port=0), "^controller_port: not with 2 brokers"),
+        (lambda: Settings(brokers=2, port=65535), "^port: 65535 leaves no room for 2 brokers"),
+        (lambda: Settings(listeners=["A://:1"], port=1), "^listeners: not beside a port"),
+        (lambda: Settings(advertised_listeners=["B://h:1"]), "^advertised_listeners: there is no"),
+        (lambda: Settings(config={"listeners": "A://:1"}), "^config: listeners has an option of"),
+        (lambda: Settings(cluster_id="a b"), "^cluster_id: 'a b' is no cluster id"),
+        (lambda: Settings(topics={"t": {"parts": 1}}), r"^topics\.t\.parts: it is unknown"),
+        (lambda: Settings(records=[{"topic": ""}]), r"^records\[0\]\.topic: '' is no name"),
+        (lambda: Settings(restore="/no/file"), "^restore: /no/file: No such file"),
+        (
+            lambda: Settings({"seed": "--seed"}, seed=cast("int", "x")),
+            "^--seed: 'x' is not a number",
+        ),
+    ],
+)
+def test_what_cannot_be_together_names_its_option(settings: object, line: str) -> None:
+    assert callable(settings)
+    with pytest.raises(SettingsError, match=line):
+        settings()

@@ -6,7 +6,6 @@ from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.server.settings import Settings
 from mockbroker.state.cleaning import delete_group, delete_since, holdings, reset
 from mockbroker.state.groups import commit_offsets, describe_group, ensure_coordinators, group_ids
-from mockbroker.state.preparation import Preparation
 from mockbroker.state.reading import READ_COMMITTED, TopicReader
 from mockbroker.state.writing import NewRecord, create_topic, delete_topic, put
 from mockbroker_protocol.errors import ErrorCode
@@ -136,9 +135,8 @@ def test_a_reset_keeps_what_the_settings_say() -> None:
     create_topic(cluster, "other")
     commit_offsets(cluster, "g", {("other", 0): 1})
     cluster.faults.add({"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER"})
-    preparation = Preparation()
-    preparation.add_record("records[0]", {"topic": "orders", "value": "one"})
-    reset(cluster, Settings(topics={"orders": 2}, preparation=preparation))
+    records = [{"topic": "orders", "value": "one"}]
+    reset(cluster, Settings(topics={"orders": 2}, records=records))
     assert list(cluster.metadata.topics) == ["orders"]
     assert len(TopicReader("orders").read(cluster)) == 1
     assert not cluster.faults.list()

@@ -91,16 +91,6 @@ def test_a_bad_record_is_named(record: object, problem: str) -> None:
         Preparation().add_record("records[0]", record)
 
 
-def test_faults_are_armed() -> None:
-    preparation = Preparation()
-    preparation.add_fault("faults[0]", {"api": "Produce", "error": "NOT_ENOUGH_REPLICAS"})
-    cluster = make_cluster()
-    preparation.apply(cluster)
-    assert [armed.fault.api for armed in cluster.faults.list()] == ["Produce"]
-    with pytest.raises(PreparationError, match=r"faults\[0\]: .*nope"):
-        preparation.add_fault("faults[0]", {"api": "Produce", "nope": 1})
-
-
 def test_what_the_broker_refuses_is_named() -> None:
     preparation = Preparation()
     preparation.add_topic("topics.t", "t", {"config": {"no.such": 1}}, "")

@@ -11,7 +11,7 @@ import pytest
 
 from mockbroker import MockBroker
 from mockbroker.config.errors import ConfigError
-from mockbroker.server.settings import SettingsError
+from mockbroker.server.values import SettingsError
 from mockbroker.state.snapshot_file import SnapshotError
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.sockets import RawConnection
@@ -102,7 +102,7 @@ def test_before_the_start_there_is_no_address() -> None:
 
 
 def test_bad_values_are_named() -> None:
-    with pytest.raises(SettingsError, match=r"topics\['orders'\]: 0 is out of range"):
+    with pytest.raises(SettingsError, match=r"topics\.orders: 0 is out of range"):
         MockBroker(topics={"orders": 0})
     with pytest.raises(SettingsError, match="topics: 'a b' is not a topic name"):
         MockBroker(topics=["a b"])
@@ -134,9 +134,9 @@ def test_a_topic_may_be_a_table_as_in_the_configuration_file() -> None:
 
 def test_a_bad_table_of_a_topic_is_named() -> None:
     for table, problem in (
-        ({"partitons": 3}, r"topics\['orders'\].partitons: it is unknown; allowed: partitions"),
-        ({"partitions": 0}, r"topics\['orders'\].partitions: 0 is no count"),
-        ({"records": "one"}, r"topics\['orders'\].records: it is not a list"),
+        ({"partitons": 3}, r"topics\.orders\.partitons: it is unknown; allowed: partitions"),
+        ({"partitions": 0}, r"topics\.orders\.partitions: 0 is no count"),
+        ({"records": "one"}, r"topics\.orders\.records: it is not a list"),
         ({"records": [{"topic": "x"}]}, r"records\[0\].topic: it is unknown; allowed: key, value"),
     ):
         with pytest.raises(SettingsError, match=problem):
