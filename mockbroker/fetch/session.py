@@ -83,14 +83,13 @@ class SessionTopic(FetchTopic):
 class CachedPartition(FetchEntry):
     """A partition of a session: the reader's last request and what it was last told.
 
-    `topic` is its `SessionTopic`. `reader` is a spare slot for a reader with rules of its own.
+    `topic` is its `SessionTopic`.
     """
 
     __slots__ = (
         "cached_high_watermark",
         "cached_log_start_offset",
         "in_heap",
-        "reader",
         "stamp",
         "state",
     )
@@ -116,7 +115,6 @@ class CachedPartition(FetchEntry):
         self.stamp = stamp
         self.state = CHANGED
         self.in_heap = False
-        self.reader: object | None = None
 
     def mark(self) -> None:
         """Its partition changed: the next poll looks at it, and parked fetches weigh it anew."""

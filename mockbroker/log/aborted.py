@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class AbortedTransaction:
-    """One aborted transaction; `last_offset` is its marker's."""
+class CompletedTransaction:
+    """A transaction that the marker at `last_offset` ended (Kafka: CompletedTxn, AbortedTxn).
+
+    `last_stable_offset` is that of the moment after.
+    """
 
     __slots__ = ("first_offset", "last_offset", "last_stable_offset", "producer_id")
 
@@ -31,7 +34,7 @@ class AbortedTransaction:
 
     def __repr__(self) -> str:
         return (
-            f"AbortedTransaction(producer_id={self.producer_id}, "
+            f"CompletedTransaction(producer_id={self.producer_id}, "
             f"{self.first_offset}..{self.last_offset}, lso={self.last_stable_offset})"
         )
 
@@ -42,24 +45,24 @@ class AbortedIndex:
     __slots__ = ("_entries", "_last_offsets")
 
     def __init__(self) -> None:
-        self._entries: list[AbortedTransaction] = []
+        self._entries: list[CompletedTransaction] = []
         self._last_offsets: list[int] = []
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def append(self, entry: AbortedTransaction) -> None:
+    def append(self, entry: CompletedTransaction) -> None:
         """An ABORT marker was appended."""
         assert not self._last_offsets or self._last_offsets[-1] < entry.last_offset
         self._entries.append(entry)
         self._last_offsets.append(entry.last_offset)
 
-    def collect(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
+    def collect(self, fetch_offset: int, upper_bound_offset: int) -> list[CompletedTransaction]:
         """What a read from `fetch_offset` must know (Kafka: TransactionIndex.collectAbortedTxns).
 
         Transactions whose marker is not before the fetch offset and that began before the bound.
         """
-        found: list[AbortedTransaction] = []
+        found: list[CompletedTransaction] = []
         for entry in self._entries[bisect_left(self._last_offsets, fetch_offset) :]:
             if entry.first_offset < upper_bound_offset:
                 found.append(entry)
@@ -73,7 +76,7 @@ class AbortedIndex:
         del self._entries[keep:]
         del self._last_offsets[keep:]
 
-    def replace_before(self, offset: int, kept: Sequence[AbortedTransaction]) -> None:
+    def replace_before(self, offset: int, kept: Sequence[CompletedTransaction]) -> None:
         """Of the markers below `offset` only those of `kept` are left, in their order."""
         cut = bisect_left(self._last_offsets, offset)
         self._entries[:cut] = kept

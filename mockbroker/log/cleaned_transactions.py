@@ -16,7 +16,7 @@ from mockbroker_protocol.records.batch import parse_control_record as parse_mark
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mockbroker.log.aborted import AbortedTransaction
+    from mockbroker.log.aborted import CompletedTransaction
     from mockbroker.log.results import Buffer
     from mockbroker_protocol.records.batch import BatchHeader
 
@@ -26,13 +26,13 @@ class CleanedTransactions:
 
     __slots__ = ("_committed", "_met", "_ongoing", "_waiting", "kept_aborted")
 
-    def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
+    def __init__(self, aborted: Iterable[CompletedTransaction]) -> None:
         # By descending first offset: the next to begin is the last.
         self._waiting = sorted(aborted, key=_first_offset, reverse=True)
-        self._ongoing: dict[int, AbortedTransaction] = {}
+        self._ongoing: dict[int, CompletedTransaction] = {}
         self._met: set[int] = set()
         self._committed: set[int] = set()
-        self.kept_aborted: list[AbortedTransaction] = []
+        self.kept_aborted: list[CompletedTransaction] = []
         """Aborted transactions whose marker must stay."""
 
     def data_may_go(self, header: BatchHeader) -> bool:
@@ -73,5 +73,5 @@ class CleanedTransactions:
             self._ongoing.setdefault(aborted.producer_id, aborted)
 
 
-def _first_offset(aborted: AbortedTransaction) -> int:
+def _first_offset(aborted: CompletedTransaction) -> int:
     return aborted.first_offset

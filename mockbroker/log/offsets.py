@@ -38,15 +38,6 @@ class LogOffsetMetadata:
         self.segment_base_offset = segment_base_offset
         self.relative_position = relative_position
 
-    @property
-    def message_offset_only(self) -> bool:
-        """Whether segment and position are unknown."""
-        return self.relative_position < 0
-
-    def on_older_segment(self, that: LogOffsetMetadata) -> bool:
-        """Whether this lies on an older segment than `that`."""
-        return self.segment_base_offset < that.segment_base_offset
-
     def position_diff(self, that: LogOffsetMetadata) -> int:
         """Bytes from `that` to this, both on one segment."""
         assert self.segment_base_offset == that.segment_base_offset
@@ -72,32 +63,6 @@ class LogOffsetMetadata:
 
 UNKNOWN_OFFSET_METADATA = LogOffsetMetadata(UNKNOWN_OFFSET, UNKNOWN_OFFSET, -1)
 """Stands for a read that did not reach the log (Kafka: UNKNOWN_OFFSET_METADATA)."""
-
-
-class LogOffsetSnapshot:
-    """The four offsets of a log at one moment (Kafka: LogOffsetSnapshot)."""
-
-    __slots__ = ("high_watermark", "last_stable_offset", "log_end_offset", "log_start_offset")
-
-    def __init__(
-        self,
-        log_start_offset: int,
-        log_end_offset: LogOffsetMetadata,
-        high_watermark: LogOffsetMetadata,
-        last_stable_offset: LogOffsetMetadata,
-    ) -> None:
-        self.log_start_offset = log_start_offset
-        self.log_end_offset = log_end_offset
-        self.high_watermark = high_watermark
-        self.last_stable_offset = last_stable_offset
-
-    def end_of(self, isolation: FetchIsolation) -> LogOffsetMetadata:
-        """The bound of a reader of that isolation."""
-        if isolation is FetchIsolation.HIGH_WATERMARK:
-            return self.high_watermark
-        if isolation is FetchIsolation.TXN_COMMITTED:
-            return self.last_stable_offset
-        return self.log_end_offset
 
 
 class TimestampAndOffset:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.log.aborted import CompletedTransaction
 from mockbroker.log.results import AppendOrigin
 from mockbroker_protocol.errors import ErrorCode
 
@@ -73,20 +74,6 @@ class ProducerStateEntry:
         if self.producer_epoch != producer_epoch:
             self.batches.clear()
             self.producer_epoch = producer_epoch
-
-
-class CompletedTransaction:
-    """A transaction that its marker at `last_offset` ended."""
-
-    __slots__ = ("first_offset", "last_offset", "last_stable_offset", "producer_id")
-
-    def __init__(
-        self, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int
-    ) -> None:
-        self.producer_id = producer_id
-        self.first_offset = first_offset
-        self.last_offset = last_offset
-        self.last_stable_offset = last_stable_offset
 
 
 class ProducerStateManager:

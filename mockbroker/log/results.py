@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.log.aborted import AbortedTransaction
+    from mockbroker.log.aborted import CompletedTransaction
     from mockbroker.log.offsets import LogOffsetMetadata
 
 Buffer = bytes | bytearray | memoryview
@@ -110,7 +110,7 @@ class ReadResult:
         offset_metadata: LogOffsetMetadata,
         chunks: list[Buffer],
         size_bytes: int,
-        aborted: list[AbortedTransaction] | None,
+        aborted: list[CompletedTransaction] | None,
         first_entry_incomplete: bool = False,
         error: ErrorCode = ErrorCode.NONE,
     ) -> None:

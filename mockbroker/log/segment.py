@@ -214,10 +214,6 @@ class Segment:
         block = bisect_right(self.block_starts, position) - 1
         return unpack_header(self.blocks[block], position - self.block_starts[block])
 
-    def base_offset_of(self, index: int) -> int:
-        """The offset that batch `index` begins with."""
-        return self.header(index).base_offset
-
     def batch(self, index: int) -> Buffer:
         """The bytes of batch `index` in one piece; copied only if they lie in two."""
         chunks = self.chunks(self.positions[index], self.size_of(index))

@@ -2,8 +2,8 @@
 
 The replica room owns one per hosted partition: `Partition` appends, reads and moves the high
 watermark; nothing else changes a log. All is in memory and a log without batches is a few hundred
-bytes: its parts are made when they are first needed. Follows Kafka's UnifiedLog; the
-segments are `LocalLog`'s.
+bytes: its parts are made when they are first needed. Follows Kafka's UnifiedLog; the segments are
+`LocalLog`'s, producers and transactions `TransactionalLog`'s.
 
 Invariant, asserted where one of them changes:
 `log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset`.
@@ -16,25 +16,20 @@ from typing import TYPE_CHECKING
 
 from mockbroker.config.log_config import DEFAULT_LOG_CONFIG
 from mockbroker.log import timestamp_lookup
-from mockbroker.log.aborted import AbortedIndex, AbortedTransaction
 from mockbroker.log.epoch_cache import LeaderEpochCache
-from mockbroker.log.local_log import LocalLog
 from mockbroker.log.offsets import (
     UNKNOWN_OFFSET_METADATA,
     FetchIsolation,
     LogOffsetMetadata,
-    LogOffsetSnapshot,
     TimestampAndOffset,
 )
-from mockbroker.log.producer_state import CompletedTransaction, ProducerStateManager
 from mockbroker.log.results import AppendOrigin, AppendResult, ReadResult
+from mockbroker.log.transactional_log import TRANSACTIONS_V2, TransactionalLog
 from mockbroker.log.validator import Refusal, validate
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.records.batch import (
     control_batch,
     iterate_batches,
-    iterate_records,
-    parse_control_record,
     read_batch_header,
     verify_crc,
 )
@@ -43,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mockbroker.config.log_config import LogConfig
+    from mockbroker.log.aborted import CompletedTransaction
     from mockbroker.log.results import Buffer
     from mockbroker.log.segment import Segment
     from mockbroker_protocol.records.batch import BatchHeader
@@ -51,40 +47,28 @@ _NONE = ErrorCode.NONE
 _LOG_END = FetchIsolation.LOG_END
 _HIGH_WATERMARK = FetchIsolation.HIGH_WATERMARK
 _TXN_COMMITTED = FetchIsolation.TXN_COMMITTED
-_CONTROL_COMMIT = 1
-_TRANSACTIONS_V2 = 2
 
 _OUT_OF_RANGE = ReadResult(
     UNKNOWN_OFFSET_METADATA, [], 0, None, error=ErrorCode.OFFSET_OUT_OF_RANGE
 )
 
 
-class UnifiedLog(LocalLog):
+class UnifiedLog(TransactionalLog):
     """One partition's log."""
 
     __slots__ = (
-        "_aborted",
         "_epochs",
-        "_first_unstable_offset",
         "_idle_read",
-        "_producers",
         "first_dirty_offset",
-        "high_watermark",
-        "log_start_offset",
     )
 
     def __init__(
         self, topic: str = "", partition: int = 0, config: LogConfig = DEFAULT_LOG_CONFIG
     ) -> None:
         super().__init__(topic, partition, config)
-        self.log_start_offset = 0
-        self.high_watermark = 0
         self.first_dirty_offset = 0
         """Below it every segment was compacted (Kafka: the cleaner's checkpoint)."""
-        self._first_unstable_offset = -1
-        self._producers: ProducerStateManager | None = None
         self._epochs: LeaderEpochCache | None = None
-        self._aborted: AbortedIndex | None = None
         # The last empty answer at the high watermark: idle polls get the same one again.
         self._idle_read: ReadResult | None = None
 
@@ -149,7 +133,7 @@ class UnifiedLog(LocalLog):
             producer_id,
             producer_epoch,
             coordinator_epoch,
-            epoch_grows=transaction_version >= _TRANSACTIONS_V2,
+            epoch_grows=transaction_version >= TRANSACTIONS_V2,
         )
         if refused is not _NONE:
             return AppendResult(refused, log_start_offset=self.log_start_offset)
@@ -212,123 +196,7 @@ class UnifiedLog(LocalLog):
         self._store(batch, header, leader_epoch, new_header, now_wall_ms)
         self._idle_read = None
 
-    def _check_producer(
-        self, header: BatchHeader, origin: AppendOrigin, transaction_version: int
-    ) -> AppendResult | None:
-        """None when the batch may be stored (UnifiedLog.analyzeAndValidateProducerState)."""
-        producers = self._producer_state()
-        if origin is AppendOrigin.CLIENT:
-            duplicate = producers.find_duplicate(header)
-            if duplicate is not None:
-                return AppendResult(
-                    _NONE,
-                    duplicate.base_offset,
-                    duplicate.last_offset,
-                    duplicate.timestamp,
-                    self.log_start_offset,
-                    duplicate=True,
-                )
-        error = producers.check_data_batch(
-            header,
-            origin,
-            new_producer_starts_at_zero=header.is_transactional
-            and transaction_version >= _TRANSACTIONS_V2,
-        )
-        if error is _NONE:
-            return None
-        return AppendResult(error, log_start_offset=self.log_start_offset)
-
-    # --- producers and transactions ----------------------------------------------------------
-
-    @property
-    def producers(self) -> ProducerStateManager | None:
-        """State of the idempotent producers; None when there never was one."""
-        return self._producers
-
-    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the producer's transaction is open here, so that it needs no verification."""
-        producers = self._producers
-        return producers is not None and producers.has_ongoing_transaction(
-            producer_id, producer_epoch
-        )
-
-    def _producer_state(self) -> ProducerStateManager:
-        if self._producers is None:
-            self._producers = ProducerStateManager()
-            self.wants_upkeep = True
-        return self._producers
-
-    def aborted_transactions(self, offset: int, bound: int) -> list[AbortedTransaction]:
-        """The aborted transactions that reach `offset` or more and began below `bound`."""
-        return [] if self._aborted is None else self._aborted.collect(offset, bound)
-
-    def last_records_of_producers(self) -> dict[int, tuple[int, int]]:
-        """By producer: the last offset of its data (-1: it has a marker only), and its epoch."""
-        producers = self._producers
-        return {} if producers is None else producers.last_records()
-
-    def expire_producers(self, now_wall_ms: int, expiration_ms: int) -> int | None:
-        """Forget producers that are silent for so long; when to look again, None: at no time."""
-        producers = self._producers
-        if producers is None:
-            return None
-        producers.remove_expired(now_wall_ms, expiration_ms)
-        oldest = producers.oldest_timestamp()
-        if oldest is None:
-            if producers.first_unstable_offset() < 0:
-                self._producers = None
-            return None
-        return oldest + expiration_ms
-
-    def _remember_producer(self, header: BatchHeader, batch: Buffer) -> None:
-        if header.producer_id < 0:
-            return
-        if not header.is_control:
-            self._producer_state().append_data_batch(header)
-            return
-        for record in iterate_records(batch, 0, header):
-            kind, coordinator_epoch = parse_control_record(record)
-            self._end_transaction(header, coordinator_epoch, kind == _CONTROL_COMMIT)
-            return
-
-    def _end_transaction(self, header: BatchHeader, coordinator_epoch: int, commit: bool) -> None:
-        completed = self._producer_state().append_marker(
-            header.producer_id,
-            header.producer_epoch,
-            coordinator_epoch,
-            header.base_offset,
-            header.max_timestamp,
-        )
-        if completed is not None and not commit:
-            self._note_aborted(completed)
-
-    def _note_aborted(self, completed: CompletedTransaction) -> None:
-        if self._aborted is None:
-            self._aborted = AbortedIndex()
-        self._aborted.append(
-            AbortedTransaction(
-                completed.producer_id,
-                completed.first_offset,
-                completed.last_offset,
-                completed.last_stable_offset,
-            )
-        )
-
-    def _update_first_unstable_offset(self) -> None:
-        if self._producers is not None:
-            first = self._producers.first_unstable_offset()
-            self._first_unstable_offset = max(first, self.log_start_offset) if first >= 0 else -1
-            self._check_offsets()
-
     # --- offsets -------------------------------------------------------------------------------
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Up to where no transaction is open; the high watermark when none is."""
-        first_unstable = self._first_unstable_offset
-        if first_unstable < 0 or first_unstable > self.high_watermark:
-            return self.high_watermark
-        return first_unstable
 
     def advance_high_watermark(self, offset: int) -> bool:
         """Raise the high watermark; False when it is there or above already."""
@@ -352,28 +220,6 @@ class UnifiedLog(LocalLog):
         else:
             self._producers.on_high_watermark_updated(offset)
             self._update_first_unstable_offset()
-
-    def _check_offsets(self) -> None:
-        assert (
-            self.log_start_offset
-            <= self.last_stable_offset
-            <= self.high_watermark
-            <= self.log_end_offset
-        ), self
-
-    def fetch_offset_snapshot(self) -> LogOffsetSnapshot:
-        """Log start, log end, high watermark and last stable offset at this moment."""
-        high_watermark = self.high_watermark
-        last_stable_offset = self.last_stable_offset
-        high_watermark_metadata = self.offset_metadata(high_watermark)
-        return LogOffsetSnapshot(
-            self.log_start_offset,
-            self.log_end_offset_metadata(),
-            high_watermark_metadata,
-            high_watermark_metadata
-            if last_stable_offset == high_watermark
-            else self.offset_metadata(last_stable_offset),
-        )
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -426,19 +272,6 @@ class UnifiedLog(LocalLog):
     ) -> Iterator[tuple[BatchHeader, Buffer]]:
         """Header and bytes of each stored batch from that with `start_offset` up to the bound."""
         return self._iterate_batches(start_offset, self.end_offset(isolation))
-
-    def next_deliverable_offset(self, offset: int, isolation: FetchIsolation) -> int | None:
-        """The first offset from `offset` on that a reader could be given; None when none yet."""
-        offset = max(offset, self.log_start_offset)
-        bound = self.end_offset(isolation)
-        if offset >= bound:
-            return None
-        found = self._locate(offset)
-        if found is None:
-            return None
-        segment, index = found
-        offset = max(offset, segment.base_offset_of(index))
-        return offset if offset < bound else None
 
     def end_offset(self, isolation: FetchIsolation) -> int:
         """Up to where a reader of that isolation may read."""
@@ -542,7 +375,7 @@ class UnifiedLog(LocalLog):
         count: int,
         replaced: Sequence[Segment],
         end_offset: int,
-        kept_aborted: Sequence[AbortedTransaction],
+        kept_aborted: Sequence[CompletedTransaction],
     ) -> None:
         """Put compacted segments in the place of the first `count`, which end at `end_offset`.
 
@@ -587,14 +420,6 @@ class UnifiedLog(LocalLog):
         self._idle_read = None
         if self._epochs is not None:
             self._epochs.truncate_from_end(offset)
-        self._first_unstable_offset = -1
         self.first_dirty_offset = min(self.first_dirty_offset, offset)
-        if self._producers is not None or self._aborted is not None:
-            self._aborted = None
-            producers = self._producer_state()
-            producers.clear()
-            for header, batch in self.iterate_batches(self.log_start_offset):
-                self._remember_producer(header, batch)
-            producers.on_high_watermark_updated(self.high_watermark)
-            self._update_first_unstable_offset()
+        self._rebuild_producers()
         self._check_offsets()

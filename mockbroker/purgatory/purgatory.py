@@ -1,28 +1,89 @@
-"""Where delayed operations wait, found by the keys that they watch.
+"""Operations that wait, and where they do: found by the keys that they watch.
 
-The owner of a purgatory calls `try_complete_else_watch` when a request cannot be answered yet, or
-`watch` when that is known for sure, and `check_and_complete` when something happened to a key; the
-timer does the rest. Behaviour follows Kafka's DelayedOperationPurgatory: try, watch, try again;
-operations of a key are tried in the order in which they came; a completed one stays in the lists
-of its other keys until it is swept.
+A parked fetch, produce or DeleteRecords is a `DelayedOperation`. The owner of a purgatory calls
+`try_complete_else_watch` when a request cannot be answered yet, or `watch` when that is known for
+sure, and `check_and_complete` when something happened to a key; the timer does the rest. Behaviour
+follows Kafka's DelayedOperationPurgatory: try, watch, try again; operations of a key are tried in
+the order in which they came; a completed one stays in the lists of its other keys until it is
+swept.
 
-Invariants: a key without watchers is gone; at most `purge_interval` watch entries belong to
-completed operations; the sweep costs what it removes, however many operations wait.
+Invariants: of check, expiry, `force_complete` and `cancel` exactly one wins, and only the winner
+has an effect (Kafka: DelayedOperation.forceComplete); a key without watchers is gone; at most
+`purge_interval` watch entries belong to completed operations; the sweep costs what it removes,
+however many operations wait.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from mockbroker.clock import Timer
-    from mockbroker.purgatory.delayed_operation import DelayedOperation
+    from mockbroker.clock import Timer, TimerTask
 
 DEFAULT_PURGE_INTERVAL = 1000
 """Kafka's fetch.purgatory.purge.interval.requests; counted in watch entries here."""
+
+
+class DelayedOperation(ABC):
+    """One request that waits until `deadline_ms` at the longest.
+
+    `timer_task`, `waits_in`, `watch_entries` and `watched_keys` are the purgatory's notes.
+    """
+
+    __slots__ = (
+        "completed",
+        "deadline_ms",
+        "timer_task",
+        "waits_in",
+        "watch_entries",
+        "watched_keys",
+    )
+
+    def __init__(self, deadline_ms: float) -> None:
+        self.deadline_ms = deadline_ms
+        self.completed = False
+        self.timer_task: TimerTask | None = None
+        self.waits_in: Purgatory | None = None
+        self.watched_keys: Sequence[Hashable] = ()
+        self.watch_entries = 0
+
+    @abstractmethod
+    def try_complete(self) -> bool:
+        """Check the condition and `return self.force_complete()` when it holds, else False."""
+
+    @abstractmethod
+    def on_complete(self) -> None:
+        """Produce the answer. Called exactly once, unless the operation is cancelled."""
+
+    def on_expiration(self) -> None:  # noqa: B027 - a hook that most operations leave alone
+        """Called after `on_complete` when the deadline ended the wait."""
+
+    def force_complete(self) -> bool:
+        """Complete now, whatever the condition. False when it was completed before."""
+        if self.completed:
+            return False
+        self.completed = True
+        if self.waits_in is not None:
+            self.waits_in.note_completed(self)
+        self.on_complete()
+        return True
+
+    def give_up(self) -> None:
+        """Its client has gone: no answer, and nothing holds on to it."""
+        self.cancel()
+
+    def cancel(self) -> bool:
+        """End the wait without an answer. False when it was completed before."""
+        if self.completed:
+            return False
+        self.completed = True
+        if self.waits_in is not None:
+            self.waits_in.note_cancelled(self)
+        return True
 
 
 class Purgatory:

@@ -133,3 +133,18 @@ class AppendEntry:
         self.last_offset = result.last_offset
         self.log_append_time_ms = result.log_append_time_ms
         self.log_start_offset = result.log_start_offset
+
+    def is_done(self) -> bool:
+        """Whether it has its answer, be it an error (Partition.checkEnoughReplicasReachOffset)."""
+        partition = self.partition
+        if partition is None:
+            return True
+        if partition.deleted:
+            self.error = partition.error_when_gone()
+        elif not partition.is_leader:
+            self.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif partition.high_watermark <= self.last_offset:
+            return False
+        elif partition.is_under_min_isr():
+            self.error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return True

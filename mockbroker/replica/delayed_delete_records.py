@@ -1,20 +1,16 @@
-"""A DeleteRecords that waits until all live replicas have moved their log start.
+"""One partition of a DeleteRecords: done when all live replicas have moved their log start.
 
-`ReplicaManager.when_deleted` parks it while a follower has not told, by a fetch, that its log
-starts at the offset asked for. At its time-out what is not done by then answers 7; the leader's
-log start has moved all the same (Kafka: DelayedDeleteRecords).
+It waits in a `DelayedEntries` while a follower has not told, by a fetch, that its log starts at the
+offset asked for; the leader's log start has moved all the same (Kafka: DelayedDeleteRecords).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.purgatory.delayed_operation import DelayedOperation
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mockbroker.replica.partition import Partition
 
 INVALID_LOW_WATERMARK: Final = -1
@@ -49,29 +45,3 @@ class DeletedEntry:
             return False
         self.low_watermark = low_watermark
         return True
-
-
-class DelayedDeleteRecords(DelayedOperation):
-    """One parked DeleteRecords; `pending` are the entries that still wait."""
-
-    __slots__ = ("_answer", "_pending")
-
-    def __init__(
-        self, deadline_ms: float, pending: list[DeletedEntry], answer: Callable[[], None]
-    ) -> None:
-        super().__init__(deadline_ms)
-        self._pending = pending
-        self._answer = answer
-
-    def try_complete(self) -> bool:
-        self._pending = [entry for entry in self._pending if not entry.is_done()]
-        return not self._pending and self.force_complete()
-
-    def on_complete(self) -> None:
-        for entry in self._pending:
-            entry.error = ErrorCode.REQUEST_TIMED_OUT
-        self._answer()
-
-    def give_up(self) -> None:
-        """Its client has gone: no answer."""
-        self.cancel()

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.log.offsets import FetchIsolation
-from mockbroker.purgatory.delayed_operation import DelayedOperation
+from mockbroker.purgatory.purgatory import DelayedOperation
 from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
 from mockbroker.replica.hosted_log import EMPTY_LOG
 
@@ -151,6 +151,5 @@ class DelayedFetch(DelayedOperation):
             self._on_expired()
 
     def give_up(self) -> None:
-        """Its client has gone: no answer, and nothing holds on to it."""
         if self.cancel():
             self._wait.end()

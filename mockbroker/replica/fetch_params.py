@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 ISOLATION_LEVELS: Final = {0: FetchIsolation.HIGH_WATERMARK, 1: FetchIsolation.TXN_COMMITTED}
 """By the isolation level of the wire; others are refused as Kafka refuses them."""
 
-CONSUMER_REPLICA_ID: Final = -1
 FUTURE_LOCAL_REPLICA_ID: Final = -3
 
 UNKNOWN_HIGH_WATERMARK: Final = 2**63 - 1

@@ -22,8 +22,7 @@ from mockbroker.metadata.changes import (
 )
 from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.append_entry import AppendEntry
-from mockbroker.replica.delayed_delete_records import DelayedDeleteRecords
-from mockbroker.replica.delayed_produce import DelayedProduce
+from mockbroker.replica.delayed_entries import DelayedEntries
 from mockbroker.replica.log_dirs import LogDirs
 from mockbroker.replica.partition import ACKS_ALL, Partition, PartitionHost
 from mockbroker_protocol.errors import ErrorCode
@@ -212,7 +211,7 @@ class ReplicaManager(PartitionHost):
         required_acks: int,
         entries: Sequence[AppendEntry],
         on_complete: Callable[[], None],
-    ) -> DelayedProduce | None:
+    ) -> DelayedEntries | None:
         """Append each entry and fill in what became of it; `on_complete` is called once.
 
         That is now, unless acks are -1 and other replicas must follow: then the operation is
@@ -239,7 +238,7 @@ class ReplicaManager(PartitionHost):
         if not pending:
             on_complete()
             return None
-        delayed = DelayedProduce(self.clock.now_ms + timeout_ms, pending, on_complete)
+        delayed = DelayedEntries(self.clock.now_ms + timeout_ms, pending, on_complete)
         self.produce_purgatory.watch(delayed, [entry.partition for entry in pending])
         return delayed
 
@@ -260,14 +259,14 @@ class ReplicaManager(PartitionHost):
         elif partition.high_watermark > last_offset:
             on_complete(ErrorCode.NONE)
         else:
-            delayed = DelayedProduce(
+            delayed = DelayedEntries(
                 self.clock.now_ms + timeout_ms, [entry], lambda: on_complete(entry.error)
             )
             self.produce_purgatory.try_complete_else_watch(delayed, [partition])
 
     def when_deleted(
         self, timeout_ms: float, entries: list[DeletedEntry], on_complete: Callable[[], None]
-    ) -> DelayedDeleteRecords | None:
+    ) -> DelayedEntries | None:
         """None if all live replicas have moved their log starts.
 
         Else `on_complete()` is called later, unless what is returned is cancelled.
@@ -275,7 +274,7 @@ class ReplicaManager(PartitionHost):
         pending = [entry for entry in entries if not entry.is_done()]
         if not pending:
             return None
-        delayed = DelayedDeleteRecords(self.clock.now_ms + timeout_ms, pending, on_complete)
+        delayed = DelayedEntries(self.clock.now_ms + timeout_ms, pending, on_complete)
         keys = [entry.partition for entry in pending]
         completed = self.delete_records_purgatory.try_complete_else_watch(delayed, keys)
         assert not completed

@@ -13,6 +13,7 @@ import pytest
 from mockbroker.fetch import manager as fetch_manager
 from mockbroker.fetch.cache import FetchSessionCacheShard
 from mockbroker.fetch.session import CachedPartition, FetchSession
+from mockbroker.log.aborted import AbortedIndex
 from mockbroker.log.unified_log import UnifiedLog
 from mockbroker.node.broker import Broker
 from mockbroker.node.connection import Connection
@@ -138,7 +139,7 @@ def show_open_transactions(patch: pytest.MonkeyPatch) -> None:
 
 
 def hide_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(UnifiedLog, "_note_aborted", nothing)
+    patch.setattr(AbortedIndex, "append", nothing)
 
 
 def answer_twice(patch: pytest.MonkeyPatch) -> None:

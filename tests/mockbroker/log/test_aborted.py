@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from mockbroker.log.aborted import AbortedIndex, AbortedTransaction
+from mockbroker.log.aborted import AbortedIndex, CompletedTransaction
 
 
 def _index(*entries: tuple[int, int, int, int]) -> AbortedIndex:
     index = AbortedIndex()
     for entry in entries:
-        index.append(AbortedTransaction(*entry))
+        index.append(CompletedTransaction(*entry))
     return index
 
 
-def _producers(found: list[AbortedTransaction]) -> list[int]:
+def _producers(found: list[CompletedTransaction]) -> list[int]:
     return [entry.producer_id for entry in found]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.log.aborted import AbortedTransaction
+from mockbroker.log.aborted import CompletedTransaction
 from mockbroker.log.cleaned_transactions import CleanedTransactions
 from mockbroker_protocol.records.batch import (
     BatchHeader,
@@ -12,7 +12,7 @@ from mockbroker_protocol.records.batch import (
 )
 from mockbroker_protocol.records.record_codec import Record
 
-ABORTED = AbortedTransaction(7, 2, 5, 6)
+ABORTED = CompletedTransaction(7, 2, 5, 6)
 
 
 def data(offset: int, producer_id: int, *, transactional: bool = True) -> BatchHeader:

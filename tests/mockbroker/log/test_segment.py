@@ -32,7 +32,7 @@ def test_stamps_offset_and_epoch_and_nothing_else() -> None:
     assert (header.base_offset, header.partition_leader_epoch) == (100, 3)
     assert stored[16:] == original[16:]
     assert stored[8:12] == original[8:12]
-    assert segment.base_offset_of(0) == 100
+    assert segment.header(0).base_offset == 100
 
 
 @pytest.mark.parametrize("value_bytes", [10, 5_000, 20_000, 100_000])
@@ -115,7 +115,7 @@ def test_truncation_leaves_readers_what_they_hold() -> None:
     for n in range(6):
         _append(segment, plain(49), 200 + n)
     assert b"".join(held) == before
-    assert [segment.base_offset_of(n) for n in range(3, 6)] == [103, 200, 201]
+    assert [segment.header(n).base_offset for n in range(3, 6)] == [103, 200, 201]
     segment.truncate(99)
     assert len(segment) == 10
 

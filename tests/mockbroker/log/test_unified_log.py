@@ -201,21 +201,15 @@ def test_epochs_end_where_the_next_begins() -> None:
     assert log.end_offset_for_epoch(1) == (1, 200)
 
 
-def test_the_snapshot_names_places() -> None:
+def test_offsets_have_places_and_so_has_the_log_end() -> None:
     log = UnifiedLog("t", 0)
     for _ in range(3):
         log.append_as_leader(plain(), 0, NOW)
-    log.advance_high_watermark(2)
-    snapshot = log.fetch_offset_snapshot()
     places = [
         (place.message_offset, place.segment_base_offset, place.relative_position)
-        for place in (
-            snapshot.log_end_offset,
-            snapshot.high_watermark,
-            snapshot.last_stable_offset,
-        )
+        for place in (log.log_end_offset_metadata(), log.offset_metadata(2), log.offset_metadata(0))
     ]
-    assert places == [(3, 0, 354), (2, 0, 236), (2, 0, 236)]
+    assert places == [(3, 0, 354), (2, 0, 236), (0, 0, 0)]
 
 
 # --- cutting ---------------------------------------------------------------------------------
@@ -252,7 +246,7 @@ def test_segments_below_the_log_start_are_dropped_whole() -> None:
     assert (log.segment_count, log.size_bytes) == (3, 5 * 118)
     log.delete_records_before(7)
     assert (log.segment_count, log.size_bytes) == (1, 118)
-    assert log.fetch_offset_snapshot().high_watermark.segment_base_offset == 6
+    assert log.offset_metadata(7).segment_base_offset == 6
 
 
 def test_truncation_drops_whole_batches_and_what_was_derived_from_them() -> None:

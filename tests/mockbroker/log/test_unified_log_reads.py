@@ -130,9 +130,6 @@ def test_a_read_stays_within_one_segment() -> None:
         base_offsets(bytes_of(log.read(offset, UNLIMITED, LOG_END, min_one=True)))
         for offset in range(5)
     ] == [[0, 1], [1], [2, 3], [3], [4]]
-    end = log.log_end_offset_metadata()
-    first = log.read(0, 1, LOG_END, min_one=True).offset_metadata
-    assert first.on_older_segment(end)
 
 
 def test_old_and_new_record_times_do_not_share_a_segment() -> None:
@@ -222,30 +219,8 @@ def test_what_was_read_stays_as_it_was() -> None:
     assert bytes_of(held) == before
 
 
-@pytest.mark.parametrize(
-    ("offset", "isolation", "expected"),
-    [
-        (0, HIGH_WATERMARK, 1),
-        (2, HIGH_WATERMARK, 2),
-        (3, HIGH_WATERMARK, None),
-        (3, LOG_END, 3),
-        (4, LOG_END, None),
-        (9, LOG_END, None),
-    ],
-)
-def test_the_next_offset_that_can_be_delivered(
-    offset: int, isolation: int, expected: int | None
-) -> None:
-    log = log_with(*[plain()] * 3)
-    log.append_as_leader(plain(), 0, NOW)
-    log.delete_records_before(1)
-    bound = LOG_END if isolation == LOG_END else HIGH_WATERMARK
-    assert log.next_deliverable_offset(offset, bound) == expected
-
-
 def test_a_gap_is_skipped() -> None:
     data = bytes_of(log_with(*[plain()] * 4).read(0, UNLIMITED, LOG_END, min_one=True))
     log = UnifiedLog("t", 0)
     log.append_as_follower(data[:118] + data[3 * 118 :], NOW)
-    assert log.next_deliverable_offset(1, LOG_END) == 3
     assert log.offset_metadata(2).relative_position == 118

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockbroker.clock import Timer
-from mockbroker.purgatory.delayed_operation import DelayedOperation
-from mockbroker.purgatory.purgatory import Purgatory
+from mockbroker.purgatory.purgatory import DelayedOperation, Purgatory
 
 
 class _Operation(DelayedOperation):
@@ -276,3 +275,35 @@ def test_each_operation_ends_once_and_the_counts_agree(
         operation.cancel()
     purgatory.purge()
     assert (purgatory.purgatory_size, purgatory.watched_keys, len(timer)) == (0, 0, 0)
+
+
+class _Once(DelayedOperation):
+    __slots__ = ("answers",)
+
+    def __init__(self) -> None:
+        super().__init__(deadline_ms=0)
+        self.answers = 0
+
+    def try_complete(self) -> bool:
+        return self.force_complete()
+
+    def on_complete(self) -> None:
+        self.answers += 1
+        assert not self.force_complete(), "its own completion must not run again"
+
+
+def test_only_the_first_completion_has_an_effect() -> None:
+    operation = _Once()
+    assert operation.try_complete()
+    assert not operation.try_complete()
+    assert not operation.force_complete()
+    assert not operation.cancel()
+    assert operation.answers == 1
+
+
+def test_a_cancelled_operation_never_answers() -> None:
+    operation = _Once()
+    assert operation.cancel()
+    assert not operation.force_complete()
+    assert not operation.cancel()
+    assert operation.answers == 0

@@ -10,8 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from mockbroker.clock import Timer
-from mockbroker.purgatory.delayed_operation import DelayedOperation
-from mockbroker.purgatory.purgatory import Purgatory
+from mockbroker.purgatory.purgatory import DelayedOperation, Purgatory
 from tests.support.operation_counts import counting
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.replica.delayed_delete_records import DelayedDeleteRecords, DeletedEntry
+from mockbroker.replica.delayed_delete_records import DeletedEntry
+from mockbroker.replica.delayed_entries import DelayedEntries
 from mockbroker_protocol.errors import ErrorCode
 from tests.support.fetch_world import World
 
@@ -22,7 +23,7 @@ class Parked:
         assert partition.delete_records_before(1) is ErrorCode.NONE
         self.entry = DeletedEntry(partition, 1)
         self.answers = 0
-        self.delayed = DelayedDeleteRecords(10.0, [self.entry], self.answer)
+        self.delayed = DelayedEntries(10.0, [self.entry], self.answer)
 
     def answer(self) -> None:
         self.answers += 1

@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.changes import PartitionsAdded, PartitionState
-from mockbroker.purgatory.delayed_operation import DelayedOperation
+from mockbroker.purgatory.purgatory import DelayedOperation
 from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.manager import ReplicaManager
 from mockbroker_protocol.errors import ErrorCode

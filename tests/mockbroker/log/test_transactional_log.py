@@ -230,6 +230,7 @@ def test_an_open_transaction_begins_at_the_log_start_at_the_earliest() -> None:
     assert _aborted(log, 4) == []
 
 
-def test_the_snapshot_places_the_last_stable_offset() -> None:
-    place = _open().fetch_offset_snapshot().last_stable_offset
+def test_the_last_stable_offset_has_a_place() -> None:
+    log = _open()
+    place = log.offset_metadata(log.last_stable_offset)
     assert (place.message_offset, place.relative_position) == (1, 118)

@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.log.results import AppendOrigin
 from mockbroker.replica.append_entry import AppendEntry
-from mockbroker.replica.delayed_produce import DelayedProduce
+from mockbroker.replica.delayed_entries import DelayedEntries
 from mockbroker_protocol.errors import ErrorCode
 from tests.support.fetch_world import World, batch
 
@@ -20,7 +20,7 @@ class Parked:
         self.entry = AppendEntry(0, self.world.partition("t0"), batch(5))
         self.entry.append_to(self.world.partition("t0"), -1, AppendOrigin.COORDINATOR)
         self.answers = 0
-        self.delayed = DelayedProduce(10.0, [self.entry], self.answer)
+        self.delayed = DelayedEntries(10.0, [self.entry], self.answer)
 
     def answer(self) -> None:
         self.answers += 1
