@@ -90,4 +90,6 @@ def make_broker(
         rng=substream("broker"),
     )
     services.authorizer = authorizer
+    services.fetch.log.journal = replicas.journal = journal
+    services.fetch.log.broker_id = node_id
     return Broker(services, registry, journal)
