@@ -253,7 +253,6 @@ class Cluster:
         # Brokers of other processes may follow what is led here.
         propose = partial(self.controller.replication.alter_partition, services.broker_id)
         IsrProposals(self.clock, self.timer, services.replicas, services.defer, propose)
-        self.metadata.features = dict(quorum.features)
         quorum.start(controller, broker_listeners)
         return quorum
 

@@ -18,55 +18,41 @@ from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from mockbroker_protocol.primitives import Buffer
-    from mockbroker_protocol.records.batch import BatchHeader
 
 MAX_RECORDS_PER_BATCH: Final = 10_000
 """Kafka: QuorumController.MAX_RECORDS_PER_BATCH."""
 
 
-class MetadataLog:
+class MetadataLog(UnifiedLog):
     """The batches, from offset 0 on: nothing is ever cut off at the front."""
 
-    __slots__ = ("_log",)
+    __slots__ = ()
 
     def __init__(self) -> None:
-        self._log = UnifiedLog(CLUSTER_METADATA_TOPIC, 0)
-
-    @property
-    def log_start_offset(self) -> int:
-        """The first offset."""
-        return self._log.log_start_offset
-
-    @property
-    def log_end_offset(self) -> int:
-        """The offset of the next record."""
-        return self._log.log_end_offset
-
-    @property
-    def latest_epoch(self) -> int:
-        """The epoch of the last record."""
-        return self._log.latest_epoch
+        super().__init__(CLUSTER_METADATA_TOPIC, 0)
 
     def append(self, records: Sequence[object], epoch: int, now_wall_ms: int) -> int:
         """Write metadata records; returns the offset of the first."""
-        first = self._log.log_end_offset
+        first = self.log_end_offset
         for start in range(0, len(records), MAX_RECORDS_PER_BATCH):
             values = map(encode_metadata_record, records[start : start + MAX_RECORDS_PER_BATCH])
-            self._append([(None, value) for value in values], epoch, now_wall_ms, control=False)
+            self._append_batch(
+                [(None, value) for value in values], epoch, now_wall_ms, control=False
+            )
         return first
 
     def append_control(self, records: Sequence[object], epoch: int, now_wall_ms: int) -> int:
         """Write control records as one batch; returns the offset of the first."""
-        first = self._log.log_end_offset
-        self._append(
+        first = self.log_end_offset
+        self._append_batch(
             [encode_control_record(record) for record in records], epoch, now_wall_ms, control=True
         )
         return first
 
-    def _append(
+    def _append_batch(
         self,
         pairs: Sequence[tuple[bytes | None, bytes]],
         epoch: int,
@@ -74,18 +60,18 @@ class MetadataLog:
         *,
         control: bool,
     ) -> None:
-        base = self._log.log_end_offset
+        base = self.log_end_offset
         batch = build_batch(
             [Record(base + at, now_wall_ms, key, value) for at, (key, value) in enumerate(pairs)],
             control=control,
             partition_leader_epoch=epoch,
         )
-        appended = self._log.append_as_follower(batch, now_wall_ms)
+        appended = self.append_as_follower(batch, now_wall_ms)
         assert appended.error is ErrorCode.NONE, appended.error
 
-    def read(self, offset: int, max_bytes: int) -> list[Buffer]:
+    def read_uncommitted(self, offset: int, max_bytes: int) -> list[Buffer]:
         """The batches from `offset` on, committed or not; the first one whole, however large."""
-        found = self._log.read(offset, max_bytes, FetchIsolation.LOG_END, min_one=True)
+        found = self.read(offset, max_bytes, FetchIsolation.LOG_END, min_one=True)
         assert found.error is ErrorCode.NONE, found.error
         return found.chunks if found.size_bytes else []
 
@@ -97,17 +83,9 @@ class MetadataLog:
         """
         if offset == 0 and epoch == 0:
             return None
-        ends = self._log.end_offset_for_epoch(epoch)
+        ends = self.end_offset_for_epoch(epoch)
         if ends is None or ends[0] < 0:
-            ends = (self._log.latest_epoch, self._log.log_end_offset)
+            ends = (self.latest_epoch, self.log_end_offset)
         if ends[0] == epoch and offset <= ends[1]:
             return None
         return ends
-
-    def commit(self, offset: int) -> None:
-        """Everything below `offset` is committed."""
-        self._log.advance_high_watermark(offset)
-
-    def batches(self, start_offset: int = 0) -> Iterator[tuple[BatchHeader, Buffer]]:
-        """Header and bytes of each batch from `start_offset` on."""
-        return self._log.iterate_batches(start_offset)

@@ -6,6 +6,7 @@ minutes is forgotten, as in Kafka.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -15,25 +16,16 @@ OBSERVER_SESSION_TIMEOUT_MS: Final = 300_000
 """Kafka: LeaderState.OBSERVER_SESSION_TIMEOUT_MS."""
 
 
+@dataclass(slots=True)
 class ReplicaProgress:
     """One replica; times are wall times in ms, -1 for never."""
 
-    __slots__ = (
-        "directory_id",
-        "last_caught_up_ms",
-        "last_fetch_end_offset",
-        "last_fetch_ms",
-        "log_end_offset",
-        "replica_id",
-    )
-
-    def __init__(self, replica_id: int, directory_id: bytes) -> None:
-        self.replica_id = replica_id
-        self.directory_id = directory_id
-        self.log_end_offset = -1
-        self.last_fetch_ms = -1
-        self.last_fetch_end_offset = -1
-        self.last_caught_up_ms = -1
+    replica_id: int
+    directory_id: bytes
+    log_end_offset: int = -1
+    last_fetch_ms: int = -1
+    last_fetch_end_offset: int = -1
+    last_caught_up_ms: int = -1
 
 
 class Observers:

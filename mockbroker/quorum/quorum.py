@@ -13,10 +13,11 @@ back; a parked fetch is completed or given up once; completions run at the end o
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.metadata.changes import BrokerUnregistered, FeatureChanged
+from mockbroker.metadata.changes import BrokerUnregistered
 from mockbroker.metadata.names import random_uuid
 from mockbroker.quorum.metadata_log import MetadataLog
 from mockbroker.quorum.observers import Observers
@@ -60,6 +61,7 @@ _KRAFT_VERSION: Final = 1
 _RELEASES_ON_ADVANCE: Final = 18
 
 
+@dataclass(slots=True, eq=False)
 class ParkedFetch:
     """A Fetch of the metadata log that waits, as in the ThresholdPurgatory of KafkaRaftClient.
 
@@ -67,12 +69,9 @@ class ParkedFetch:
     made when the fetch arrived.
     """
 
-    __slots__ = ("answer", "fetch_offset", "timer_task")
-
-    def __init__(self, fetch_offset: int, answer: Callable[[bool], None]) -> None:
-        self.fetch_offset = fetch_offset
-        self.answer = answer
-        self.timer_task: TimerTask | None = None
+    fetch_offset: int
+    answer: Callable[[bool], None]
+    timer_task: TimerTask | None = None
 
 
 class MetadataQuorum:
@@ -99,10 +98,10 @@ class MetadataQuorum:
         self.leader_id = config.node_id
         self.epoch = 0
         self.is_leader = False
-        self.features = {
+        store.features = {
             name: min(level, HIGHEST_LEVELS.get(name, level)) for name, level in features.items()
         }
-        self.features["metadata.version"] = METADATA_VERSION
+        store.features["metadata.version"] = METADATA_VERSION
         self._supported = {name: (0, level) for name, level in features.items()}
         self._supported.update(SUPPORTED_FEATURES)
         self.log = MetadataLog()
@@ -110,12 +109,13 @@ class MetadataQuorum:
         self.observers = Observers(clock)
         self.directory_id = random_uuid(rng)
         self.listeners: tuple[ListenerAddress, ...] = ()
-        self.external: dict[int, Registration] = {}
         self.translation = Translation(self._register)
         self._broker_listeners: dict[int, tuple[ListenerAddress, ...]] = {}
         self.allocate_producer_ids = allocate_producer_ids
-        self.timer = timer
-        self.remote_brokers = RemoteBrokers(self, controller)
+        self._timer = timer
+        self.remote_brokers = RemoteBrokers(
+            store, controller, clock, timer, self.log, self.translation.registrations
+        )
         self._rng = rng
         self._defer = defer
         self._commit_delay_ms = config.int("mockbroker.quorum.commit.delay.ms")
@@ -130,7 +130,7 @@ class MetadataQuorum:
         self._advanced = False
         self._no_op_task: TimerTask | None = None
 
-    # -- its life --------------------------------------------------------------------------
+    # -- epochs --------------------------------------------------------------------------------
 
     def start(
         self,
@@ -143,13 +143,13 @@ class MetadataQuorum:
             node_id: tuple(listeners) for node_id, listeners in broker_listeners.items()
         }
         self._begin_epoch()
-        self._append(
+        self.append(
             [
-                *(FeatureLevelRecord(name, level) for name, level in self.features.items()),
+                *(FeatureLevelRecord(name, level) for name, level in self.store.features.items()),
                 self._controller_registration(),
             ]
         )
-        self._append(self.translation.image(self.store, self.log.log_end_offset))
+        self.append(self.translation.image(self.store, self.log.log_end_offset))
         self.store.subscribe(self._on_change)
         self._schedule_no_op()
 
@@ -203,22 +203,17 @@ class MetadataQuorum:
 
     # -- what goes into the log --------------------------------------------------------------
 
-    def append(self, records: Sequence[object]) -> int:
-        """Write metadata records that are no change of the store; the offset of the first."""
-        return self._append(records)
-
     def append_no_op(self) -> int:
         """Write a record that says nothing; returns its offset."""
-        return self._append([NoOpRecord()])
+        return self.append([NoOpRecord()])
 
     def _on_change(self, change: Change) -> None:
-        if isinstance(change, FeatureChanged):
-            self.features = dict(self.store.features)
-        elif isinstance(change, BrokerUnregistered):
+        if isinstance(change, BrokerUnregistered):
             self.remote_brokers.forget(change.node_id)
-        self._append(self.translation.records(change, self.log.log_end_offset))
+        self.append(self.translation.records(change, self.log.log_end_offset))
 
-    def _append(self, records: Sequence[object]) -> int:
+    def append(self, records: Sequence[object]) -> int:
+        """Write metadata records; the offset of the first."""
         offset = self.log.log_end_offset
         if records:
             self.log.append(records, self.epoch, self.clock.wall_ms())
@@ -227,9 +222,9 @@ class MetadataQuorum:
 
     def _register(self, broker: BrokerInfo, offset: int) -> Registration:
         """A broker of this process registers anew whenever its addresses change."""
-        external = self.external.get(broker.node_id)
-        if external is not None:
-            return external._replace(epoch=offset)
+        remote = self.remote_brokers.registered.get(broker.node_id)
+        if remote is not None:
+            return remote._replace(epoch=offset)
         known = self.translation.registrations.get(broker.node_id)
         listeners = tuple(
             ListenerAddress(bound.name, endpoint.host or bound.host, endpoint.port or bound.port)
@@ -248,7 +243,7 @@ class MetadataQuorum:
 
     def _schedule_no_op(self) -> None:
         if self._idle_ms > 0:
-            self._no_op_task = self.timer.schedule(
+            self._no_op_task = self._timer.schedule(
                 self.clock.now_ms + self._idle_ms, self._write_no_op
             )
 
@@ -271,7 +266,7 @@ class MetadataQuorum:
         end = self.log.log_end_offset
         if self._commit_delay_ms > 0:
             due_ms = self.clock.now_ms + self._commit_delay_ms
-            self.timer.schedule(due_ms, partial(self._commit, end))
+            self._timer.schedule(due_ms, partial(self._commit, end))
         else:
             self._commit(end)
         self._wake()
@@ -283,11 +278,11 @@ class MetadataQuorum:
         if self.high_watermark is not None and offset <= self.high_watermark:
             return
         self.high_watermark = offset
-        self.log.commit(offset)
+        self.log.advance_high_watermark(offset)
         self._advanced = True
         self._wake()
 
-    # -- who waits ---------------------------------------------------------------------------
+    # -- parked fetches ----------------------------------------------------------------------
 
     @property
     def has_waiting_observer(self) -> bool:
@@ -298,7 +293,7 @@ class MetadataQuorum:
     def park(self, fetch: ParkedFetch, deadline_ms: float) -> None:
         """Keep `fetch` until there is news for it or its time is over."""
         self._parked[fetch] = None
-        fetch.timer_task = self.timer.schedule(deadline_ms, partial(self._expire, fetch))
+        fetch.timer_task = self._timer.schedule(deadline_ms, partial(self._expire, fetch))
 
     def give_up(self, fetch: ParkedFetch) -> None:
         """Its client has gone."""
@@ -306,7 +301,7 @@ class MetadataQuorum:
             self._take(fetch)
 
     def release_parked(self) -> None:
-        """Answer everybody with what there is, and fall silent (a clean shutdown)."""
+        """Answer everybody with what there is, and write no more no-ops (a clean shutdown)."""
         for fetch in list(self._parked):
             self._expire(fetch)
         if self._no_op_task is not None:

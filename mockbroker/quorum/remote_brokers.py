@@ -19,9 +19,12 @@ from mockbroker.metadata.changes import BrokerChanged
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.clock import TimerTask
+    from collections.abc import Mapping
+
+    from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.metadata.controller import Controller
-    from mockbroker.quorum.quorum import MetadataQuorum
+    from mockbroker.metadata.store import MetadataStore
+    from mockbroker.quorum.metadata_log import MetadataLog
     from mockbroker.quorum.registrations import Registration
 
 _NONE = ErrorCode.NONE
@@ -37,55 +40,78 @@ class Heartbeat(NamedTuple):
 
 
 class RemoteBrokers:
-    """Registrations and sessions of the brokers outside this process."""
+    """Registrations and sessions of the brokers outside this process.
 
-    __slots__ = ("_controller", "_quorum", "_session_ms", "_sessions")
+    `log` is the metadata log, `logged` the registrations of all brokers as it has them.
+    """
 
-    def __init__(self, quorum: MetadataQuorum, controller: Controller) -> None:
-        self._quorum = quorum
+    __slots__ = (
+        "_clock",
+        "_controller",
+        "_log",
+        "_logged",
+        "_session_ms",
+        "_sessions",
+        "_store",
+        "_timer",
+        "registered",
+    )
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        controller: Controller,
+        clock: Clock,
+        timer: Timer,
+        log: MetadataLog,
+        logged: Mapping[int, Registration],
+    ) -> None:
+        self._store = store
         self._controller = controller
-        self._session_ms = quorum.store.config.int("broker.session.timeout.ms")
+        self._clock = clock
+        self._timer = timer
+        self._log = log
+        self._logged = logged
+        self.registered: dict[int, Registration] = {}
+        """As they asked to be, by node id."""
+        self._session_ms = store.config.int("broker.session.timeout.ms")
         self._sessions: dict[int, TimerTask] = {}
 
     # -- registration ------------------------------------------------------------------------
 
     def register(self, cluster_id: str, asked: Registration) -> tuple[ErrorCode, int]:
         """A broker starts: (error, broker epoch). It is fenced until it has caught up."""
-        quorum = self._quorum
         node_id = asked.node_id
         refused = self._refuse(cluster_id, asked)
         if refused is not _NONE:
             return refused, -1
-        known = quorum.translation.registrations.get(node_id)
+        known = self._logged.get(node_id)
         if known is None or known.incarnation_id != asked.incarnation_id:
             if known is not None:
                 self._fence(node_id)
-            quorum.external[node_id] = asked
+            self.registered[node_id] = asked
             self._register(asked)
         self._touch(node_id)
-        return _NONE, quorum.translation.registrations[node_id].epoch
+        return _NONE, self._logged[node_id].epoch
 
     def _refuse(self, cluster_id: str, asked: Registration) -> ErrorCode:
-        quorum = self._quorum
-        if cluster_id != quorum.store.cluster_id:
+        if cluster_id != self._store.cluster_id:
             return ErrorCode.INCONSISTENT_CLUSTER_ID
-        registered = quorum.store.brokers.get(asked.node_id)
-        if registered is not None:
-            known = quorum.external.get(asked.node_id)
+        if asked.node_id in self._store.brokers:
+            known = self.registered.get(asked.node_id)
             if known is None:
                 return ErrorCode.DUPLICATE_BROKER_REGISTRATION
             if asked.node_id in self._sessions and known.incarnation_id != asked.incarnation_id:
                 return ErrorCode.DUPLICATE_BROKER_REGISTRATION
         if not asked.log_dirs or len(set(asked.log_dirs)) != len(asked.log_dirs):
             return ErrorCode.INVALID_REGISTRATION
-        for name, level in quorum.features.items():
+        for name, level in self._store.features.items():
             lowest, highest = asked.features.get(name, (0, 0))
             if level and not lowest <= level <= highest:
                 return ErrorCode.UNSUPPORTED_VERSION
         return _NONE
 
     def _register(self, registration: Registration) -> None:
-        quorum = self._quorum
         endpoints = {one.name: Endpoint(one.host, one.port) for one in registration.listeners}
         info = BrokerInfo(
             registration.node_id,
@@ -93,9 +119,9 @@ class RemoteBrokers:
             registration.rack,
             fenced=True,
             remote=True,
-            epoch=quorum.log.log_end_offset,
+            epoch=self._log.log_end_offset,
         )
-        quorum.store.apply(BrokerChanged(info))
+        self._store.apply(BrokerChanged(info))
 
     # -- sessions ----------------------------------------------------------------------------
 
@@ -108,12 +134,12 @@ class RemoteBrokers:
         want_fence: bool,
         want_shut_down: bool,
     ) -> Heartbeat:
-        """A broker lives; whether it may serve, and may go (calculateNextBrokerState)."""
+        """Keep its session; whether it may serve, or stop (Kafka: calculateNextBrokerState)."""
         error = self.check_epoch(node_id, epoch)
         if error is not _NONE:
             return Heartbeat(error)
         caught_up = metadata_offset >= epoch
-        fenced = self._quorum.store.brokers[node_id].fenced
+        fenced = self._store.brokers[node_id].fenced
         if want_shut_down or (want_fence and not fenced):
             self._fence(node_id)
             return Heartbeat(_NONE, caught_up, True, want_shut_down)
@@ -125,20 +151,20 @@ class RemoteBrokers:
 
     def check_epoch(self, node_id: int, epoch: int) -> ErrorCode:
         """Kafka: ClusterControlManager.checkBrokerEpoch."""
-        registration = self._quorum.translation.registrations.get(node_id)
-        if registration is None or node_id not in self._quorum.external:
+        registration = self._logged.get(node_id)
+        if registration is None or node_id not in self.registered:
             return ErrorCode.BROKER_ID_NOT_REGISTERED
         return _NONE if registration.epoch == epoch else ErrorCode.STALE_BROKER_EPOCH
 
     def forget(self, node_id: int) -> None:
         """It was unregistered: its heartbeats are refused until it registers anew."""
         self._end_session(node_id)
-        self._quorum.external.pop(node_id, None)
+        self.registered.pop(node_id, None)
 
     def _touch(self, node_id: int) -> None:
         self._end_session(node_id)
-        self._sessions[node_id] = self._quorum.timer.schedule(
-            self._quorum.clock.now_ms + self._session_ms, partial(self._fence, node_id)
+        self._sessions[node_id] = self._timer.schedule(
+            self._clock.now_ms + self._session_ms, partial(self._fence, node_id)
         )
 
     def _end_session(self, node_id: int) -> None:

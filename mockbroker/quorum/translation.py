@@ -46,6 +46,13 @@ if TYPE_CHECKING:
 
 UNASSIGNED_DIRECTORY: Final = ZERO_UUID
 """DirectoryId.UNASSIGNED: the broker has yet to say where the replica lies."""
+_LISTS_OF_REPLICAS: Final = (
+    ("isr", "isr"),
+    ("adding", "adding_replicas"),
+    ("removing", "removing_replicas"),
+    ("elr", "eligible_leader_replicas"),
+)
+"""Of a partition's state, and of a PartitionChangeRecord."""
 _FENCE: Final = 1
 _UNFENCE: Final = -1
 
@@ -176,17 +183,13 @@ class Translation:
         record = PartitionChangeRecord(index, topic_id)
         if elected:
             record.leader = state.leader
-        if state.isr != old.isr:
-            record.isr = list(state.isr)
-        if state.replicas != old.replicas:
+        if list(state.replicas) != list(old.replicas):
             record.replicas = list(state.replicas)
             record.directories = [self._directory(node_id) for node_id in state.replicas]
-        if list(state.adding) != list(old.adding):
-            record.adding_replicas = list(state.adding)
-        if list(state.removing) != list(old.removing):
-            record.removing_replicas = list(state.removing)
-        if list(state.elr) != list(old.elr):
-            record.eligible_leader_replicas = list(state.elr)
+        for ours, kafkas in _LISTS_OF_REPLICAS:
+            told = list(getattr(state, ours))
+            if told != list(getattr(old, ours)):
+                setattr(record, kafkas, told)
         if state.last_known_leader != old.last_known_leader:
             record.last_known_elr = _last_known(state)
         return [record]

@@ -8,9 +8,9 @@ in the order of KafkaRaftClient's handleAddVoterRequest and handleRemoveVoterReq
 
 from __future__ import annotations
 
-from binascii import b2a_base64
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from mockbroker.metadata.names import uuid_text
 from mockbroker.metadata.topic_requests import Refusal
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.schema import ZERO_UUID
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker_protocol.messages.quorum import AddRaftVoterRequest, RemoveRaftVoterRequest
-
-_URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 
 
 def refuse_addition(
@@ -116,5 +114,4 @@ def _voters(quorum: MetadataQuorum) -> str:
 
 def _replica(node_id: int, directory_id: bytes) -> str:
     """Kafka: ReplicaKey.toString, Uuid.toString."""
-    told = b2a_base64(directory_id, newline=False).rstrip(b"=").translate(_URL_SAFE).decode()
-    return f"ReplicaKey(id={node_id}, directoryId={told})"
+    return f"ReplicaKey(id={node_id}, directoryId={uuid_text(directory_id)})"

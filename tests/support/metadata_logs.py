@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC_ID
-from mockbroker.quorum.record_codec import decode_control_record, decode_metadata_record
+from mockbroker.quorum.record_codec import FRAME_VERSION
 from mockbroker.quorum.registrations import ListenerAddress
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
@@ -14,6 +15,10 @@ from mockbroker_protocol.messages.fetch import (
     FetchResponsePartition,
     ReplicaState,
 )
+from mockbroker_protocol.messages.metadata_records import METADATA_RECORDS
+from mockbroker_protocol.messages.raft_records import CONTROL_RECORDS
+from mockbroker_protocol.plan import decode
+from mockbroker_protocol.primitives import read_uvarint
 from mockbroker_protocol.records.batch import iterate_batches, iterate_records
 from tests.support.core import Core, CoreClient
 
@@ -97,4 +102,27 @@ def decoded(data: Buffer) -> list[object]:
 
 def records_in(log: MetadataLog, offset: int = 0) -> list[object]:
     """The records of a log from the batch with `offset` on."""
-    return decoded(b"".join(log.read(offset, 1 << 30)))
+    return decoded(b"".join(log.read_uncommitted(offset, 1 << 30)))
+
+
+def decode_metadata_record(value: Buffer) -> tuple[object, int]:
+    """A metadata record and its version (Kafka: AbstractApiMessageSerde.read)."""
+    frame_version, pos = read_uvarint(value, 0)
+    assert frame_version == FRAME_VERSION
+    key, pos = read_uvarint(value, pos)
+    version, pos = read_uvarint(value, pos)
+    record: object
+    record, end = decode(METADATA_RECORDS[key], version, value, pos)
+    assert end == len(value)
+    return record, version
+
+
+def decode_control_record(key: Buffer, value: Buffer) -> object:
+    """A control record of a raft log (Kafka: ControlRecordUtils)."""
+    key_version, kind = struct.unpack(">hh", key)
+    assert key_version == 0
+    (version,) = struct.unpack_from(">h", value)
+    record: object
+    record, end = decode(CONTROL_RECORDS[kind], version, value, 0)
+    assert end == len(value)
+    return record

@@ -101,7 +101,7 @@ def _read(
     if diverging is not None:
         data.diverging_epoch = EpochEndOffset(*diverging)
     else:
-        data.records = log.read(asked.fetch_offset, request.max_bytes) or b""
+        data.records = log.read_uncommitted(asked.fetch_offset, request.max_bytes) or b""
         state = request.replica_state
         replica_id = request.replica_id if state is None else state.replica_id
         quorum.observers.fetched(

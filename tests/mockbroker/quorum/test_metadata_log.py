@@ -6,10 +6,10 @@ import pytest
 
 from mockbroker.quorum import metadata_log
 from mockbroker.quorum.metadata_log import MetadataLog
-from mockbroker.quorum.record_codec import decode_metadata_record
 from mockbroker_protocol.messages.metadata_records import FeatureLevelRecord, NoOpRecord
 from mockbroker_protocol.messages.raft_records import KRaftVersionRecord
 from mockbroker_protocol.records.batch import iterate_batches, iterate_records, verify_crc
+from tests.support.metadata_logs import decode_metadata_record
 
 
 def filled() -> MetadataLog:
@@ -23,7 +23,7 @@ def filled() -> MetadataLog:
 
 
 def test_an_append_is_one_batch_of_its_epoch() -> None:
-    data = b"".join(filled().read(0, 1 << 20))
+    data = b"".join(filled().read_uncommitted(0, 1 << 20))
     headers = list(iterate_batches(data))
     assert [header.base_offset for _, header in headers] == [0, 1, 3, 4]
     assert [header.partition_leader_epoch for _, header in headers] == [1, 1, 3, 3]
@@ -47,14 +47,14 @@ def test_many_records_are_several_batches(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(metadata_log, "MAX_RECORDS_PER_BATCH", 2)
     log = MetadataLog()
     assert log.append([NoOpRecord()] * 5, 1, 0) == 0
-    assert [header.record_count for header, _ in log.batches()] == [2, 2, 1]
+    assert [header.record_count for header, _ in log.iterate_batches(0)] == [2, 2, 1]
 
 
 def test_one_byte_reads_one_batch() -> None:
     log = filled()
-    data = b"".join(log.read(1, 1))
+    data = b"".join(log.read_uncommitted(1, 1))
     assert [header.base_offset for _, header in iterate_batches(data)] == [1]
-    assert log.read(5, 1) == []
+    assert log.read_uncommitted(5, 1) == []
 
 
 @pytest.mark.parametrize(

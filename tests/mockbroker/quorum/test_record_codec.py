@@ -7,13 +7,10 @@ from pathlib import Path
 import pytest
 
 from mockbroker.quorum.record_codec import (
-    decode_control_record,
-    decode_metadata_record,
     encode_control_record,
     encode_metadata_record,
     written_version,
 )
-from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.messages.metadata_records import (
     METADATA_RECORDS,
     ConfigRecord,
@@ -33,6 +30,7 @@ from mockbroker_protocol.messages.raft_records import (
 from mockbroker_protocol.plan import encode
 from mockbroker_protocol.primitives import write_uvarint
 from mockbroker_protocol.records.batch import iterate_batches, iterate_records, verify_crc
+from tests.support.metadata_logs import decode_control_record, decode_metadata_record
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metadata_log.txt"
 KEYS = {cls: key for key, cls in METADATA_RECORDS.items()}
@@ -110,20 +108,3 @@ def test_control_records_round_trip(record: object, kind: int) -> None:
 
 def test_a_no_op_is_four_bytes() -> None:
     assert encode_metadata_record(NoOpRecord()).hex() == "01140000"
-
-
-@pytest.mark.parametrize(
-    "value", ["", "02", "0114", "017f00", "01140500", "0114000000", "01", "ffffffffffff"]
-)
-def test_other_bytes_are_no_metadata_record(value: str) -> None:
-    with pytest.raises(ProtocolError):
-        decode_metadata_record(bytes.fromhex(value))
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("0000", "0000"), ("00000002", "00"), ("00000009", "0000"), ("00000002", "0009")],
-)
-def test_other_bytes_are_no_control_record(key: str, value: str) -> None:
-    with pytest.raises(ProtocolError):
-        decode_control_record(bytes.fromhex(key), bytes.fromhex(value))

@@ -1,4 +1,4 @@
-"""A broker outside: it registers, catches up, serves, falls silent."""
+"""A broker outside: it registers, catches up, serves, follows, stops."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_another_start_waits_until_the_first_has_gone(core: QuorumCore) -> None:
     assert beat(core, epoch, later)[0] == ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_a_stranger_has_no_heart(core: QuorumCore) -> None:
+def test_who_is_not_registered_sends_no_heartbeats(core: QuorumCore) -> None:
     assert beat(core, 0, 0)[0] == ErrorCode.BROKER_ID_NOT_REGISTERED
 
 

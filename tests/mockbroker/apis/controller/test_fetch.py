@@ -54,7 +54,7 @@ def test_all_there_is_comes_with_leader_and_high_watermark(core: QuorumCore) -> 
     assert (data.last_stable_offset, data.log_start_offset) == (-1, 0)
     assert data.current_leader == LeaderIdAndEpoch(1, 1)
     assert response.node_endpoints == [NodeEndpoint(1, CONTROLLER.host, CONTROLLER.port)]
-    assert records_of(data) == b"".join(core.quorum.log.read(0, 1 << 30))
+    assert records_of(data) == b"".join(core.quorum.log.read_uncommitted(0, 1 << 30))
 
 
 def test_endpoints_come_with_v17(core: QuorumCore) -> None:
@@ -140,7 +140,7 @@ def test_who_knows_as_much_waits_for_records(core: QuorumCore) -> None:
     for client in waiting:
         data = only(client.receive(FetchResponse))
         assert data.high_watermark == end + 1
-        assert records_of(data) == b"".join(core.quorum.log.read(end, 1 << 20))
+        assert records_of(data) == b"".join(core.quorum.log.read_uncommitted(end, 1 << 20))
 
 
 def test_without_a_high_watermark_there_is_nothing_to_tell(core: QuorumCore) -> None:
