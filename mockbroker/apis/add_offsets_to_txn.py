@@ -35,7 +35,7 @@ def handle(
             error = ErrorCode.INVALID_PRODUCER_EPOCH
         ctx.respond(AddOffsetsToTxnResponse(ctx.throttle_time_ms, error))
 
-    index = services.groups.service.partition_for(request.group_id)
+    index = services.groups.service.runtime.partition_for(request.group_id)
     services.transactions.service.add_partitions(
         request.transactional_id,
         request.producer_id,

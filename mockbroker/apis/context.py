@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from mockbroker.apis.registry import Registry
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.coordinator.group.coordinator import GroupCoordinator
+    from mockbroker.coordinator.group.service import GroupCoordinatorService
+    from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdManager
     from mockbroker.coordinator.txn.coordinator import TransactionCoordinator
     from mockbroker.fetch.contexts import FetchContext
@@ -183,7 +184,7 @@ class Services:
         controller: Controller,
         replicas: ReplicaManager,
         fetch: FetchManager,
-        groups: GroupCoordinator,
+        groups: LazyCoordinator[GroupCoordinatorService],
         transactions: TransactionCoordinator,
         producer_ids: ProducerIdManager,
         registry: Registry,
@@ -256,7 +257,8 @@ class Services:
             self.quorum.release_parked()
         self.transactions.release_parked()
         self.replicas.release_parked()
-        self.groups.release_parked()
+        if self.groups.in_use:
+            self.groups.service.release_parked()
 
     @property
     def controller_id(self) -> int:

@@ -90,7 +90,7 @@ def _find(
     if topic is None:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_NODE
     if key_type == GROUP:
-        index = services.groups.service.partition_for(key)
+        index = services.groups.service.runtime.partition_for(key)
         services.groups.service.announce(key, ctx)
     else:
         index = partition_for(key, len(topic.partitions))

@@ -57,7 +57,7 @@ def handle(
         response.topics = _merge(refused, response.topics)
         ctx.respond(response)
 
-    services.groups.service.commit_offsets(request, ctx.api_version, respond)
+    services.groups.service.offsets.commit(request, ctx.api_version, respond)
     return PARKED
 
 

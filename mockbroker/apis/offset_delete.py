@@ -45,7 +45,7 @@ def handle(services: Services, ctx: RequestContext, request: OffsetDeleteRequest
             response.topics = _merge(refused, response.topics)
         ctx.respond(response)
 
-    services.groups.service.delete_offsets(request, respond)
+    services.groups.service.offsets.delete(request, respond)
     return PARKED
 
 

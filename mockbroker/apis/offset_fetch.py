@@ -59,7 +59,7 @@ def _one_group(
     asked = None
     if request.topics is not None:
         asked = [TopicPartitions(one.name, one.partition_indexes) for one in request.topics]
-    error, topics = services.groups.service.fetch_offsets(
+    error, topics = services.groups.service.offsets.fetch(
         request.group_id, asked, require_stable=request.require_stable
     )
     if error is not ErrorCode.NONE and ctx.api_version < _FIRST_VERSION_WITH_ERROR:
@@ -101,7 +101,7 @@ def _fetch_group(
                 unknown.append(_topic(missing, failed, topic.topic_id))
             else:
                 asked.append(TopicPartitions(known, topic.partition_indexes, topic.topic_id))
-    error, topics = services.groups.service.fetch_offsets(
+    error, topics = services.groups.service.offsets.fetch(
         group.group_id,
         asked,
         require_stable=require_stable,

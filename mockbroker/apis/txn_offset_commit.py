@@ -8,7 +8,7 @@ ILLEGAL_GENERATION before.
 Partitions that do not exist are answered here (3; an unknown topic id 100), and a request with
 none that exists reaches neither coordinator. Then the transaction must be open: v4 and below
 verify it (48, or 120 in v4), later versions add the group's partition of `__consumer_offsets`.
-Rules of the group: `coordinator.group.transactional_offsets`.
+Rules of the group: `coordinator.group.offsets`.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Commit:
             return
         from mockbroker.coordinator.txn.verification import txn_offset_commit_operation
 
-        index = services.groups.service.partition_for(request.group_id)
+        index = services.groups.service.runtime.partition_for(request.group_id)
         partition = services.replicas.partition(GROUP_METADATA_TOPIC, index)
         if partition is None:
             self.fail(ErrorCode.NOT_COORDINATOR)
@@ -113,7 +113,7 @@ class _Commit:
         for error in refused.values():
             self.fail(_RESPONSE_ERRORS.get(error, error))
             return
-        self.services.groups.service.commit_transactional_offsets(self.request, self.respond)
+        self.services.groups.service.offsets.commit_transactional(self.request, self.respond)
 
     def fail(self, error: ErrorCode) -> None:
         topics = [_answer(topic, topic.partitions, error) for topic in self.request.topics]

@@ -12,7 +12,7 @@ in the order of node ids.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.clock import Clock, Timer
 from mockbroker.cluster.links.broker_client import BrokerClient
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from mockbroker.cluster.links.link import Link
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.coordinator.leadership import LazyCoordinator
+    from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdBlocks
     from mockbroker.journal import Journal
     from mockbroker.log.unified_log import UnifiedLog
@@ -472,7 +472,7 @@ class Fabric:
         """Let coordinators own what is led here, and reach the others."""
         services = life.broker.services
         groups, transactions = services.groups, services.transactions
-        by_topic: dict[str, LazyCoordinator] = {
+        by_topic: dict[str, LazyCoordinator[Any]] = {
             GROUP_METADATA_TOPIC: groups,
             TRANSACTION_STATE_TOPIC: transactions,
         }

@@ -10,41 +10,18 @@ Invariant: a partition is owned only while this broker leads it, and after its l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from typing import Any
 
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.log_port import InternalLog
-    from mockbroker.coordinator.runtime import EndOfTransaction
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.errors import ErrorCode
-
-    Logged = tuple[int, int, bytes | None, bytes | None] | EndOfTransaction
-
-
-class LoadingService(Protocol):
-    """What loads and unloads: a coordinator's service."""
-
-    def load(self, partition_index: int, records: Iterator[Logged], /) -> None:
-        """Own a partition, with the state of its records."""
-
-    def unload(self, partition_index: int, /) -> None:
-        """Another node owns the partition from now on."""
-
-
-class LazyCoordinator(Protocol):
-    """A coordinator whose service is made at its first use."""
-
-    @property
-    def in_use(self) -> bool:
-        """Whether the service was made."""
-
-    @property
-    def service(self) -> LoadingService:
-        """The service."""
 
 
 class CoordinatorLeadership:
@@ -64,7 +41,7 @@ class CoordinatorLeadership:
     def __init__(
         self,
         topic: str,
-        coordinator: LazyCoordinator,
+        coordinator: LazyCoordinator[Any],
         log: InternalLog,
         replicas: ReplicaManager,
         config: BrokerConfig,
@@ -113,8 +90,8 @@ class CoordinatorLeadership:
         index = partition.index
         if index in self._led and index not in self._owned:
             self._owned.add(index)
-            self._coordinator.service.load(index, self._log.read(index))
+            self._coordinator.service.runtime.load(index, self._log.read(index))
 
     def _unload(self, index: int) -> None:
         if index not in self._owned:
-            self._coordinator.service.unload(index)
+            self._coordinator.service.runtime.unload(index)

@@ -26,8 +26,13 @@ _NO_PRODUCER_EPOCH = -1
 _CONTROL_COMMIT = 1
 
 
-class TransactionalLog(Protocol):
-    """What the group coordinator wants of its topic for transactions: `InternalLog`."""
+class GroupLog(Protocol):
+    """What the group coordinator wants of its topic: `InternalLog`."""
+
+    def append(
+        self, partition_index: int, records: list[tuple[bytes, bytes | None]], /
+    ) -> tuple[ErrorCode, int]:
+        """Append a batch; (error, first record's offset)."""
 
     def append_transactional(
         self,

@@ -22,6 +22,8 @@ from mockbroker_protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from mockbroker.metadata.store import MetadataStore
+
 NO_PRODUCER_ID = -1
 
 # What a client of the coordinator is told when its log could not be written
@@ -123,12 +125,46 @@ def response_error(append_error: ErrorCode) -> ErrorCode:
     return _RESPONSE_ERRORS.get(append_error, append_error)
 
 
+class InternalTopic:
+    """Over how many partitions of an internal topic keys are spread.
+
+    Fixed once the topic is there, as Kafka's is at start: keys must not move when the topic grows.
+    """
+
+    __slots__ = ("_default_count", "_fixed_count", "_metadata", "name")
+
+    def __init__(self, name: str, metadata: MetadataStore, default_count: int) -> None:
+        self.name = name
+        self._metadata = metadata
+        self._default_count = default_count
+        self._fixed_count: int | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether it was created; the first record, or FindCoordinator, does that."""
+        return self.name in self._metadata.topics
+
+    @property
+    def partition_count(self) -> int:
+        """The number that it has, or will have."""
+        if self._fixed_count is None:
+            topic = self._metadata.topics.get(self.name)
+            if topic is None:
+                return self._default_count
+            self._fixed_count = len(topic.partitions)
+        return self._fixed_count
+
+    def deleted(self) -> None:
+        """The next topic of this name may have another number."""
+        self._fixed_count = None
+
+
 class CoordinatorRuntime(Generic[ShardT]):
     """The shards of one coordinator on this node.
 
-    `make_shard(partition_index)` makes an empty shard; `partition_count()` says over how many
-    partitions keys are spread. A partition is owned unless `unload` gave it away. `encode` and
-    `decode` turn records to bytes and back; by default those of `__consumer_offsets`.
+    `make_shard(partition_index)` makes an empty shard of `topic`. A partition is owned unless
+    `unload` gave it away; with `needs_topic`, only while the topic is there. `encode` and `decode`
+    turn records to bytes and back; by default those of `__consumer_offsets`.
     """
 
     __slots__ = (
@@ -136,25 +172,28 @@ class CoordinatorRuntime(Generic[ShardT]):
         "_decode",
         "_encode",
         "_make_shard",
-        "_partition_count",
+        "_needs_topic",
         "_shards",
+        "_topic",
         "_unloaded",
         "replication",
     )
 
     def __init__(
         self,
+        topic: InternalTopic,
         append: AppendPort,
-        partition_count: Callable[[], int],
         make_shard: Callable[[int], ShardT],
         *,
+        needs_topic: bool = False,
         encode: Callable[[CoordinatorRecord], tuple[bytes, bytes | None]] = encode_record,
         decode: Callable[[bytes | None, bytes | None], CoordinatorRecord | None] = decode_record,
     ) -> None:
+        self._topic = topic
+        self._needs_topic = needs_topic
         self._append = append
         self._encode = encode
         self._decode = decode
-        self._partition_count = partition_count
         self._make_shard = make_shard
         self._shards: dict[int, ShardT] = {}
         self._unloaded: set[int] = set()
@@ -163,10 +202,12 @@ class CoordinatorRuntime(Generic[ShardT]):
 
     def partition_for(self, key: str) -> int:
         """The partition whose shard owns `key`."""
-        return partition_for(key, self._partition_count())
+        return partition_for(key, self._topic.partition_count)
 
     def shard_for(self, key: str) -> ShardT | None:
-        """The shard that owns `key`; None when its partition is owned by another node."""
+        """The shard that owns `key`; None when this node does not own its partition."""
+        if self._needs_topic and not self._topic.exists:
+            return None
         index = self.partition_for(key)
         shard = self._shards.get(index)
         if shard is None and self.is_owned(index):
@@ -291,8 +332,9 @@ class CoordinatorRuntime(Generic[ShardT]):
         if shard is not None:
             shard.on_unloaded(error)
 
-    def reset(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
+    def reset(self) -> None:
         """The internal topic is gone: forget every shard, and own all partitions of the next."""
         for index in list(self._shards):
-            self.unload(index, error)
+            self.unload(index)
         self._unloaded.clear()
+        self._topic.deleted()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import Services
 from mockbroker.apis.registry import Registry
-from mockbroker.coordinator.group.coordinator import GroupCoordinator
+from mockbroker.coordinator.lazy import LazyCoordinator
 from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.coordinator.producer_ids import ProducerIdManager
 from mockbroker.coordinator.txn.coordinator import TransactionCoordinator
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.group.service import GroupCoordinatorService
     from mockbroker.coordinator.producer_ids import ProducerIdBlocks
     from mockbroker.journal import Journal
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.append_entry import TransactionMarker
+    from mockbroker_protocol.errors import ErrorCode
 
 
 def make_broker(
@@ -53,16 +56,18 @@ def make_broker(
     registry = Registry(config.str("mockbroker.version.profile"), guarded=authorizer is not None)
     producer_ids = ProducerIdManager(producer_id_blocks)
     group_log = InternalLog(GROUP_METADATA_TOPIC, replicas, clock)
-    groups = GroupCoordinator(
-        clock,
-        timer,
-        config,
-        metadata,
-        controller,
-        group_log.append,
-        substream("members"),
-        group_log,
-    )
+
+    def make_groups() -> GroupCoordinatorService:
+        from mockbroker.coordinator.group.service import GroupCoordinatorService
+
+        rng = substream("members")
+        return GroupCoordinatorService(clock, timer, config, metadata, controller, group_log, rng)
+
+    groups = LazyCoordinator(make_groups)
+
+    def end_group_transaction(partition_index: int, marker: TransactionMarker) -> ErrorCode:
+        return groups.service.offsets.complete_transaction(partition_index, marker)
+
     transactions = TransactionCoordinator(
         clock,
         timer,
@@ -71,7 +76,7 @@ def make_broker(
         replicas,
         InternalLog(TRANSACTION_STATE_TOPIC, replicas, clock).append,
         producer_ids,
-        groups.complete_transaction,
+        end_group_transaction,
     )
     transactions.record = journal.record
     services = Services(

@@ -114,7 +114,7 @@ def _transaction_shards(
     for broker in cluster.brokers:
         transactions = broker.services.transactions
         if transactions.in_use:
-            for shard in transactions.service.shards():
+            for shard in transactions.service.runtime.shards():
                 yield transactions.service, shard
 
 

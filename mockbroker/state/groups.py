@@ -68,19 +68,19 @@ def group_shards(cluster: Cluster) -> Iterator[GroupShard]:
     """Every shard in use, on whichever node."""
     for broker in cluster.brokers:
         if broker.services.groups.in_use:
-            yield from broker.services.groups.service.shards()
+            yield from broker.services.groups.service.runtime.shards()
 
 
 def owning_shard(cluster: Cluster, group_id: str) -> GroupShard | None:
     """The shard that has, or would have, a group."""
     service = _owner(cluster, group_id)
-    return None if service is None else service.shard_for(group_id)
+    return None if service is None else service.runtime.shard_for(group_id)
 
 
 def _owner(cluster: Cluster, group_id: str) -> GroupCoordinatorService | None:
     for broker in cluster.brokers:
         service = broker.services.groups.service
-        if service.shard_for(group_id) is not None:
+        if service.runtime.shard_for(group_id) is not None:
             return service
     return None
 
@@ -97,7 +97,7 @@ def group_ids(cluster: Cluster) -> list[str]:
 def describe_group(cluster: Cluster, group_id: str) -> Group:
     """The group now."""
     service = _owner(cluster, group_id)
-    shard = None if service is None else service.shard_for(group_id)
+    shard = None if service is None else service.runtime.shard_for(group_id)
     if service is not None and shard is not None:
         group = shard.groups.get(group_id)
         if group is not None:

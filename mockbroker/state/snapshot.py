@@ -269,8 +269,10 @@ def _reload_groups(cluster: Cluster, index: int) -> None:
         if partition is None or not partition.is_leader:
             continue
         service = broker.services.groups.service
-        service.load(index, _internal_log(cluster, broker, GROUP_METADATA_TOPIC).read(index))
-        for shard in service.shards():
+        service.runtime.load(
+            index, _internal_log(cluster, broker, GROUP_METADATA_TOPIC).read(index)
+        )
+        for shard in service.runtime.shards():
             if shard.partition_index == index:
                 _expel_members(service, shard)
 
@@ -292,7 +294,7 @@ def _reload_transactions(cluster: Cluster, index: int) -> None:
         partition = broker.services.replicas.partition(TRANSACTION_STATE_TOPIC, index)
         if partition is not None and partition.is_leader:
             log = _internal_log(cluster, broker, TRANSACTION_STATE_TOPIC)
-            broker.services.transactions.service.load(index, log.read(index))
+            broker.services.transactions.service.runtime.load(index, log.read(index))
 
 
 def _internal_log(cluster: Cluster, broker: Broker, topic: str) -> InternalLog:

@@ -63,6 +63,6 @@ def _every(
     for broker in cluster.brokers:
         transactions = broker.services.transactions
         if transactions.in_use:
-            for shard in transactions.service.shards():
+            for shard in transactions.service.runtime.shards():
                 for metadata in shard.transactions.values():
                     yield transactions.service, metadata

@@ -349,19 +349,19 @@ class Transactions(RuleBasedStateMachine):
         """The coordinator of an id begins again from its log."""
         services = self.core.broker.services
         service = services.transactions.service
-        index = service.partition_for(IDS[number])
+        index = service.runtime.partition_for(IDS[number])
         log = InternalLog("__transaction_state", services.replicas, services.clock)
-        service.unload(index)
-        service.load(index, log.read(index))
+        service.runtime.unload(index)
+        service.runtime.load(index, log.read(index))
 
     @rule(group=st.sampled_from((*GROUPS, STATIC, CONSUMERS)))
     def move_group(self, group: str) -> None:
         services = self.core.broker.services
         service = services.groups.service
-        index = service.partition_for(group)
+        index = service.runtime.partition_for(group)
         log = InternalLog("__consumer_offsets", services.replicas, services.clock)
-        service.unload(index)
-        service.load(index, log.read(index))
+        service.runtime.unload(index)
+        service.runtime.load(index, log.read(index))
 
     def value(self) -> str:
         self.counter += 1

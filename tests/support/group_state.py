@@ -14,7 +14,7 @@ def durable(service: GroupCoordinatorService) -> dict[str, object]:
     """The durable half of every group, by id."""
     return {
         group_id: durable_group(shard, group)
-        for shard in service.shards()
+        for shard in service.runtime.shards()
         for group_id, group in shard.groups.items()
     }
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.offsets import FetchedOffset
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
+    from mockbroker.replica.append_entry import TransactionMarker
 
 EPOCH_MS = 1_700_000_000_000
 SESSION_MS = 10_000
@@ -111,19 +112,32 @@ class Groups:
             self.config,
             self.metadata,
             self.controller,
-            self._append,
+            self,
             rng,
         )
 
-    def _append(
+    def append(
         self, partition_index: int, records: list[tuple[bytes, bytes | None]]
     ) -> tuple[ErrorCode, int]:
+        """The log is a list; see `log_port.GroupLog`."""
         if self.fail_with is not ErrorCode.NONE:
             return self.fail_with, -1
         log = self.log.setdefault(partition_index, [])
         base_offset = len(log)
         log.extend(records)
         return ErrorCode.NONE, base_offset
+
+    def append_transactional(
+        self,
+        partition_index: int,
+        records: list[tuple[bytes, bytes | None]],
+        _producer_id: int,
+        _producer_epoch: int,
+    ) -> tuple[ErrorCode, int]:
+        return self.append(partition_index, records)
+
+    def append_marker(self, _partition_index: int, _marker: TransactionMarker) -> ErrorCode:
+        return self.fail_with
 
     def advance(self, milliseconds: float) -> None:
         """Let time pass, stopping at each deadline on the way."""
@@ -140,7 +154,7 @@ class Groups:
     # -- what there is ---------------------------------------------------------------------
 
     def shard(self, group_id: str = "g") -> GroupShard:
-        shard = self.service.shard_for(group_id)
+        shard = self.service.runtime.shard_for(group_id)
         assert shard is not None
         return shard
 
@@ -149,7 +163,7 @@ class Groups:
 
     def records(self, group_id: str = "g") -> list[CoordinatorRecord]:
         """The records of the group's partition."""
-        log = self.log.get(self.service.partition_for(group_id), [])
+        log = self.log.get(self.service.runtime.partition_for(group_id), [])
         decoded = [decode_record(key, value) for key, value in log]
         return [record for record in decoded if record is not None]
 
@@ -157,7 +171,7 @@ class Groups:
         """A coordinator that knows nothing but the log."""
         service = self.make_service(Random(99))
         for index, log in self.log.items():
-            service.load(
+            service.runtime.load(
                 index, [(offset, -1, key, value) for offset, (key, value) in enumerate(log)]
             )
         return service
@@ -274,7 +288,7 @@ class Groups:
     ) -> int:
         """Commit one position; its error."""
         answer: Answer[OffsetCommitResponse] = Answer()
-        self.service.commit_offsets(
+        self.service.offsets.commit(
             OffsetCommitRequest(
                 group_id=group_id,
                 generation_id_or_member_epoch=generation_id,
@@ -298,7 +312,7 @@ class Groups:
         self, group_id: str = "g", *, require_stable: bool = False
     ) -> dict[tuple[str, int], FetchedOffset]:
         """All stored positions of a group."""
-        error, topics = self.service.fetch_offsets(group_id, None, require_stable=require_stable)
+        error, topics = self.service.offsets.fetch(group_id, None, require_stable=require_stable)
         assert error is ErrorCode.NONE
         return {
             (topic.name, one.partition_index): one for topic, fetched in topics for one in fetched

@@ -1,18 +1,21 @@
-"""OffsetCommit, OffsetFetch, OffsetDelete: a group's positions (Kafka: OffsetMetadataManager).
+"""OffsetCommit, TxnOffsetCommit, OffsetFetch, OffsetDelete (Kafka: OffsetMetadataManager).
 
-Decides whether a commit is allowed, writes it, and reads what is stored. Whether a topic exists is
-the handlers' matter, as in Kafka. Who may commit to a group of KIP-848, `consumer.offset_rules`
-says; to a classic one:
+Finds the shard that owns the group, decides whether a commit is allowed, writes it, and reads what
+is stored. Whether a topic exists, and whether a transaction is open, is the handlers' matter, as in
+Kafka. A commit in a transaction is pending until the transaction's marker stands in the log
+(KIP-447). Who may commit to a group of KIP-848, `consumer.offset_rules` says; to a classic one:
 
-| commit comes from                 | to                                    | outcome              |
-|-----------------------------------|---------------------------------------|----------------------|
-| nobody (generation < 0)           | no group, or an Empty one             | a simple group       |
-| generation >= 0                   | no group                              | 69 (v9+), 22 before  |
-| generation < 0, no id             | a group with members                  | 25                   |
-| stranger, or fenced id            | any                                   | 25, 82               |
-| member of another generation      | its group                             | 22                   |
-| member                            | CompletingRebalance                   | 27                   |
-| member                            | PreparingRebalance, Stable            | written             |
+| commit comes from             | to                        | outcome             | transaction |
+|-------------------------------|---------------------------|---------------------|-------------|
+| nobody (generation < 0)       | no group, or an Empty one | a simple group      | pending     |
+| generation >= 0               | no group                  | 69 (v9+), 22 before | 22          |
+| generation < 0, no id         | a group with members      | 25                  | pending     |
+| stranger, or fenced id        | any                       | 25, 82              | 25, 82      |
+| member of another generation  | its group                 | 22                  | 22          |
+| member                        | CompletingRebalance       | 27                  | pending     |
+| member                        | any other state           | written             | pending     |
+
+A producer of an older epoch is refused by the log (47).
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.offset_store import offset_commit_record, offset_tombstone
+from mockbroker.coordinator.group.shard import find_shard
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.coordinator_records import OffsetCommitValue
@@ -31,29 +35,46 @@ from mockbroker_protocol.messages.group_offsets import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from mockbroker_protocol.messages.transactions import (
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 from mockbroker_protocol.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import TypeAlias
 
     from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.rebalance import Rebalancer
     from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker.coordinator.log_port import GroupLog
     from mockbroker.coordinator.records import CoordinatorRecord
+    from mockbroker.coordinator.runtime import CoordinatorRuntime
+    from mockbroker.replica.append_entry import TransactionMarker
     from mockbroker_protocol.messages.group_offsets import (
         OffsetCommitRequest,
         OffsetCommitRequestPartition,
-        OffsetCommitRequestTopic,
         OffsetDeleteRequest,
         OffsetDeleteRequestTopic,
     )
+    from mockbroker_protocol.messages.transactions import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitRequestPartition,
+    )
+
+    _Request: TypeAlias = OffsetCommitRequest | TxnOffsetCommitRequest
+    _Partition: TypeAlias = OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition
+    _ErrorOf: TypeAlias = Callable[[_Partition], ErrorCode]
 
 NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
 _NO_RETENTION_TIME = -1
 _NO_EXPIRY = -1
 _FIRST_VERSION_WITH_GROUP_NOT_FOUND = 9
+_RENEWS_SESSION = frozenset({GroupState.STABLE, GroupState.PREPARING_REBALANCE})
 
 
 class TopicPartitions:
@@ -89,133 +110,194 @@ class FetchedOffset:
         self.error = error
 
 
-class OffsetHandler:
-    """Decides what becomes of a group's offsets."""
+class OffsetMetadataManager:
+    """The offsets of all groups of one coordinator; `log` is for those of transactions."""
 
-    __slots__ = ("_rebalancer",)
+    __slots__ = ("_log", "_rebalancer", "_runtime")
 
-    def __init__(self, rebalancer: Rebalancer) -> None:
+    def __init__(
+        self,
+        runtime: CoordinatorRuntime[GroupShard],
+        rebalancer: Rebalancer,
+        log: GroupLog,
+    ) -> None:
+        self._runtime = runtime
         self._rebalancer = rebalancer
+        self._log = log
 
     # -- commit ----------------------------------------------------------------------------
 
     def commit(
         self,
-        shard: GroupShard,
         request: OffsetCommitRequest,
         api_version: int,
         on_complete: Callable[[OffsetCommitResponse], None],
     ) -> None:
-        """Write the positions; `request` names existing partitions only."""
-        group = shard.groups.get(request.group_id)
-        consumers = shard.consumer_groups.get(request.group_id)
-        if consumers is None:
-            error = _validate_commit(group, request, api_version)
-        else:
-            error = _validate_consumers_commit(consumers, request, api_version)
-        if error is not ErrorCode.NONE:
-            on_complete(commit_error_response(request.topics, error))
+        """OffsetCommit; `request` names existing partitions only."""
+
+        def fail(error: ErrorCode) -> None:
+            on_complete(_committed(request, lambda _: error))
+
+        shard = self._runtime.shard_for(request.group_id)
+        if shard is None:
+            fail(ErrorCode.NOT_COORDINATOR)
             return
-        if group is not None:
-            self._renew_session(shard, group, request.member_id)
-        records: list[CoordinatorRecord] = []
-        topics = [self._commit_topic(request, topic, records) for topic in request.topics]
+        error = _validate_commit(shard, request, api_version)
+        if error is not ErrorCode.NONE:
+            fail(error)
+            return
+        group = shard.groups.get(request.group_id)
+        if group is not None and group.state in _RENEWS_SESSION:
+            self._rebalancer.touch_session(shard, group, group.members[request.member_id])
+        error_of = self._metadata_check()
+        expiry_ms = _NO_EXPIRY
+        if request.retention_time_ms != _NO_RETENTION_TIME:
+            expiry_ms = self._rebalancer.clock.wall_ms() + request.retention_time_ms
 
         def written(error: ErrorCode) -> None:
             if error is not ErrorCode.NONE:
-                on_complete(commit_error_response(request.topics, error))
+                fail(error)
                 return
-            self._tell_hooks(request, topics)
-            on_complete(OffsetCommitResponse(topics=topics))
+            self._tell_hooks(request, error_of)
+            on_complete(_committed(request, error_of))
 
-        shard.write(records, written)
+        shard.write(self._records(request, expiry_ms, error_of), written)
 
-    def _renew_session(self, shard: GroupShard, group: ClassicGroup, member_id: str) -> None:
-        if group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
-            self._rebalancer.touch_session(shard, group, group.members[member_id])
-
-    def _commit_topic(
+    def commit_transactional(
         self,
-        request: OffsetCommitRequest,
-        topic: OffsetCommitRequestTopic,
-        records: list[CoordinatorRecord],
-    ) -> OffsetCommitResponseTopic:
-        now_wall_ms = self._rebalancer.clock.wall_ms()
+        request: TxnOffsetCommitRequest,
+        on_complete: Callable[[TxnOffsetCommitResponse], None],
+    ) -> None:
+        """TxnOffsetCommit; the caller knows that partitions exist and the transaction is open."""
+        error_of = self._metadata_check()
+
+        def answer(error: ErrorCode) -> None:
+            on_complete(
+                _txn_committed(request, error_of if error is ErrorCode.NONE else lambda _: error)
+            )
+
+        shard, error = find_shard(self._runtime, request.group_id)
+        if shard is None:
+            answer(error)
+            return
+        error = _validate_commit(shard, request, None)
+        if error is not ErrorCode.NONE:
+            answer(error)
+            return
+        self._runtime.write_transactional(
+            shard.partition_index,
+            request.producer_id,
+            request.producer_epoch,
+            self._records(request, _NO_EXPIRY, error_of),
+            self._log.append_transactional,
+            answer,
+        )
+
+    def complete_transaction(self, partition_index: int, marker: TransactionMarker) -> ErrorCode:
+        """A transaction ends: its marker goes into the log, its offsets count or are gone."""
+        if not self._runtime.is_owned(partition_index):
+            return ErrorCode.NOT_COORDINATOR
+        error = self._log.append_marker(partition_index, marker)
+        shard = self._runtime.shard_at(partition_index)
+        if error is ErrorCode.NONE and shard is not None:
+            shard.end_transaction(marker.producer_id, commit=marker.commit)
+        return error
+
+    def _metadata_check(self) -> _ErrorOf:
         max_bytes = self._rebalancer.config.int("offset.metadata.max.bytes")
-        expiry_ms = _NO_EXPIRY
-        if request.retention_time_ms != _NO_RETENTION_TIME:
-            expiry_ms = now_wall_ms + request.retention_time_ms
-        results = []
-        for partition in topic.partitions:
-            metadata = partition.committed_metadata or ""
-            error = ErrorCode.NONE
-            if len(metadata) > max_bytes:
-                error = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            else:
-                value = OffsetCommitValue(
+
+        def error_of(partition: _Partition) -> ErrorCode:
+            if len(partition.committed_metadata or "") > max_bytes:
+                return ErrorCode.OFFSET_METADATA_TOO_LARGE
+            return ErrorCode.NONE
+
+        return error_of
+
+    def _records(
+        self, request: _Request, expiry_ms: int, error_of: _ErrorOf
+    ) -> list[CoordinatorRecord]:
+        now_wall_ms = self._rebalancer.clock.wall_ms()
+        return [
+            offset_commit_record(
+                request.group_id,
+                topic.name,
+                partition.partition_index,
+                OffsetCommitValue(
                     offset=partition.committed_offset,
                     leader_epoch=partition.committed_leader_epoch,
-                    metadata=metadata,
+                    metadata=partition.committed_metadata or "",
                     commit_timestamp=now_wall_ms,
                     expire_timestamp=expiry_ms,
                     topic_id=topic.topic_id,
-                )
-                index = partition.partition_index
-                records.append(offset_commit_record(request.group_id, topic.name, index, value))
-            results.append(
-                OffsetCommitResponsePartition(
-                    partition_index=partition.partition_index, error_code=error
-                )
+                ),
             )
-        return OffsetCommitResponseTopic(
-            name=topic.name, topic_id=topic.topic_id, partitions=results
-        )
+            for topic in request.topics
+            for partition in topic.partitions
+            if error_of(partition) is ErrorCode.NONE
+        ]
 
-    def _tell_hooks(
-        self, request: OffsetCommitRequest, results: list[OffsetCommitResponseTopic]
-    ) -> None:
+    def _tell_hooks(self, request: OffsetCommitRequest, error_of: _ErrorOf) -> None:
         on_commit = self._rebalancer.hooks.on_commit
-        for topic, result in zip(request.topics, results, strict=True):
-            for partition, outcome in zip(topic.partitions, result.partitions, strict=True):
-                if not outcome.error_code:
+        for topic in request.topics:
+            for partition in topic.partitions:
+                if error_of(partition) is ErrorCode.NONE:
                     on_commit(request.group_id, request.member_id, topic.name, partition)
 
     # -- fetch -----------------------------------------------------------------------------
 
     def fetch(
-        self, shard: GroupShard, group_id: str, topics: list[TopicPartitions], require_stable: bool
-    ) -> list[list[FetchedOffset]]:
-        """What is stored for each partition asked for, topic by topic."""
-        return [
-            [
-                _fetch_one(shard, group_id, topic, index, require_stable)
-                for index in topic.partition_indexes
-            ]
-            for topic in topics
-        ]
+        self,
+        group_id: str,
+        topics: list[TopicPartitions] | None,
+        *,
+        require_stable: bool,
+        member_id: str | None = None,
+        member_epoch: int = -1,
+    ) -> tuple[ErrorCode, list[tuple[TopicPartitions, list[FetchedOffset]]]]:
+        """OffsetFetch of one group: the positions topic by topic; None asks for all topics.
 
-    def all_partitions(self, shard: GroupShard, group_id: str) -> list[TopicPartitions]:
-        """All that the group has committed, to be asked for by `fetch`."""
-        return [
-            TopicPartitions(topic, list(partitions))
-            for topic, partitions in shard.offsets.of_group(group_id).items()
+        What was never committed is -1 and no error, even where there is no such group.
+        """
+        shard = self._runtime.shard_for(group_id)
+        if shard is None:
+            return ErrorCode.NOT_COORDINATOR, []
+        group = shard.consumer_groups.get(group_id)
+        if group is not None:
+            from mockbroker.coordinator.group.consumer.offset_rules import validate_fetch
+
+            error = validate_fetch(group, member_id, member_epoch)
+            if error is not ErrorCode.NONE:
+                return error, []
+        if topics is None:
+            topics = [
+                TopicPartitions(topic, list(partitions))
+                for topic, partitions in shard.offsets.of_group(group_id).items()
+            ]
+        return ErrorCode.NONE, [
+            (
+                topic,
+                [
+                    _fetch_one(shard, group_id, topic, index, require_stable)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in topics
         ]
 
     # -- delete ----------------------------------------------------------------------------
 
     def delete(
-        self,
-        shard: GroupShard,
-        request: OffsetDeleteRequest,
-        on_complete: Callable[[OffsetDeleteResponse], None],
+        self, request: OffsetDeleteRequest, on_complete: Callable[[OffsetDeleteResponse], None]
     ) -> None:
-        """Forget positions in topics that no member reads (KIP-496)."""
-        group: ClassicGroup | ConsumerGroup | None = shard.consumer_groups.get(request.group_id)
-        error = ErrorCode.NONE
-        if group is None:
-            group = shard.groups.get(request.group_id)
-            error = _validate_delete(group)
-        if group is None or error is not ErrorCode.NONE:
+        """OffsetDelete, of existing partitions in topics that no member reads (KIP-496)."""
+        shard, error = find_shard(self._runtime, request.group_id)
+        group: ClassicGroup | ConsumerGroup | None = None
+        if shard is not None:
+            group = shard.consumer_groups.get(request.group_id)
+            if group is None:
+                group = shard.groups.get(request.group_id)
+                error = _validate_delete(shard.groups.get(request.group_id))
+        if shard is None or group is None or error is not ErrorCode.NONE:
             on_complete(OffsetDeleteResponse(error_code=error))
             return
         records: list[CoordinatorRecord] = []
@@ -230,66 +312,81 @@ class OffsetHandler:
         shard.write(records, written)
 
 
-def commit_error_response(
-    topics: Iterable[OffsetCommitRequestTopic], error: ErrorCode
-) -> OffsetCommitResponse:
-    """The same error for every partition: OffsetCommit has no error of the whole."""
+def _committed(request: OffsetCommitRequest, error_of: _ErrorOf) -> OffsetCommitResponse:
+    # Neither OffsetCommit nor TxnOffsetCommit has an error of the whole.
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[partition_result(one, error) for one in topic.partitions],
+                topic.name,
+                topic.topic_id,
+                [
+                    OffsetCommitResponsePartition(one.partition_index, error_of(one))
+                    for one in topic.partitions
+                ],
             )
-            for topic in topics
+            for topic in request.topics
         ]
     )
 
 
-def partition_result(
-    partition: OffsetCommitRequestPartition, error: ErrorCode
-) -> OffsetCommitResponsePartition:
-    """The outcome of one partition."""
-    return OffsetCommitResponsePartition(
-        partition_index=partition.partition_index, error_code=error
+def _txn_committed(request: TxnOffsetCommitRequest, error_of: _ErrorOf) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                topic.name,
+                topic.topic_id,
+                [
+                    TxnOffsetCommitResponsePartition(one.partition_index, error_of(one))
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
     )
 
 
-def _validate_consumers_commit(
-    group: ConsumerGroup, request: OffsetCommitRequest, api_version: int
-) -> ErrorCode:
+def _validate_commit(shard: GroupShard, request: _Request, api_version: int | None) -> ErrorCode:
+    """Whether the commit is allowed; without a version it is part of a transaction."""
+    consumers = shard.consumer_groups.get(request.group_id)
+    if consumers is None:
+        return _validate_classic_commit(shard.groups.get(request.group_id), request, api_version)
     from mockbroker.coordinator.group.consumer.offset_rules import validate_commit
 
-    epoch = request.generation_id_or_member_epoch
-    partitions = [
-        (topic.topic_id, partition.partition_index)
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
-    return validate_commit(group, request.member_id, epoch, partitions, api_version)
+    return validate_commit(
+        consumers,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id_or_member_epoch,
+        [
+            (topic.topic_id, partition.partition_index)
+            for topic in request.topics
+            for partition in topic.partitions
+        ],
+        api_version,
+    )
 
 
-def _validate_commit(
-    group: ClassicGroup | None, request: OffsetCommitRequest, api_version: int
+def _validate_classic_commit(
+    group: ClassicGroup | None, request: _Request, api_version: int | None
 ) -> ErrorCode:
     # OffsetMetadataManager.validateOffsetCommit, ClassicGroup.validateOffsetCommit
     generation_id = request.generation_id_or_member_epoch
     if group is None:
         if generation_id < 0:
             return ErrorCode.NONE
-        if api_version >= _FIRST_VERSION_WITH_GROUP_NOT_FOUND:
+        if api_version is not None and api_version >= _FIRST_VERSION_WITH_GROUP_NOT_FOUND:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.ILLEGAL_GENERATION
     if generation_id < 0 and group.state is GroupState.EMPTY:
         return ErrorCode.NONE
     if generation_id < 0 and not request.member_id and request.group_instance_id is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if api_version is None else ErrorCode.UNKNOWN_MEMBER_ID
     error = group.validate_member(request.member_id, request.group_instance_id)
     if error is not ErrorCode.NONE:
         return error
     if generation_id != group.generation_id:
         return ErrorCode.ILLEGAL_GENERATION
-    if group.state is GroupState.COMPLETING_REBALANCE:
+    if api_version is not None and group.state is GroupState.COMPLETING_REBALANCE:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
 

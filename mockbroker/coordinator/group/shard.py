@@ -16,6 +16,7 @@ from mockbroker.coordinator.group.classic_group import ClassicGroup, group_metad
 from mockbroker.coordinator.group.offset_store import OffsetStore, offset_tombstone
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.runtime import NO_PRODUCER_ID
+from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.coordinator_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
         CoordinatorRecord,
         CoordinatorValue,
     )
-    from mockbroker_protocol.errors import ErrorCode
+    from mockbroker.coordinator.runtime import CoordinatorRuntime
 
 
 class ShardListener:
@@ -55,6 +56,16 @@ class ShardListener:
 
     def on_offset_removed(self, group_id: str, topic: str, partition_index: int) -> None:
         """A tombstone took a stored offset away."""
+
+
+def find_shard(
+    runtime: CoordinatorRuntime[GroupShard], group_id: str
+) -> tuple[GroupShard | None, ErrorCode]:
+    """The shard that owns a group, or what a client is told instead."""
+    if not group_id:
+        return None, ErrorCode.INVALID_GROUP_ID
+    shard = runtime.shard_for(group_id)
+    return shard, ErrorCode.NONE if shard is not None else ErrorCode.NOT_COORDINATOR
 
 
 class GroupShard:

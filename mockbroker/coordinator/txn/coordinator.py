@@ -1,13 +1,14 @@
 """The transaction coordinator of one node: nothing until a client needs a transaction.
 
-A broker that starts has imported none of it; `service` does so at the first request that is about
-transactions, `verifier` and `marker_writer` at the first transactional batch or marker. Handlers
-call `services.transactions.service`, `.verifier` and `.marker_writer`.
+`service` is made at the first request that is about transactions, `verifier` and `marker_writer` at
+the first transactional batch or marker.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from mockbroker.coordinator.lazy import LazyCoordinator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.producer_ids import ProducerIdManager
-    from mockbroker.coordinator.runtime import AppendPort, Replication
+    from mockbroker.coordinator.runtime import AppendPort
     from mockbroker.coordinator.txn.marker_writer import (
         CompleteGroupTransaction,
         MarkerWriter,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.manager import ReplicaManager
 
 
-class TransactionCoordinator:
+class TransactionCoordinator(LazyCoordinator["TransactionCoordinatorService"]):
     """Holds what the service is made of.
 
     `append` writes to a partition of its topic; `complete_group_transaction` is the group
@@ -45,12 +46,10 @@ class TransactionCoordinator:
         "_metadata",
         "_producer_ids",
         "_replicas",
-        "_service",
         "_timer",
         "_verifier",
         "connect",
         "record",
-        "replication",
     )
 
     def __init__(
@@ -64,6 +63,7 @@ class TransactionCoordinator:
         producer_ids: ProducerIdManager,
         complete_group_transaction: CompleteGroupTransaction,
     ) -> None:
+        super().__init__(self._make_service)
         self._clock = clock
         self._timer = timer
         self._config = config
@@ -72,40 +72,26 @@ class TransactionCoordinator:
         self._append = append
         self._producer_ids = producer_ids
         self._complete_group_transaction = complete_group_transaction
-        self._service: TransactionCoordinatorService | None = None
         self._verifier: TransactionVerifier | None = None
         self._marker_writer: MarkerWriter | None = None
-        self.replication: Replication | None = None
-        """Set before the first use, where there are other brokers; and so is the next."""
         self.connect: Callable[[int], Channel] | None = None
-        """Gives a connection to the broker of an id."""
+        """Gives a connection to another broker; set before the first use."""
         self.record: Callable[[TransactionDecided], None] | None = None
         """Is told how transactions end; set before the first use."""
 
-    @property
-    def in_use(self) -> bool:
-        """Whether a client has needed it yet."""
-        return self._service is not None
+    def _make_service(self) -> TransactionCoordinatorService:
+        from mockbroker.coordinator.txn.service import TransactionCoordinatorService
 
-    @property
-    def service(self) -> TransactionCoordinatorService:
-        """The coordinator itself, made on first use."""
-        if self._service is None:
-            from mockbroker.coordinator.txn.service import TransactionCoordinatorService
-
-            self._service = TransactionCoordinatorService(
-                self._clock,
-                self._timer,
-                self._config,
-                self._metadata,
-                self._append,
-                self._producer_ids.generate,
-                self._marker_router(),
-                self.record,
-            )
-            if self.replication is not None:
-                self._service.replicate(self.replication)
-        return self._service
+        return TransactionCoordinatorService(
+            self._clock,
+            self._timer,
+            self._config,
+            self._metadata,
+            self._append,
+            self._producer_ids.generate,
+            self._marker_router(),
+            self.record,
+        )
 
     def _marker_router(self) -> WritesMarkers:
         if self.connect is None:

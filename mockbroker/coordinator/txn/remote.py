@@ -151,7 +151,7 @@ class RemoteVerification:
         verify_only: bool,
     ) -> None:
         """As `TransactionCoordinatorService.add_or_verify`."""
-        index = self._local.partition_for(transactional_id)
+        index = self._local.runtime.partition_for(transactional_id)
         coordinator = _leader(self._metadata, TRANSACTION_STATE_TOPIC, index)
         if coordinator == self._node_id:
             self._local.add_or_verify(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.coordinator.runtime import CoordinatorRuntime
+from mockbroker.coordinator.runtime import CoordinatorRuntime, InternalTopic
 from mockbroker.coordinator.txn import records
 from mockbroker.coordinator.txn.end_txn import decide_end_v1, decide_end_v2, decide_fence
 from mockbroker.coordinator.txn.hooks import TransactionHooks
@@ -45,12 +45,12 @@ from mockbroker_protocol.messages.transaction_admin import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection
     from typing import TypeAlias
 
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction, Replication
+    from mockbroker.coordinator.runtime import AppendPort
     from mockbroker.coordinator.txn.init_producer import ProducerIdAndEpoch
     from mockbroker.coordinator.txn.marker_writer import WritesMarkers
     from mockbroker.coordinator.txn.metadata import (
@@ -95,16 +95,21 @@ class TransactionCoordinatorService(ShardListener):
         self._metadata = metadata
         self._generate_producer_id = generate_producer_id
         self._record = record
-        self._fixed_count: int | None = None
-        self._runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(
+        self.runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(
+            InternalTopic(
+                TRANSACTION_STATE_TOPIC,
+                metadata,
+                config.int("transaction.state.log.num.partitions"),
+            ),
             append,
-            self._partition_count,
             self._make_shard,
+            needs_topic=True,
             encode=records.encode_record,
             decode=records.decode_record,
         )
+        """Which shard has the state of an id, and the way in which that changes."""
         self._markers = TransactionMarkers(clock, timer, metadata, marker_writer, self._ended)
-        self._timeouts = Timeouts(clock, timer, config, self._runtime.shards, self._fence)
+        self._timeouts = Timeouts(clock, timer, config, self.runtime.shards, self._fence)
         self.hooks = TransactionHooks()
         metadata.subscribe(self._metadata_changed)
 
@@ -124,7 +129,7 @@ class TransactionCoordinatorService(ShardListener):
         if not 0 < timeout_ms <= self._config.int("transaction.max.timeout.ms"):
             on_complete(ProducerAnswer(ErrorCode.INVALID_TRANSACTION_TIMEOUT))
             return
-        shard = self.shard_for(transactional_id)
+        shard = self.runtime.shard_for(transactional_id)
         if shard is None:
             on_complete(ProducerAnswer(ErrorCode.NOT_COORDINATOR))
             return
@@ -166,7 +171,7 @@ class TransactionCoordinatorService(ShardListener):
         if not transactional_id:
             on_complete(ErrorCode.INVALID_REQUEST)
             return
-        shard = self.shard_for(transactional_id)
+        shard = self.runtime.shard_for(transactional_id)
         if shard is None:
             on_complete(ErrorCode.NOT_COORDINATOR)
             return
@@ -193,7 +198,7 @@ class TransactionCoordinatorService(ShardListener):
         """AddPartitionsToTxn with VerifyOnly: whether each is in the open transaction."""
         if not transactional_id:
             return dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST)
-        shard = self.shard_for(transactional_id)
+        shard = self.runtime.shard_for(transactional_id)
         if shard is None:
             return dict.fromkeys(partitions, ErrorCode.NOT_COORDINATOR)
         current = shard.transactions.get(transactional_id)
@@ -239,7 +244,7 @@ class TransactionCoordinatorService(ShardListener):
         if not transactional_id:
             on_complete(ProducerAnswer(ErrorCode.INVALID_REQUEST))
             return
-        shard = self.shard_for(transactional_id)
+        shard = self.runtime.shard_for(transactional_id)
         if shard is None:
             on_complete(ProducerAnswer(ErrorCode.NOT_COORDINATOR))
             return
@@ -337,7 +342,7 @@ class TransactionCoordinatorService(ShardListener):
 
         One whose markers cannot be written now keeps its id until they are.
         """
-        shard = self.shard_for(transactional_id)
+        shard = self.runtime.shard_for(transactional_id)
         current = None if shard is None else shard.transactions.get(transactional_id)
         if shard is None or current is None:
             return
@@ -356,7 +361,7 @@ class TransactionCoordinatorService(ShardListener):
 
     def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
         """ListTransactions: of this node."""
-        return list_transactions(self._runtime.shards(), request, self._clock.wall_ms())
+        return list_transactions(self.runtime.shards(), request, self._clock.wall_ms())
 
     def describe_transaction(
         self, transactional_id: str
@@ -364,7 +369,7 @@ class TransactionCoordinatorService(ShardListener):
         """DescribeTransactions, of one id."""
         error = ErrorCode.INVALID_REQUEST
         if transactional_id:
-            shard = self.shard_for(transactional_id)
+            shard = self.runtime.shard_for(transactional_id)
             error = ErrorCode.NOT_COORDINATOR
             if shard is not None:
                 current = shard.transactions.get(transactional_id)
@@ -375,58 +380,16 @@ class TransactionCoordinatorService(ShardListener):
             error_code=error, transactional_id=transactional_id
         )
 
-    # -- ownership -------------------------------------------------------------------------
-
-    def partition_for(self, transactional_id: str) -> int:
-        """The partition of `__transaction_state` that an id's state is in."""
-        return self._runtime.partition_for(transactional_id)
-
-    def shard_for(self, transactional_id: str) -> TransactionShard | None:
-        """The shard that has an id's state; None when this node is not its coordinator."""
-        if TRANSACTION_STATE_TOPIC not in self._metadata.topics:
-            return None
-        return self._runtime.shard_for(transactional_id)
-
-    def shards(self) -> list[TransactionShard]:
-        """The shards in use, by partition."""
-        return self._runtime.shards()
-
     def pending_markers(self) -> int:
         """Transactions that are decided and not ended."""
         return len(self._markers)
 
-    def replicate(self, replication: Replication) -> None:
-        """Own only what this node leads, and answer for what is replicated only."""
-        self._runtime.replication = replication
-
-    def load(
-        self,
-        partition_index: int,
-        log: Iterable[tuple[int, int, bytes | None, bytes | None] | EndOfTransaction],
-    ) -> None:
-        """Own a partition, with the state of its records; see `CoordinatorRuntime.load`."""
-        self._runtime.load(partition_index, log)
-
-    def unload(self, partition_index: int) -> None:
-        """Another node owns the partition from now on."""
-        self._runtime.unload(partition_index)
-
     def _make_shard(self, partition_index: int) -> TransactionShard:
-        return TransactionShard(partition_index, self._runtime.write, self)
-
-    def _partition_count(self) -> int:
-        # Fixed once used, as Kafka's is at start: ids must not move when the topic grows.
-        if self._fixed_count is None:
-            topic = self._metadata.topics.get(TRANSACTION_STATE_TOPIC)
-            if topic is None:
-                return self._config.int("transaction.state.log.num.partitions")
-            self._fixed_count = len(topic.partitions)
-        return self._fixed_count
+        return TransactionShard(partition_index, self.runtime.write, self)
 
     def _metadata_changed(self, change: Change) -> None:
         if isinstance(change, TopicDeleted) and change.name == TRANSACTION_STATE_TOPIC:
-            self._runtime.reset()
-            self._fixed_count = None
+            self.runtime.reset()
 
     # -- what shards tell ------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ def test_the_groups_partition_joins(version: int) -> None:
     core = Core()
     producer = Transactional.begin(core)
     assert producer.add_offsets("g", version) == 0
-    index = core.broker.services.groups.service.partition_for("g")
+    index = core.broker.services.groups.service.runtime.partition_for("g")
     (topic,) = producer.describe().topics
     assert (topic.topic, topic.partitions) == ("__consumer_offsets", [index])
     producer.finish(commit=True)

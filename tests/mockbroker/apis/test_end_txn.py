@@ -63,7 +63,7 @@ def test_a_decision_that_cannot_be_written_is_none(core: Core) -> None:
     producer = Transactional.begin(core)
     producer.write("t", 0, "a")
     partition = core.broker.services.replicas.partition(
-        "__transaction_state", core.broker.services.transactions.service.partition_for("tx")
+        "__transaction_state", core.broker.services.transactions.service.runtime.partition_for("tx")
     )
     assert partition is not None
     partition.state.isr.clear()

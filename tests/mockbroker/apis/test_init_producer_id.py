@@ -80,7 +80,7 @@ def test_an_open_transaction_is_aborted_first_and_the_epoch_grows_twice() -> Non
 def test_epochs_that_are_used_up_bring_another_producer_id() -> None:
     core = Core(topics={"t": 1})
     producer = Transactional.begin(core)
-    shard = core.broker.services.transactions.service.shard_for("tx")
+    shard = core.broker.services.transactions.service.runtime.shard_for("tx")
     assert shard is not None
     shard.transactions["tx"].producer_epoch = 32765
     before = producer.producer_id

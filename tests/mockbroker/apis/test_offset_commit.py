@@ -45,7 +45,7 @@ def test_every_version_keeps_the_topics_id(version: int) -> None:
     topic_id = core.cluster.metadata.topics["t"].id
     asked = request(topic("t", 0, topic_id=topic_id))
     core.client().call(asked, version, OffsetCommitResponse)
-    shard = core.broker.services.groups.service.shard_for("g")
+    shard = core.broker.services.groups.service.runtime.shard_for("g")
     assert shard is not None
     stored = shard.offsets.get("g", "t", 0)
     assert stored is not None

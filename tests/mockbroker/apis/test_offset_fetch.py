@@ -91,7 +91,7 @@ def test_version_10_names_topics_by_id() -> None:
 def test_a_group_that_is_coordinated_elsewhere(version: int) -> None:
     core = committed()
     service = core.broker.services.groups.service
-    service.unload(service.partition_for("g"))
+    service.runtime.unload(service.runtime.partition_for("g"))
     request = OffsetFetchRequest("g", [OffsetFetchRequestTopic("t", [0])])
     if version >= 8:
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])

@@ -104,7 +104,7 @@ def test_a_new_coordinator_knows_what_was_committed(core: ClusterCore) -> None:
 
 def test_who_waits_at_a_coordinator_that_moves_is_sent_away(core: ClusterCore) -> None:
     node = coordinator(core, "a")
-    index = core.cluster.brokers[0].services.groups.service.partition_for("a")
+    index = core.cluster.brokers[0].services.groups.service.runtime.partition_for("a")
     client = core.client(node=node)
     for other in (1, 2, 3):
         if other != node:

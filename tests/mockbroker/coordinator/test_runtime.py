@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.config.broker import BrokerConfig
 from mockbroker.coordinator.records import CoordinatorRecord, encode_record
 from mockbroker.coordinator.runtime import (
     CoordinatorRuntime,
     EndOfTransaction,
+    InternalTopic,
     java_hash,
     partition_for,
     response_error,
 )
+from mockbroker.metadata.store import MetadataStore
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
 
@@ -43,7 +46,9 @@ class Bench:
         self.appended: list[tuple[int, list[tuple[bytes, bytes | None]]]] = []
         self.errors: list[ErrorCode] = []
         self.runtime: CoordinatorRuntime[Recorder] = CoordinatorRuntime(
-            self.append, lambda: 50, lambda _index: Recorder()
+            InternalTopic("t", MetadataStore("c", BrokerConfig({})), 50),
+            self.append,
+            lambda _index: Recorder(),
         )
 
     def append(

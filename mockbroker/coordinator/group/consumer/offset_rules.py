@@ -30,36 +30,21 @@ _NOBODY = -1
 def validate_commit(
     group: ConsumerGroup,
     member_id: str,
-    epoch: int,
-    partitions: Iterable[tuple[bytes, int]],
-    api_version: int,
-) -> ErrorCode:
-    """Whether a plain commit of these (topic id, partition) is allowed."""
-    if epoch < 0 and group.is_empty:
-        return ErrorCode.NONE
-    member = group.members.get(member_id)
-    if member is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if not member.is_classic and api_version < _FIRST_COMMIT_VERSION:
-        return ErrorCode.UNSUPPORTED_VERSION
-    return _validate_epoch(member, epoch, partitions)
-
-
-def validate_transactional_commit(
-    group: ConsumerGroup,
-    member_id: str,
     group_instance_id: str | None,
     epoch: int,
     partitions: Iterable[tuple[bytes, int]],
+    api_version: int | None,
 ) -> ErrorCode:
-    """Whether a commit as part of a transaction is."""
+    """Whether a commit of these (topic id, partition) is; without a version, in a transaction."""
     if epoch < 0 and group.is_empty:
         return ErrorCode.NONE
-    if epoch == _NOBODY and not member_id and group_instance_id is None:
+    if api_version is None and epoch == _NOBODY and not member_id and group_instance_id is None:
         return ErrorCode.NONE
     member = group.members.get(member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
+    if api_version is not None and not member.is_classic and api_version < _FIRST_COMMIT_VERSION:
+        return ErrorCode.UNSUPPORTED_VERSION
     return _validate_epoch(member, epoch, partitions)
 
 

@@ -21,7 +21,7 @@ def delete(groups: Groups, *partitions: int, group_id: str = "g") -> OffsetDelet
     answer: Answer[OffsetDeleteResponse] = Answer()
     asked = [OffsetDeleteRequestPartition(index) for index in partitions]
     topics = [OffsetDeleteRequestTopic("t", asked)]
-    groups.service.delete_offsets(OffsetDeleteRequest(group_id, topics), answer)
+    groups.service.offsets.delete(OffsetDeleteRequest(group_id, topics), answer)
     return answer.value
 
 
@@ -123,11 +123,11 @@ def test_what_was_never_committed_is_minus_one_without_error() -> None:
     groups = Groups()
     groups.commit(5)
     asked = [TopicPartitions("t", [0, 1]), TopicPartitions("other", [3])]
-    error, topics = groups.service.fetch_offsets("g", asked, require_stable=False)
+    error, topics = groups.service.offsets.fetch("g", asked, require_stable=False)
     assert error is ErrorCode.NONE
     found = [[(one.offset, one.metadata, one.error) for one in each] for _, each in topics]
     assert found == [[(5, "", 0), (-1, "", 0)], [(-1, "", 0)]]
-    error, topics = groups.service.fetch_offsets("none", None, require_stable=True)
+    error, topics = groups.service.offsets.fetch("none", None, require_stable=True)
     assert (error, topics) == (ErrorCode.NONE, [])
 
 
@@ -135,7 +135,7 @@ def test_a_position_of_an_earlier_topic_of_that_name_is_not_shown() -> None:
     groups = Groups()
     groups.commit(5, topic_id=b"1" * 16)
     asked = [TopicPartitions("t", [0], topic_id) for topic_id in (bytes(16), b"1" * 16, b"2" * 16)]
-    _, topics = groups.service.fetch_offsets("g", asked, require_stable=False)
+    _, topics = groups.service.offsets.fetch("g", asked, require_stable=False)
     assert [fetched[0].offset for _, fetched in topics] == [5, 5, -1]
 
 

@@ -34,7 +34,7 @@ def test_records_stand_in_the_partition_of_their_group(count: str, index: int) -
 def test_groups_stay_where_they_are_when_the_topic_has_other_counts() -> None:
     groups = Groups()
     groups.controller.create_topics([NewTopic(TOPIC, 4)])
-    assert groups.service.partition_for("g") == 103 % 4
+    assert groups.service.runtime.partition_for("g") == 103 % 4
 
 
 def test_a_topic_that_cannot_be_made_is_no_coordinator() -> None:
@@ -44,7 +44,7 @@ def test_a_topic_that_cannot_be_made_is_no_coordinator() -> None:
 
 def test_a_group_that_is_coordinated_elsewhere() -> None:
     groups = Groups()
-    groups.service.unload(groups.service.partition_for("g"))
+    groups.service.runtime.unload(groups.service.runtime.partition_for("g"))
     error = ErrorCode.NOT_COORDINATOR
     assert groups.join().value.error_code == error
     assert groups.sync("m", 1).value.error_code == error
@@ -54,9 +54,9 @@ def test_a_group_that_is_coordinated_elsewhere() -> None:
     groups.service.leave(LeaveGroupRequest("g", "m"), 2, left)
     assert left.value.error_code == error
     deleted: Answer[OffsetDeleteResponse] = Answer()
-    groups.service.delete_offsets(OffsetDeleteRequest("g"), deleted)
+    groups.service.offsets.delete(OffsetDeleteRequest("g"), deleted)
     assert deleted.value.error_code == error
-    assert groups.service.fetch_offsets("g", None, require_stable=False) == (error, [])
+    assert groups.service.offsets.fetch("g", None, require_stable=False) == (error, [])
     assert groups.service.describe_group("g", 6).error_code == error
     errors: list[ErrorCode] = []
     groups.service.delete_group("g", errors.append)
@@ -66,6 +66,6 @@ def test_a_group_that_is_coordinated_elsewhere() -> None:
 
 def test_bad_requests_are_refused_before_they_reach_a_shard() -> None:
     groups = Groups()
-    groups.service.unload(groups.service.partition_for(""))
+    groups.service.runtime.unload(groups.service.runtime.partition_for(""))
     assert groups.join(group_id="").value.error_code == ErrorCode.INVALID_GROUP_ID
     assert groups.heartbeat("m", 1, group_id="") == ErrorCode.INVALID_GROUP_ID

@@ -68,7 +68,7 @@ def test_what_is_parked_learns_that_the_partition_moved() -> None:
         groups.join(one, group_id="g2")
     syncing = groups.sync(other[1], 1, group_id="g2")
     for group_id in ("g", "g2"):
-        groups.service.unload(groups.service.partition_for(group_id))
+        groups.service.runtime.unload(groups.service.runtime.partition_for(group_id))
     assert joining.value.error_code == ErrorCode.NOT_COORDINATOR
     assert syncing.value.error_code == ErrorCode.NOT_COORDINATOR
     assert groups.heartbeat(follower, 1) == ErrorCode.NOT_COORDINATOR

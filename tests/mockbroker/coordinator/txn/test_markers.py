@@ -100,7 +100,7 @@ def test_the_last_record_is_written_again_when_it_failed(core: Core) -> None:
     producer.write("t", 0, "a")
     lead(core, "t", 9, 1)
     producer.finish(commit=True)
-    index = core.broker.services.transactions.service.partition_for("tx")
+    index = core.broker.services.transactions.service.runtime.partition_for("tx")
     state = PartitionState(0, [0, 9], [], 1)
     metadata = core.cluster.metadata
     topic_id = metadata.topics["__transaction_state"].id

@@ -28,7 +28,7 @@ def records(core: Core, transactional_id: str) -> list[TransactionLogValue | Non
     """What the log of an id's partition says of it."""
     service = core.broker.services.transactions.service
     found = []
-    for logged in log_of(core).read(service.partition_for(transactional_id)):
+    for logged in log_of(core).read(service.runtime.partition_for(transactional_id)):
         assert isinstance(logged, tuple)
         record = decode_record(logged[2], logged[3])
         assert record is not None
@@ -53,14 +53,14 @@ def test_each_state_is_a_record_of_the_internal_topic(core: Core) -> None:
 
 def test_ids_are_spread_as_kafka_spreads_them(core: Core) -> None:
     service = core.broker.services.transactions.service
-    assert [service.partition_for(one) for one in ("tx", "", "a")] == [16, 0, 47]
+    assert [service.runtime.partition_for(one) for one in ("tx", "", "a")] == [16, 0, 47]
 
 
 def move(core: Core, transactional_id: str = "tx") -> None:
     service = core.broker.services.transactions.service
-    index = service.partition_for(transactional_id)
-    service.unload(index)
-    service.load(index, log_of(core).read(index))
+    index = service.runtime.partition_for(transactional_id)
+    service.runtime.unload(index)
+    service.runtime.load(index, log_of(core).read(index))
 
 
 @pytest.mark.parametrize("v1", [False, True])
@@ -85,15 +85,15 @@ def test_a_prepared_transaction_is_ended_by_the_new_owner(core: Core) -> None:
     partition.state.isr.clear()
     producer.finish(commit=True)
     service = core.broker.services.transactions.service
-    index = service.partition_for("tx")
-    service.unload(index)
+    index = service.runtime.partition_for("tx")
+    service.runtime.unload(index)
     assert service.pending_markers() == 0
     assert producer.describe().error_code == 16
     assert producer.init().error == 16
     partition.state.isr.append(core.broker.services.broker_id)
     core.advance(1_000)
     assert read_committed(core, "t") == []
-    service.load(index, log_of(core).read(index))
+    service.runtime.load(index, log_of(core).read(index))
     assert producer.state == "CompleteCommit"
     assert read_committed(core, "t") == ["a"]
 
@@ -122,7 +122,7 @@ def test_a_topic_that_is_deleted_takes_the_transactions_along(core: Core) -> Non
 def test_a_first_state_that_cannot_be_written_leaves_nothing(core: Core) -> None:
     producer = Transactional(core)
     producer.find()
-    index = core.broker.services.transactions.service.partition_for("tx")
+    index = core.broker.services.transactions.service.runtime.partition_for("tx")
     partition = core.broker.services.replicas.partition(TOPIC, index)
     assert partition is not None
     partition.state.isr.clear()

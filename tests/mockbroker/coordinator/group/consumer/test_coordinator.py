@@ -21,7 +21,7 @@ def test_groups_that_are_not_there_are_told_apart() -> None:
 def test_another_node_owns_the_group() -> None:
     world = ConsumerWorld()
     world.beat()
-    world.service.unload(world.service.partition_for("g"))
+    world.service.runtime.unload(world.service.runtime.partition_for("g"))
     assert world.beat(epoch=2).error_code == ErrorCode.NOT_COORDINATOR
     assert world.describe().error_code == ErrorCode.NOT_COORDINATOR
 

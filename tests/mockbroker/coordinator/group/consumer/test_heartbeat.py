@@ -230,8 +230,8 @@ def test_a_group_that_moved_to_another_coordinator_goes_on() -> None:
     world = ConsumerWorld()
     one, two = world.consumer("m1"), world.consumer("m2", rebalance_ms=20_000)
     one.beat()
-    index = world.service.partition_for("g")
-    world.service.unload(index)
+    index = world.service.runtime.partition_for("g")
+    world.service.runtime.unload(index)
     assert len(world.timer) == 0
     world.service = world.reload()
     world.settle(one, two)

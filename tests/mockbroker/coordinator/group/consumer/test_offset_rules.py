@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.coordinator.group.consumer.offset_rules import validate_transactional_commit
+from mockbroker.coordinator.group.consumer.offset_rules import validate_commit
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_offsets import OffsetDeleteRequest, OffsetDeleteRequestTopic
 from mockbroker_protocol.messages.group_offsets import OffsetDeleteRequestPartition as Partition
@@ -82,7 +82,7 @@ def test_a_classic_member_is_told_of_generations() -> None:
 def test_commits_in_a_transaction(member_id: str, epoch: int, error: ErrorCode) -> None:
     world = moved()
     partitions = [(world.topic_id(), 0)]
-    got = validate_transactional_commit(world.consumers(), member_id, None, epoch, partitions)
+    got = validate_commit(world.consumers(), member_id, None, epoch, partitions, None)
     assert got is error
 
 
@@ -98,7 +98,7 @@ def test_commits_in_a_transaction(member_id: str, epoch: int, error: ErrorCode) 
 )
 def test_fetches(member_id: str | None, epoch: int, error: ErrorCode) -> None:
     world = moved()
-    got, _ = world.service.fetch_offsets(
+    got, _ = world.service.offsets.fetch(
         "g", None, require_stable=False, member_id=member_id, member_epoch=epoch
     )
     assert got is error
@@ -113,7 +113,7 @@ def test_offsets_of_topics_that_are_read_are_not_deleted() -> None:
         )
     answer: Answer[object] = Answer()
     topics = [OffsetDeleteRequestTopic(one, [Partition(0)]) for one in ("t", "u")]
-    world.service.delete_offsets(OffsetDeleteRequest("g", topics), answer)
+    world.service.offsets.delete(OffsetDeleteRequest("g", topics), answer)
     assert list(world.fetched()) == [("t", 0)]
 
 

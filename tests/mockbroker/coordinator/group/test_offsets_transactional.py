@@ -1,12 +1,10 @@
-"""Who may commit in a transaction: the table of `transactional_offsets`, and a moved shard."""
+"""Who may commit in a transaction: the table of `offsets`, and a moved shard."""
 
 from __future__ import annotations
 
 import pytest
 
-from mockbroker.coordinator.group.transactional_offsets import txn_commit_error_response
 from mockbroker.coordinator.log_port import InternalLog
-from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -15,11 +13,13 @@ from mockbroker_protocol.messages.group_membership import (
     SyncGroupResponse,
 )
 from mockbroker_protocol.messages.transactions import (
+    TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
 )
 from tests.support.core import Core
-from tests.support.groups import subscription
+from tests.support.groups import Answer, Groups, subscription
 from tests.support.transactions import GROUP, Transactional, committed_offset
 
 
@@ -93,9 +93,9 @@ def test_a_shard_that_moved_knows_what_is_pending(
     before = committed_offset(core, "g", "t")
     service = core.broker.services.groups.service
     log = InternalLog("__consumer_offsets", core.broker.services.replicas, core.cluster.clock)
-    index = service.partition_for("g")
-    service.unload(index)
-    service.load(index, log.read(index))
+    index = service.runtime.partition_for("g")
+    service.runtime.unload(index)
+    service.runtime.load(index, log.read(index))
     assert committed_offset(core, "g", "t") == before
     if commit is None:
         producer.finish(commit=True)
@@ -105,18 +105,25 @@ def test_a_shard_that_moved_knows_what_is_pending(
 def test_a_shard_that_is_elsewhere_takes_no_marker(core: Core, producer: Transactional) -> None:
     assert producer.commit_offset("g", "t", 0, 5) == 0
     service = core.broker.services.groups.service
-    service.unload(service.partition_for("g"))
+    service.runtime.unload(service.runtime.partition_for("g"))
     producer.finish(commit=True)
     assert producer.state == "PrepareCommit"
     log = InternalLog("__consumer_offsets", core.broker.services.replicas, core.cluster.clock)
-    service.load(service.partition_for("g"), log.read(service.partition_for("g")))
+    service.runtime.load(
+        service.runtime.partition_for("g"), log.read(service.runtime.partition_for("g"))
+    )
     core.advance(100)
     assert producer.state == "CompleteCommit"
     assert committed_offset(core, "g", "t") == (0, 5)
 
 
 def test_an_error_stands_at_each_partition() -> None:
+    groups = Groups()
+    groups.service.runtime.unload(groups.service.runtime.partition_for("g"))
     partitions = [TxnOffsetCommitRequestPartition(index, 5) for index in (0, 1)]
     topics = [TxnOffsetCommitRequestTopic("t", bytes(16), partitions)]
-    response = txn_commit_error_response(topics, ErrorCode.NOT_COORDINATOR)
-    assert [one.error_code for one in response.topics[0].partitions] == [16, 16]
+    answer: Answer[TxnOffsetCommitResponse] = Answer()
+    groups.service.offsets.commit_transactional(
+        TxnOffsetCommitRequest("tx", "g", topics=topics), answer
+    )
+    assert [one.error_code for one in answer.value.topics[0].partitions] == [16, 16]
