@@ -26,7 +26,7 @@ def handle(
 ) -> ConsumerGroupDescribeResponse:
     """One entry a group asked for."""
     service = services.groups.service
-    groups = [service.describe_consumer_group(group_id) for group_id in request.group_ids]
+    groups = [service.consumers.describe(group_id) for group_id in request.group_ids]
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == ErrorCode.NONE:

@@ -33,5 +33,5 @@ def handle(
         response.throttle_time_ms = ctx.throttle_time_ms
         ctx.respond(response)
 
-    services.groups.service.consumer_heartbeat(request, client, respond)
+    services.groups.service.consumers.heartbeat(request, client, respond)
     return PARKED

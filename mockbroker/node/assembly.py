@@ -57,11 +57,14 @@ def make_broker(
     producer_ids = ProducerIdManager(producer_id_blocks)
     group_log = InternalLog(GROUP_METADATA_TOPIC, replicas, clock)
 
+    member_ids = substream("members")
+
     def make_groups() -> GroupCoordinatorService:
         from mockbroker.coordinator.group.service import GroupCoordinatorService
 
-        rng = substream("members")
-        return GroupCoordinatorService(clock, timer, config, metadata, controller, group_log, rng)
+        return GroupCoordinatorService(
+            clock, timer, config, metadata, controller, group_log, member_ids
+        )
 
     groups = LazyCoordinator(make_groups)
 

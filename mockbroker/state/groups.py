@@ -123,7 +123,7 @@ def _classic(group: ClassicGroup) -> Group:
 
 
 def _of_consumers(service: GroupCoordinatorService, group_id: str) -> Group:
-    group = service.describe_consumer_group(group_id)
+    group = service.consumers.describe(group_id)
     return Group(
         group_id,
         group.group_state,

@@ -83,7 +83,7 @@ class ConsumerWorld(Groups):
             topic_partitions=None if owned is None else self._wire(owned),
         )
         client = ClientIdentity(version, client_id, "/127.0.0.1")
-        self.service.consumer_heartbeat(request, client, answer)
+        self.service.consumers.heartbeat(request, client, answer)
         return answer.value
 
     def _wire(
@@ -104,7 +104,7 @@ class ConsumerWorld(Groups):
         }
 
     def describe(self, group_id: str = "g") -> ConsumerGroupDescribedGroup:
-        return self.service.describe_consumer_group(group_id)
+        return self.service.consumers.describe(group_id)
 
     def assigned(self, group_id: str = "g") -> dict[str, Held]:
         """What each member has by now, by topic name."""

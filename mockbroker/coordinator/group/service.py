@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.consumer.coordinator import ConsumerGroups
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
-    from mockbroker.coordinator.group.consumer.heartbeat import HeartbeatCallback
     from mockbroker.coordinator.group.hooks import GroupHooks
     from mockbroker.coordinator.group.members import ClientIdentity, JoinCallback, SyncCallback
     from mockbroker.coordinator.group.rebalance import Asker
@@ -52,8 +51,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
-    from mockbroker_protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
-    from mockbroker_protocol.messages.group_admin import ConsumerGroupDescribedGroup, ListedGroup
+    from mockbroker_protocol.messages.group_admin import ListedGroup
     from mockbroker_protocol.messages.group_membership import (
         HeartbeatRequest,
         JoinGroupRequest,
@@ -215,27 +213,14 @@ class GroupCoordinatorService(ShardListener):
 
     @property
     def consumers(self) -> ConsumerGroups:
-        """The other protocol, made when the first client speaks it."""
+        """Groups of KIP-848, which the handlers call too; made when the first client speaks it."""
         if self._consumers is None:
             from mockbroker.coordinator.group.consumer.coordinator import ConsumerGroups
 
             self._consumers = ConsumerGroups(
-                self._rebalancer, self._metadata, self._group_config, self._rng
+                self._rebalancer, self.runtime, self._metadata, self._rng
             )
         return self._consumers
-
-    def consumer_heartbeat(
-        self,
-        request: ConsumerGroupHeartbeatRequest,
-        client: ClientIdentity,
-        on_complete: HeartbeatCallback,
-    ) -> None:
-        """ConsumerGroupHeartbeat: join, stay, leave."""
-        self.consumers.heartbeat(request, client, self.runtime.shard_for, on_complete)
-
-    def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribedGroup:
-        """ConsumerGroupDescribe, of one group."""
-        return self.consumers.describe(self.runtime.shard_for(group_id), group_id)
 
     # -- extensions, and the end -----------------------------------------------------------
 
@@ -261,9 +246,6 @@ class GroupCoordinatorService(ShardListener):
     def _make_shard(self, partition_index: int) -> GroupShard:
         return GroupShard(partition_index, self.runtime.write, self)
 
-    def _group_config(self, group_id: str, name: str) -> int:
-        return self._metadata.group_config(group_id).int(name)
-
     def _append_to_topic(
         self, partition_index: int, records: list[tuple[bytes, bytes | None]]
     ) -> tuple[ErrorCode, int]:
@@ -275,7 +257,7 @@ class GroupCoordinatorService(ShardListener):
 
     def _metadata_changed(self, change: Change) -> None:
         if self._consumers is not None:
-            self._consumers.metadata_changed(change, self.runtime.shards())
+            self._consumers.metadata_changed(change)
         if not isinstance(change, TopicDeleted):
             return
         if change.name == GROUP_METADATA_TOPIC:

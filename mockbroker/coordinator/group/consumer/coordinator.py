@@ -1,4 +1,4 @@
-"""All that one coordinator does for consumer groups, put together; `service` calls it.
+"""All that one coordinator does for consumer groups; `service` and the handlers call it.
 
 It makes the parts, and hands each request to the one that decides it.
 """
@@ -22,6 +22,7 @@ from mockbroker.coordinator.group.consumer.refusal import Refusal
 from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
 from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
 from mockbroker.coordinator.group.consumer.topic_view import TopicView
+from mockbroker.coordinator.group.shard import find_shard
 from mockbroker.metadata.changes import (
     AclsChanged,
     BrokerChanged,
@@ -35,15 +36,14 @@ from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_admin import ConsumerGroupDescribedGroup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from random import Random
 
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.consumer.heartbeat import HeartbeatCallback
-    from mockbroker.coordinator.group.consumer.settings import GroupConfigs
     from mockbroker.coordinator.group.members import ClientIdentity
     from mockbroker.coordinator.group.rebalance import Rebalancer
     from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker.coordinator.runtime import CoordinatorRuntime
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.store import MetadataStore
     from mockbroker_protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
@@ -52,18 +52,31 @@ if TYPE_CHECKING:
 class ConsumerGroups:
     """The consumer groups of one coordinator; `mixed` serves their classic members."""
 
-    __slots__ = ("_fencing", "_heartbeats", "_settings", "_subscriptions", "_view", "mixed")
+    __slots__ = (
+        "_fencing",
+        "_heartbeats",
+        "_runtime",
+        "_settings",
+        "_subscriptions",
+        "_view",
+        "mixed",
+    )
 
     def __init__(
         self,
         rebalancer: Rebalancer,
+        runtime: CoordinatorRuntime[GroupShard],
         metadata: MetadataStore,
-        group_config: GroupConfigs,
         rng: Random,
     ) -> None:
         clock = rebalancer.clock
+        self._runtime = runtime
         self._view = TopicView(metadata)
-        self._settings = ConsumerSettings(clock, rebalancer.config, group_config)
+        self._settings = ConsumerSettings(
+            clock,
+            rebalancer.config,
+            lambda group_id, name: metadata.group_config(group_id).int(name),
+        )
         self._subscriptions = Subscriptions(clock, self._settings, self._view)
         migration = Migration(self._settings, self._view, rebalancer)
         self._fencing = Fencing(clock, rebalancer.timer, self._subscriptions, migration)
@@ -86,7 +99,6 @@ class ConsumerGroups:
         self,
         request: ConsumerGroupHeartbeatRequest,
         client: ClientIdentity,
-        shard_for: Callable[[str], GroupShard | None],
         on_complete: HeartbeatCallback,
     ) -> None:
         """ConsumerGroupHeartbeat; where there is no shard, another node owns the group."""
@@ -94,18 +106,16 @@ class ConsumerGroups:
         if refusal is not None:
             on_complete(refused(refusal))
             return
-        shard = shard_for(request.group_id)
+        shard = self._runtime.shard_for(request.group_id)
         if shard is None:
             on_complete(refused(Refusal(ErrorCode.NOT_COORDINATOR)))
         else:
             self._heartbeats.heartbeat(shard, request, client, on_complete)
 
-    def describe(self, shard: GroupShard | None, group_id: str) -> ConsumerGroupDescribedGroup:
+    def describe(self, group_id: str) -> ConsumerGroupDescribedGroup:
         """ConsumerGroupDescribe, of one group."""
-        if not group_id:
-            return ConsumerGroupDescribedGroup(error_code=ErrorCode.INVALID_GROUP_ID)
+        shard, error = find_shard(self._runtime, group_id)
         if shard is None:
-            error = ErrorCode.NOT_COORDINATOR
             return ConsumerGroupDescribedGroup(error_code=error, group_id=group_id)
         group = shard.consumer_groups.get(group_id)
         if group is not None:
@@ -136,7 +146,7 @@ class ConsumerGroups:
         """The group is gone from here."""
         self._fencing.clocks.forget_all(group)
 
-    def metadata_changed(self, change: Change, shards: Iterable[GroupShard]) -> None:
+    def metadata_changed(self, change: Change) -> None:
         """Groups that read a topic which came, grew or went look at it in their next heartbeat."""
         if isinstance(
             change,
@@ -150,7 +160,7 @@ class ConsumerGroups:
             return
         if isinstance(change, TopicCreated):
             self._subscriptions.topic_created()
-        for shard in shards:
+        for shard in self._runtime.shards():
             for group in shard.consumer_groups.values():
                 if group.is_subscribed_to(change.name):
                     group.request_metadata_refresh()

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.coordinator.group.consumer.assignment import Partitions
-    from mockbroker.coordinator.group.consumer.member import Assigned
-    from mockbroker.coordinator.group.consumer.timeouts import MemberTimers
+    from mockbroker.coordinator.group.consumer.member import Assigned, MemberTimers
     from mockbroker.coordinator.records import CoordinatorKey, CoordinatorValue
     from mockbroker_protocol.messages.consumer_group_records import (
         ConsumerGroupCurrentMemberAssignmentValue,

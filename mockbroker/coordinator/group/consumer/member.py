@@ -22,6 +22,8 @@ from mockbroker_protocol.messages.consumer_group_records import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mockbroker.clock import TimerTask
+
 # topic id → partition → the member epoch at which it was assigned
 Assigned: TypeAlias = "dict[bytes, dict[int, int]]"
 
@@ -82,6 +84,23 @@ class ConsumerMember:
             if epoch is not None:
                 return epoch
         return None
+
+
+@dataclass(slots=True)
+class MemberTimers:
+    """The clocks of one member, which `timeouts` winds up; `deadline_ms` ends its session."""
+
+    deadline_ms: float = 0.0
+    session: TimerTask | None = None
+    rebalance: TimerTask | None = None
+    join: TimerTask | None = None
+    sync: TimerTask | None = None
+
+    def stop(self) -> None:
+        """The member is gone."""
+        for task in (self.session, self.rebalance, self.join, self.sync):
+            if task is not None:
+                task.cancel()
 
 
 def metadata_value(member: ConsumerMember) -> ConsumerGroupMemberMetadataValue:

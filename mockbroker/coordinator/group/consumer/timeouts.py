@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.coordinator.group.consumer.member import MemberTimers
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
@@ -26,25 +28,6 @@ if TYPE_CHECKING:
 
     # Take the member out of the group.
     Fence: TypeAlias = Callable[[GroupShard, str, str], None]
-
-
-class MemberTimers:
-    """The clocks of one member."""
-
-    __slots__ = ("deadline_ms", "join", "rebalance", "session", "sync")
-
-    def __init__(self) -> None:
-        self.deadline_ms = 0.0
-        self.session: TimerTask | None = None
-        self.rebalance: TimerTask | None = None
-        self.join: TimerTask | None = None
-        self.sync: TimerTask | None = None
-
-    def stop(self) -> None:
-        """The member is gone."""
-        for task in (self.session, self.rebalance, self.join, self.sync):
-            if task is not None:
-                task.cancel()
 
 
 class MemberClocks:
