@@ -47,6 +47,7 @@ LENGTH_BYTES = 4
 CONSUMER_BYTE_RATE = "consumer_byte_rate"
 
 FIRST_VERSION_WITH_BATCHES = 4
+FIRST_VERSION_WITH_DIVERGENCE = 12
 FIRST_VERSION_WITH_LEADERS = 16
 
 
@@ -68,15 +69,16 @@ def handle(
     follower = params.is_from_follower
     moved = follower and services.replicas.follower_fetched(params.replica_id, context.results())
     if _is_due(params, reader, readable):
-        return _answer(services, ctx, context, reader)
+        return _answer(services, ctx, request, context, reader)
     if moved:
         # It would be parked, and woken in this step by what it has brought about itself.
         again = LogReader(params)
         context.read(again)
         if again.respond_now:
-            return _answer(services, ctx, context, again)
+            return _answer(services, ctx, request, context, again)
     # With nothing to read a follower has nothing to weigh: no bound is below the end of the log.
-    return _park(services, ctx, context, params, weigh=not follower or reader.bytes_read > 0)
+    parked = _ParkedFetch(services, ctx, request, context, params)
+    return _park(parked, weigh=not follower or reader.bytes_read > 0)
 
 
 def _is_due(params: FetchParams, reader: LogReader, readable: int) -> bool:
@@ -102,13 +104,19 @@ def whole_request_error(request: FetchRequest, version: int, error: ErrorCode) -
 class _ParkedFetch:
     """A fetch between its first read and its answer."""
 
-    __slots__ = ("context", "ctx", "delayed", "params", "response", "services")
+    __slots__ = ("context", "ctx", "delayed", "params", "request", "response", "services")
 
     def __init__(
-        self, services: Services, ctx: RequestContext, context: FetchContext, params: FetchParams
+        self,
+        services: Services,
+        ctx: RequestContext,
+        request: FetchRequest,
+        context: FetchContext,
+        params: FetchParams,
     ) -> None:
         self.services = services
         self.ctx = ctx
+        self.request = request
         self.context = context
         self.params = params
         self.delayed: DelayedFetch | None = None
@@ -126,7 +134,7 @@ class _ParkedFetch:
     def _read_again(self) -> FetchResponse:
         reader = LogReader(self.params)
         self.context.read(reader)
-        return _answer(self.services, self.ctx, self.context, reader)
+        return _answer(self.services, self.ctx, self.request, self.context, reader)
 
     def _woken_by(self, delayed: DelayedFetch) -> str:
         cause = self.services.replicas.draining
@@ -141,16 +149,10 @@ class _ParkedFetch:
         self.delayed.give_up()
 
 
-def _park(
-    services: Services,
-    ctx: RequestContext,
-    context: FetchContext,
-    params: FetchParams,
-    *,
-    weigh: bool,
-) -> FetchResponse | Verdict:
-    parked = _ParkedFetch(services, ctx, context, params)
-    wait = context.wait(params)
+def _park(parked: _ParkedFetch, *, weigh: bool) -> FetchResponse | Verdict:
+    """Let it wait; `weigh`: unless what it waits for is there already."""
+    services, params = parked.services, parked.params
+    wait = parked.context.wait(params)
     deadline_ms = services.clock.now_ms + params.max_wait_ms
     on_expired = services.replicas.note_follower_expired if params.is_from_follower else None
     delayed = DelayedFetch(deadline_ms, wait, parked.answer, on_expired)
@@ -161,14 +163,20 @@ def _park(
         assert parked.response is not None
         return parked.response
     parked.delayed = delayed
-    ctx.on_disconnect = parked.give_up
+    parked.ctx.on_disconnect = parked.give_up
     return PARKED
 
 
 def _answer(
-    services: Services, ctx: RequestContext, context: FetchContext, reader: LogReader
+    services: Services,
+    ctx: RequestContext,
+    request: FetchRequest,
+    context: FetchContext,
+    reader: LogReader,
 ) -> FetchResponse:
     version = ctx.api_version
+    if version < FIRST_VERSION_WITH_DIVERGENCE and _diverges(context):
+        return whole_request_error(request, version, ErrorCode.UNSUPPORTED_VERSION)
     quotas = services.quotas
     if quotas is not None and not _pays(quotas, ctx, context, reader):
         return context.throttled(ctx.throttle_time_ms)
@@ -179,6 +187,14 @@ def _answer(
     if reader.leader_errors and version >= FIRST_VERSION_WITH_LEADERS:
         _tell_leaders(services, ctx, response, to_consumer=not reader.params.is_from_follower)
     return response
+
+
+def _diverges(context: FetchContext) -> bool:
+    """Whether a divergence is to be told, in a session that goes on below v12.
+
+    Kafka fails to write it there (FetchResponse.json: DivergingEpoch is not ignorable).
+    """
+    return any(data.diverging_epoch is not None for _, data in context.results())
 
 
 def _pays(

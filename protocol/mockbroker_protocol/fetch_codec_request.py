@@ -79,7 +79,9 @@ def decode_fetch_request(buf: Buffer, pos: int, version: int) -> FetchRequest:
     except (error, IndexError):
         raise ProtocolError("truncated Fetch request") from None
     except UnicodeDecodeError:
-        raise ProtocolError("topic name is not UTF-8") from None
+        from mockbroker_protocol.plan import decode
+
+        return decode(FetchRequest, version, buf, pos)[0]  # reads such a name as Kafka does
 
 
 def _decode_flexible(buf: Buffer, pos: int, version: int) -> FetchRequest:
@@ -267,6 +269,8 @@ def _partition_tags(partition: FetchRequestPartition, buf: Buffer, pos: int, ver
         elif tag == 1 and version >= 18:
             (partition.high_watermark,) = _INT64(buf, pos)
             pos += 8
+        elif tag <= 1:
+            raise ProtocolError(f"tag {tag} of a partition is not valid in Fetch v{version}")
         else:
             unknown[tag] = take(buf, pos, size)
             pos += size
@@ -286,6 +290,8 @@ def _request_tags(request: FetchRequest, buf: Buffer, pos: int, version: int) ->
             replica_id, replica_epoch = _REPLICA_STATE(buf, pos)
             tags, pos = read_tags(buf, pos + 12)
             request.replica_state = ReplicaState(replica_id, replica_epoch, tags)
+        elif tag == 1:
+            raise ProtocolError(f"tag 1 is not valid in Fetch v{version}")
         else:
             unknown[tag] = take(buf, pos, size)
             pos += size

@@ -469,6 +469,8 @@ def _response_tags(response: FetchResponse, buf: Buffer, pos: int, version: int)
         size, pos = read_uvarint(buf, pos)
         if tag == 0 and version >= 16:
             response.node_endpoints, pos = _endpoints(buf, pos)
+        elif tag == 0:
+            raise ProtocolError(f"tag 0 is not valid in a Fetch response v{version}")
         else:
             unknown[tag] = take(buf, pos, size)
             pos += size

@@ -14,7 +14,13 @@ from typing import Final
 
 from mockbroker_protocol.api_keys import ALL_SPECS, API_SPECS, NEVER, ApiKey
 from mockbroker_protocol.errors import ProtocolError
-from mockbroker_protocol.primitives import Buffer, read_tags, write_nullable_string, write_tags
+from mockbroker_protocol.primitives import (
+    Buffer,
+    decode_text,
+    read_tags,
+    write_nullable_string,
+    write_tags,
+)
 
 _REQUEST: Final = Struct(">hhih")
 _REQUEST_V0: Final = Struct(">hhi")
@@ -65,7 +71,7 @@ class RequestHeader:
 
 
 def decode_request_header(buf: Buffer) -> RequestHeader:
-    """Read the header of a request frame; ProtocolError when it is cut or not UTF-8.
+    """Read the header of a request frame; ProtocolError when it is cut.
 
     The header of an unknown API is read as v1, and that of an ApiVersions version from the future
     as far as it makes sense: both are for the caller to answer or to refuse.
@@ -83,7 +89,10 @@ def decode_request_header(buf: Buffer) -> RequestHeader:
             if pos > len(buf):
                 raise ProtocolError(f"client id of {length} bytes is longer than the frame")
             raw = buf[10:pos]
-            header.client_id = str(raw, "utf-8") if type(raw) is memoryview else raw.decode()
+            try:
+                header.client_id = str(raw, "utf-8") if type(raw) is memoryview else raw.decode()
+            except UnicodeDecodeError:
+                header.client_id = decode_text(bytes(raw))
         header.unknown_tags = None
         if version >= _first_flexible(api_key, NEVER):
             if pos < len(buf) and buf[pos] == 0:
@@ -93,8 +102,6 @@ def decode_request_header(buf: Buffer) -> RequestHeader:
         header.body_pos = pos
     except error:
         raise ProtocolError(f"request header is cut after {len(buf)} bytes") from None
-    except UnicodeDecodeError:
-        raise ProtocolError("client id is not UTF-8") from None
     return header
 
 

@@ -4,6 +4,8 @@ The function reads nested structs inline; only tag sections that are not empty g
 function of their own. Fixed-width fields are read by one Struct up to and including the length or
 count that ends the run. Each length and count is checked against the bytes left before anything of
 that size is made. What a peer got wrong leaves as ProtocolError, from one `try` around it all.
+Text that is no UTF-8 is nobody's mistake: a second function, compiled when it is first met, reads
+it lossily.
 """
 
 from __future__ import annotations
@@ -20,23 +22,32 @@ from mockbroker_protocol.plan_source import (
     Run,
     Source,
     absent_fields,
+    early_tags,
     inline_fields,
     least_size,
     tagged_fields,
 )
-from mockbroker_protocol.primitives import Buffer, read_uvarint_tail
+from mockbroker_protocol.primitives import Buffer, decode_text, read_uvarint_tail
 from mockbroker_protocol.schema import schema_of
 from mockbroker_protocol.schema_fields import FIXED_SIZES, Field, WireType, fields_of
 
 T = TypeVar("T")
 
 
-def compile_decoder(cls: type[T], version: int) -> Callable[[Buffer, int], tuple[T, int]]:
-    """A function (buf, pos) → (message, position after it) that raises only ProtocolError."""
+def compile_decoder(
+    cls: type[T], version: int, *, lossy: bool = False
+) -> Callable[[Buffer, int], tuple[T, int]]:
+    """A function (buf, pos) → (message, position after it) that raises only ProtocolError.
+
+    `lossy`: it takes each string for one that may be no UTF-8, which costs a call more.
+    """
     flexible = version >= schema_of(cls).flexible
     module = Module(cls, version, flexible=flexible)
     module.scope.update(
         ProtocolError=ProtocolError,
+        decode_text=decode_text,
+        early=_early,
+        lossy=_lossy(cls, version),
         new=object.__new__,
         null=_null,
         repeat=repeat,
@@ -49,9 +60,10 @@ def compile_decoder(cls: type[T], version: int) -> Callable[[Buffer, int], tuple
     source = Source("def decode(buf, pos=0):")
     with source.block("if type(buf) is memoryview:"):
         source("buf = bytes(buf)")
+    source("start = pos")
     with source.block("try:"):
         source("end = len(buf)")
-        writer = _Writer(module, source)
+        writer = _Writer(module, source, lossy=lossy)
         target = writer.struct(cls)
         writer.flush()
         source(f"return {target}, pos")
@@ -59,11 +71,24 @@ def compile_decoder(cls: type[T], version: int) -> Callable[[Buffer, int], tuple
         source(
             f"raise ProtocolError(f'{cls.__name__} v{version} is cut at {{len(buf)}}') from None"
         )
-    with source.block("except UnicodeDecodeError as error:"):
-        source(f"raise ProtocolError(f'{cls.__name__} v{version}: {{error}}') from None")
+    with source.block("except UnicodeDecodeError:"):
+        source("return lossy(buf, start)")
     module.add(source)
     built = module.build("decode", "decode")
     return cast("Callable[[Buffer, int], tuple[T, int]]", built)
+
+
+def _lossy(cls: type[T], version: int) -> Callable[[Buffer, int], tuple[T, int]]:
+    """The lossy decoder, compiled at its first call."""
+    plan: Callable[[Buffer, int], tuple[T, int]] | None = None
+
+    def read(buf: Buffer, pos: int) -> tuple[T, int]:
+        nonlocal plan
+        if plan is None:
+            plan = compile_decoder(cls, version, lossy=True)
+        return plan(buf, pos)
+
+    return read
 
 
 def blank(cls: type[T]) -> T:
@@ -87,9 +112,10 @@ def default_of(field: Field) -> object:
 class _Writer:
     """Writes the statements of one function; reads run ahead in `run` until they are flushed."""
 
-    def __init__(self, module: Module, source: Source) -> None:
+    def __init__(self, module: Module, source: Source, *, lossy: bool) -> None:
         self.module = module
         self.source = source
+        self.lossy = lossy
         self.run = Run()
         self.version = module.version
         self.flexible = module.flexible
@@ -197,7 +223,9 @@ class _Writer:
             with self.source.block(f"if {stop} > end{limit}:"):
                 self.source(f"raise short({where!r}, {size}, end - pos)")
             if kind == "string":
-                self.source(f"{target} = buf[pos:{stop}].decode()")
+                text = f"buf[pos:{stop}]"
+                text = f"decode_text({text})" if self.lossy else f"{text}.decode()"
+                self.source(f"{target} = {text}")
             elif kind == "bytes":
                 self.source(f"{target} = bytes(buf[pos:{stop}])")
             else:
@@ -276,11 +304,12 @@ class _Writer:
         """The name of the function that reads a tag section of `cls` which is not empty.
 
         As in Kafka's generated readers the size of a known tag is not compared with what its
-        value takes, tags may come in any order, and the last of a repeated one counts.
+        value takes, tags may come in any order, the last of a repeated one counts, and a tag that
+        is known in other versions only is refused (MessageDataGenerator).
         """
         name = self.module.name("tags")
         source = Source(f"def {name}(o, buf, pos, count, end):")
-        writer = _Writer(self.module, source)
+        writer = _Writer(self.module, source, lossy=self.lossy)
         with source.block("if count > 127:"):
             source("count, pos = tail(buf, pos, count)")
         with source.block("for _ in repeat(None, count):"):
@@ -298,6 +327,9 @@ class _Writer:
                         writer.value(field.type, f"o.{field.name}", where, nullable=nullable)
                     writer.flush()
                     source("continue")
+            for tag in early_tags(cls, self.version):
+                with source.block(f"if tag == {tag}:"):
+                    source(f"raise early('{cls.__name__}', tag, {self.version})")
             source("stop = pos + size")
             with source.block("if stop > end:"):
                 source(f"raise short('a tagged field of {cls.__name__}', size, end - pos)")
@@ -307,6 +339,10 @@ class _Writer:
         source("return pos")
         self.module.add(source)
         return name
+
+
+def _early(where: str, tag: int, version: int) -> ProtocolError:
+    return ProtocolError(f"tag {tag} of {where} is not valid in version {version}")
 
 
 def _null(where: str) -> ProtocolError:

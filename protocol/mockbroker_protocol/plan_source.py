@@ -153,6 +153,15 @@ def tagged_fields(cls: type, version: int, *, flexible: bool) -> list[Field]:
     return sorted(fields, key=lambda field: field.tag or 0)
 
 
+def early_tags(cls: type, version: int) -> list[int]:
+    """Tags that other versions know and this one does not: Kafka's readers refuse them."""
+    return [
+        field.tag
+        for field in fields_of(cls)
+        if field.tag is not None and not field.is_tagged(version)
+    ]
+
+
 def absent_fields(cls: type, version: int) -> list[Field]:
     """Fields that the version does not have."""
     return [field for field in fields_of(cls) if not field.present(version)]

@@ -96,7 +96,7 @@ def write_varlong(value: int) -> bytes:
 
 
 def read_string(buf: Buffer, pos: int) -> tuple[str, int]:
-    """STRING: int16 length, UTF-8; null is an error."""
+    """STRING: int16 length, UTF-8 (see `decode_text`); null is an error."""
     value, pos = read_nullable_string(buf, pos)
     if value is None:
         raise ProtocolError("null string where null is not allowed")
@@ -215,7 +215,19 @@ def write_compact_string(value: str | None) -> bytes:
 
 
 def _utf8(buf: Buffer, pos: int, length: int) -> str:
+    raw = take(buf, pos, length)
     try:
-        return str(take(buf, pos, length), "utf-8")
+        return raw.decode()
     except UnicodeDecodeError:
-        raise ProtocolError("string is not UTF-8") from None
+        return decode_text(raw)
+
+
+def decode_text(raw: bytes) -> str:
+    """A string as Kafka's readers take it: what is no UTF-8 becomes U+FFFD.
+
+    As Java's decoder has it, a surrogate's three bytes are one mistake, where Python counts three
+    (Readable.readString, java.lang.String).
+    """
+    import re
+
+    return re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]?", b"\xff", raw).decode("utf-8", "replace")

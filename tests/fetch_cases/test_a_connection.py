@@ -9,6 +9,11 @@ import pytest
 
 from mockbroker_protocol.headers import encode_request_header
 from mockbroker_protocol.messages.fetch import FetchResponse
+from mockbroker_protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from mockbroker_protocol.plan import decode
 from tests.fetch_cases.asking import Reader, Topic, request
 from tests.support.blocking import body_of
@@ -17,8 +22,10 @@ if TYPE_CHECKING:
     from tests.fetch_cases.target import Target
 
 FETCH = 1
+METADATA = 3
 API_VERSIONS = 18
 UNKNOWN_SERVER_ERROR = -1
+INVALID_TOPIC = 17
 ODD_ISOLATION = 7
 
 
@@ -91,6 +98,62 @@ def test_6_unknown_tags_are_ignored_in_any_order_and_number(target: Target) -> N
     reader = target.reader()
     reader.send_body(FETCH, 12, body[:-1] + b"\3\x63\1a\x32\0\x63\2bc")
     assert reader.answer().only.size == 354
+
+
+@pytest.mark.parametrize(
+    ("version", "tag", "value"),
+    [(17, 1, bytes(8)), (12, 1, bytes(8)), (16, 0, bytes(16)), (12, 0, bytes(16))],
+)
+def test_6_a_partitions_tag_of_a_later_version_closes_the_connection(
+    target: Target, version: int, tag: int, value: bytes
+) -> None:
+    """Known, but not in this version: the high watermark (v18), the directory's id (v17)."""
+    message = request(two_partitions(target).at(0), version=version)
+    message.topics[0].partitions[0].unknown_tags = {tag: value}
+    reader = target.reader()
+    reader.send(message, version)
+    assert reader.closed_by_peer()
+
+
+@pytest.mark.parametrize("version", [12, 14])
+def test_6_the_replicas_state_below_v15_closes_the_connection(target: Target, version: int) -> None:
+    message = request(two_partitions(target).at(0), version=version)
+    message.unknown_tags = {1: bytes(13)}
+    reader = target.reader()
+    reader.send(message, version)
+    assert reader.closed_by_peer()
+
+
+NO_TEXT = b"o\xed\xa0\x80\xc3(\xff"
+AS_READ = "o\ufffd\ufffd(\ufffd"
+
+
+@pytest.mark.parametrize("version", [4, 11, 12])
+def test_8_a_topic_that_is_no_utf_8_is_unknown(target: Target, version: int) -> None:
+    body = body_of(request(Topic("nowhere").at(0), version=version), version)
+    assert len(NO_TEXT) == len("nowhere")
+    reader = target.reader()
+    reader.send_body(FETCH, version, body.replace(b"nowhere", NO_TEXT))
+    assert reader.answer().only.place == (AS_READ, 0)
+
+
+@pytest.mark.parametrize("version", [11, 12, 18])
+def test_8_a_client_and_a_rack_that_are_no_utf_8_are_served(target: Target, version: int) -> None:
+    body = body_of(request(two_partitions(target).at(0), version=version, rack="nowhere"), version)
+    header = encode_request_header(FETCH, version, 4, "nowhere")
+    reader = target.reader()
+    reader.send_frame((header + body).replace(b"nowhere", NO_TEXT))
+    response, _ = decode(FetchResponse, version, reader.frame(), 4 if version < 12 else 5)
+    assert [each.error_code for each in response.responses[0].partitions] == [0]
+
+
+@pytest.mark.parametrize("version", [8, 12])
+def test_8_other_apis_read_such_a_name_too(target: Target, version: int) -> None:
+    body = body_of(MetadataRequest([MetadataRequestTopic(name="nowhere")]), version)
+    reader = target.reader()
+    reader.send_body(METADATA, version, body.replace(b"nowhere", NO_TEXT))
+    (topic,) = reader.receive(MetadataResponse).topics
+    assert (topic.name, topic.error_code) == (AS_READ, INVALID_TOPIC)
 
 
 def test_7_bytes_after_the_body_are_ignored(target: Target) -> None:

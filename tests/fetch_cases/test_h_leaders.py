@@ -206,6 +206,28 @@ def test_129_an_epoch_without_records_ends_where_the_one_before_it_does(
     assert (got.data.diverging_epoch.epoch, got.data.diverging_epoch.end_offset) == (0, 2)
 
 
+@pytest.mark.parametrize("version", [7, 11])
+def test_129_a_version_that_cannot_tell_a_divergence_is_refused(
+    replicas: ReplicaTarget, version: int
+) -> None:
+    """35, from a session of v12; what it knew stays, and v12 is told."""
+    diverging = two_epochs(replicas)
+    other = replicas.placed([LEADER])
+    reader = replicas.reader()
+    session, _ = reader.open_session(diverging.at(0, 2, last_fetched_epoch=0), other.at(0))
+    moved = reader.fetch(diverging.at(0, 3, last_fetched_epoch=0), session=(session, 1))
+    assert moved.only.data.diverging_epoch is not None
+    replicas.produce(other, 0, 50)
+    answer = reader.fetch(session=(session, 2), version=version, wait=LONG_MS, min_bytes=1)
+    assert (answer.status, answer.errors) == ((35, session), [])
+    assert answer.elapsed_ms < SOON_MS
+    named = reader.fetch(other.at(0), session=(session, 3), version=version)
+    assert (named.status, named.errors) == ((35, session), [35])
+    again = reader.fetch(session=(session, 4))
+    assert (again.status, again.errors) == ((0, session), [0, 0])
+    assert [each.data.diverging_epoch is not None for each in again.parts].count(True) == 1
+
+
 def delete_before(topic: Topic, offset: int, timeout_ms: int) -> DeleteRecordsRequest:
     asked = DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, offset)])
     return DeleteRecordsRequest([asked], timeout_ms)

@@ -57,18 +57,6 @@ def test_one_partition_with_more_behind_it() -> None:
     assert decode_fetch_request(encode_fetch_request(request, 17), 0, 17) == request
 
 
-def test_tags_of_a_later_version_are_unknown_tags() -> None:
-    request = request_of(1, 1)
-    partition = request.topics[0].partitions[0]
-    partition.replica_directory_id = bytes(range(16))
-    partition.high_watermark = 40
-    body = encode_fetch_request(request, 18)
-    for version, known in ((17, {0}), (15, set[int]())):
-        (topic,) = decode_fetch_request(body, 0, version).topics
-        tags = {0: bytes(range(16)), 1: (40).to_bytes(8, "big")}
-        assert topic.partitions[0].unknown_tags == {t: v for t, v in tags.items() if t not in known}
-
-
 def test_tags_come_in_any_order_and_the_last_of_a_repeated_one_counts() -> None:
     tags = bytes.fromhex("03") + b"\x09\x01a" + b"\x00\x03\x03xy" + b"\x09\x01b"
     request = decode_fetch_request(HEAD_V15 + b"\1\1\1" + tags, 0, 17)
@@ -117,9 +105,25 @@ def test_old_versions_check_counts_too(count: str) -> None:
             decode_fetch_request(head + bytes.fromhex(start + count) + bytes(40), 0, 3)
 
 
-def test_a_name_that_is_no_utf_8_is_refused() -> None:
+def test_a_name_and_a_rack_that_are_no_utf_8_are_read_all_the_same() -> None:
     for version in (11, 12):
-        request = FetchRequest(topics=[FetchRequestTopic("foo")])
-        body = encode_fetch_request(request, version).replace(b"foo", b"f\xff\xfe")
-        with pytest.raises(ProtocolError):
-            decode_fetch_request(body, 0, version)
+        request = FetchRequest(topics=[FetchRequestTopic("foo")], rack_id="foo")
+        body = b"pre" + encode_fetch_request(request, version).replace(b"foo", b"f\xff\xfe")
+        read = decode_fetch_request(body, 3, version)
+        assert (read.topics[0].topic, read.rack_id) == ("f\ufffd\ufffd",) * 2
+
+
+@pytest.mark.parametrize(("version", "tag"), [(17, 1), (16, 1), (16, 0), (12, 0)])
+def test_a_partitions_tag_of_a_later_version_is_refused(version: int, tag: int) -> None:
+    partition = FetchRequestPartition(0, unknown_tags={tag: bytes(16)})
+    request = FetchRequest(topics=[FetchRequestTopic("foo", partitions=[partition])])
+    body = encode_fetch_request(request, version)
+    with pytest.raises(ProtocolError, match=f"tag {tag} of a partition is not valid"):
+        decode_fetch_request(body, 0, version)
+
+
+@pytest.mark.parametrize("version", [12, 14])
+def test_a_replicas_state_below_v15_is_refused(version: int) -> None:
+    body = encode_fetch_request(FetchRequest(unknown_tags={1: bytes(13)}), version)
+    with pytest.raises(ProtocolError, match="tag 1 is not valid"):
+        decode_fetch_request(body, 0, version)

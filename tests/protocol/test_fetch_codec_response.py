@@ -105,6 +105,8 @@ def test_endpoints_travel_without_topics() -> None:
     response = FetchResponse(node_endpoints=[NodeEndpoint(3, "h", 9092)])
     assert decode(response, 16) == response
     assert decode(response, 15) == FetchResponse()
+    with pytest.raises(ProtocolError, match="tag 0 is not valid"):
+        decode(FetchResponse(unknown_tags={0: b"\1"}), 15)
 
 
 @pytest.mark.parametrize(

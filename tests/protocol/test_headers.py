@@ -84,9 +84,11 @@ def test_random_bytes_give_a_header_or_a_protocol_error(raw: bytes) -> None:
     assert header.body_pos <= len(raw)
 
 
-def test_a_client_id_that_is_not_utf8_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="UTF-8"):
-        decode_request_header(b"\0\1\0\4\0\0\0\1\0\1\xff")
+def test_a_client_id_that_is_not_utf8_is_read_all_the_same() -> None:
+    raw = b"\0\1\0\4\0\0\0\1\0\1\xff"
+    for bytes_like in (raw, bytearray(raw), memoryview(raw)):
+        header = decode_request_header(bytes_like)
+        assert (header.client_id, header.body_pos) == ("\ufffd", len(raw))
 
 
 def test_a_header_without_tags_refuses_unknown_tags() -> None:

@@ -6,7 +6,10 @@ from typing import Annotated
 import pytest
 
 from mockbroker_protocol.errors import ProtocolError
-from mockbroker_protocol.plan import decode
+from mockbroker_protocol.messages.controller_apis import BrokerHeartbeatRequest
+from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
+from mockbroker_protocol.messages.produce import ProduceResponse
+from mockbroker_protocol.plan import decode, encode
 from mockbroker_protocol.plan_decode import blank
 from mockbroker_protocol.primitives import write_uvarint
 from mockbroker_protocol.schema import Records, V, field, int16, int32, message, struct, uuid
@@ -112,7 +115,6 @@ def test_records_are_a_view_of_the_frame() -> None:
         (1, b"\0\0", "Listing.parts is null"),
         (0, b"\0\x05ab", "Listing.name has a length of 5 bytes, 2 are left"),
         (1, write_uvarint(32769) + b"x" * 40000, "32768 bytes"),
-        (0, b"\0\1\xff\0\0\0\0", "utf-8"),
         (1, b"\xff\xff\xff\xff\xff\xff", "varint"),
         (0, b"\0\0\0\0\0\2" + bytes(11), "2 elements in 11 bytes"),
         (1, b"\0\1\1\5\5ab", "a tagged field of Listing"),
@@ -139,3 +141,39 @@ def test_a_huge_count_allocates_nothing() -> None:
 def test_blank_has_every_default() -> None:
     assert blank(Part) == Part(0, -1)
     assert blank(Listing) == Listing("", [])
+
+
+def test_text_that_is_no_utf_8_is_read_all_the_same() -> None:
+    raw = b"\0\1\xff\0\0\0\0"
+    for bytes_like in (raw, bytearray(raw), memoryview(raw)):
+        for _ in range(2):
+            listing, end = decode(Listing, 0, bytes_like)
+            assert (listing.name, listing.parts, end) == ("\ufffd", [], len(raw))
+    assert decode(Listing, 0, b"12" + raw, 2)[0].name == "\ufffd"
+    with pytest.raises(ProtocolError, match=r"Listing\.name has a length of 5 bytes"):
+        decode(Listing, 0, b"\0\5\xff")
+    with pytest.raises(ProtocolError, match="cut at 3"):
+        decode(Listing, 0, b"\0\1\xff")
+
+
+@pytest.mark.parametrize(
+    ("message", "version", "tag"),
+    [
+        (BrokerHeartbeatRequest, 0, 0),
+        (BrokerHeartbeatRequest, 1, 1),
+        (FetchRequest, 14, 1),
+        (FetchResponse, 15, 0),
+        (ProduceResponse, 9, 0),
+    ],
+)
+def test_a_tag_that_the_version_does_not_have_yet_is_refused(
+    message: type, version: int, tag: int
+) -> None:
+    (raw,) = encode(message(), version)
+    for known, outcome in ((tag, "is not valid in version"), (99, "")):
+        tagged = bytes(raw[:-1]) + bytes((1, known, 0))
+        if outcome:
+            with pytest.raises(ProtocolError, match=outcome):
+                decode(message, version, tagged)
+        else:
+            assert decode(message, version, tagged)[0].unknown_tags == {99: b""}

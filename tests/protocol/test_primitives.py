@@ -75,9 +75,29 @@ def test_strings_longer_than_an_int16_are_refused() -> None:
         p.read_compact_string(p.write_uvarint(32769) + b"x" * 32768, 0)
 
 
-def test_strings_that_are_not_utf8_are_refused() -> None:
-    with pytest.raises(ProtocolError, match="UTF-8"):
-        p.read_string(b"\0\x01\xff", 0)
+def test_strings_that_are_not_utf8_are_read_all_the_same() -> None:
+    assert p.read_string(b"\0\x01\xff", 0) == ("\ufffd", 3)
+    assert p.read_compact_string(b"\x03a\xc3", 0) == ("a\ufffd", 3)
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("61", "a"),
+        ("eda080", "?"),
+        ("eda0", "?"),
+        ("eda041", "?A"),
+        ("edbfbfed9fbf", "?\ud7ff"),
+        ("e180eda0", "??"),
+        ("f09f9880f09f98", "😀?"),
+        ("f4908080", "????"),
+        ("c0afe08080", "?????"),
+        ("80ed", "??"),
+    ],
+)
+def test_mistakes_in_utf8_are_counted_as_java_counts_them(raw: str, text: str) -> None:
+    """As `new String(bytes, UTF_8)` of Java 17 reads them; a question mark stands for U+FFFD."""
+    assert p.decode_text(bytes.fromhex(raw)) == text.replace("?", "\ufffd")
 
 
 @given(st.none() | st.binary(max_size=300))
