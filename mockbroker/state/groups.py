@@ -193,12 +193,15 @@ def lag(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:
 
 
 def commit_offsets(
-    cluster: Cluster, group_id: str, offsets: Mapping[tuple[str, int], int]
-) -> list[ErrorCode]:
+    cluster: Cluster,
+    group_id: str,
+    offsets: Mapping[tuple[str, int], int],
+    outcome: list[ErrorCode] | None = None,
+) -> None:
     """Commit for a group from outside, as an admin client does. Raises GroupError.
 
-    Kafka refuses that for a group with members, so does this. What is returned holds the outcome
-    once the commit is written, which in a cluster takes its followers; see `check_commit`.
+    Kafka refuses that for a group with members, so does this. `outcome` holds what came of it once
+    the commit is written, which in a cluster takes its followers; see `check_commit`.
     """
     from mockbroker.coordinator.group.offset_store import offset_commit_record
     from mockbroker_protocol.messages.coordinator_records import OffsetCommitValue
@@ -223,13 +226,12 @@ def commit_offsets(
         )
         for (topic, index), offset in offsets.items()
     ]
-    outcome: list[ErrorCode] = []
+    outcome = [] if outcome is None else outcome
     shard = owning_shard(cluster, group_id)
     if shard is None:
         outcome.append(ErrorCode.NOT_COORDINATOR)
     else:
         shard.write(records, outcome.append)
-    return outcome
 
 
 def ensure_coordinators(cluster: Cluster) -> None:

@@ -1,9 +1,9 @@
 """From any thread into the broker's event loop, and back with a result or a reason.
 
-`mock_broker` makes one `Bridge` a start; the views call `call` to look or act, and `wait` (or
-`wait_async` from a coroutine) for something to become true. A call is one step of the core. A wait
-is looked at after every step of the broker from then on: nothing polls, nothing sleeps. Time-outs
-are real seconds, whatever the broker's own clock does.
+`mock_broker` makes one `Bridge` a start; the views call `call` to look or act, and `wait` for
+something to become true; `AsyncBridge` has the same two as coroutines. A call is one step of the
+core. A wait is looked at after every step of the broker from then on: nothing polls, nothing
+sleeps. Time-outs are real seconds, whatever the broker's own clock does.
 
 Invariants: each call and each wait ends exactly once, with its result, a time-out, or
 `RuntimeError` because the broker stopped, also when the stop races it; the broker calls `_stepped`
@@ -18,7 +18,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.server.launch import RunningBroker
@@ -55,6 +55,8 @@ class Bridge:
 
     def __init__(self, running: RunningBroker) -> None:
         self.running = running
+        self.journal_since = 0
+        """The cursor from which on `MockBroker.journal` looks: that of a scope, or of a reset."""
         self._lock = threading.Lock()
         self._open: set[Future[Any]] = set()
         self._closed = False
@@ -65,49 +67,37 @@ class Bridge:
 
     def call(self, action: Callable[[Cluster], T]) -> T:
         """Run `action` as a step of the broker; what it raises is raised here."""
-        if self._is_inside():
+        if self.is_inside():
             return self.running.act(action)
-        return self._submit(action).result()
-
-    async def call_async(self, action: Callable[[Cluster], T]) -> T:
-        """`call` from a coroutine of any loop."""
-        if self._is_inside():
-            return self.running.act(action)
-        return await asyncio.wrap_future(self._submit(action))
+        return self.submit(action).result()
 
     def wait(
         self,
         condition: Callable[[Cluster], T | None],
         timeout_seconds: float,
         explain: Callable[[Cluster], str],
+        *,
+        begin: Sequence[Callable[[Cluster], object]] = (),
     ) -> T:
         """Block until `condition` gives something other than None, and return that.
 
+        Before it is looked at for the first time, each of `begin` is one step of the broker.
         `explain` says, when time is over, what was waited for and what there is. Raises
-        WaitTimeoutError then, and what `condition` raises.
+        WaitTimeoutError then, and what `condition` or one of `begin` raises.
         """
-        if self._is_inside():
+        if self.is_inside():
+            for action in begin:
+                self.running.act(action)
+            found = self.running.act(condition) if begin else None
+            if found is not None:
+                return found
             message = "this would block the broker's own event loop: await the same of `broker.aio`"
             raise RuntimeError(message)
-        future = self._submit_wait(condition, timeout_seconds, explain)
+        future = self.submit_wait(condition, timeout_seconds, explain, begin)
         try:
             return future.result()
         except BaseException:
-            self._forget(future)
-            raise
-
-    async def wait_async(
-        self,
-        condition: Callable[[Cluster], T | None],
-        timeout_seconds: float,
-        explain: Callable[[Cluster], str],
-    ) -> T:
-        """`wait` from a coroutine of any loop, the broker's own included."""
-        future = self._submit_wait(condition, timeout_seconds, explain)
-        try:
-            return await asyncio.wrap_future(future)
-        except BaseException:
-            self._forget(future)
+            self.forget(future)
             raise
 
     def close(self) -> None:
@@ -121,16 +111,8 @@ class Bridge:
 
     # -- on the way --------------------------------------------------------------------------
 
-    def _is_inside(self) -> bool:
-        """Whether this is the broker's own loop; the rest of the loop then stands still."""
-        if self._closed:
-            raise RuntimeError(NOT_RUNNING)
-        try:
-            return asyncio.get_running_loop() is self.running.loop
-        except RuntimeError:
-            return False
-
-    def _submit(self, action: Callable[[Cluster], T]) -> Future[T]:
+    def submit(self, action: Callable[[Cluster], T]) -> Future[T]:
+        """What `call` does, from now on; a future that is done in the broker's loop."""
         future: Future[T] = Future()
 
         def run() -> None:
@@ -144,16 +126,25 @@ class Bridge:
         self._post(future, run)
         return future
 
-    def _submit_wait(
+    def submit_wait(
         self,
         condition: Callable[[Cluster], T | None],
         timeout_seconds: float,
         explain: Callable[[Cluster], str],
+        begin: Sequence[Callable[[Cluster], object]],
     ) -> Future[T]:
+        """What `wait` does; `forget` the future when nobody waits for it any more."""
         future: Future[T] = Future()
         waiter = _Waiter(condition, explain, future)
 
-        def begin() -> None:
+        def start() -> None:
+            try:
+                for action in begin:
+                    self.running.act(action)
+            except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
+                if self._take(future):
+                    future.set_exception(error)
+                return
             if not self._settle(waiter):
                 loop = self.running.loop
                 waiter.timer = loop.call_later(max(0.0, timeout_seconds), self._expire, waiter)
@@ -161,8 +152,22 @@ class Bridge:
                 if self._unwatch is None:
                     self._unwatch = self.running.watch_steps(self._stepped)
 
-        self._post(future, begin)
+        self._post(future, start)
         return future
+
+    def forget(self, future: Future[Any]) -> None:
+        """Nobody wants to know any more."""
+        with self._lock:
+            self._open.discard(future)
+
+    def is_inside(self) -> bool:
+        """Whether this is the broker's own loop; the rest of the loop then stands still."""
+        if self._closed:
+            raise RuntimeError(NOT_RUNNING)
+        try:
+            return asyncio.get_running_loop() is self.running.loop
+        except RuntimeError:
+            return False
 
     def _post(self, future: Future[Any], callback: Callable[[], None]) -> None:
         with self._lock:
@@ -183,11 +188,6 @@ class Bridge:
                 return False
             self._open.discard(future)
         return future.set_running_or_notify_cancel()
-
-    def _forget(self, future: Future[Any]) -> None:
-        """Nobody wants to know any more."""
-        with self._lock:
-            self._open.discard(future)
 
     # -- in the loop -------------------------------------------------------------------------
 
@@ -230,3 +230,46 @@ class Bridge:
         if not self._waiters and self._unwatch is not None:
             self._unwatch()
             self._unwatch = None
+
+
+class AsyncBridge:
+    """The same for coroutines of any loop, the broker's own included."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+
+    @property
+    def running(self) -> RunningBroker:
+        """What the calls go to."""
+        return self._bridge.running
+
+    @property
+    def journal_since(self) -> int:
+        """As `Bridge.journal_since`."""
+        return self._bridge.journal_since
+
+    @journal_since.setter
+    def journal_since(self, cursor: int) -> None:
+        self._bridge.journal_since = cursor
+
+    async def call(self, action: Callable[[Cluster], T]) -> T:
+        """As `Bridge.call`."""
+        if self._bridge.is_inside():
+            return self.running.act(action)
+        return await asyncio.wrap_future(self._bridge.submit(action))
+
+    async def wait(
+        self,
+        condition: Callable[[Cluster], T | None],
+        timeout_seconds: float,
+        explain: Callable[[Cluster], str],
+        *,
+        begin: Sequence[Callable[[Cluster], object]] = (),
+    ) -> T:
+        """As `Bridge.wait`."""
+        future = self._bridge.submit_wait(condition, timeout_seconds, explain, begin)
+        try:
+            return await asyncio.wrap_future(future)
+        except BaseException:
+            self._bridge.forget(future)
+            raise

@@ -28,11 +28,11 @@ class ClockView:
 
     def freeze(self) -> None:
         """Stop the time: no time-out of the broker comes any more, until `advance`."""
-        self._do(lambda keeper: keeper.freeze())
+        return self._do(lambda keeper: keeper.freeze())
 
     def unfreeze(self) -> None:
         """Let time pass on, from where it stands."""
-        self._do(lambda keeper: keeper.unfreeze())
+        return self._do(lambda keeper: keeper.unfreeze())
 
     def advance(self, by: float | timedelta, *, wall: bool = True) -> None:
         """Let milliseconds, or a timedelta, pass at once; what is due on the way runs in order.
@@ -40,12 +40,12 @@ class ClockView:
         With `wall` False the wall time, which record timestamps have, stays where it was.
         """
         by_ms = milliseconds(by)
-        self._do(lambda keeper: keeper.advance(by_ms, wall=wall))
+        return self._do(lambda keeper: keeper.advance(by_ms, wall=wall))
 
     def jump(self, by: float | timedelta) -> None:
         """Move the wall time alone, forward or back, as a correction of the clock does."""
         by_ms = milliseconds(by)
-        self._do(lambda keeper: keeper.jump(by_ms))
+        return self._do(lambda keeper: keeper.jump(by_ms))
 
     @property
     def rate(self) -> float:
@@ -54,7 +54,11 @@ class ClockView:
 
     @rate.setter
     def rate(self, rate: float) -> None:
-        self._do(lambda keeper: keeper.set_rate(rate))
+        self.set_rate(rate)
+
+    def set_rate(self, rate: float) -> None:
+        """Let so many seconds pass for the broker in one of the machine."""
+        return self._do(lambda keeper: keeper.set_rate(rate))
 
     @property
     def frozen(self) -> bool:

@@ -7,7 +7,7 @@ ids.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mockbroker.cluster.controls import CONTROLLER
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.state.reading import Record
     from mockbroker.testing.bridge import Bridge
+
+T = TypeVar("T")
 
 
 class ClusterView:
@@ -39,15 +41,15 @@ class ClusterView:
 
     def leader(self, topic: str, partition: int) -> int:
         """Who leads a partition; -1 when nobody does."""
-        return self._state(topic, partition).leader
+        return self._state(topic, partition, lambda state: state.leader)
 
     def isr(self, topic: str, partition: int) -> list[int]:
         """The in-sync set of a partition."""
-        return list(self._state(topic, partition).isr)
+        return self._state(topic, partition, lambda state: list(state.isr))
 
     def replicas(self, topic: str, partition: int) -> list[int]:
         """The replicas of a partition, the preferred leader first."""
-        return list(self._state(topic, partition).replicas)
+        return self._state(topic, partition, lambda state: list(state.replicas))
 
     def coordinator(self, group_id: str) -> int:
         """Who coordinates a consumer group; -1 when nobody does."""
@@ -76,134 +78,133 @@ class ClusterView:
         replicas: Sequence[int] | None = None,
         *,
         timeout: float = 10.0,
-    ) -> None:
+    ) -> list[int]:
         """Wait until all replicas of a partition are in sync, and are `replicas` if given.
 
-        Raises WaitTimeoutError, an AssertionError, after `timeout` seconds.
+        Returns the in-sync set. Raises WaitTimeoutError, an AssertionError, after `timeout`
+        seconds.
         """
+        wanted = None if replicas is None else list(replicas)
 
-        def settled(cluster: Cluster) -> bool | None:
+        def settled(cluster: Cluster) -> list[int] | None:
             state = cluster.controls.partition_state(topic, partition)
             in_place = not state.adding and set(state.isr) == set(state.replicas)
-            return (in_place and replicas in (None, list(state.replicas))) or None
+            return list(state.isr) if in_place and wanted in (None, list(state.replicas)) else None
 
         def instead(cluster: Cluster) -> str:
             state = cluster.controls.partition_state(topic, partition)
-            wanted = state.replicas if replicas is None else replicas
+            where = list(state.replicas) if wanted is None else wanted
             return (
-                f"waited {timeout:g} s for {topic}-{partition} in sync on {list(wanted)}: its"
+                f"waited {timeout:g} s for {topic}-{partition} in sync on {where}: its"
                 f" replicas are {list(state.replicas)}, in sync {list(state.isr)}"
             )
 
-        if replicas is not None:
-            replicas = list(replicas)
-        self._bridge.wait(settled, timeout, instead)
+        return self._bridge.wait(settled, timeout, instead)
 
-    def _state(self, topic: str, partition: int) -> PartitionState:
-        def find(cluster: Cluster) -> PartitionState:
-            return cluster.controls.partition_state(topic, partition)
-
-        return self._bridge.call(find)
+    def _state(self, topic: str, partition: int, take: Callable[[PartitionState], T]) -> T:
+        return self._bridge.call(
+            lambda cluster: take(cluster.controls.partition_state(topic, partition))
+        )
 
     # -- brokers -----------------------------------------------------------------------------
 
     def kill(self, node_id: int, *, fence: bool = True) -> None:
         """Crash a broker; with `fence` False it is found out by its session time-out only."""
-        self._do(lambda controls: controls.kill(node_id, fence=fence))
+        return self._do(lambda controls: controls.kill(node_id, fence=fence))
 
     def stop(self, node_id: int) -> None:
         """Stop a broker cleanly: its leaders move away first."""
-        self._do(lambda controls: controls.stop(node_id))
+        return self._do(lambda controls: controls.stop(node_id))
 
     def revive(self, node_id: int) -> None:
         """Start a broker that was killed or stopped, on its old port with its old logs."""
-        self._do(lambda controls: controls.revive(node_id))
+        return self._do(lambda controls: controls.revive(node_id))
 
     def fence(self, node_id: int) -> None:
         """Let the controller take a running broker for lost."""
-        self._do(lambda controls: controls.fence(node_id))
+        return self._do(lambda controls: controls.fence(node_id))
 
     def unfence(self, node_id: int) -> None:
         """Undo `fence`."""
-        self._do(lambda controls: controls.unfence(node_id))
+        return self._do(lambda controls: controls.unfence(node_id))
 
     # -- partitions --------------------------------------------------------------------------
 
     def move_leader(self, topic: str, partition: int, *, to: int) -> None:
         """Make an in-sync replica the leader."""
-        self._do(lambda controls: controls.move_leader(topic, partition, to))
+        return self._do(lambda controls: controls.move_leader(topic, partition, to))
 
     def move_coordinator(self, group_id: str, *, to: int) -> None:
         """Make another broker coordinate a group."""
-        self._do(lambda controls: controls.move_coordinator(group_id, to))
+        return self._do(lambda controls: controls.move_coordinator(group_id, to))
 
     def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
         """Put a partition's replicas on these brokers, the preferred leader first.
 
         It has begun when this returns; `wait_in_sync` with these replicas says when it has ended.
         """
-        self._do(lambda controls: controls.reassign(topic, partition, replicas))
+        return self._do(lambda controls: controls.reassign(topic, partition, replicas))
 
     def elect_unclean(self, topic: str, partition: int) -> None:
         """Let the first live replica lead a partition without a leader.
 
         Records that it lacks are lost, acknowledged or not; the others truncate their logs to its.
         """
-        self._do(lambda controls: controls.elect_unclean(topic, partition))
+        return self._do(lambda controls: controls.elect_unclean(topic, partition))
 
     def shrink_isr(self, topic: str, partition: int, *, without: int) -> None:
         """Take a follower out of the in-sync set; it returns with its next fetch unless held."""
-        self._do(lambda controls: controls.shrink_isr(topic, partition, without))
+        return self._do(lambda controls: controls.shrink_isr(topic, partition, without))
 
     def hold_follower(self, topic: str, partition: int, node_id: int) -> None:
         """Let a follower fall behind."""
-        self._do(lambda controls: controls.hold_follower(topic, partition, node_id))
+        return self._do(lambda controls: controls.hold_follower(topic, partition, node_id))
 
     def release_follower(self, topic: str, partition: int, node_id: int) -> None:
         """Let it catch up."""
-        self._do(lambda controls: controls.release_follower(topic, partition, node_id))
+        return self._do(lambda controls: controls.release_follower(topic, partition, node_id))
 
     def hold_high_watermark(self, topic: str, partition: int) -> None:
         """Let the high watermark stand still on the present leader."""
-        self._do(lambda controls: controls.hold_high_watermark(topic, partition))
+        return self._do(lambda controls: controls.hold_high_watermark(topic, partition))
 
     def release_high_watermark(self, topic: str, partition: int) -> None:
         """Let it move again."""
-        self._do(lambda controls: controls.release_high_watermark(topic, partition))
+        return self._do(lambda controls: controls.release_high_watermark(topic, partition))
 
     def tell_high_watermark(self, tell: bool) -> None:
         """Whether followers fetch by v18 and tell their high watermark, or by v17."""
-        self._do(lambda controls: controls.tell_high_watermark(tell))
+        return self._do(lambda controls: controls.tell_high_watermark(tell))
 
     # -- links and clocks --------------------------------------------------------------------
 
     def cut_link(self, source: int, target: int) -> None:
         """Lose what `source` sends to `target`, one way."""
-        self._do(lambda controls: controls.cut_link(source, target))
+        return self._do(lambda controls: controls.cut_link(source, target))
 
     def hold_link(self, source: int, target: int) -> None:
         """Let what `source` sends to `target` wait."""
-        self._do(lambda controls: controls.hold_link(source, target))
+        return self._do(lambda controls: controls.hold_link(source, target))
 
     def slow_link(self, source: int, target: int, *, seconds: float) -> None:
         """Let what `source` sends take so long to `target`."""
-        self._do(lambda controls: controls.slow_link(source, target, seconds * 1000.0))
+        return self._do(lambda controls: controls.slow_link(source, target, seconds * 1000.0))
 
     def restore_link(self, source: int, target: int) -> None:
         """Let the link work as before."""
-        self._do(lambda controls: controls.restore_link(source, target))
+        return self._do(lambda controls: controls.restore_link(source, target))
 
     def isolate(self, node_id: int) -> None:
         """Cut a broker off from all others and the controller; clients still reach it."""
-        self._do(lambda controls: controls.isolate(node_id))
+        return self._do(lambda controls: controls.isolate(node_id))
 
     def reconnect(self, node_id: int) -> None:
         """Undo `isolate`."""
-        self._do(lambda controls: controls.reconnect(node_id))
+        return self._do(lambda controls: controls.reconnect(node_id))
 
     def skew_clock(self, node_id: int, *, seconds: float) -> None:
         """Put a broker's wall clock ahead, or behind."""
-        self._do(lambda controls: controls.skew_clock(node_id, int(seconds * 1000)))
+        return self._do(lambda controls: controls.skew_clock(node_id, int(seconds * 1000)))
 
     def _do(self, action: Callable[[ClusterControls], None]) -> None:
-        self._bridge.call(lambda cluster: action(cluster.controls))
+        return self._bridge.call(lambda cluster: action(cluster.controls))

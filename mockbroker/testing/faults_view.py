@@ -50,7 +50,7 @@ class FaultsView:
 
     def clear(self) -> None:
         """Disarm all of them."""
-        self._do(lambda faults: faults.clear())
+        return self._do(lambda faults: faults.clear())
 
     def list(self) -> Sequence[FaultStatus]:
         """The rules that are armed, in the order in which they were added."""
@@ -67,13 +67,21 @@ class FaultsView:
         try:
             yield ids
         finally:
-            left = {status.id for status in self.list()}
-            for fault_id in ids:
-                if fault_id in left:
-                    self.remove(fault_id)
+            self.discard(ids)
+
+    def discard(self, ids: Iterable[str]) -> None:
+        """Disarm the rules of these ids, as far as they are armed."""
+        return self._do(lambda faults: _discard(faults, ids))
 
     def _do(self, verb: Callable[[FaultSet], T]) -> T:
         return self._bridge.call(lambda cluster: verb(cluster.faults))
+
+
+def _discard(faults: FaultSet, ids: Iterable[str]) -> None:
+    armed = {one.id for one in faults.list()}
+    for fault_id in ids:
+        if fault_id in armed:
+            faults.remove(fault_id)
 
 
 def status_of(armed: ArmedFault) -> FaultStatus:

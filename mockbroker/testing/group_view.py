@@ -1,7 +1,8 @@
 """What a test sees of one consumer group: `broker.group("g")`, `broker.aio.group("g")`.
 
-As with topics, the views hold no state. Waits end with the step in which the group got there: what
-a group is, is what its coordinator wrote, and a write is a step.
+As with topics, a view holds no state and each of its verbs is one call or one wait of the bridge.
+Waits end with the step in which the group got there: what a group is, is what its coordinator
+wrote, and a write is a step.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     Offsets = dict[tuple[str, int], int]
 
 
-class _Group:
-    """Makes what the views run."""
+class GroupView:
+    """One group, from any thread."""
 
     def __init__(self, bridge: Bridge, group_id: str) -> None:
         self._bridge = bridge
@@ -32,6 +33,109 @@ class _Group:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.group_id!r})"
+
+    def describe(self) -> Group:
+        """State, generation or epoch, protocol and members; Dead when there is no such group."""
+        return self._bridge.call(self._describe)
+
+    @property
+    def state(self) -> str:
+        """Kafka's word for it: Empty, Stable, Dead, and while it rebalances PreparingRebalance or
+        CompletingRebalance of a classic group, Assigning or Reconciling of a consumer group.
+        """
+        return self._bridge.call(lambda cluster: self._describe(cluster).state)
+
+    def members(self) -> list[Member]:
+        """Its members, each with the partitions that it was assigned."""
+        return self._bridge.call(lambda cluster: self._describe(cluster).members)
+
+    def committed(self) -> dict[tuple[str, int], int]:
+        """Committed offsets by (topic, partition)."""
+        return self._bridge.call(self._committed)
+
+    def lag(self) -> dict[tuple[str, int], int]:
+        """Records behind the high watermark, of what it committed or has assigned."""
+        return self._bridge.call(self._lag)
+
+    def wait_stable(
+        self, members: int | None = None, timeout: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> Group:
+        """Wait until it is Stable with exactly that many members (None: any)."""
+
+        def settled(group: Group) -> bool:
+            count = len(group.members)
+            wanted = count > 0 if members is None else count == members
+            return group.state == groups.STABLE and wanted
+
+        wanted = "" if members is None else f" with {members} member(s)"
+        return self._until(settled, f"be Stable{wanted}", timeout)
+
+    def wait_state(self, *states: str, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Group:
+        """Wait until its state is one of these; see `state` for the words."""
+        return self._until(
+            lambda group: group.state in states, f"be {' or '.join(states)}", timeout
+        )
+
+    def wait_empty(self, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Group:
+        """Wait until it has no members."""
+        return self._until(
+            lambda group: group.state in (groups.EMPTY, groups.DEAD), "be empty", timeout
+        )
+
+    def wait_committed(
+        self,
+        offsets: Mapping[tuple[str, int], int],
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+    ) -> dict[tuple[str, int], int]:
+        """Wait until it has committed at least these offsets, by (topic, partition)."""
+
+        def reached(cluster: Cluster) -> Offsets | None:
+            committed = self._committed(cluster)
+            there = all(committed.get(at, -1) >= offset for at, offset in offsets.items())
+            return committed if there else None
+
+        explain = self._instead(f"commit {dict(offsets)}", timeout)
+        return self._bridge.wait(reached, timeout, explain)
+
+    def wait_caught_up(
+        self, timeout: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> dict[tuple[str, int], int]:
+        """Wait until it has committed all that there is."""
+
+        def caught_up(cluster: Cluster) -> Offsets | None:
+            lag = self._lag(cluster)
+            return lag if lag and not any(lag.values()) else None
+
+        return self._bridge.wait(caught_up, timeout, self._instead("catch up", timeout))
+
+    def commit(self, offsets: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+        """Commit for it from outside; returns all that it has committed then.
+
+        Raises GroupError while it has members.
+        """
+        outcome: list[ErrorCode] = []
+
+        def commit(cluster: Cluster) -> None:
+            groups.commit_offsets(cluster, self.group_id, offsets, outcome)
+
+        def written(cluster: Cluster) -> Offsets | None:
+            if not outcome:
+                return None
+            groups.check_commit(self.group_id, outcome)
+            return self._committed(cluster)
+
+        return self._bridge.wait(
+            written,
+            DEFAULT_TIMEOUT_SECONDS,
+            lambda _: f"group {self.group_id}: the commit was not replicated",
+            begin=(groups.ensure_coordinators, commit),
+        )
+
+    def delete(self) -> None:
+        """Forget it and its offsets; members are told that they are unknown."""
+        return self._bridge.call(lambda cluster: delete_group(cluster, self.group_id))
+
+    # -- what the verbs look at --------------------------------------------------------------
 
     def _describe(self, cluster: Cluster) -> Group:
         return groups.describe_group(cluster, self.group_id)
@@ -42,39 +146,12 @@ class _Group:
     def _lag(self, cluster: Cluster) -> Offsets:
         return groups.lag(cluster, self.group_id)
 
-    def _stable(self, members: int | None) -> Callable[[Cluster], Group | None]:
-        def settled(cluster: Cluster) -> Group | None:
-            group = self._describe(cluster)
-            count = len(group.members)
-            wanted = count > 0 if members is None else count == members
-            return group if group.state == groups.STABLE and wanted else None
-
-        return settled
-
-    def _in_state(self, states: tuple[str, ...]) -> Callable[[Cluster], Group | None]:
+    def _until(self, condition: Callable[[Group], bool], wanted: str, timeout: float) -> Group:
         def reached(cluster: Cluster) -> Group | None:
             group = self._describe(cluster)
-            return group if group.state in states else None
+            return group if condition(group) else None
 
-        return reached
-
-    def _empty(self, cluster: Cluster) -> Group | None:
-        group = self._describe(cluster)
-        return group if group.state in (groups.EMPTY, groups.DEAD) else None
-
-    def _committed_at_least(
-        self, offsets: Mapping[tuple[str, int], int]
-    ) -> Callable[[Cluster], Offsets | None]:
-        def reached(cluster: Cluster) -> Offsets | None:
-            committed = self._committed(cluster)
-            there = all(committed.get(at, -1) >= offset for at, offset in offsets.items())
-            return committed if there else None
-
-        return reached
-
-    def _caught_up(self, cluster: Cluster) -> Offsets | None:
-        lag = self._lag(cluster)
-        return lag if lag and not any(lag.values()) else None
+        return self._bridge.wait(reached, timeout, self._instead(wanted, timeout))
 
     def _instead(self, wanted: str, timeout: float) -> Callable[[Cluster], str]:
         def explain(cluster: Cluster) -> str:
@@ -91,177 +168,3 @@ class _Group:
             return "\n".join(lines)
 
         return explain
-
-    def _commit(
-        self, offsets: Mapping[tuple[str, int], int]
-    ) -> Callable[[Cluster], list[ErrorCode]]:
-        return lambda cluster: groups.commit_offsets(cluster, self.group_id, offsets)
-
-    def _not_written(self, _cluster: Cluster) -> str:
-        return f"group {self.group_id}: the commit was not replicated"
-
-    def _delete(self, cluster: Cluster) -> None:
-        delete_group(cluster, self.group_id)
-
-
-def _be_stable(members: int | None) -> str:
-    return "be Stable" if members is None else f"be Stable with {members} member(s)"
-
-
-class GroupView(_Group):
-    """One group, from any thread."""
-
-    def describe(self) -> Group:
-        """State, generation or epoch, protocol and members; Dead when there is no such group."""
-        return self._bridge.call(self._describe)
-
-    @property
-    def state(self) -> str:
-        """Kafka's word for it: Empty, Stable, Dead, and while it rebalances PreparingRebalance or
-        CompletingRebalance of a classic group, Assigning or Reconciling of a consumer group.
-        """
-        return self.describe().state
-
-    def members(self) -> list[Member]:
-        """Its members, each with the partitions that it was assigned."""
-        return self.describe().members
-
-    def committed(self) -> dict[tuple[str, int], int]:
-        """Committed offsets by (topic, partition)."""
-        return self._bridge.call(self._committed)
-
-    def lag(self) -> dict[tuple[str, int], int]:
-        """Records behind the high watermark, of what it committed or has assigned."""
-        return self._bridge.call(self._lag)
-
-    def wait_stable(
-        self, members: int | None = None, timeout: float = DEFAULT_TIMEOUT_SECONDS
-    ) -> Group:
-        """Wait until it is Stable with exactly that many members (None: any)."""
-        return self._bridge.wait(
-            self._stable(members), timeout, self._instead(_be_stable(members), timeout)
-        )
-
-    def wait_state(self, *states: str, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Group:
-        """Wait until its state is one of these; see `state` for the words."""
-        wanted = f"be {' or '.join(states)}"
-        return self._bridge.wait(self._in_state(states), timeout, self._instead(wanted, timeout))
-
-    def wait_empty(self, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Group:
-        """Wait until it has no members."""
-        return self._bridge.wait(self._empty, timeout, self._instead("be empty", timeout))
-
-    def wait_committed(
-        self,
-        offsets: Mapping[tuple[str, int], int],
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,
-    ) -> dict[tuple[str, int], int]:
-        """Wait until it has committed at least these offsets, by (topic, partition)."""
-        return self._bridge.wait(
-            self._committed_at_least(offsets),
-            timeout,
-            self._instead(f"commit {dict(offsets)}", timeout),
-        )
-
-    def wait_caught_up(
-        self, timeout: float = DEFAULT_TIMEOUT_SECONDS
-    ) -> dict[tuple[str, int], int]:
-        """Wait until it has committed all that there is."""
-        return self._bridge.wait(self._caught_up, timeout, self._instead("catch up", timeout))
-
-    def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
-        """Commit for it from outside. Raises GroupError while it has members."""
-        self._bridge.call(groups.ensure_coordinators)
-        outcome = self._bridge.call(self._commit(offsets))
-        if not outcome:
-            self._bridge.wait(lambda _: outcome or None, DEFAULT_TIMEOUT_SECONDS, self._not_written)
-        groups.check_commit(self.group_id, outcome)
-
-    def delete(self) -> None:
-        """Forget it and its offsets; members are told that they are unknown."""
-        self._bridge.call(self._delete)
-
-
-class AsyncGroupView(_Group):
-    """The same for coroutines of any loop; see `GroupView`."""
-
-    async def describe(self) -> Group:
-        """State, generation, protocol and members."""
-        return await self._bridge.call_async(self._describe)
-
-    async def members(self) -> list[Member]:
-        """Its members, each with the partitions that it was assigned."""
-        return (await self.describe()).members
-
-    async def committed(self) -> dict[tuple[str, int], int]:
-        """Committed offsets by (topic, partition)."""
-        return await self._bridge.call_async(self._committed)
-
-    async def lag(self) -> dict[tuple[str, int], int]:
-        """Records behind the high watermark, of what it committed or has assigned."""
-        return await self._bridge.call_async(self._lag)
-
-    async def wait_stable(
-        self,
-        members: int | None = None,
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,  # noqa: ASYNC109 -- as the blocking view has it
-    ) -> Group:
-        """Wait until it is Stable with exactly that many members (None: any)."""
-        return await self._bridge.wait_async(
-            self._stable(members), timeout, self._instead(_be_stable(members), timeout)
-        )
-
-    async def wait_state(
-        self,
-        *states: str,
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,  # noqa: ASYNC109 -- as the blocking view has it
-    ) -> Group:
-        """Wait until its state is one of these."""
-        wanted = f"be {' or '.join(states)}"
-        return await self._bridge.wait_async(
-            self._in_state(states), timeout, self._instead(wanted, timeout)
-        )
-
-    async def wait_empty(
-        self,
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,  # noqa: ASYNC109 -- as above
-    ) -> Group:
-        """Wait until it has no members."""
-        return await self._bridge.wait_async(
-            self._empty, timeout, self._instead("be empty", timeout)
-        )
-
-    async def wait_committed(
-        self,
-        offsets: Mapping[tuple[str, int], int],
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,  # noqa: ASYNC109 -- as above
-    ) -> dict[tuple[str, int], int]:
-        """Wait until it has committed at least these offsets, by (topic, partition)."""
-        return await self._bridge.wait_async(
-            self._committed_at_least(offsets),
-            timeout,
-            self._instead(f"commit {dict(offsets)}", timeout),
-        )
-
-    async def wait_caught_up(
-        self,
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,  # noqa: ASYNC109 -- as above
-    ) -> dict[tuple[str, int], int]:
-        """Wait until it has committed all that there is."""
-        return await self._bridge.wait_async(
-            self._caught_up, timeout, self._instead("catch up", timeout)
-        )
-
-    async def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
-        """Commit for it from outside. Raises GroupError while it has members."""
-        await self._bridge.call_async(groups.ensure_coordinators)
-        outcome = await self._bridge.call_async(self._commit(offsets))
-        if not outcome:
-            await self._bridge.wait_async(
-                lambda _: outcome or None, DEFAULT_TIMEOUT_SECONDS, self._not_written
-            )
-        groups.check_commit(self.group_id, outcome)
-
-    async def delete(self) -> None:
-        """Forget it and its offsets; members are told that they are unknown."""
-        await self._bridge.call_async(self._delete)

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from mockbroker.state.requests import RequestQuery, tail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.journal.events import Event
     from mockbroker.journal.request import RequestServed
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 _TAIL_LINES = 30
 
 
-class _Expectation:
+class Expectation:
     """That at least `times` requests match; `within` says by when."""
 
     def __init__(self, bridge: Bridge, query: RequestQuery, times: int, since: int) -> None:
@@ -34,51 +32,32 @@ class _Expectation:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._query})"
 
-    def _enough(self) -> Callable[[Cluster], list[RequestServed] | None]:
-        """The condition; it decodes each request once."""
+    def within(self, timeout: float) -> list[RequestServed]:
+        """Wait that many seconds at most; returns the requests that match.
+
+        Raises WaitTimeoutError, an AssertionError with the nearest requests and what differs.
+        """
         query, found, position = self._query, list[Any](), self._since
 
         def enough(cluster: Cluster) -> list[RequestServed] | None:
+            """It decodes each request once."""
             nonlocal position
             journal = cluster.journal
             found.extend(query.find(journal, position))
             position = journal.cursor()
             return list(found) if len(found) >= self._times else None
 
-        return enough
-
-    def _nearest(self, timeout: float) -> Callable[[Cluster], str]:
-        def explain(cluster: Cluster) -> str:
+        def nearest(cluster: Cluster) -> str:
             journal = cluster.journal
-            found = len(self._query.find(journal, self._since))
             seen = sum(1 for _ in journal.requests(self._since))
             first = (
-                f"waited {timeout:g} s for {self._times} request(s) with {self._query}:"
-                f" {found} of {seen} match"
+                f"waited {timeout:g} s for {self._times} request(s) with {query}:"
+                f" {len(query.find(journal, self._since))} of {seen} match"
             )
-            near = self._query.explain(journal, self._since)
+            near = query.explain(journal, self._since)
             return "\n  ".join([first, *(["the nearest others:"] if near else []), *near])
 
-        return explain
-
-
-class Expectation(_Expectation):
-    """For any thread."""
-
-    def within(self, timeout: float) -> list[RequestServed]:
-        """Wait that many seconds at most; returns the requests that match.
-
-        Raises WaitTimeoutError, an AssertionError with the nearest requests and what differs.
-        """
-        return self._bridge.wait(self._enough(), timeout, self._nearest(timeout))
-
-
-class AsyncExpectation(_Expectation):
-    """For coroutines."""
-
-    async def within(self, timeout: float) -> list[RequestServed]:  # noqa: ASYNC109
-        """Wait that many seconds at most; returns the requests that match."""
-        return await self._bridge.wait_async(self._enough(), timeout, self._nearest(timeout))
+        return self._bridge.wait(enough, timeout, nearest)
 
 
 class JournalView:
@@ -87,6 +66,9 @@ class JournalView:
     def __init__(self, bridge: Bridge, since: int = 0) -> None:
         self._bridge = bridge
         self._since = since
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(since={self._since})"
 
     def cursor(self) -> int:
         """Where the journal stands now, for `since`."""
@@ -111,18 +93,9 @@ class JournalView:
 
     def tail(self, count: int = _TAIL_LINES) -> str:
         """The last requests, a line each, for people."""
-        start = self._since
-        return "\n".join(self._bridge.call(lambda cluster: tail(cluster.journal, start, count)))
+        return self._bridge.call(
+            lambda cluster: "\n".join(tail(cluster.journal, self._since, count))
+        )
 
     def _from(self, since: int | None) -> int:
         return self._since if since is None else since
-
-
-class AsyncJournalView(JournalView):
-    """The same, whose expectations are awaited; looking never blocks."""
-
-    def expect(  # type: ignore[override]  # the same call, awaited
-        self, *, times: int = 1, since: int | None = None, **filters: Unpack[Filters]
-    ) -> AsyncExpectation:
-        """That at least `times` requests match."""
-        return AsyncExpectation(self._bridge, RequestQuery(**filters), times, self._from(since))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.testing.bridge import Bridge
 
 OBSERVER_TIMEOUT_SECONDS = 30.0
@@ -38,23 +39,28 @@ class MetadataLogView:
 
     def hold_commits(self) -> None:
         """Let the high watermark stand still."""
-        self._bridge.call(lambda cluster: cluster.quorum().hold())
+        return self._bridge.call(lambda cluster: cluster.quorum().hold())
 
     def release_commits(self) -> None:
         """Let it go up to the log's end, and follow it again."""
-        self._bridge.call(lambda cluster: cluster.quorum().release())
+        return self._bridge.call(lambda cluster: cluster.quorum().release())
 
     def begin_epoch(self) -> None:
         """Let the controller resign and be elected again, in the next epoch."""
-        self._bridge.call(lambda cluster: cluster.quorum().begin_epoch())
+        return self._bridge.call(lambda cluster: cluster.quorum().begin_epoch())
 
-    def wait_for_observer(self, timeout_seconds: float = OBSERVER_TIMEOUT_SECONDS) -> None:
-        """Block until some replica has all there is and waits for more.
+    def wait_for_observer(self, timeout_seconds: float = OBSERVER_TIMEOUT_SECONDS) -> int:
+        """Block until some replica has all there is and waits for more; returns the end offset.
 
         Raises WaitTimeoutError, an AssertionError, when none does in time.
         """
-        self._bridge.wait(
-            lambda cluster: cluster.quorum().has_waiting_observer or None,
+
+        def waiting(cluster: Cluster) -> int | None:
+            quorum = cluster.quorum()
+            return quorum.log.log_end_offset if quorum.has_waiting_observer else None
+
+        return self._bridge.wait(
+            waiting,
             timeout_seconds,
             lambda cluster: (
                 f"no observer waits at offset {cluster.quorum().log.log_end_offset} of the "

@@ -18,7 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-    from mockbroker.testing.aio import AsyncViews
+    from mockbroker.testing.aio import AsyncBroker
     from mockbroker.testing.mock_broker import MockBroker
     from mockbroker.testing.pytest_plugin.clients import Clients
     from mockbroker.testing.pytest_plugin.external import ExternalBroker
@@ -149,7 +149,7 @@ def mockbroker_factory(
 
 
 @pytest.fixture
-def mockbroker_aio(mockbroker: MockBroker) -> AsyncViews:
+def mockbroker_aio(mockbroker: MockBroker) -> AsyncBroker:
     """The views of `mockbroker` for coroutines, in whichever loop the test runs."""
     return mockbroker.aio
 

@@ -11,7 +11,7 @@ import pytest
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.server.launch import launch, new_event_loop
 from mockbroker.server.settings import Settings
-from mockbroker.testing.bridge import Bridge, WaitTimeoutError
+from mockbroker.testing.bridge import AsyncBridge, Bridge, WaitTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,9 +164,9 @@ async def test_in_the_brokers_own_loop_a_wait_is_awaited() -> None:
         with pytest.raises(RuntimeError, match=r"await the same of `broker\.aio`"):
             bridge.wait(has("orders"), 1, no_explanation)
         waiting = asyncio.ensure_future(
-            bridge.wait_async(has("orders"), DEADLINE_SECONDS, no_explanation)
+            AsyncBridge(bridge).wait(has("orders"), DEADLINE_SECONDS, no_explanation)
         )
-        await bridge.call_async(create("orders"))
+        await AsyncBridge(bridge).call(create("orders"))
         assert await waiting is True
     finally:
         await running.stop()
@@ -178,15 +178,37 @@ async def test_a_cancelled_wait_is_forgotten() -> None:
     bridge = Bridge(running)
     try:
         waiting = asyncio.ensure_future(
-            bridge.wait_async(has("orders"), DEADLINE_SECONDS, no_explanation)
+            AsyncBridge(bridge).wait(has("orders"), DEADLINE_SECONDS, no_explanation)
         )
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        await bridge.call_async(create("payments"))
+        await AsyncBridge(bridge).call(create("payments"))
         await asyncio.sleep(0)
         assert running.watched is False
+    finally:
+        await running.stop()
+        bridge.close()
+
+
+async def test_a_wait_begins_with_its_own_steps() -> None:
+    running = await launch(Settings())
+    bridge = Bridge(running)
+    try:
+        assert bridge.wait(has("a"), 1, no_explanation, begin=(create("a"),)) is True
+        created = await AsyncBridge(bridge).wait(
+            has("b"), DEADLINE_SECONDS, no_explanation, begin=(create("c"), create("b"))
+        )
+        assert created is True
+        assert sorted(running.cluster.metadata.topics) == ["a", "b", "c"]
+        with pytest.raises(KeyError, match="none"):
+            await AsyncBridge(bridge).wait(
+                has("b"),
+                1,
+                no_explanation,
+                begin=(lambda cluster: cluster.metadata.topics["none"],),
+            )
     finally:
         await running.stop()
         bridge.close()

@@ -1,0 +1,32 @@
+"""The verbs of a running broker, by whichever view; what they do to it is in test_mock_broker."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker import MockBroker
+from mockbroker.testing.broker_views import BrokerViews
+
+
+def test_without_a_broker_each_verb_says_so() -> None:
+    views = BrokerViews()
+    assert repr(views) == "<BrokerViews not running>"
+    for verb in (views.topics, views.groups, views.metrics, views.reset, views.snapshot):
+        with pytest.raises(RuntimeError, match="the broker is not running"):
+            verb()
+
+
+def test_a_broker_prints_where_it_is() -> None:
+    with MockBroker() as broker:
+        assert repr(broker) == f"<MockBroker {broker.bootstrap_servers}>"
+        assert repr(broker.journal) == "JournalView(since=0)"
+        assert repr(broker.aio.topic("orders")) == "AsyncTopicView('orders')"
+
+
+def test_an_inner_scope_gives_the_outer_one_s_journal_back() -> None:
+    with MockBroker() as broker, broker.scope():
+        broker.topic("outer").create()
+        with broker.scope():
+            broker.topic("inner").create()
+        assert broker.topics() == ["outer"]
+    assert repr(broker) == "<MockBroker not running>"
