@@ -9,7 +9,7 @@ from mockbroker.testing.awaited import AsyncView, Awaited
 
 
 class Plain:
-    """What a blocking view is, as far as this room looks: `bridge` gives a result or a coroutine."""
+    """As far as this room looks, a blocking view: `bridge` gives a result or a coroutine."""
 
     def __init__(self, number: int) -> None:
         self._number = number
