@@ -11,16 +11,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transactions import AddOffsetsToTxnResponse
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.transactions import AddOffsetsToTxnRequest
 
-KEY = ApiKey.ADD_OFFSETS_TO_TXN
 _FIRST_VERSION_WITH_FENCED = 2
 _TRANSACTION_VERSION = 0
 
@@ -45,3 +45,11 @@ def handle(
         respond,
     )
     return PARKED
+
+
+def guard(auth: AuthHelper, request: AddOffsetsToTxnRequest) -> object | None:
+    """WRITE on the transactional id, READ on the group."""
+    refused = auth.require_transactional_id(AclOperation.WRITE, request.transactional_id)
+    if refused is not None:
+        return refused
+    return auth.require_group(AclOperation.READ, request.group_id)

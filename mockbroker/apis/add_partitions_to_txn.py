@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transactions import (
     AddPartitionsToTxnPartitionResult,
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.transactions import AddPartitionsToTxnRequest
 
     Errors: TypeAlias = dict[tuple[str, int], ErrorCode]
 
-KEY = ApiKey.ADD_PARTITIONS_TO_TXN
 _FIRST_VERSION_WITH_FENCED = 2
 _FIRST_VERSION_WITH_MANY = 4
 _TRANSACTION_VERSIONS = {False: 0, True: 2}
@@ -128,3 +128,30 @@ def _response(
         throttle_time_ms=ctx.throttle_time_ms,
         results_by_topic_v3_and_below=result.topic_results,
     )
+
+
+def guard(auth: AuthHelper, request: AddPartitionsToTxnRequest) -> object | None:
+    """Brokers need CLUSTER_ACTION; clients WRITE on the id, and on all topics or none is added."""
+    if auth.version >= _FIRST_VERSION_WITH_MANY:
+        return auth.require_cluster(AclOperation.CLUSTER_ACTION)
+    write = AclOperation.WRITE
+    refused = auth.require_transactional_id(write, request.v3_and_below_transactional_id)
+    if refused is not None:
+        return refused
+    names = {topic.name for topic in request.v3_and_below_topics}
+    denied = {name for name in names if not auth.authorize_topic(write, name)}
+    if not denied:
+        return None
+    answer = auth.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    assert isinstance(answer, AddPartitionsToTxnResponse)
+    known = auth.services.metadata.topics
+    for result in answer.results_by_topic_v3_and_below:
+        if result.name not in denied:
+            count = len(known[result.name].partitions) if result.name in known else 0
+            for one in result.results_by_partition:
+                one.partition_error_code = (
+                    ErrorCode.OPERATION_NOT_ATTEMPTED
+                    if 0 <= one.partition_index < count
+                    else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                )
+    return answer

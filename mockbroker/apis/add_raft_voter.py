@@ -5,16 +5,17 @@ None joins: see `quorum.voters`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.quorum.voters import refuse_addition
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.quorum import AddRaftVoterRequest, AddRaftVoterResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.ADD_RAFT_VOTER
+guard = cluster_guard(AclOperation.ALTER)
 
 
 def handle(

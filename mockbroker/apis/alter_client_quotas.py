@@ -5,10 +5,11 @@ Versions: v1 is flexible. Each entity is answered for itself; one that comes twi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.client_quotas import QuotaAlteration
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -19,7 +20,7 @@ from mockbroker_protocol.messages.quotas import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.ALTER_CLIENT_QUOTAS
+guard = cluster_guard(AclOperation.ALTER_CONFIGS)
 
 
 def handle(

@@ -7,11 +7,11 @@ INVALID_REQUEST; Apache Kafka 4.4 means to, and never answers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.config_control import AlterOperation
 from mockbroker.metadata.topic_requests import ConfigAlteration
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
@@ -19,9 +19,8 @@ from mockbroker_protocol.messages.configs import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
-
-KEY: Final = ApiKey.ALTER_CONFIGS
 
 
 def handle(
@@ -45,4 +44,11 @@ def handle(
             )
             for each, answer in zip(alterations, answers, strict=True)
         ],
+    )
+
+
+def guard(auth: AuthHelper, request: AlterConfigsRequest) -> None:
+    """ALTER_CONFIGS on each resource."""
+    auth.filter_configs(
+        request, AclOperation.ALTER_CONFIGS, "responses", AlterConfigsResourceResponse
     )

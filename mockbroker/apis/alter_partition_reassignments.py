@@ -6,9 +6,10 @@ done when its new replicas are in sync; until then ListPartitionReassignments te
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.messages.reassignments import (
     AlterPartitionReassignmentsResponse,
     ReassignablePartitionResponse,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
         ReassignablePartition,
     )
 
-KEY: Final = ApiKey.ALTER_PARTITION_REASSIGNMENTS
+guard = cluster_guard(AclOperation.ALTER)
 
 
 def handle(

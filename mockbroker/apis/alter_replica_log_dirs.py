@@ -6,9 +6,10 @@ answered 3, and put there when it comes to be (Kafka: ReplicaManager.alterReplic
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -20,7 +21,7 @@ from mockbroker_protocol.messages.log_dirs import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.ALTER_REPLICA_LOG_DIRS
+guard = cluster_guard(AclOperation.ALTER)
 
 
 def handle(

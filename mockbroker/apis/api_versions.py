@@ -22,10 +22,9 @@ from mockbroker_protocol.messages.api_versions import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.apis.context import RequestContext, Services
-    from mockbroker.apis.registry import Registry
+    from mockbroker.apis.context import RequestContext, ServedApis, Services
 
-KEY: Final = ApiKey.API_VERSIONS
+guard = None  # anybody may ask
 FIRST_VERSION_WITH_SOFTWARE: Final = 3
 
 
@@ -59,20 +58,20 @@ def handle(
     )
 
 
-def unsupported_version_response(registry: Registry) -> ApiVersionsResponse:
+def unsupported_version_response(registry: ServedApis) -> ApiVersionsResponse:
     """The answer, in version 0, to a version that is not known: error 35 and this API's range.
 
     KIP-511: the client then asks again in a version that both know.
     """
-    api = registry.get(KEY)
+    api = registry.get(ApiKey.API_VERSIONS)
     assert api is not None
     return ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION,
-        api_keys=[ApiVersion(KEY, api.min_version, api.max_version)],
+        api_keys=[ApiVersion(ApiKey.API_VERSIONS, api.min_version, api.max_version)],
     )
 
 
-def _api_keys(registry: Registry) -> list[ApiVersion]:
+def _api_keys(registry: ServedApis) -> list[ApiVersion]:
     return [
         ApiVersion(key, served.min_version, served.max_version)
         for key, served in registry.advertised().items()

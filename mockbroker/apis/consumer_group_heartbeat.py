@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.coordinator.group.members import ClientIdentity
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.consumer_group import (
         ConsumerGroupHeartbeatRequest,
         ConsumerGroupHeartbeatResponse,
     )
-
-KEY = ApiKey.CONSUMER_GROUP_HEARTBEAT
 
 
 def handle(
@@ -35,3 +35,14 @@ def handle(
 
     services.groups.service.consumers.heartbeat(request, client, respond)
     return PARKED
+
+
+def guard(auth: AuthHelper, request: ConsumerGroupHeartbeatRequest) -> object | None:
+    """READ on the group, and DESCRIBE on each topic that is subscribed to."""
+    refused = auth.require_group(AclOperation.READ, request.group_id)
+    if refused is not None:
+        return refused
+    for name in request.subscribed_topic_names or ():
+        if not auth.authorize_topic(AclOperation.DESCRIBE, name):
+            return auth.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return None

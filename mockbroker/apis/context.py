@@ -16,10 +16,9 @@ from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import ClientQuotasChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from random import Random
 
-    from mockbroker.apis.registry import Registry
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.service import GroupCoordinatorService
@@ -36,7 +35,12 @@ if TYPE_CHECKING:
     from mockbroker.security.authorizer import StandardAuthorizer
     from mockbroker.security.quotas import QuotaManager
     from mockbroker.telemetry.client_metrics import Client, ClientMetrics
+    from mockbroker_protocol.api_keys import ApiKey, VersionRange
     from mockbroker_protocol.frames import Frame
+    from mockbroker_protocol.primitives import Buffer
+
+    Decode = Callable[[Buffer, int, int], object]
+    Encode = Callable[[object, int], list[Buffer]]
 
 
 class Verdict:
@@ -146,6 +150,41 @@ class RequestContext(RequestServed):
             self.responder.complete_by(self, make)
 
 
+class Handle(Protocol):
+    """A handler: it returns a response message, or one of the sentinels above."""
+
+    def __call__(self, services: Services, ctx: RequestContext, request: object) -> object: ...
+
+
+class ServedApi(Protocol):
+    """One API of a listener, as handlers see it (`registry.Api`)."""
+
+    key: ApiKey
+    name: str
+    min_version: int
+    max_version: int
+    requests: int
+    decode: Decode
+    encode: Encode
+    handle: Handle
+
+    def load(self) -> None:
+        """Import what it is made of, which its first request does otherwise."""
+
+
+class ServedApis(Protocol):
+    """The APIs of a listener, as handlers see them (`registry.Registry`)."""
+
+    def get(self, api_key: int) -> ServedApi | None:
+        """The API, whether or not the version is served."""
+
+    def apis(self) -> Iterable[ServedApi]:
+        """All of them."""
+
+    def advertised(self) -> Mapping[int, VersionRange]:
+        """What ApiVersions tells clients, by ascending key."""
+
+
 class Services:
     """The rooms of one node, as handlers reach them. Made once by `broker`."""
 
@@ -187,7 +226,7 @@ class Services:
         groups: LazyCoordinator[GroupCoordinatorService],
         transactions: TransactionCoordinator,
         producer_ids: ProducerIdManager,
-        registry: Registry,
+        registry: ServedApis,
         rng: Random,
     ) -> None:
         self.broker_id = broker_id
@@ -207,7 +246,7 @@ class Services:
         """By node id of the brokers that are up, how many changes of the metadata each heard of."""
         self.quorum: MetadataQuorum | None = None
         """There once a controller's listener is wanted (`Cluster.start_quorum`)."""
-        self.registries: dict[str, Registry] = {}
+        self.registries: dict[str, ServedApis] = {}
         """APIs of listeners that serve others than `registry`, by the listener's name."""
         self.authorizer: StandardAuthorizer | None = None
         """There if one is configured."""
@@ -247,7 +286,7 @@ class Services:
         if self._client_metrics is not None:
             self._client_metrics.disconnected(connection_id)
 
-    def registry_of(self, listener: str) -> Registry:
+    def registry_of(self, listener: str) -> ServedApis:
         """What is served on a listener."""
         return self.registries.get(listener, self.registry) if self.registries else self.registry
 

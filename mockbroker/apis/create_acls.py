@@ -5,18 +5,17 @@ Versions: v2 is flexible, v3 knows the resource type USER. Without an authorizer
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker.metadata.acls import Acl, is_binding
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.acls import AclCreationResult, CreateAclsResponse
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.acls import CreateAclsRequest
-
-KEY: Final = ApiKey.CREATE_ACLS
 
 
 def handle(
@@ -54,3 +53,12 @@ def handle(
         ctx.throttle_time_ms,
         [AclCreationResult(answer.error, answer.message or "") for answer in answers],
     )
+
+
+def guard(auth: AuthHelper, _: CreateAclsRequest) -> object | None:
+    """ALTER on the cluster (Kafka: AclApis.handleCreateAcls)."""
+    refused = auth.require_cluster(AclOperation.ALTER)
+    if isinstance(refused, CreateAclsResponse):
+        for created in refused.results:
+            created.error_message = "The request is not authorized."
+    return refused

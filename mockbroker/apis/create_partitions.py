@@ -6,10 +6,11 @@ here duplicates come first, then the order is that of the request.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from mockbroker.apis.auth_helper import topics_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import NewPartitions
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.topics import CreatePartitionsTopic
 
-KEY: Final = ApiKey.CREATE_PARTITIONS
+guard = topics_guard(AclOperation.ALTER)
 
 
 def handle(

@@ -10,21 +10,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.describe import describe_created_topic
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import NewTopic
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.topics import (
     CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.topic_requests import CreatedTopic
     from mockbroker_protocol.messages.topics import CreatableTopic
 
-KEY: Final = ApiKey.CREATE_TOPICS
 
 _FIRST_VERSION_WITH_CONFIGS: Final = 5
 
@@ -69,3 +71,29 @@ def _result(topic: CreatedTopic, with_configs: bool) -> CreatableTopicResult:
         if with_configs and topic.config is not None
         else [],
     )
+
+
+def guard(auth: AuthHelper, request: CreateTopicsRequest) -> None:
+    """CREATE on the cluster or the topic; without DESCRIBE_CONFIGS its configs are not told."""
+    denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    names = [topic.name for topic in request.topics]
+    refused = {
+        name for name in names if names.count(name) == 1 and not auth.authorize_creation(name)
+    }
+    request.topics = [topic for topic in request.topics if topic.name not in refused]
+
+    def amend(response: CreateTopicsResponse) -> None:
+        for topic in response.topics:
+            if not topic.error_code and not auth.authorize_topic(
+                AclOperation.DESCRIBE_CONFIGS, topic.name
+            ):
+                topic.configs = []
+                topic.num_partitions = topic.replication_factor = -1
+                topic.topic_config_error_code = denied
+        response.topics += [
+            CreatableTopicResult(name, ZERO_UUID, denied, "Authorization failed.")
+            for name in names
+            if name in refused
+        ]
+
+    auth.amend(amend)

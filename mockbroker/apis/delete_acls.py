@@ -5,10 +5,10 @@ Versions: v2 is flexible, v3 knows the resource type USER. Without an authorizer
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker.metadata.acls import AclFilter
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.acls import (
     DeleteAclsFilterResult,
@@ -17,10 +17,9 @@ from mockbroker_protocol.messages.acls import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.acls import DeleteAclsRequest
-
-KEY: Final = ApiKey.DELETE_ACLS
 
 
 def handle(
@@ -60,3 +59,12 @@ def handle(
             for answer in answers
         ],
     )
+
+
+def guard(auth: AuthHelper, _: DeleteAclsRequest) -> object | None:
+    """ALTER on the cluster (Kafka: AclApis.handleDeleteAcls)."""
+    refused = auth.require_cluster(AclOperation.ALTER)
+    if isinstance(refused, DeleteAclsResponse):
+        for result in refused.filter_results:
+            result.error_message = "The request is not authorized."
+    return refused

@@ -10,15 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
+from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_admin import DeletableGroupResult, DeleteGroupsResponse
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
-    from mockbroker_protocol.errors import ErrorCode
     from mockbroker_protocol.messages.group_admin import DeleteGroupsRequest
-
-KEY = ApiKey.DELETE_GROUPS
 
 
 def handle(
@@ -47,3 +46,16 @@ def _collect(
     if len(errors) == len(group_ids):
         results = [DeletableGroupResult(group_id=one, error_code=errors[one]) for one in group_ids]
         ctx.respond(DeleteGroupsResponse(throttle_time_ms=ctx.throttle_time_ms, results=results))
+
+
+def guard(auth: AuthHelper, request: DeleteGroupsRequest) -> None:
+    """DELETE on each group."""
+    asked = request.groups_names
+    request.groups_names = [
+        name for name in asked if auth.authorize_group(AclOperation.DELETE, name)
+    ]
+    known = set(request.groups_names)
+    denied = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    auth.append(
+        "results", [DeletableGroupResult(name, denied) for name in asked if name not in known]
+    )

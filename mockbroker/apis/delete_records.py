@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.apis.auth_helper import topics_guard
 from mockbroker.apis.context import PARKED
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import is_internal
 from mockbroker.replica.delayed_delete_records import INVALID_LOW_WATERMARK, DeletedEntry
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.topics import (
     DeleteRecordsPartitionResult,
@@ -23,7 +24,7 @@ from mockbroker_protocol.messages.topics import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services, Verdict
 
-KEY: Final = ApiKey.DELETE_RECORDS
+guard = topics_guard(AclOperation.DELETE)
 
 _NO_LEADER_EPOCH: Final = -1
 

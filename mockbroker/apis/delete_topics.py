@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import TopicReference
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.DELETE_TOPICS
 
 _FIRST_VERSION_WITH_DISABLED_ERROR: Final = 3
 _FIRST_VERSION_WITH_IDS: Final = 6
@@ -50,3 +51,46 @@ def handle(
             for reference in references
         ]
     return DeleteTopicsResponse(throttle_time_ms=ctx.throttle_time_ms, responses=results)
+
+
+def guard(auth: AuthHelper, request: DeleteTopicsRequest) -> None:
+    """DELETE on the cluster or the topic.
+
+    Whoever may not describe a topic does not learn its name from its id.
+    """
+    delete = AclOperation.DELETE
+    if auth.authorize_cluster(delete):
+        return
+    unauthorized: list[object] = []
+
+    def refuse(name: str | None, topic_id: bytes) -> None:
+        unauthorized.append(
+            DeletableTopicResult(
+                name,
+                topic_id,
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                "Topic authorization failed.",
+            )
+        )
+
+    kept = []
+    store = auth.services.metadata
+    for topic in request.topics:
+        by_id = topic.topic_id != ZERO_UUID
+        name = store.topic_name(topic.topic_id) if by_id else topic.name
+        if name is None or (by_id and topic.name is not None):
+            kept.append(topic)
+        elif not auth.authorize_topic(AclOperation.DESCRIBE, name):
+            refuse(None if by_id else name, topic.topic_id)
+        elif auth.authorize_topic(delete, name):
+            kept.append(topic)
+        else:
+            refuse(name, topic.topic_id)
+    names = []
+    for name in request.topic_names:
+        if auth.authorize_topic(delete, name):
+            names.append(name)
+        else:
+            refuse(name, ZERO_UUID)
+    request.topics, request.topic_names = kept, names
+    auth.append("responses", unauthorized)

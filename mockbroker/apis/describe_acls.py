@@ -5,10 +5,10 @@ Versions: v2 is flexible, v3 knows the resource type USER. Without an authorizer
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker.metadata.acls import AclFilter
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.acls import (
     AclDescription,
@@ -17,10 +17,9 @@ from mockbroker_protocol.messages.acls import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.acls import DescribeAclsRequest
-
-KEY: Final = ApiKey.DESCRIBE_ACLS
 
 
 def handle(
@@ -50,3 +49,11 @@ def handle(
                 AclDescription(acl.principal, acl.host, acl.operation, acl.permission)
             )
     return DescribeAclsResponse(ctx.throttle_time_ms, 0, "", list(resources.values()))
+
+
+def guard(auth: AuthHelper, _: DescribeAclsRequest) -> object | None:
+    """DESCRIBE on the cluster (Kafka: AclApis.handleDescribeAcls)."""
+    refused = auth.require_cluster(AclOperation.DESCRIBE)
+    if isinstance(refused, DescribeAclsResponse):
+        refused.error_message = "The request is not authorized."
+    return refused

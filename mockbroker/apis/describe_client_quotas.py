@@ -5,10 +5,11 @@ Versions: v1 is flexible. A filter without components finds all, unless it is st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.client_quotas import Component, filter_problem, matching
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
@@ -20,7 +21,7 @@ from mockbroker_protocol.messages.quotas import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.DESCRIBE_CLIENT_QUOTAS
+guard = cluster_guard(AclOperation.DESCRIBE_CONFIGS)
 
 
 def handle(

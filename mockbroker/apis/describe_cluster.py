@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from mockbroker.metadata.brokers import broker_endpoint
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.metadata import (
     DescribeClusterBroker,
@@ -19,9 +18,9 @@ from mockbroker_protocol.messages.metadata import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.DESCRIBE_CLUSTER
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
@@ -67,3 +66,15 @@ def _refused(ctx: RequestContext, endpoint_type: int) -> DescribeClusterResponse
     return DescribeClusterResponse(
         throttle_time_ms=ctx.throttle_time_ms, error_code=error, error_message=message
     )
+
+
+def guard(auth: AuthHelper, request: DescribeClusterRequest) -> None:
+    """Anybody may ask; what its sender may do to the cluster is told as it is."""
+    if not request.include_cluster_authorized_operations:
+        return
+
+    def amend(response: DescribeClusterResponse) -> None:
+        if not response.error_code:
+            response.cluster_authorized_operations = auth.cluster_operations()
+
+    auth.amend(amend)

@@ -18,10 +18,10 @@ from mockbroker.config.describe import (
     describe_topic,
 )
 from mockbroker.config.rows import ConfigRow, ConfigSource, documentation_of
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import invalid_topic_name
 from mockbroker.metadata.store import RESOURCE_CLIENT_METRICS
 from mockbroker.metadata.topic_requests import Refusal
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.configs import (
     DescribeConfigsRequest,
@@ -34,10 +34,10 @@ from mockbroker_protocol.messages.configs import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.configs import DescribeConfigsResource
 
-KEY: Final = ApiKey.DESCRIBE_CONFIGS
 
 _MALFORMED: Final = (
     "This most likely occurs because of a request being malformed by the client library or the "
@@ -158,3 +158,8 @@ _DESCRIBERS: Final[dict[int, Callable[[Services, str], Iterable[ConfigRow] | Ref
     16: _client_metrics,
     32: _group,
 }
+
+
+def guard(auth: AuthHelper, request: DescribeConfigsRequest) -> None:
+    """DESCRIBE_CONFIGS on each resource."""
+    auth.filter_configs(request, AclOperation.DESCRIBE_CONFIGS, "results", DescribeConfigsResult)

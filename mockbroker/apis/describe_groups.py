@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.metadata.authorized_operations import GROUP_OPERATIONS
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.acls import ResourceType
+from mockbroker.metadata.authorized_operations import GROUP_OPERATIONS, NOT_ASKED, AclOperation
 from mockbroker_protocol.errors import ErrorCode
-from mockbroker_protocol.messages.group_admin import DescribeGroupsResponse
+from mockbroker_protocol.messages.group_admin import DescribedGroup, DescribeGroupsResponse
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_admin import DescribeGroupsRequest
-
-KEY = ApiKey.DESCRIBE_GROUPS
 
 
 def handle(
@@ -31,3 +30,24 @@ def handle(
             if group.error_code == ErrorCode.NONE:
                 group.authorized_operations = GROUP_OPERATIONS
     return DescribeGroupsResponse(throttle_time_ms=ctx.throttle_time_ms, groups=groups)
+
+
+def guard(auth: AuthHelper, request: DescribeGroupsRequest) -> None:
+    """DESCRIBE on each group."""
+    asked = request.groups
+    request.groups = [name for name in asked if auth.authorize_group(AclOperation.DESCRIBE, name)]
+    known = set(request.groups)
+
+    def amend(response: DescribeGroupsResponse) -> None:
+        for group in response.groups:
+            if group.authorized_operations != NOT_ASKED and not group.error_code:
+                group.authorized_operations = auth.authorized_operations(
+                    ResourceType.GROUP, group.group_id
+                )
+        response.groups += [
+            DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, None, name)
+            for name in asked
+            if name not in known
+        ]
+
+    auth.amend(amend)

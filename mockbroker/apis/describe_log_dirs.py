@@ -6,9 +6,10 @@ v5 cordoned directories (KIP-1066). null asks for all topics; no topics ask for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.messages.log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.replica.partition import Partition
 
-KEY: Final = ApiKey.DESCRIBE_LOG_DIRS
+guard = cluster_guard(AclOperation.DESCRIBE)
 
 
 def handle(

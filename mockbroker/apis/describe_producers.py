@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.auth_helper import topics_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import invalid_topic_name
 from mockbroker.replica.manager import NO_LEADER_EPOCH
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transaction_admin import (
     DescribeProducersResponse,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.messages.transaction_admin import DescribeProducersRequest
 
-KEY = ApiKey.DESCRIBE_PRODUCERS
+guard = topics_guard(AclOperation.READ)
 _UNKNOWN_TOPIC = "This server does not host this topic-partition."
 
 

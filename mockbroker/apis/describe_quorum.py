@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC
 from mockbroker.quorum.observers import ReplicaProgress
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.quorum import (
     DescribeQuorumResponse,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker_protocol.messages.quorum import DescribeQuorumRequest
 
-KEY: Final = ApiKey.DESCRIBE_QUORUM
+guard = cluster_guard(AclOperation.DESCRIBE)
 FIRST_VERSION_WITH_DIRECTORIES: Final = 2
 _UNKNOWN: Final = -1
 _FIRST_EPOCH: Final = 1

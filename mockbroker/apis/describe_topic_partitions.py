@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.metadata.authorized_operations import TOPIC_OPERATIONS
+from mockbroker.metadata.acls import ResourceType
+from mockbroker.metadata.authorized_operations import TOPIC_OPERATIONS, AclOperation
 from mockbroker.metadata.names import NO_TOPIC_ID, invalid_topic_name, is_internal
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.metadata import (
     DescribeTopicPartitionsRequest,
@@ -19,13 +19,14 @@ from mockbroker_protocol.messages.metadata import (
     DescribeTopicPartitionsResponseCursor,
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
+    TopicRequest,
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.store import Topic
 
-KEY: Final = ApiKey.DESCRIBE_TOPIC_PARTITIONS
 
 _NO_LEADER: Final = -1
 
@@ -122,3 +123,41 @@ def _partition(
         [],
         [node for node in state.replicas if node not in alive],
     )
+
+
+def guard(auth: AuthHelper, request: DescribeTopicPartitionsRequest) -> object | None:
+    """As Metadata, by pages: hidden topics take no room on a page."""
+    describe = AclOperation.DESCRIBE
+    unauthorized: list[object] = []
+    if request.topics:
+        start = request.cursor.topic_name if request.cursor is not None else ""
+        names = sorted({topic.name for topic in request.topics if topic.name})
+        denied = {name for name in names if not auth.authorize_topic(describe, name)}
+        unauthorized = [
+            DescribeTopicPartitionsResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
+            for name in denied
+            if name >= start
+        ]
+        request.topics = [topic for topic in request.topics if topic.name not in denied]
+    else:
+        request.topics = [
+            TopicRequest(name)
+            for name in auth.services.metadata.topics
+            if auth.authorize_topic(describe, name)
+        ]
+    if not request.topics:
+        # No topic named would mean all of them.
+        response = DescribeTopicPartitionsResponse(auth.ctx.throttle_time_ms)
+        response.topics.extend(unauthorized)  # type: ignore[arg-type]  # as made above
+        return response
+
+    def amend(response: DescribeTopicPartitionsResponse) -> None:
+        for topic in response.topics:
+            if topic.name:
+                topic.topic_authorized_operations = auth.authorized_operations(
+                    ResourceType.TOPIC, topic.name
+                )
+
+    auth.amend(amend)
+    auth.append("topics", unauthorized)
+    return None

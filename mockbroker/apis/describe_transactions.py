@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker_protocol.api_keys import ApiKey
-from mockbroker_protocol.messages.transaction_admin import DescribeTransactionsResponse
+from mockbroker.metadata.authorized_operations import AclOperation
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transaction_admin import (
+    DescribeTransactionsResponse,
+    DescribeTransactionsResponseTransactionState,
+)
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.transaction_admin import DescribeTransactionsRequest
-
-KEY = ApiKey.DESCRIBE_TRANSACTIONS
 
 
 def handle(
@@ -29,3 +32,27 @@ def handle(
             for transactional_id in request.transactional_ids
         ],
     )
+
+
+def guard(auth: AuthHelper, request: DescribeTransactionsRequest) -> None:
+    """DESCRIBE on the id; topics that may not be described are left out."""
+    describe = AclOperation.DESCRIBE
+    asked = request.transactional_ids
+    request.transactional_ids = [
+        one for one in asked if auth.authorize_transactional_id(describe, one)
+    ]
+    known = set(request.transactional_ids)
+    denied = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+    def amend(response: DescribeTransactionsResponse) -> None:
+        for state in response.transaction_states:
+            state.topics = [
+                topic for topic in state.topics if auth.authorize_topic(describe, topic.topic)
+            ]
+        response.transaction_states += [
+            DescribeTransactionsResponseTransactionState(denied, one)
+            for one in asked
+            if one not in known
+        ]
+
+    auth.amend(amend)

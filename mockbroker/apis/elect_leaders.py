@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.elections import Election
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.reassignments import (
     ElectLeadersResponse,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.reassignments import ElectLeadersRequest
 
-KEY: Final = ApiKey.ELECT_LEADERS
+guard = cluster_guard(AclOperation.ALTER)
 
 _ELECTIONS: Final = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 

@@ -12,16 +12,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transactions import EndTxnResponse
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.coordinator.txn.service import ProducerAnswer
     from mockbroker_protocol.messages.transactions import EndTxnRequest
 
-KEY = ApiKey.END_TXN
 _FIRST_VERSION_WITH_FENCED = 2
 _FIRST_VERSION_OF_V2 = 5
 _TRANSACTION_VERSIONS = {False: 0, True: 2}
@@ -47,3 +47,8 @@ def handle(
         respond,
     )
     return PARKED
+
+
+def guard(auth: AuthHelper, request: EndTxnRequest) -> object | None:
+    """WRITE on the transactional id."""
+    return auth.require_transactional_id(AclOperation.WRITE, request.transactional_id)

@@ -23,11 +23,11 @@ from mockbroker.apis.context import PARKED
 from mockbroker.fetch.contexts import INCREMENTAL, rejection
 from mockbroker.fetch.manager import FIRST_VERSION_WITH_IDS
 from mockbroker.journal import DISCONNECT, SHUTDOWN, TIMEOUT
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.replica.delayed_fetch import DelayedFetch
 from mockbroker.replica.fetch_params import FetchParams
 from mockbroker.replica.log_reader import LogReader
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import (
     FetchResponse,
@@ -37,12 +37,12 @@ from mockbroker_protocol.messages.fetch import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services, Verdict
     from mockbroker.fetch.contexts import FetchContext
     from mockbroker.security.quotas import QuotaManager
     from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponsePartition
 
-KEY = ApiKey.FETCH
 LENGTH_BYTES = 4
 CONSUMER_BYTE_RATE = "consumer_byte_rate"
 
@@ -287,3 +287,16 @@ def _refuse_compression(data: FetchResponsePartition) -> None:
     data.error_code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
     data.records = b""
+
+
+def guard(auth: AuthHelper, request: FetchRequest) -> None:
+    """READ on each topic, of a session too; a follower needs CLUSTER_ACTION for anything."""
+    state = request.replica_state
+    replica_id = request.replica_id if state is None else state.replica_id
+    if replica_id >= 0:
+        may_follow = auth.authorize_cluster(AclOperation.CLUSTER_ACTION)
+        auth.services.fetch.gate = lambda _: may_follow
+    else:
+        auth.services.fetch.gate = lambda name: (
+            name is None or auth.authorize_topic(AclOperation.READ, name)
+        )

@@ -13,21 +13,22 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.coordinator.runtime import partition_for
+from mockbroker.metadata.acls import ResourceType
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.metadata.names import (
     GROUP_METADATA_TOPIC,
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
 )
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 
-KEY = ApiKey.FIND_COORDINATOR
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
@@ -52,6 +53,21 @@ _MESSAGES = {
         "the message was sent to an incompatible broker. See the broker logs for more details."
     ),
 }
+
+
+_UNAUTHORIZED = {
+    GROUP: (
+        ResourceType.GROUP,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        "Group authorization failed.",
+    ),
+    TRANSACTION: (
+        ResourceType.TRANSACTIONAL_ID,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        "Transactional Id authorization failed.",
+    ),
+}
+"""What is answered about a key that may not be described, by its type."""
 
 
 def handle(
@@ -103,3 +119,24 @@ def _find(
 
 def _is_share_key(ctx: RequestContext, key: str) -> bool:
     return ctx.api_version >= _FIRST_VERSION_WITH_SHARE and _SHARE_KEY.fullmatch(key) is not None
+
+
+def guard(auth: AuthHelper, request: FindCoordinatorRequest) -> object | None:
+    """DESCRIBE on each group or transactional id."""
+    if request.key_type not in _UNAUTHORIZED:
+        return None
+    resource_type, error, message = _UNAUTHORIZED[request.key_type]
+    if auth.version < _FIRST_VERSION_WITH_KEYS:
+        if auth.authorize(AclOperation.DESCRIBE, resource_type, request.key):
+            return None
+        return FindCoordinatorResponse(auth.ctx.throttle_time_ms, error, message, *_NO_NODE)
+    keys = request.coordinator_keys
+    request.coordinator_keys = [
+        key for key in keys if auth.authorize(AclOperation.DESCRIBE, resource_type, key)
+    ]
+    known = set(request.coordinator_keys)
+    auth.append(
+        "coordinators",
+        [Coordinator(key, *_NO_NODE, error, "") for key in keys if key not in known],
+    )
+    return None

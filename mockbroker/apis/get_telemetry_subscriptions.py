@@ -5,10 +5,9 @@ A zero id asks for one. Kafka: ClientMetricsManager.processGetTelemetrySubscript
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker.telemetry.client_metrics import ACCEPTED_COMPRESSION
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.telemetry import (
     GetTelemetrySubscriptionsRequest,
@@ -18,7 +17,7 @@ from mockbroker_protocol.messages.telemetry import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.GET_TELEMETRY_SUBSCRIPTIONS
+guard = None  # anybody may ask
 
 
 def handle(

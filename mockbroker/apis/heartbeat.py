@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
-
-KEY = ApiKey.HEARTBEAT
 
 
 def handle(services: Services, ctx: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
@@ -21,3 +20,8 @@ def handle(services: Services, ctx: RequestContext, request: HeartbeatRequest) -
     response = services.groups.service.heartbeat(request)
     response.throttle_time_ms = ctx.throttle_time_ms
     return response
+
+
+def guard(auth: AuthHelper, request: HeartbeatRequest) -> object | None:
+    """READ on the group."""
+    return auth.require_group(AclOperation.READ, request.group_id)

@@ -5,10 +5,10 @@ Versions: v1 is flexible. The controller decides; what it accepts is in force wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import ConfigAlteration
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResourceResponse,
@@ -16,9 +16,8 @@ from mockbroker_protocol.messages.configs import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
-
-KEY: Final = ApiKey.INCREMENTAL_ALTER_CONFIGS
 
 
 def handle(
@@ -41,4 +40,11 @@ def handle(
             )
             for each, answer in zip(alterations, answers, strict=True)
         ],
+    )
+
+
+def guard(auth: AuthHelper, request: IncrementalAlterConfigsRequest) -> None:
+    """ALTER_CONFIGS on each resource."""
+    auth.filter_configs(
+        request, AclOperation.ALTER_CONFIGS, "responses", IncrementalAlterConfigsResourceResponse
     )

@@ -13,16 +13,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.acls import ResourceType
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transactions import InitProducerIdResponse
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.coordinator.txn.service import ProducerAnswer
     from mockbroker_protocol.messages.transactions import InitProducerIdRequest
 
-KEY = ApiKey.INIT_PRODUCER_ID
 _NO_PRODUCER_ID = -1
 _NO_PRODUCER_EPOCH = -1
 _FIRST_VERSION_WITH_FENCED = 4
@@ -67,3 +68,19 @@ def _response(
         producer_id=producer_id,
         producer_epoch=producer_epoch,
     )
+
+
+def guard(auth: AuthHelper, request: InitProducerIdRequest) -> object | None:
+    """WRITE on the transactional id; without one IDEMPOTENT_WRITE, or WRITE on some topic."""
+    write = AclOperation.WRITE
+    if request.transactional_id is not None:
+        if auth.authorize_transactional_id(write, request.transactional_id):
+            return None
+        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    elif auth.authorize_cluster(AclOperation.IDEMPOTENT_WRITE) or auth.authorize_by_resource_type(
+        write, ResourceType.TOPIC
+    ):
+        return None
+    else:
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return InitProducerIdResponse(auth.ctx.throttle_time_ms, error, -1, -1)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.coordinator.group.members import ClientIdentity
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_membership import JoinGroupRequest, JoinGroupResponse
 
-KEY = ApiKey.JOIN_GROUP
 _FIRST_VERSION_WITH_NULL_PROTOCOL = 7
 
 
@@ -37,3 +37,11 @@ def handle(services: Services, ctx: RequestContext, request: JoinGroupRequest) -
 
     services.groups.service.join(request, client, respond)
     return PARKED
+
+
+def guard(auth: AuthHelper, request: JoinGroupRequest) -> object | None:
+    """READ on the group."""
+    refused = auth.require_group(AclOperation.READ, request.group_id)
+    if refused is not None and auth.version >= _FIRST_VERSION_WITH_NULL_PROTOCOL:
+        refused.protocol_name = None  # type: ignore[attr-defined]  # a JoinGroupResponse
+    return refused

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
-
-KEY = ApiKey.LEAVE_GROUP
 
 
 def handle(services: Services, ctx: RequestContext, request: LeaveGroupRequest) -> Verdict:
@@ -27,3 +26,8 @@ def handle(services: Services, ctx: RequestContext, request: LeaveGroupRequest) 
 
     services.groups.service.leave(request, ctx.api_version, respond)
     return PARKED
+
+
+def guard(auth: AuthHelper, request: LeaveGroupRequest) -> object | None:
+    """READ on the group."""
+    return auth.require_group(AclOperation.READ, request.group_id)

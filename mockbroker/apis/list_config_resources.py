@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.store import (
     RESOURCE_BROKER,
     RESOURCE_BROKER_LOGGER,
@@ -15,7 +17,6 @@ from mockbroker.metadata.store import (
     RESOURCE_GROUP,
     RESOURCE_TOPIC,
 )
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.configs import (
     ConfigResource,
@@ -26,7 +27,7 @@ from mockbroker_protocol.messages.configs import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.LIST_CONFIG_RESOURCES
+guard = cluster_guard(AclOperation.DESCRIBE_CONFIGS)
 
 _ALL: Final = (
     RESOURCE_GROUP,

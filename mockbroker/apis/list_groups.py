@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.messages.group_admin import ListGroupsResponse
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_admin import ListGroupsRequest
-
-KEY = ApiKey.LIST_GROUPS
 
 
 def handle(
@@ -24,3 +23,17 @@ def handle(
     """The groups that pass both filters."""
     groups = services.groups.service.list_groups(request.states_filter, request.types_filter)
     return ListGroupsResponse(throttle_time_ms=ctx.throttle_time_ms, groups=groups)
+
+
+def guard(auth: AuthHelper, _: ListGroupsRequest) -> None:
+    """Groups that may not be described are hidden, unless the cluster may be."""
+    describe = AclOperation.DESCRIBE
+    if auth.authorize_cluster(describe):
+        return
+
+    def amend(response: ListGroupsResponse) -> None:
+        response.groups = [
+            group for group in response.groups if auth.authorize_group(describe, group.group_id)
+        ]
+
+    auth.amend(amend)

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.apis.auth_helper import topics_guard
 from mockbroker.log.offsets import FetchIsolation
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
 
-KEY = ApiKey.LIST_OFFSETS
+guard = topics_guard(AclOperation.DESCRIBE)
 
 LATEST_TIMESTAMP: Final = -1
 EARLIEST_TIMESTAMP: Final = -2

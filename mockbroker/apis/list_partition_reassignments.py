@@ -5,10 +5,11 @@ Null topics ask for all. A partition that is not being reassigned is left out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import Refusal
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.reassignments import (
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.reassignments import ListPartitionReassignmentsRequest
 
-KEY: Final = ApiKey.LIST_PARTITION_REASSIGNMENTS
+guard = cluster_guard(AclOperation.DESCRIBE)
 
 
 def handle(

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.transaction_admin import (
         ListTransactionsRequest,
         ListTransactionsResponse,
     )
-
-KEY = ApiKey.LIST_TRANSACTIONS
 
 
 def handle(
@@ -27,3 +26,16 @@ def handle(
     response = services.transactions.service.list_transactions(request)
     response.throttle_time_ms = ctx.throttle_time_ms
     return response
+
+
+def guard(auth: AuthHelper, _: ListTransactionsRequest) -> None:
+    """Ids that may not be described are hidden."""
+
+    def amend(response: ListTransactionsResponse) -> None:
+        response.transaction_states = [
+            state
+            for state in response.transaction_states
+            if auth.authorize_transactional_id(AclOperation.DESCRIBE, state.transactional_id)
+        ]
+
+    auth.amend(amend)

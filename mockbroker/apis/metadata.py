@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import (
     CLUSTER_OPERATIONS,
     NOT_ASKED,
     TOPIC_OPERATIONS,
+    AclOperation,
 )
 from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.metadata.names import NO_TOPIC_ID, invalid_topic_name, is_internal
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.metadata import (
     MetadataRequest,
@@ -31,10 +32,10 @@ from mockbroker_protocol.messages.metadata import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.store import MetadataStore, Topic
 
-KEY: Final = ApiKey.METADATA
 
 _FIRST_VERSION_WITH_IDS: Final = 12
 
@@ -165,3 +166,65 @@ def _partitions(topic: Topic, alive: set[int]) -> list[MetadataResponsePartition
             )
         )
     return answers
+
+
+def guard(auth: AuthHelper, request: MetadataRequest) -> None:
+    """Of all topics, those that may not be described are hidden; asked for, they are refused."""
+    unauthorized = _take_unauthorized(auth, request)
+
+    def amend(response: MetadataResponse) -> None:
+        if unauthorized and request.topics is None:
+            response.topics = []
+        response.topics = [
+            topic
+            for topic in response.topics
+            if topic.name is None or auth.authorize_topic(AclOperation.DESCRIBE, topic.name)
+        ]
+        if request.include_topic_authorized_operations:
+            for topic in response.topics:
+                if topic.name is not None and topic.topic_authorized_operations != NOT_ASKED:
+                    topic.topic_authorized_operations = auth.authorized_operations(
+                        ResourceType.TOPIC, topic.name
+                    )
+        if request.include_cluster_authorized_operations:
+            response.cluster_authorized_operations = auth.cluster_operations()
+        response.topics += unauthorized
+
+    auth.amend(amend)
+
+
+def _take_unauthorized(auth: AuthHelper, request: MetadataRequest) -> list[MetadataResponseTopic]:
+    """Take the topics out that may not be described or created: what is answered of them."""
+    topics = request.topics
+    if topics is None or (not topics and auth.version == 0):
+        return []
+    store = auth.services.metadata
+    by_id = any(topic.topic_id != NO_TOPIC_ID for topic in topics)
+    if by_id and auth.version < _FIRST_VERSION_WITH_IDS:
+        return []
+    denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    unauthorized: dict[object, MetadataResponseTopic] = {}
+    kept = []
+    creates = request.allow_auto_topic_creation and auth.services.config.bool(
+        "auto.create.topics.enable"
+    )
+    for topic in topics:
+        name = store.topic_name(topic.topic_id) if by_id else topic.name
+        if name is None:
+            kept.append(topic)
+        elif not auth.authorize_topic(AclOperation.DESCRIBE, name):
+            # Who may not describe a topic does not learn its name from its id.
+            unauthorized[name] = (
+                MetadataResponseTopic(denied, None, topic.topic_id)
+                if by_id
+                else MetadataResponseTopic(denied, name)
+            )
+        elif creates and name not in store.topics and not auth.authorize_creation(name):
+            unauthorized[name] = MetadataResponseTopic(denied, name)
+        else:
+            kept.append(topic)
+    request.topics = kept
+    if unauthorized and not kept and auth.version == 0:
+        # An empty list would mean all topics there: one that nobody has stands for none.
+        request.topics = None
+    return list(unauthorized.values())

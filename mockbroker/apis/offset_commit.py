@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequestTopic,
@@ -22,11 +22,11 @@ from mockbroker_protocol.messages.group_offsets import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.store import Topic
     from mockbroker_protocol.messages.group_offsets import OffsetCommitRequest
 
-KEY = ApiKey.OFFSET_COMMIT
 _FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 
@@ -105,3 +105,9 @@ def _merge(
         else:
             earlier.partitions.extend(topic.partitions)
     return list(merged.values())
+
+
+def guard(auth: AuthHelper, request: OffsetCommitRequest) -> object | None:
+    """READ on the group, and on each topic."""
+    refused = auth.require_group(AclOperation.READ, request.group_id)
+    return auth.filter_topics(AclOperation.READ) if refused is None else refused

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_offsets import (
     OffsetDeleteRequestTopic,
@@ -19,10 +19,9 @@ from mockbroker_protocol.messages.group_offsets import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_offsets import OffsetDeleteRequest
-
-KEY = ApiKey.OFFSET_DELETE
 
 
 def handle(services: Services, ctx: RequestContext, request: OffsetDeleteRequest) -> Verdict:
@@ -74,3 +73,10 @@ def _merge(
         if earlier is not topic:
             earlier.partitions.extend(topic.partitions)
     return list(merged.values())
+
+
+def guard(auth: AuthHelper, request: OffsetDeleteRequest) -> object | None:
+    """DELETE on the group, READ on each topic."""
+    if not auth.authorize_group(AclOperation.DELETE, request.group_id):
+        return auth.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED, "top")
+    return auth.filter_topics(AclOperation.READ)

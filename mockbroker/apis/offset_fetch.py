@@ -10,10 +10,10 @@ not exist. From v10 on an unknown topic id is answered 100, and all topics means
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.coordinator.group.offsets import FetchedOffset, TopicPartitions
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchResponse,
@@ -25,6 +25,9 @@ from mockbroker_protocol.messages.group_offsets import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_offsets import (
         OffsetFetchRequest,
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
         OffsetFetchRequestTopics,
     )
 
-KEY = ApiKey.OFFSET_FETCH
 _FIRST_VERSION_WITH_ERROR = 2
 _FIRST_VERSION_WITH_GROUPS = 8
 _FIRST_VERSION_WITH_TOPIC_IDS = 10
@@ -148,3 +150,83 @@ def _topic(
             for one in fetched
         ],
     )
+
+
+def guard(auth: AuthHelper, request: OffsetFetchRequest) -> object | None:
+    """DESCRIBE on each group, and on each topic: those of all topics are hidden."""
+    describe = AclOperation.DESCRIBE
+    if auth.version < _FIRST_VERSION_WITH_GROUPS:
+        refused = auth.require_group(describe, request.group_id)
+        if refused is not None:
+            return refused
+        if request.topics is not None:
+            return auth.filter_topics(describe, _without_metadata)
+        auth.amend(lambda response: _hide_topics(auth, response))
+        return None
+    unauthorized = [
+        OffsetFetchResponseGroup(one.group_id, [], ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        for one in request.groups
+        if not auth.authorize_group(describe, one.group_id)
+    ]
+    refused_ids = {one.group_id for one in unauthorized}
+    request.groups = [one for one in request.groups if one.group_id not in refused_ids]
+    hidden = {one.group_id: _take_topics_out(auth, one) for one in request.groups}
+
+    def amend(response: OffsetFetchResponse) -> None:
+        for group in response.groups:
+            if not group.error_code:
+                group.topics += hidden.get(group.group_id, [])
+        response.groups += unauthorized
+        _hide_topics(auth, response)
+
+    auth.amend(amend)
+    return None
+
+
+def _take_topics_out(
+    auth: AuthHelper, group: OffsetFetchRequestGroup
+) -> list[OffsetFetchResponseTopics]:
+    """What is told of the topics in it that may not be described; the others stay."""
+    kept: list[OffsetFetchRequestTopics] = []
+    unauthorized: list[OffsetFetchResponseTopics] = []
+    for topic in group.topics or ():
+        name = topic.name or auth.services.metadata.topic_name(topic.topic_id)
+        if name is None or auth.authorize_topic(AclOperation.DESCRIBE, name):
+            kept.append(topic)
+            continue
+        parts = [
+            OffsetFetchResponsePartitions(index, -1, -1, "", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            for index in topic.partition_indexes
+        ]
+        unauthorized.append(OffsetFetchResponseTopics(topic.name, topic.topic_id, parts))
+    if unauthorized:
+        group.topics = kept
+    return unauthorized
+
+
+def _without_metadata(refused: OffsetFetchResponse) -> None:
+    """Kafka tells an empty metadata beside the error, and no epoch."""
+    for topic in refused.topics:
+        for one in topic.partitions:
+            one.metadata = ""
+            one.committed_leader_epoch = -1
+
+
+def _hide_topics(auth: AuthHelper, response: OffsetFetchResponse) -> None:
+    """Leave out what may not be described, but for what was refused by name."""
+
+    def is_told(name: str, partitions: Sequence[_WithError]) -> bool:
+        denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return (
+            not name
+            or auth.authorize_topic(AclOperation.DESCRIBE, name)
+            or any(one.error_code == denied for one in partitions)
+        )
+
+    response.topics = [one for one in response.topics if is_told(one.name, one.partitions)]
+    for group in response.groups:
+        group.topics = [one for one in group.topics if is_told(one.name, one.partitions)]
+
+
+class _WithError(Protocol):
+    error_code: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.list_offsets import (
     EpochEndOffset,
@@ -17,13 +17,12 @@ from mockbroker_protocol.messages.list_offsets import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.list_offsets import (
         OffsetForLeaderEpochRequest,
         OffsetForLeaderPartition,
     )
-
-KEY = ApiKey.OFFSET_FOR_LEADER_EPOCH
 
 
 def handle(
@@ -49,3 +48,10 @@ def _end_offset(services: Services, topic: str, asked: OffsetForLeaderPartition)
     log = partition.log or partition.open_log()
     epoch, end_offset = log.end_offset_for_epoch(asked.leader_epoch) or (-1, -1)
     return EpochEndOffset(0, asked.partition, epoch, end_offset)
+
+
+def guard(auth: AuthHelper, _: OffsetForLeaderEpochRequest) -> object | None:
+    """CLUSTER_ACTION for followers; others need DESCRIBE on each topic."""
+    if auth.authorize_cluster(AclOperation.CLUSTER_ACTION):
+        return None
+    return auth.filter_topics(AclOperation.DESCRIBE)

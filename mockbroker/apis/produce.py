@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED
 from mockbroker.log.validator import whole_batch_size
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.manager import VALID_ACKS
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -41,6 +41,7 @@ from mockbroker_protocol.records.batch import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services, Verdict
     from mockbroker.log.results import Buffer
     from mockbroker.metadata.store import Topic
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
         ProduceRequestTopic,
     )
 
-KEY = ApiKey.PRODUCE
 PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 
 FIRST_VERSION_WITH_BATCHES: Final = 3
@@ -386,3 +386,28 @@ def _tell_leaders(services: Services, ctx: RequestContext, response: ProduceResp
                 host, port = broker_endpoint(ctx, leader)
                 told[state.leader] = NodeEndpoint(state.leader, host, port, leader.rack)
     response.node_endpoints = list(told.values())
+
+
+def guard(auth: AuthHelper, request: ProduceRequest) -> object | None:
+    """WRITE on the transactional id if there is a transactional batch, then on each topic."""
+    transactional_id = request.transactional_id
+    if transactional_id is not None and _has_transactional(request):
+        refused = auth.require_transactional_id(AclOperation.WRITE, transactional_id)
+        if refused is not None:
+            return refused
+    return auth.filter_topics(AclOperation.WRITE)
+
+
+def _has_transactional(request: ProduceRequest) -> bool:
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            records = partition.records
+            data = b"".join(records) if isinstance(records, list) else records
+            if (
+                data
+                and len(data) > ATTRIBUTES_OFFSET + 1
+                and data[MAGIC_OFFSET] == _MAGIC
+                and data[ATTRIBUTES_OFFSET + 1] & _TRANSACTIONAL_BIT
+            ):
+                return True
+    return False

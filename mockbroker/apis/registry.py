@@ -1,121 +1,115 @@
 """Which APIs this broker serves, in which versions, and the code behind each.
 
-`broker` looks a request up here; `apis.api_versions` advertises the same table, so nothing is
-advertised that is not served. The handler's module and the message's classes are imported at the
-first request of their API: a broker that starts has imported none of them.
+What is of the wire (versions, messages) is the API's line in `mockbroker_protocol.api_keys`; what
+this broker does is its module here: `handle` answers a request, `guard` asks an authorizer first.
+All tables derive from the two. `broker` looks a request up in a `Registry`, `apis.api_versions`
+advertises the same, so nothing is advertised that is not served. Modules and messages are imported
+at the first request of their API: a broker that starts has imported none of them.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey
+from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey, VersionRange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.apis.context import Decode, Encode, Handle, RequestContext, Services
     from mockbroker_protocol.primitives import Buffer
 
-    Decode = Callable[[Buffer, int, int], object]
-    Encode = Callable[[object, int], list[Buffer]]
+
+def _by_key(modules: str) -> dict[ApiKey, str]:
+    return {ApiKey[name.rpartition(".")[2].upper()]: name for name in modules.split()}
 
 
-class Handle(Protocol):
-    """A handler: a response message or one of the sentinels of `apis.context`."""
+SERVED: Final = _by_key(
+    """
+    produce
+    fetch
+    list_offsets
+    metadata
+    offset_commit
+    offset_fetch
+    find_coordinator
+    join_group
+    heartbeat
+    leave_group
+    sync_group
+    describe_groups
+    list_groups
+    api_versions
+    create_topics
+    delete_topics
+    delete_records
+    init_producer_id
+    offset_for_leader_epoch
+    add_partitions_to_txn
+    add_offsets_to_txn
+    end_txn
+    write_txn_markers
+    txn_offset_commit
+    describe_acls
+    create_acls
+    delete_acls
+    describe_configs
+    alter_configs
+    alter_replica_log_dirs
+    describe_log_dirs
+    create_partitions
+    delete_groups
+    incremental_alter_configs
+    elect_leaders
+    alter_partition_reassignments
+    list_partition_reassignments
+    offset_delete
+    describe_client_quotas
+    alter_client_quotas
+    describe_quorum
+    update_features
+    consumer_group_heartbeat
+    consumer_group_describe
+    describe_cluster
+    describe_producers
+    unregister_broker
+    describe_transactions
+    list_transactions
+    get_telemetry_subscriptions
+    push_telemetry
+    list_config_resources
+    describe_topic_partitions
+    add_raft_voter
+    remove_raft_voter
+    unregister_controller
+    """
+)
+"""What a broker's listener serves: the module under `apis` of each API, which has its name."""
 
-    def __call__(self, services: Services, ctx: RequestContext, request: object) -> object: ...
-
-
-class VersionRange(NamedTuple):
-    """Versions of one API, both ends included."""
-
-    min_version: int
-    max_version: int
-
-
-SERVED: Final[dict[ApiKey, str]] = {
-    ApiKey.PRODUCE: "produce",
-    ApiKey.FETCH: "fetch",
-    ApiKey.LIST_OFFSETS: "list_offsets",
-    ApiKey.METADATA: "metadata",
-    ApiKey.OFFSET_COMMIT: "offset_commit",
-    ApiKey.OFFSET_FETCH: "offset_fetch",
-    ApiKey.FIND_COORDINATOR: "find_coordinator",
-    ApiKey.JOIN_GROUP: "join_group",
-    ApiKey.HEARTBEAT: "heartbeat",
-    ApiKey.LEAVE_GROUP: "leave_group",
-    ApiKey.SYNC_GROUP: "sync_group",
-    ApiKey.DESCRIBE_GROUPS: "describe_groups",
-    ApiKey.LIST_GROUPS: "list_groups",
-    ApiKey.API_VERSIONS: "api_versions",
-    ApiKey.CREATE_TOPICS: "create_topics",
-    ApiKey.DELETE_TOPICS: "delete_topics",
-    ApiKey.DELETE_RECORDS: "delete_records",
-    ApiKey.INIT_PRODUCER_ID: "init_producer_id",
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
-    ApiKey.ADD_PARTITIONS_TO_TXN: "add_partitions_to_txn",
-    ApiKey.ADD_OFFSETS_TO_TXN: "add_offsets_to_txn",
-    ApiKey.END_TXN: "end_txn",
-    ApiKey.WRITE_TXN_MARKERS: "write_txn_markers",
-    ApiKey.TXN_OFFSET_COMMIT: "txn_offset_commit",
-    ApiKey.DESCRIBE_ACLS: "describe_acls",
-    ApiKey.CREATE_ACLS: "create_acls",
-    ApiKey.DELETE_ACLS: "delete_acls",
-    ApiKey.DESCRIBE_CONFIGS: "describe_configs",
-    ApiKey.ALTER_CONFIGS: "alter_configs",
-    ApiKey.ALTER_REPLICA_LOG_DIRS: "alter_replica_log_dirs",
-    ApiKey.DESCRIBE_LOG_DIRS: "describe_log_dirs",
-    ApiKey.CREATE_PARTITIONS: "create_partitions",
-    ApiKey.DELETE_GROUPS: "delete_groups",
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
-    ApiKey.ELECT_LEADERS: "elect_leaders",
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: "alter_partition_reassignments",
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: "list_partition_reassignments",
-    ApiKey.OFFSET_DELETE: "offset_delete",
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: "describe_client_quotas",
-    ApiKey.ALTER_CLIENT_QUOTAS: "alter_client_quotas",
-    ApiKey.DESCRIBE_QUORUM: "describe_quorum",
-    ApiKey.UPDATE_FEATURES: "update_features",
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer_group_heartbeat",
-    ApiKey.CONSUMER_GROUP_DESCRIBE: "consumer_group_describe",
-    ApiKey.DESCRIBE_CLUSTER: "describe_cluster",
-    ApiKey.DESCRIBE_PRODUCERS: "describe_producers",
-    ApiKey.UNREGISTER_BROKER: "unregister_broker",
-    ApiKey.DESCRIBE_TRANSACTIONS: "describe_transactions",
-    ApiKey.LIST_TRANSACTIONS: "list_transactions",
-    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: "get_telemetry_subscriptions",
-    ApiKey.PUSH_TELEMETRY: "push_telemetry",
-    ApiKey.LIST_CONFIG_RESOURCES: "list_config_resources",
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions",
-    ApiKey.ADD_RAFT_VOTER: "add_raft_voter",
-    ApiKey.REMOVE_RAFT_VOTER: "remove_raft_voter",
-    ApiKey.UNREGISTER_CONTROLLER: "unregister_controller",
-}
-
-CONTROLLER_SERVED: Final[dict[ApiKey, str]] = {
-    ApiKey.FETCH: "controller.fetch",
-    ApiKey.API_VERSIONS: "api_versions",
-    ApiKey.CREATE_TOPICS: "create_topics",
-    ApiKey.DELETE_TOPICS: "delete_topics",
-    ApiKey.ALTER_CONFIGS: "alter_configs",
-    ApiKey.CREATE_PARTITIONS: "create_partitions",
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
-    ApiKey.DESCRIBE_QUORUM: "describe_quorum",
-    ApiKey.ALTER_PARTITION: "controller.alter_partition",
-    ApiKey.ENVELOPE: "controller.envelope",
-    ApiKey.FETCH_SNAPSHOT: "controller.fetch_snapshot",
-    ApiKey.BROKER_REGISTRATION: "controller.broker_registration",
-    ApiKey.BROKER_HEARTBEAT: "controller.broker_heartbeat",
-    ApiKey.UNREGISTER_BROKER: "unregister_broker",
-    ApiKey.ALLOCATE_PRODUCER_IDS: "controller.allocate_producer_ids",
-    ApiKey.ADD_RAFT_VOTER: "add_raft_voter",
-    ApiKey.REMOVE_RAFT_VOTER: "remove_raft_voter",
-    ApiKey.UNREGISTER_CONTROLLER: "unregister_controller",
-}
-"""What a controller's listener serves, by the module under `apis`."""
-
+CONTROLLER_SERVED: Final = _by_key(
+    """
+    controller.fetch
+    api_versions
+    create_topics
+    delete_topics
+    alter_configs
+    create_partitions
+    incremental_alter_configs
+    describe_quorum
+    controller.alter_partition
+    controller.envelope
+    controller.fetch_snapshot
+    controller.broker_registration
+    controller.broker_heartbeat
+    unregister_broker
+    controller.allocate_producer_ids
+    add_raft_voter
+    remove_raft_voter
+    unregister_controller
+    """
+)
+"""The same of a controller's listener."""
 
 PROFILES: Final[dict[str, dict[ApiKey, VersionRange]]] = {
     "widest": {},
@@ -173,10 +167,10 @@ class Api:
         """Import the handler's module and the codec of its messages."""
         module = import_module(f"mockbroker.apis.{self.module}")
         self.handle = cast("Handle", module.handle)
-        if self.guarded:
-            from mockbroker.apis.authorization import guard
+        if self.guarded and module.guard is not None:
+            from mockbroker.apis.auth_helper import guarded
 
-            self.handle = guard(self.key, self.handle)
+            self.handle = guarded(module.guard, self.handle)
         self.decode, self.encode = _fetch_codec() if self.key is ApiKey.FETCH else _codec(self.key)
 
     def _load_and_handle(self, services: Services, ctx: RequestContext, request: object) -> object:

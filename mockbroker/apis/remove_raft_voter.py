@@ -5,16 +5,17 @@ The only voter stays: see `quorum.voters`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.quorum.voters import refuse_removal
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.quorum import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.REMOVE_RAFT_VOTER
+guard = cluster_guard(AclOperation.ALTER)
 
 
 def handle(

@@ -11,15 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import SyncGroupResponse
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_membership import SyncGroupRequest
 
-KEY = ApiKey.SYNC_GROUP
 _FIRST_VERSION_WITH_PROTOCOL = 5
 
 
@@ -40,3 +40,12 @@ def handle(
 
     services.groups.service.sync(request, respond)
     return PARKED
+
+
+def guard(auth: AuthHelper, request: SyncGroupRequest) -> object | None:
+    """READ on the group; a protocol that is not named (v5+) is an error that comes first."""
+    if auth.version >= _FIRST_VERSION_WITH_PROTOCOL and (
+        request.protocol_type is None or request.protocol_name is None
+    ):
+        return None
+    return auth.require_group(AclOperation.READ, request.group_id)

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transactions import (
     TxnOffsetCommitRequestTopic,
@@ -29,6 +29,7 @@ from mockbroker_protocol.messages.transactions import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.messages.transactions import (
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
         TxnOffsetCommitRequestPartition,
     )
 
-KEY = ApiKey.TXN_OFFSET_COMMIT
 _FIRST_VERSION_WITH_LOADING = 2
 _FIRST_VERSION_WITH_TOPIC_IDS = 6
 # CoordinatorOperationExceptionHelper.handleOperationException, of what a verification answers.
@@ -186,3 +186,11 @@ def _tell_instead(response: TxnOffsetCommitResponse, instead: dict[int, ErrorCod
     for topic in response.topics:
         for partition in topic.partitions:
             partition.error_code = instead.get(partition.error_code, partition.error_code)
+
+
+def guard(auth: AuthHelper, request: TxnOffsetCommitRequest) -> object | None:
+    """WRITE on the transactional id, READ on the group and on each topic."""
+    refused = auth.require_transactional_id(AclOperation.WRITE, request.transactional_id)
+    if refused is None:
+        refused = auth.require_group(AclOperation.READ, request.group_id)
+    return auth.filter_topics(AclOperation.READ) if refused is None else refused

@@ -6,15 +6,16 @@ starts anew.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.messages.quorum import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.UNREGISTER_BROKER
+guard = cluster_guard(AclOperation.ALTER)
 
 
 def handle(

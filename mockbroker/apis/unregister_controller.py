@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker_protocol.api_keys import ApiKey
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.quorum import (
     UnregisterControllerRequest,
@@ -17,7 +18,7 @@ from mockbroker_protocol.messages.quorum import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.UNREGISTER_CONTROLLER
+guard = cluster_guard(AclOperation.ALTER)
 _ACTIVE: Final = "Controller cannot unregister itself while it is active."
 
 

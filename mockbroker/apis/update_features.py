@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.features import FeatureUpdate, offered
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.features import (
     UpdatableFeatureResult,
@@ -19,7 +20,7 @@ from mockbroker_protocol.messages.features import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-KEY: Final = ApiKey.UPDATE_FEATURES
+guard = cluster_guard(AclOperation.ALTER)
 FIRST_VERSION_WITHOUT_RESULTS: Final = 2
 
 

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.replica.append_entry import TransactionMarker
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.transaction_admin import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
@@ -24,13 +24,12 @@ from mockbroker_protocol.messages.transaction_admin import (
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.errors import ErrorCode
     from mockbroker_protocol.messages.transaction_admin import WriteTxnMarkersRequest
 
     Errors: TypeAlias = dict[tuple[str, int], ErrorCode]
-
-KEY = ApiKey.WRITE_TXN_MARKERS
 
 
 def handle(
@@ -79,3 +78,10 @@ def _by_topic(errors: Errors) -> list[WritableTxnMarkerTopicResult]:
     for (topic, index), error in errors.items():
         topics.setdefault(topic, []).append(WritableTxnMarkerPartitionResult(index, error))
     return [WritableTxnMarkerTopicResult(topic, results) for topic, results in topics.items()]
+
+
+def guard(auth: AuthHelper, _: WriteTxnMarkersRequest) -> object | None:
+    """CLUSTER_ACTION; ALTER will do too, for tools that end hanging transactions (KIP-664)."""
+    if auth.authorize_cluster(AclOperation.ALTER):
+        return None
+    return auth.require_cluster(AclOperation.CLUSTER_ACTION)

@@ -1,7 +1,7 @@
 """The bit fields of authorized operations that Metadata, DescribeCluster and others answer.
 
 Without an authorizer nobody is denied anything, so each resource answers all the operations that
-it knows (Kafka: AuthHelper.authorizedOperations); with one `apis.authorization` puts in its own.
+it knows (Kafka: AuthHelper.authorizedOperations); with one `apis.auth_helper` puts in its own.
 The bit of an operation is its code in AclOperation.
 """
 

@@ -24,8 +24,7 @@ from mockbroker_protocol.frames import SHARED_BYTES, FrameBuffer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mockbroker.apis.context import Services
-    from mockbroker.apis.registry import Registry
+    from mockbroker.apis.context import ServedApis, Services
     from mockbroker.clock import Clock, Timer
     from mockbroker.faults.fault_set import ArmedFault
     from mockbroker.journal import Journal
@@ -39,7 +38,7 @@ T = TypeVar("T")
 class Broker:
     """One node. `services` are its rooms, `registry` its APIs, `journal` what it tells."""
 
-    def __init__(self, services: Services, registry: Registry, journal: Journal) -> None:
+    def __init__(self, services: Services, registry: ServedApis, journal: Journal) -> None:
         self.services = services
         self.registry = registry
         self.journal = journal

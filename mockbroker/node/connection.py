@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.apis.context import RequestContext
-    from mockbroker.apis.registry import Registry
+    from mockbroker.apis.context import RequestContext, ServedApis
     from mockbroker.clock import Timer, TimerTask
     from mockbroker_protocol.frames import Frame, FrameBuffer
     from mockbroker_protocol.primitives import Buffer
@@ -63,7 +62,7 @@ class Connection:
         listener: str,
         frames: FrameBuffer,
         opened_ms: float,
-        registry: Registry,
+        registry: ServedApis,
     ) -> None:
         self.id = connection_id
         self.peer = peer

@@ -39,8 +39,7 @@ from mockbroker_protocol.subjects import Subjects, TopicRef, subjects_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mockbroker.apis.context import Services
-    from mockbroker.apis.registry import Api
+    from mockbroker.apis.context import ServedApi, Services
     from mockbroker.clock import TimerTask
     from mockbroker.faults.fault import Fault
     from mockbroker.faults.fault_set import ArmedFault, FaultSet
@@ -83,7 +82,11 @@ class RequestBoundary(Protocol):
 
 
 def intercept(
-    boundary: RequestBoundary, faults: FaultSet, ctx: RequestContext, api: Api, request: object
+    boundary: RequestBoundary,
+    faults: FaultSet,
+    ctx: RequestContext,
+    api: ServedApi,
+    request: object,
 ) -> bool:
     """Take a request out of the usual way if it sets off a rule; False: it does not."""
     subjects = _Subjects(boundary, request)
@@ -149,7 +152,7 @@ class Interception:
         boundary: RequestBoundary,
         faults: FaultSet,
         ctx: RequestContext,
-        api: Api,
+        api: ServedApi,
         request: object,
         fired: Sequence[ArmedFault],
         subjects: _Subjects,

@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from mockbroker.apis.context import Services
-    from mockbroker.apis.registry import Registry
+    from mockbroker.apis.context import ServedApis, Services
     from mockbroker.fetch.manager import FetchManager
     from mockbroker.replica.manager import ReplicaManager
 
@@ -77,7 +76,7 @@ def _of_fetches(fetch: FetchManager) -> dict[str, int]:
     return values
 
 
-def _of_apis(registry: Registry) -> dict[str, int]:
+def _of_apis(registry: ServedApis) -> dict[str, int]:
     """Requests by API, from the first one on."""
     return {
         f"{_REQUESTS}Requests,request={api.name}": api.requests

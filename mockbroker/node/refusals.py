@@ -14,20 +14,20 @@ from mockbroker_protocol.frames import frame_response
 from mockbroker_protocol.headers import encode_response_header
 
 if TYPE_CHECKING:
-    from mockbroker.apis.registry import Api, Registry
+    from mockbroker.apis.context import ServedApi, ServedApis
     from mockbroker.node.connection import Connection
     from mockbroker_protocol.headers import RequestHeader
     from mockbroker_protocol.primitives import Buffer
 
 
-def unserved_reason(api: Api | None) -> str:
+def unserved_reason(api: ServedApi | None) -> str:
     """Why a request cannot be served: its API, or its version."""
     if api is None:
         return "this API is not served"
     return f"served versions are {api.min_version} to {api.max_version}"
 
 
-def unknown_api_versions(registry: Registry, correlation_id: int) -> list[Buffer]:
+def unknown_api_versions(registry: ServedApis, correlation_id: int) -> list[Buffer]:
     """KIP-511: a version-0 body with error 35, whatever version was asked for."""
     from mockbroker.apis.api_versions import unsupported_version_response
 

@@ -27,8 +27,7 @@ from mockbroker_protocol.headers import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mockbroker.apis.context import Services
-    from mockbroker.apis.registry import Api
+    from mockbroker.apis.context import ServedApi, Services
     from mockbroker.faults.fault_set import FaultSet
     from mockbroker.journal import Journal
     from mockbroker.node.connection import Connection
@@ -162,7 +161,7 @@ class RequestHandler:
         self,
         conn: Connection,
         ctx: RequestContext,
-        api: Api,
+        api: ServedApi,
         request: object,
         response: object | None,
         make: Callable[[], object] | None = None,
@@ -179,14 +178,16 @@ class RequestHandler:
             self._failed(conn, ctx.client_id, api, ctx.api_version, error)
 
     def _failed(
-        self, conn: Connection, client_id: str, api: Api, version: int, error: Exception
+        self, conn: Connection, client_id: str, api: ServedApi, version: int, error: Exception
     ) -> None:
         self._journal.record(
             HandlerFailed(conn.id, conn.peer, client_id, api.name, version, error, self.broker_id)
         )
         self._close(conn, f"{api.name} v{version} failed")
 
-    def _finish(self, conn: Connection, ctx: RequestContext, api: Api, response: object) -> None:
+    def _finish(
+        self, conn: Connection, ctx: RequestContext, api: ServedApi, response: object
+    ) -> None:
         ctx.done = True
         conn.in_work = None
         if response is CLOSE:
@@ -224,7 +225,7 @@ class RequestHandler:
     # -- requests that meet a fault --------------------------------------------------------
 
     def _intercepted(
-        self, faults: FaultSet, ctx: RequestContext, api: Api, request: object
+        self, faults: FaultSet, ctx: RequestContext, api: ServedApi, request: object
     ) -> bool:
         from mockbroker.node.interceptor import intercept
 
@@ -274,7 +275,7 @@ class RequestHandler:
 
     # -- refusals --------------------------------------------------------------------------
 
-    def _unserved(self, conn: Connection, header: RequestHeader, api: Api | None) -> None:
+    def _unserved(self, conn: Connection, header: RequestHeader, api: ServedApi | None) -> None:
         if api is not None and api.key is ApiKey.API_VERSIONS:
             conn.requests += 1
             chunks = unknown_api_versions(conn.registry, header.correlation_id)

@@ -1,7 +1,7 @@
 """Whether a principal may do something, by the ACLs in the metadata (Kafka: StandardAuthorizer).
 
 Made by `node` if `authorizer.class.name` names it, and asked by the guards of
-`apis.authorization`; a broker without one has neither. Super users may do all. Else the ACLs whose
+`apis.auth_helper`; a broker without one has neither. Super users may do all. Else the ACLs whose
 resource pattern fits decide: one that denies wins, then one that allows; where no ACL is about the
 resource at all, `allow.everyone.if.no.acl.found` does.
 

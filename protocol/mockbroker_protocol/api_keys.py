@@ -147,6 +147,13 @@ class ApiKey(IntEnum):
     UNREGISTER_CONTROLLER = 94, "quorum", 0, 0, 0
 
 
+class VersionRange(NamedTuple):
+    """Versions of one API, both ends included."""
+
+    min_version: int
+    max_version: int
+
+
 class ApiSpec(NamedTuple):
     """One API: versions are inclusive, `flexible` is the first flexible version or NEVER.
 

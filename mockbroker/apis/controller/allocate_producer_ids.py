@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.controller_apis import AllocateProducerIdsResponse
 from mockbroker_protocol.messages.metadata_records import ProducerIdsRecord
@@ -12,8 +11,6 @@ from mockbroker_protocol.messages.metadata_records import ProducerIdsRecord
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.controller_apis import AllocateProducerIdsRequest
-
-KEY: Final = ApiKey.ALLOCATE_PRODUCER_IDS
 
 
 def handle(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.controller_apis import (
     AlterPartitionResponse,
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
         AlterPartitionRequestPartitionData,
     )
 
-KEY: Final = ApiKey.ALTER_PARTITION
 FIRST_VERSION_WITH_EPOCHS: Final = 3
 
 

@@ -5,16 +5,13 @@ v1 offline and v2 cordoned log directories, which are not looked at.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.controller_apis import BrokerHeartbeatResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.controller_apis import BrokerHeartbeatRequest
-
-KEY: Final = ApiKey.BROKER_HEARTBEAT
 
 
 def handle(

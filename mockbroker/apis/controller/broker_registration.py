@@ -7,17 +7,14 @@ Where this differs from Apache Kafka: registering again with the same incarnatio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker.quorum.registrations import ListenerAddress, Registration
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.controller_apis import BrokerRegistrationResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.controller_apis import BrokerRegistrationRequest
-
-KEY: Final = ApiKey.BROKER_REGISTRATION
 
 
 def handle(

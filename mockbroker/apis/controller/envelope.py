@@ -18,11 +18,9 @@ from mockbroker_protocol.primitives import read_compact_string
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.apis.context import Services, Verdict
-    from mockbroker.apis.registry import Api
+    from mockbroker.apis.context import ServedApi, Services, Verdict
     from mockbroker_protocol.messages.controller_apis import EnvelopeRequest
 
-KEY: Final = ApiKey.ENVELOPE
 FORWARDABLE: Final = frozenset(
     {
         ApiKey.CREATE_TOPICS,
@@ -80,7 +78,9 @@ class _Sealer:
 
     __slots__ = ("_api", "_correlation_id", "_outer", "_version")
 
-    def __init__(self, outer: RequestContext, api: Api, correlation_id: int, version: int) -> None:
+    def __init__(
+        self, outer: RequestContext, api: ServedApi, correlation_id: int, version: int
+    ) -> None:
         self._outer = outer
         self._api = api
         self._correlation_id = correlation_id
@@ -97,7 +97,9 @@ class _Sealer:
         )
 
 
-def _sealed(api: Api, correlation_id: int, version: int, response: object) -> EnvelopeResponse:
+def _sealed(
+    api: ServedApi, correlation_id: int, version: int, response: object
+) -> EnvelopeResponse:
     head = encode_response_header(api.key, version, correlation_id)
     return EnvelopeResponse(b"".join((head, *api.encode(response, version))))
 

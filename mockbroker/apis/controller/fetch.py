@@ -16,7 +16,6 @@ from mockbroker.apis.context import PARKED
 from mockbroker.journal import DISCONNECT
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC_ID
 from mockbroker.quorum.quorum import ParkedFetch
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import (
     EpochEndOffset,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition
 
-KEY: Final = ApiKey.FETCH
 FIRST_VERSION_WITH_ENDPOINTS: Final = 17
 _UNKNOWN: Final = -1
 _NONE: Final = ErrorCode.NONE

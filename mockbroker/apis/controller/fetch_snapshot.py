@@ -5,10 +5,9 @@ Order of checks as in KafkaRaftClient.handleFetchSnapshotRequest.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.raft import (
     FetchSnapshotResponse,
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker_protocol.messages.raft import FetchSnapshotRequest
-
-KEY: Final = ApiKey.FETCH_SNAPSHOT
 
 
 def handle(

@@ -1,1 +1,0 @@
-"""What an authorizer is asked before an API works: the parts of `apis.authorization`."""
