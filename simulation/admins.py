@@ -88,51 +88,37 @@ class Admin(Client):
         configs: list[CreatableTopicConfig] = []
         if self.plan.segment_bytes is not None:
             configs.append(CreatableTopicConfig(SEGMENT_CONFIG, str(self.plan.segment_bytes)))
-
-        def done(answer: CreateTopicsResponse) -> None:
-            self._check("create", name, answer.topics[0].error_code)
-
-        self._begin(f"create {name} of {partitions}")
-        self.call(
-            CreateTopicsRequest([CreatableTopic(name, partitions, 1, [], configs)]),
-            CREATE_VERSION,
-            CreateTopicsResponse,
-            done,
-        )
+        request = CreateTopicsRequest([CreatableTopic(name, partitions, 1, [], configs)])
+        self._change(f"create {name}", f" of {partitions}", request, CREATE_VERSION)
 
     def delete(self, name: str) -> None:
         """Delete a topic that is there."""
-
-        def done(answer: DeleteTopicsResponse) -> None:
-            self._check("delete", name, answer.responses[0].error_code)
-
-        self._begin(f"delete {name}")
-        self.call(
-            DeleteTopicsRequest([DeleteTopicState(name)]),
-            DELETE_VERSION,
-            DeleteTopicsResponse,
-            done,
-        )
+        request = DeleteTopicsRequest([DeleteTopicState(name)])
+        self._change(f"delete {name}", "", request, DELETE_VERSION)
 
     def grow(self, name: str, partitions: int) -> None:
         """Give a topic more partitions."""
+        request = CreatePartitionsRequest([CreatePartitionsTopic(name, partitions, None)])
+        self._change(f"grow {name}", f" to {partitions}", request, GROW_VERSION)
 
-        def done(answer: CreatePartitionsResponse) -> None:
-            self._check("grow", name, answer.results[0].error_code)
+    def _change(self, what: str, detail: str, request: object, version: int) -> None:
+        """Ask for a change of one topic, which must be accepted; then look at the metadata."""
 
-        self._begin(f"grow {name} to {partitions}")
-        self.call(
-            CreatePartitionsRequest([CreatePartitionsTopic(name, partitions, None)]),
-            GROW_VERSION,
-            CreatePartitionsResponse,
-            done,
-        )
+        def done(answer: object) -> None:
+            error = _topic_error(answer)
+            if error != ErrorCode.NONE:
+                self.world.violate(f"{self.name}: {what} answers {error}")
+            self.ready()
 
-    def _begin(self, what: str) -> None:
         self.busy = True
-        self.world.note(self.name, what)
+        self.world.note(self.name, what + detail)
+        self.call(request, version, object, done)
 
-    def _check(self, what: str, name: str, error: int) -> None:
-        if error != ErrorCode.NONE:
-            self.world.violate(f"{self.name}: {what} {name} answers {error}")
-        self.ready()
+
+def _topic_error(answer: object) -> int:
+    if isinstance(answer, CreateTopicsResponse):
+        return answer.topics[0].error_code
+    if isinstance(answer, DeleteTopicsResponse):
+        return answer.responses[0].error_code
+    assert isinstance(answer, CreatePartitionsResponse)
+    return answer.results[0].error_code

@@ -11,6 +11,7 @@ Each broken rule goes to `World.violate`; nothing here raises.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.fetch.session import CHANGED, QUIET, READY
@@ -39,30 +40,26 @@ GONE = frozenset(
 )
 
 
+@dataclass(slots=True)
 class _Expected:
     """A request on its way: where its bytes end, and how long the broker may keep it."""
 
-    __slots__ = ("arrived_ms", "correlation_id", "end", "max_wait_ms")
-
-    def __init__(self, correlation_id: int, end: int, max_wait_ms: float) -> None:
-        self.correlation_id = correlation_id
-        self.end = end
-        self.max_wait_ms = max_wait_ms
-        self.arrived_ms: float | None = None
+    correlation_id: int
+    end: int
+    max_wait_ms: float
+    arrived_ms: float | None = None
 
 
+@dataclass(slots=True)
 class _WireBook:
     """The requests and answers of one wire."""
 
-    __slots__ = ("answered_ms", "arrived_bytes", "elapsed", "expected", "frames", "sent_bytes")
-
-    def __init__(self) -> None:
-        self.expected: deque[_Expected] = deque()
-        self.elapsed: deque[float] = deque()
-        self.frames = FrameBuffer()
-        self.sent_bytes = 0
-        self.arrived_bytes = 0
-        self.answered_ms = 0.0
+    expected: deque[_Expected] = field(default_factory=deque)
+    elapsed: deque[float] = field(default_factory=deque)
+    frames: FrameBuffer = field(default_factory=FrameBuffer)
+    sent_bytes: int = 0
+    arrived_bytes: int = 0
+    answered_ms: float = 0.0
 
 
 class AnswerChecker:

@@ -8,7 +8,8 @@ carry their correlation ids, or the world is told of a violation.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, TypeVar, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from simulation.checkers import AnswerChecker
-    from simulation.stage import Wire
+    from simulation.stage import Stage, Wire
     from simulation.world import World
 
 T = TypeVar("T")
@@ -56,25 +57,68 @@ def fetch_at_once(world: World, request: FetchRequest, version: int) -> FetchRes
     )
 
 
+@dataclass(slots=True, eq=False)
 class Call:
     """A request that was sent: how to read its answer and whom to tell."""
 
-    __slots__ = ("api_key", "correlation_id", "on_answer", "version")
-
-    def __init__(
-        self,
-        api_key: int,
-        version: int,
-        correlation_id: int,
-        on_answer: Callable[[object], None],
-    ) -> None:
-        self.api_key = api_key
-        self.version = version
-        self.correlation_id = correlation_id
-        self.on_answer = on_answer
+    api_key: int
+    version: int
+    correlation_id: int
+    on_answer: Callable[[object], None]
 
 
-class Channel:
+class Calls:
+    """The requests of one connection and their answers, which must come in their order."""
+
+    def __init__(self, world: Stage, name: str) -> None:
+        self._stage = world
+        self._name = name
+        self._frames = FrameBuffer()
+        self._calls: deque[Call] = deque()
+        self._correlation_id = 0
+
+    @property
+    def open(self) -> bool:
+        """Whether answers are still taken."""
+        return True
+
+    def add(
+        self, request: object, version: int, on_answer: Callable[[object], None]
+    ) -> tuple[Call, bytes]:
+        """One more request: the call, and the bytes to send."""
+        self._correlation_id += 1
+        api_key = cast("int", request.API_KEY)  # type: ignore[attr-defined]
+        call = Call(api_key, version, self._correlation_id, on_answer)
+        self._calls.append(call)
+        return call, frame_of(request, version, self._correlation_id, self._name)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of the broker: whole answers are given to their calls."""
+        for frame in self._frames.feed(data):
+            if not self.open:
+                return
+            if not self._calls:
+                self._stage.violate(f"{self._name} got an answer to nothing")
+                return
+            self._take(frame, self._calls.popleft())
+
+    def _take(self, frame: bytes | bytearray, call: Call) -> None:
+        correlation_id, pos = decode_response_header(frame, call.api_key, call.version)
+        if correlation_id != call.correlation_id:
+            self._stage.violate(
+                f"{self._name} got answer {correlation_id} for call {call.correlation_id}"
+            )
+        if call.api_key == ApiKey.FETCH:
+            call.on_answer(decode_fetch_response(frame, pos, call.version))
+            return
+        answer_class: type[object] = response_class(call.api_key)
+        message, end = decode(answer_class, call.version, frame, pos)
+        if end != len(frame):
+            self._stage.violate(f"{self._name} got {len(frame) - end} bytes after an answer")
+        call.on_answer(message)
+
+
+class Channel(Calls):
     """One connection of a client; `on_lost` is called when it breaks, and not when it is closed.
 
     `elapsed_ms` says of the answer that is being handled how long the broker took for it, `fresh`
@@ -84,13 +128,9 @@ class Channel:
     def __init__(
         self, world: World, name: str, answers: AnswerChecker, on_lost: Callable[[], None]
     ) -> None:
-        self._world = world
-        self._name = name
+        super().__init__(world, name)
         self._answers = answers
         self._on_lost = on_lost
-        self._frames = FrameBuffer()
-        self._calls: deque[Call] = deque()
-        self._correlation_id = 0
         self.wire: Wire = world.connect(self)
         self.elapsed_ms = 0.0
 
@@ -106,7 +146,7 @@ class Channel:
     @property
     def fresh(self) -> bool:
         wire = self.wire
-        return self._world.steps == wire.emission_step and wire.read_bytes == wire.emitted_bytes
+        return self._stage.steps == wire.emission_step and wire.read_bytes == wire.emitted_bytes
 
     def call(
         self,
@@ -116,55 +156,26 @@ class Channel:
         max_wait_ms: float = 0.0,
     ) -> None:
         """Send a request; the broker may keep it for `max_wait_ms`."""
-        api_key = cast("int", request.API_KEY)  # type: ignore[attr-defined]
-        self._correlation_id += 1
-        data = frame_of(request, version, self._correlation_id, self._name)
-        self._calls.append(Call(api_key, version, self._correlation_id, on_answer))
-        self._answers.expect(self.wire, self._correlation_id, len(data), max_wait_ms)
+        call, data = self.add(request, version, on_answer)
+        self._answers.expect(self.wire, call.correlation_id, len(data), max_wait_ms)
         self.wire.send(data)
 
     def close(self) -> None:
         self.wire.close()
 
-    # -- the wire's side -------------------------------------------------------------------
-
-    def data_received(self, data: bytes) -> None:
-        for frame in self._frames.feed(data):
-            if not self.wire.open:
-                return
-            if not self._calls:
-                self._world.violate(f"{self._name} got an answer to nothing")
-                return
-            self._take(frame, self._calls.popleft())
-
     def _take(self, frame: bytes | bytearray, call: Call) -> None:
-        correlation_id, pos = decode_response_header(frame, call.api_key, call.version)
-        if correlation_id != call.correlation_id:
-            self._world.violate(
-                f"{self._name} got answer {correlation_id} for call {call.correlation_id}"
-            )
         self.elapsed_ms = self._answers.elapsed_ms(self.wire)
-        if call.api_key == ApiKey.FETCH:
-            call.on_answer(decode_fetch_response(frame, pos, call.version))
-            return
-        answer_class: type[object] = response_class(call.api_key)
-        message, end = decode(answer_class, call.version, frame, pos)
-        if end != len(frame):
-            self._world.violate(f"{self._name} got {len(frame) - end} bytes after an answer")
-        call.on_answer(message)
+        super()._take(frame, call)
 
     def connection_lost(self) -> None:
         self._on_lost()
 
 
-class KnownTopic:
+class KnownTopic(NamedTuple):
     """A topic as a client last heard of it."""
 
-    __slots__ = ("leader_epochs", "topic_id")
-
-    def __init__(self, topic_id: bytes, leader_epochs: list[int]) -> None:
-        self.topic_id = topic_id
-        self.leader_epochs = leader_epochs
+    topic_id: bytes
+    leader_epochs: list[int]
 
 
 class Client:

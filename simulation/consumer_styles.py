@@ -17,29 +17,6 @@ NO_LIMIT = 1 << 20
 class ConsumerStyle:
     """How one consumer fetches; the chances are per poll."""
 
-    __slots__ = (
-        "check_chance",
-        "committed",
-        "hang_up_chance",
-        "impatient_chance",
-        "keeps_epochs",
-        "max_bytes",
-        "max_wait_ms",
-        "min_bytes",
-        "partition_max_bytes",
-        "pause_chance",
-        "pause_ms",
-        "pipeline_chance",
-        "replay_chance",
-        "resume_chance",
-        "sends_high_watermarks",
-        "sends_leader_epochs",
-        "sessionless",
-        "stubborn",
-        "version",
-        "wrong_family_chance",
-    )
-
     def __init__(self, rng: Random, plan: SwarmPlan) -> None:
         on = plan.on
         self.version = rng.choice((4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 13, 14, 15, 16, 17, 18, 18))

@@ -7,6 +7,7 @@ hands its parts to the world and the actors.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,22 +40,14 @@ KINDS = (
 SLOW_MOTION = 200.0
 
 
+@dataclass(slots=True)
 class NetworkFaults:
     """How the network treats bytes; by default it is a perfect one."""
 
-    __slots__ = ("cut_every_ms", "lose_chance", "max_delay_ms", "split_chance")
-
-    def __init__(
-        self,
-        max_delay_ms: float = 0.0,
-        split_chance: float = 0.0,
-        cut_every_ms: float = 0.0,
-        lose_chance: float = 0.0,
-    ) -> None:
-        self.max_delay_ms = max_delay_ms
-        self.split_chance = split_chance
-        self.cut_every_ms = cut_every_ms
-        self.lose_chance = lose_chance
+    max_delay_ms: float = 0.0
+    split_chance: float = 0.0
+    cut_every_ms: float = 0.0
+    lose_chance: float = 0.0
 
     def loses(self, rng: Random) -> bool:
         """Whether the connection breaks under the answer that was just written."""
@@ -78,21 +71,6 @@ class SwarmPlan:
 
     `time_scale` stretches every wait and pause, so that sessions grow old enough to be evicted.
     """
-
-    __slots__ = (
-        "active_ms",
-        "cache_slots",
-        "consumers",
-        "eviction_ms",
-        "max_bytes",
-        "network",
-        "on",
-        "producers",
-        "rounds",
-        "segment_bytes",
-        "time_scale",
-        "topics",
-    )
 
     def __init__(self, rng: Random) -> None:
         share = rng.choice((0.0, 0.15, 0.3, 0.3, 0.5))

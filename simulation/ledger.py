@@ -10,6 +10,7 @@ Values are unique in a run: a value found twice in one log was appended twice.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.changes import PartitionsAdded, TopicCreated
@@ -25,17 +26,6 @@ if TYPE_CHECKING:
 
 class TrueLog:
     """One partition of one incarnation of a topic; `values[offset]` is None for a marker."""
-
-    __slots__ = (
-        "_log",
-        "aborted",
-        "index",
-        "open_transactions",
-        "partition",
-        "topic",
-        "topic_id",
-        "values",
-    )
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -93,16 +83,14 @@ class TrueLog:
         return found
 
 
+@dataclass(slots=True)
 class Acknowledged:
     """A batch that a producer was told is in the log."""
 
-    __slots__ = ("base_offset", "index", "topic", "values")
-
-    def __init__(self, topic: str, index: int, base_offset: int, values: list[bytes]) -> None:
-        self.topic = topic
-        self.index = index
-        self.base_offset = base_offset
-        self.values = values
+    topic: str
+    index: int
+    base_offset: int
+    values: list[bytes]
 
 
 class Ledger:

@@ -7,6 +7,7 @@ Each act is one step of the world; `calm` ends what it left open.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.log.results import AppendOrigin
@@ -30,15 +31,13 @@ FIRST_PRODUCER_ID = 1_000_000
 ABSENT_REPLICA = 99
 
 
+@dataclass(slots=True, eq=False)
 class Transaction:
     """An open transaction on one partition."""
 
-    __slots__ = ("log", "offsets", "producer_id")
-
-    def __init__(self, log: TrueLog, producer_id: int) -> None:
-        self.log = log
-        self.producer_id = producer_id
-        self.offsets: list[int] = []
+    log: TrueLog
+    producer_id: int
+    offsets: list[int] = field(default_factory=list)
 
 
 class Operator:

@@ -10,6 +10,7 @@ acknowledged.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockbroker_protocol.errors import ErrorCode
@@ -50,16 +51,6 @@ RETRIABLE = frozenset(
 class ProducerStyle:
     """How one producer appends."""
 
-    __slots__ = (
-        "acks",
-        "compression_chance",
-        "idempotent",
-        "pause_ms",
-        "record_bytes",
-        "timeout_ms",
-        "version",
-    )
-
     def __init__(self, rng: Random, plan: SwarmPlan) -> None:
         self.version = rng.choice((3, 5, 7, 8, 9, 11, 12, 13, 13))
         self.acks = rng.choice((1, -1, -1))
@@ -70,16 +61,14 @@ class ProducerStyle:
         self.pause_ms = rng.choice((2.0, 5.0, 15.0)) * plan.time_scale
 
 
+@dataclass(slots=True, eq=False)
 class Batch:
     """Records on their way to one partition."""
 
-    __slots__ = ("data", "index", "topic", "values")
-
-    def __init__(self, topic: str, index: int, values: list[bytes], data: bytes) -> None:
-        self.topic = topic
-        self.index = index
-        self.values = values
-        self.data = data
+    topic: str
+    index: int
+    values: list[bytes]
+    data: bytes
 
 
 class Producer(Client):

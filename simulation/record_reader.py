@@ -6,6 +6,7 @@ position are passed over; with read_committed, so are those of aborted transacti
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker_protocol.errors import ProtocolError
@@ -22,17 +23,15 @@ if TYPE_CHECKING:
 ABORT = 0
 
 
+@dataclass(slots=True)
 class Reading:
     """Records (offset, value) of one answer, and where the reader stands after them."""
 
-    __slots__ = ("end", "last_epoch", "records", "wrong")
-
-    def __init__(self, position: int) -> None:
-        self.end = position
-        self.last_epoch = -1
-        """The leader epoch of the last batch taken."""
-        self.records: list[tuple[int, bytes]] = []
-        self.wrong: str | None = None
+    end: int
+    last_epoch: int = -1
+    """The leader epoch of the last batch taken."""
+    records: list[tuple[int, bytes]] = field(default_factory=list)
+    wrong: str | None = None
 
 
 def read_records(data: FetchResponsePartition, position: int, *, committed: bool) -> Reading:

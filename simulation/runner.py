@@ -42,8 +42,6 @@ class SeededRun(Protocol):
 class Report:
     """What a run was, what it did and what was wrong with it."""
 
-    __slots__ = ("_command", "counts", "plan", "seed", "trace", "trace_hash", "violations")
-
     def __init__(self, run: SeededRun) -> None:
         world = run.world
         self._command = run.command

@@ -15,8 +15,6 @@ KEPT_EVENTS = 80
 class Trace:
     """Notes go in; `last` gives the latest of them as lines, `digest` a hash over all."""
 
-    __slots__ = ("_digest", "_last", "count")
-
     def __init__(self, kept: int = KEPT_EVENTS) -> None:
         self._last: deque[tuple[float, str, str]] = deque(maxlen=kept)
         self._digest = 0

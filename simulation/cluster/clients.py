@@ -6,124 +6,71 @@ then hangs up, as real clients do. Producers, consumers and committers are built
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
-from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
-from mockbroker_protocol.fetch_codec import decode_fetch_response
 from mockbroker_protocol.frames import FrameBuffer
-from mockbroker_protocol.headers import decode_response_header
-from mockbroker_protocol.messages.catalog import response_class
 from mockbroker_protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
 )
-from mockbroker_protocol.plan import decode
-from simulation.clients import frame_of
+from simulation.clients import METADATA_VERSION, Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
+    from simulation.clients import Call
     from simulation.cluster.truth import Truth
     from simulation.cluster.world import ClusterWorld, NodeWire
 
 T = TypeVar("T")
-METADATA_VERSION = 12
 REQUEST_TIMEOUT_MS = 1_000.0
 BACKOFF_MS = 50.0
 
 
-class Call:
-    """A request that waits for its answer; None tells that none will come."""
-
-    __slots__ = ("api_key", "correlation_id", "on_answer", "version")
-
-    def __init__(
-        self,
-        api_key: int,
-        version: int,
-        correlation_id: int,
-        on_answer: Callable[[object | None], None],
-    ) -> None:
-        self.api_key = api_key
-        self.version = version
-        self.correlation_id = correlation_id
-        self.on_answer = on_answer
-
-
-class NodeChannel:
-    """A connection to one broker; at most one call is under way."""
+class NodeChannel(Calls):
+    """A connection to one broker; one call at a time, which None answers when no answer comes."""
 
     def __init__(self, world: ClusterWorld, name: str, node: int) -> None:
+        super().__init__(world, name)
         self._world = world
-        self._name = name
-        self.node = node
-        self.wire: NodeWire | None = None
-        self._frames = FrameBuffer()
-        self._call: Call | None = None
-        self._correlation_id = 0
+        self._node = node
+        self._wire: NodeWire | None = None
 
     def call(
         self, request: object, version: int, on_answer: Callable[[object | None], None]
     ) -> None:
         """Send a request, on a new connection if there is none."""
-        assert self._call is None
+        assert not self._calls
         world = self._world
-        if self.wire is None or not self.wire.open:
+        if self._wire is None or not self._wire.open:
             self._frames = FrameBuffer()
-            self.wire = world.connect(self, self.node)
-        self._correlation_id += 1
-        api_key = cast("int", request.API_KEY)  # type: ignore[attr-defined]
-        call = self._call = Call(api_key, version, self._correlation_id, on_answer)
-        if self.wire is None:
+            self._wire = world.connect(self, self._node)
+        call, data = self.add(request, version, on_answer)
+        if self._wire is None:
             world.at(0, lambda: self._fail(call))
             return
-        self.wire.send(frame_of(request, version, self._correlation_id, self._name))
+        self._wire.send(data)
         world.at(REQUEST_TIMEOUT_MS, lambda: self._time_out(call))
 
-    def close(self) -> None:
-        """Hang up; what is under way is not told of."""
-        self._call = None
-        if self.wire is not None:
-            self.wire.close()
-            self.wire = None
+    def connection_lost(self) -> None:
+        self._wire = None
+        if self._calls:
+            self._fail(self._calls[0])
 
     def _time_out(self, call: Call) -> None:
-        if self._call is call:
-            assert self.wire is not None
-            self.wire.close()
+        if call in self._calls:
+            assert self._wire is not None
+            self._wire.close()
             self._fail(call)
 
     def _fail(self, call: Call) -> None:
-        if self._call is call:
-            self._call = self.wire = None
+        if call in self._calls:
+            self._calls.clear()
+            self._wire = None
             call.on_answer(None)
-
-    # -- the wire's side -------------------------------------------------------------------
-
-    def data_received(self, data: bytes) -> None:
-        for frame in self._frames.feed(data):
-            call, self._call = self._call, None
-            if call is None:
-                self._world.violate(f"{self._name} got an answer to nothing")
-                return
-            correlation_id, pos = decode_response_header(frame, call.api_key, call.version)
-            if correlation_id != call.correlation_id:
-                self._world.violate(
-                    f"{self._name} got answer {correlation_id} for call {call.correlation_id}"
-                )
-            if call.api_key == ApiKey.FETCH:
-                call.on_answer(decode_fetch_response(frame, pos, call.version))
-                continue
-            kind: type[object] = response_class(call.api_key)
-            call.on_answer(decode(kind, call.version, frame, pos)[0])
-
-    def connection_lost(self) -> None:
-        self.wire = None
-        if self._call is not None:
-            self._fail(self._call)
 
 
 class ClusterClient:

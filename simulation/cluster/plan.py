@@ -1,6 +1,6 @@
 """Which faults a cluster's run has, how many brokers and clients: drawn from the seed.
 
-Swarm testing, as in `sim.faults`: each seed draws a few kinds and leaves the others out.
+Swarm testing, as in `simulation.faults`: each seed draws a few kinds and leaves the others out.
 """
 
 from __future__ import annotations
@@ -69,22 +69,6 @@ DELAYS_MS = (1.0, 20.0, 150.0, 600.0)
 
 class ClusterPlan:
     """What is on in this run. `on` holds kinds of `KINDS`; the rest are sizes and rates."""
-
-    __slots__ = (
-        "active_ms",
-        "brokers",
-        "committers",
-        "consumers",
-        "every_ms",
-        "focused",
-        "min_isr",
-        "network",
-        "on",
-        "producers",
-        "racks",
-        "topics",
-        "unclean",
-    )
 
     def __init__(self, rng: Random) -> None:
         share = rng.choice((0.0, 0.1, 0.2, 0.3, 0.5))

@@ -24,8 +24,6 @@ FENCED_WITHIN_MS = SESSION_TIMEOUT_MS + max(DELAYS_MS) + 10.0
 class Supervision:
     """Watches a world's controller; broken rules go to `world.violate`."""
 
-    __slots__ = ("_silent_since_ms", "_version", "_world", "fencings")
-
     def __init__(self, world: ClusterWorld) -> None:
         self._world = world
         self._silent_since_ms: dict[int, float] = {}

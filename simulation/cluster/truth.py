@@ -34,8 +34,6 @@ Entry = tuple[int, bytes]
 class Mirror:
     """What one replica's log holds, by offset; logs begin at 0 here."""
 
-    __slots__ = ("entries", "high_watermark", "log", "seen")
-
     def __init__(self) -> None:
         self.log: UnifiedLog | None = None
         self.seen: tuple[int, int, int] = (-1, -1, -1)
@@ -81,19 +79,6 @@ def _content(key: bytes | None, value: bytes | None) -> bytes:
 
 class PartitionTruth:
     """One partition of one incarnation of a topic."""
-
-    __slots__ = (
-        "canonical",
-        "committed",
-        "cut_epoch",
-        "ever",
-        "leaders",
-        "marks",
-        "mirrors",
-        "name",
-        "state",
-        "unclean_floor",
-    )
 
     def __init__(self, name: str, state: PartitionState) -> None:
         self.name = name

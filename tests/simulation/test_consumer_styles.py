@@ -7,7 +7,9 @@ from random import Random
 from simulation.consumer_styles import NO_LIMIT, ConsumerStyle
 from tests.support.simulated import quiet_plan
 
-CHANCES = [name for name in ConsumerStyle.__slots__ if name.endswith("_chance")]
+CHANCES = [
+    name for name in vars(ConsumerStyle(Random(0), quiet_plan())) if name.endswith("_chance")
+]
 
 
 def test_without_faults_consumers_only_fetch() -> None:
