@@ -29,8 +29,8 @@ from mockbroker_protocol.schema import ZERO_UUID
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mockbroker.fetch.manager import FetchManager
     from mockbroker.fetch.session import FetchSession
+    from mockbroker.fetch.sessions import FetchSessions
     from mockbroker.replica.delayed_fetch import FetchWait
     from mockbroker.replica.fetch_params import FetchParams
     from mockbroker.replica.log_reader import LogReader
@@ -145,12 +145,12 @@ class SessionErrorContext:
 class ListContext(Generic[Entry]):
     """What sessionless and full fetches share: a list of entries, all read, all answered."""
 
-    __slots__ = ("data", "entries", "fetch_class", "manager", "readable", "rejected")
+    __slots__ = ("data", "entries", "fetch_class", "readable", "rejected", "sessions")
 
     request_bytes_saved = response_bytes_saved = 0
 
-    def __init__(self, manager: FetchManager, entries: list[Entry], fetch_class: str) -> None:
-        self.manager = manager
+    def __init__(self, sessions: FetchSessions, entries: list[Entry], fetch_class: str) -> None:
+        self.sessions = sessions
         self.fetch_class = fetch_class
         self.entries = entries
         self.readable = entries
@@ -158,7 +158,7 @@ class ListContext(Generic[Entry]):
         self.data: list[FetchResponsePartition] = []
 
     def resolve(self, params: FetchParams) -> int:
-        resolve = self.manager.resolve
+        resolve = self.sessions.resolve
         rejected = self.rejected
         for entry in self.entries:
             error = resolve(entry)
@@ -173,7 +173,7 @@ class ListContext(Generic[Entry]):
     def read(self, reader: LogReader) -> None:
         read = reader.read
         self.data = [read(entry) for entry in self.readable]
-        self.manager.partitions_looked_at += len(self.data)
+        self.sessions.partitions_looked_at += len(self.data)
 
     def wait(self, params: FetchParams) -> FetchWait:
         return PartitionsWait(self.readable, params)
@@ -202,8 +202,10 @@ class SessionlessFetchContext(ListContext[FetchEntry]):
 
     __slots__ = ()
 
-    def __init__(self, manager: FetchManager, topics: list[FetchRequestTopic], by_id: bool) -> None:
-        super().__init__(manager, entries_of(topics, by_id), SESSIONLESS)
+    def __init__(
+        self, sessions: FetchSessions, topics: list[FetchRequestTopic], by_id: bool
+    ) -> None:
+        super().__init__(sessions, entries_of(topics, by_id), SESSIONLESS)
 
     def respond(self) -> FetchResponse:
         return FetchResponse(0, 0, INVALID_SESSION_ID, self.topics())
@@ -218,10 +220,10 @@ class FullFetchContext(ListContext[CachedPartition]):
     __slots__ = ("_params", "_session")
 
     def __init__(
-        self, manager: FetchManager, session: FetchSession, topics: list[FetchRequestTopic]
+        self, sessions: FetchSessions, session: FetchSession, topics: list[FetchRequestTopic]
     ) -> None:
         session.update(topics, [])
-        super().__init__(manager, list(session.changed), FULL)
+        super().__init__(sessions, list(session.changed), FULL)
         self._session = session
         self._params: FetchParams | None = None
 
@@ -231,7 +233,7 @@ class FullFetchContext(ListContext[CachedPartition]):
 
     def respond(self) -> FetchResponse:
         session = self._session
-        if not self.manager.try_create_session(session):
+        if not self.sessions.try_create_session(session):
             return FetchResponse(0, 0, INVALID_SESSION_ID, self.topics())
         if self._params is not None:
             session.adopt_reader(self._params)

@@ -26,8 +26,8 @@ from mockbroker_protocol.messages.fetch import FetchResponse
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mockbroker.fetch.manager import FetchManager
     from mockbroker.fetch.session import CachedPartition, FetchSession
+    from mockbroker.fetch.sessions import FetchSessions
     from mockbroker.replica.delayed_fetch import FetchWait
     from mockbroker.replica.fetch_entry import FetchEntry
     from mockbroker.replica.fetch_params import FetchParams
@@ -50,22 +50,22 @@ class IncrementalFetchContext:
     __slots__ = (
         "_epoch",
         "_found",
-        "_manager",
         "_met_all_ready",
         "_rejected",
         "_session",
+        "_sessions",
         "fetch_class",
         "request_bytes_saved",
         "response_bytes_saved",
     )
 
     def __init__(
-        self, manager: FetchManager, session: FetchSession, request_bytes_saved: int
+        self, sessions: FetchSessions, session: FetchSession, request_bytes_saved: int
     ) -> None:
         self.fetch_class = INCREMENTAL
         self.request_bytes_saved = request_bytes_saved
         self.response_bytes_saved = 0
-        self._manager = manager
+        self._sessions = sessions
         self._session = session
         self._epoch = session.epoch
         self._rejected: dict[CachedPartition, int] = {}
@@ -75,12 +75,12 @@ class IncrementalFetchContext:
     def resolve(self, params: FetchParams) -> int:
         session = self._session
         session.adopt_reader(params)
-        if self._manager.gate is not None:
-            self._manager.drop_refused(session)
+        if self._sessions.gate is not None:
+            self._sessions.drop_refused(session)
         for cached in session.changed:
             partition = cached.partition
             if partition is None or partition.deleted:
-                error = self._manager.resolve_again(cached)
+                error = self._sessions.resolve_again(cached)
                 if error:
                     self._rejected[cached] = error
         if len(self._rejected) > 1:
@@ -104,7 +104,7 @@ class IncrementalFetchContext:
         else:
             read = reader.read
             self._found = [(cached, read(cached), reader.last_size_bytes) for cached in changed]
-        self._manager.partitions_looked_at += len(self._found)
+        self._sessions.partitions_looked_at += len(self._found)
 
     def wait(self, params: FetchParams) -> FetchWait:
         return SessionWait(self._session, params, self._rejected)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.fetch.cache import FetchSessionCache
 from mockbroker.fetch.contexts import (
     FULL,
     INCREMENTAL,
@@ -35,45 +34,30 @@ from mockbroker.fetch.session import (
     FetchSession,
     next_epoch,
 )
-from mockbroker.fetch.session_log import SessionLog
+from mockbroker.fetch.sessions import FetchSessions
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from random import Random
 
     from mockbroker.clock import Clock
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.fetch.contexts import FetchContext
-    from mockbroker.fetch.session import CachedPartition
     from mockbroker.metadata.store import MetadataStore
-    from mockbroker.replica.fetch_entry import FetchEntry
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker_protocol.messages.fetch import FetchRequest
 
 FIRST_VERSION_WITH_IDS: Final = 13
 
 
-class FetchManager:
+class FetchManager(FetchSessions):
     """The fetch sessions of one node (Kafka: FetchManager).
 
-    `partitions_looked_at` counts what fetches read, for those who check what a poll costs;
     `answered` counts the answers that went out, by class. The bytes saved (`savings`) are sums: of
     requests, of all polls that their sessions accepted; of responses, of the answers that went out.
     """
 
-    __slots__ = (
-        "_clock",
-        "_metadata",
-        "_replicas",
-        "answered",
-        "cache",
-        "gate",
-        "log",
-        "partitions_looked_at",
-        "request_bytes_saved",
-        "response_bytes_saved",
-    )
+    __slots__ = ("answered", "request_bytes_saved", "response_bytes_saved")
 
     def __init__(
         self,
@@ -83,19 +67,7 @@ class FetchManager:
         replicas: ReplicaManager,
         rng: Random,
     ) -> None:
-        self._clock = clock
-        self._metadata = metadata
-        self._replicas = replicas
-        self.cache = FetchSessionCache(
-            rng,
-            config.int("max.incremental.fetch.session.cache.slots"),
-            config.int("min.incremental.fetch.session.eviction.ms"),
-        )
-        self.log = SessionLog(clock)
-        self.gate: Callable[[str | None], bool] | None = None
-        """Set while a fetch is begun whose reader may not read everything: whether it may read
-        the topic of this name, and, for None, anything."""
-        self.partitions_looked_at = 0
+        super().__init__(clock, config, metadata, replicas, rng)
         self.answered = {SESSIONLESS: 0, FULL: 0, INCREMENTAL: 0}
         self.request_bytes_saved = 0
         self.response_bytes_saved = 0
@@ -107,7 +79,7 @@ class FetchManager:
         by_id = version >= FIRST_VERSION_WITH_IDS
         if epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             if session_id != INVALID_SESSION_ID:
-                self._end(session_id, "closed")
+                self.end(session_id, "closed")
             if epoch == FINAL_EPOCH:
                 return SessionlessFetchContext(self, request.topics, by_id)
             state = request.replica_state
@@ -131,7 +103,7 @@ class FetchManager:
         if names_some:
             session.update(request.topics, request.forgotten_topics_data)
         if not session.size:
-            self._end(session.id, "emptied")
+            self.end(session.id, "emptied")
             return SessionlessFetchContext(self, request.topics, session.uses_topic_ids)
         self.cache.touch(session, int(self._clock.now_ms))
         session.epoch = next_epoch(session.epoch)
@@ -148,81 +120,3 @@ class FetchManager:
         """The answer of this fetch goes out; one that was cut short before that counts nowhere."""
         self.answered[context.fetch_class] += 1
         self.response_bytes_saved += context.response_bytes_saved
-
-    def try_create_session(self, session: FetchSession) -> bool:
-        """Open the session of a full fetch, unless the cache has no slot for it."""
-        made = self.cache.try_create(session, int(self._clock.now_ms))
-        evicted = self.cache.evicted
-        while evicted:
-            victim, rule = evicted.pop(0)
-            self.log.ended(victim, "evicted", rule)
-        if made:
-            self.log.opened(session)
-        else:
-            self.log.refused(session)
-        return made
-
-    def evict(self, session_id: int, rule: str) -> bool:
-        """Drop a session for a reason of one's own; False when there is none of this id."""
-        return self._end(session_id, "evicted", rule)
-
-    def _end(self, session_id: int, event: str, rule: str | None = None) -> bool:
-        session = self.cache.get(session_id)
-        if session is None:
-            return False
-        self.log.ended(session, event, rule)
-        return self.cache.remove(session_id)
-
-    # -- finding partitions ----------------------------------------------------------------
-
-    def resolve(self, entry: FetchEntry) -> int:
-        """Find the entry's partition; returns the error of one that cannot be read at all.
-
-        A name found for an id is kept for good. What is in the metadata but not on this node is no
-        error yet: the read answers it.
-        """
-        topic = entry.topic
-        metadata = self._metadata
-        gate = self.gate
-        if gate is not None and not gate(None):
-            entry.partition = None
-            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        if topic.name is None:
-            found = metadata.topics_by_id.get(topic.topic_id)
-            if found is None:
-                entry.partition = None
-                return ErrorCode.UNKNOWN_TOPIC_ID
-            topic.name = found.name
-        else:
-            found = metadata.topics.get(topic.name)
-        if gate is not None and not gate(topic.name):
-            entry.partition = None
-            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        if found is None or not 0 <= entry.index < len(found.partitions):
-            entry.partition = None
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        entry.partition = self._replicas.partition(found.name, entry.index)
-        return ErrorCode.NONE
-
-    def drop_refused(self, session: FetchSession) -> None:
-        """Let go of the session's partitions that its reader may not read any more."""
-        gate = self.gate
-        if gate is None:
-            return
-        for cached in session.partitions():
-            name = cached.topic.name
-            if cached.partition is not None and name is not None:
-                if gate(None) and gate(name):
-                    continue
-                cached.mark()
-                cached.link(None)
-
-    def resolve_again(self, cached: CachedPartition) -> int:
-        """Find a session's partition anew, and listen to the one found."""
-        before = cached.partition
-        if before is not None:
-            before.unwatch(cached)
-        error = self.resolve(cached)
-        if cached.partition is not None:
-            cached.partition.watch(cached)
-        return error

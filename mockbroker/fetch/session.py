@@ -20,6 +20,7 @@ partition of an open session that is hosted here is linked into its `Partition`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from heapq import heapify, heappush
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +33,6 @@ from mockbroker_protocol.schema import ZERO_UUID
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from mockbroker.fetch.waiting import SessionWait
     from mockbroker.replica.fetch_params import FetchParams
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.messages.fetch import (
@@ -67,6 +67,20 @@ def next_epoch(epoch: int) -> int:
     if epoch < 0:
         return FINAL_EPOCH
     return 1 if epoch == _MAX_EPOCH else epoch + 1
+
+
+class SessionListener(ABC):
+    """A parked fetch of a session, told of each change of its partitions: `waiting.SessionWait`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def note(self, cached: CachedPartition) -> None:
+        """A partition of the session changed; weigh it at the next check."""
+
+    @abstractmethod
+    def note_rolled(self, cached: CachedPartition, left_segment: int) -> None:
+        """A partition's log began another segment: its reader stands on an older one now."""
 
 
 class SessionTopic(FetchTopic):
@@ -219,7 +233,7 @@ class FetchSession:
         self.smallest_ready_bytes = SMALLEST_BATCH_BYTES
         """No READY partition can give anything to a smaller budget."""
         self.measures_ready = False
-        self.waits: list[SessionWait] = []
+        self.waits: list[SessionListener] = []
         self.closed = False
         self.isolation = FetchIsolation.HIGH_WATERMARK
         self.profile: ReaderProfile | None = None
@@ -403,7 +417,7 @@ class FetchSession:
         if not self.waits:
             self._unlink()
 
-    def end_wait(self, wait: SessionWait) -> None:
+    def end_wait(self, wait: SessionListener) -> None:
         """A parked fetch of this session was answered or given up."""
         self.waits.remove(wait)
         if self.closed and not self.waits:

@@ -2,14 +2,14 @@
 
 Parking costs the same whatever the session holds: quiet partitions add nothing and are not met,
 the others were looked at by the read that led here. Afterwards each mark of a partition is noted,
-and the next poke weighs the noted ones only; what the others add stays as it was.
+and the next check weighs the noted ones only; what the others add stays as it was.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.fetch.session import FORGOTTEN, READY
+from mockbroker.fetch.session import FORGOTTEN, READY, SessionListener
 from mockbroker.replica.delayed_fetch import COMPLETE, bytes_available
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.fetch_params import FetchParams
 
 
-class SessionWait:
+class SessionWait(SessionListener):
     """The wait of one incremental fetch (a `FetchWait`).
 
     `rejected`: partitions that the request itself answered with an error; they end no wait.
@@ -55,12 +55,10 @@ class SessionWait:
         session.waits.append(self)
 
     def note(self, cached: CachedPartition) -> None:
-        """A partition of the session changed; weigh it at the next poke."""
         if self._noted is not None:
             self._noted[cached] = None
 
     def note_rolled(self, cached: CachedPartition, left_segment: int) -> None:
-        """A partition's log began another segment: its reader stands on an older one now."""
         self._left_segments.setdefault(cached, left_segment)
 
     def satisfied(self) -> bool:

@@ -15,8 +15,8 @@ from mockbroker.fetch.cache import FetchSessionCacheShard
 from mockbroker.fetch.session import CachedPartition, FetchSession
 from mockbroker.log.aborted import AbortedIndex
 from mockbroker.log.unified_log import UnifiedLog
-from mockbroker.node.broker import Broker
 from mockbroker.node.connection import Connection
+from mockbroker.node.request_handler import RequestHandler
 from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.delayed_fetch import DelayedFetch
 from mockbroker.replica.manager import ReplicaManager
@@ -168,8 +168,8 @@ def lose_records(patch: pytest.MonkeyPatch) -> None:
 
 
 def work_ahead(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Broker, "complete", nothing)
-    patch.setattr(Broker, "complete_by", nothing)
+    patch.setattr(RequestHandler, "complete", nothing)
+    patch.setattr(RequestHandler, "complete_by", nothing)
 
 
 MUTATIONS: tuple[Mutate, ...] = (

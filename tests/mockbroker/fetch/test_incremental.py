@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mockbroker.fetch import incremental
 from mockbroker.fetch import session as sessions
+from mockbroker.fetch.waiting import SessionWait
 from mockbroker.log.results import AppendOrigin
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
@@ -313,6 +314,7 @@ def test_a_parked_poll_is_weighed_by_what_changes_and_not_by_its_size() -> None:
     session = world.fetch.cache.get(sid)
     assert session is not None
     (wait,) = session.waits
+    assert isinstance(wait, SessionWait)
     assert wait.weighed == 0
     assert world.replicas.fetch_purgatory.purgatory_size == 1
     world.append("t0", 7, 50)

@@ -150,20 +150,3 @@ def test_each_fetch_is_classed(world: World) -> None:
         world.fetch.note_answered(pending.ctx.fetch)
     assert classes == ["SESSIONLESS", "FULL", "INCREMENTAL", "INCREMENTAL"]
     assert world.fetch.answered == {"SESSIONLESS": 1, "FULL": 1, "INCREMENTAL": 2}
-
-
-def test_the_age_for_eviction_is_configured() -> None:
-    world = World(
-        {
-            "max.incremental.fetch.session.cache.slots": "8",
-            "min.incremental.fetch.session.eviction.ms": "50",
-        }
-    )
-    world.create_topic("t0", 2)
-    for _ in range(8):
-        open_session(world)
-    full = ask(("t0", 0, 0), session=(0, 0))
-    assert world.fetch_now(full).session_id == 0
-    world.advance(51)
-    assert world.fetch_now(full).session_id > 0
-    assert world.fetch.cache.evictions == 1
