@@ -1,8 +1,7 @@
 """Access control lists as the metadata keep them: who may, or may not, do what to which resources.
 
-`Controller` creates and deletes them for CreateAcls and DeleteAcls, `security.authorizer` decides
-by them (Kafka: AclControlManager, AclBinding, AclBindingFilter; KIP-140, KIP-290). Types, patterns,
-operations and permissions are Kafka's codes.
+`acl_control` creates and deletes them, `security.authorizer` decides by them (Kafka: AclBinding,
+AclBindingFilter; KIP-140, KIP-290). Types, patterns, operations and permissions are Kafka's codes.
 """
 
 from __future__ import annotations
@@ -10,15 +9,10 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mockbroker.metadata.authorized_operations import AclOperation
-from mockbroker.metadata.changes import AclsChanged
-from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
-from mockbroker_protocol.errors import ErrorCode
+from mockbroker.metadata import authorized_operations as authorized
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from mockbroker.metadata.store import MetadataStore
+    from mockbroker.metadata.authorized_operations import AclOperation
 
 UNKNOWN: Final = 0
 ANY: Final = 1
@@ -105,53 +99,6 @@ class AclFilter(NamedTuple):
         return acl.resource_name in (name, WILDCARD)
 
 
-class DeletedAcls(NamedTuple):
-    """What one filter removed, or why it was refused."""
-
-    refusal: Refusal
-    acls: Sequence[Acl]
-
-
-def create_acls(store: MetadataStore, acls: Iterable[Acl]) -> list[Refusal]:
-    """Add each that passes; one answer for each, in their order. One that is there stays."""
-    answers: list[Refusal] = []
-    added: dict[Acl, None] = {}
-    for acl in acls:
-        problem = _problem(acl)
-        answers.append(ACCEPTED if problem is None else _invalid(problem))
-        if problem is None and acl not in store.acls:
-            added[acl] = None
-    if added:
-        store.apply(AclsChanged(tuple(added), ()))
-    return answers
-
-
-def delete_acls(store: MetadataStore, filters: Iterable[AclFilter]) -> list[DeletedAcls]:
-    """Remove what any filter matches; each is answered with what it alone matches."""
-    answers: list[DeletedAcls] = []
-    removed: dict[Acl, None] = {}
-    for each in filters:
-        problem = filter_problem(each)
-        if problem is not None:
-            answers.append(DeletedAcls(_invalid(problem), ()))
-            continue
-        found = [acl for acl in store.acls if each.matches(acl)]
-        removed.update(dict.fromkeys(found))
-        answers.append(DeletedAcls(ACCEPTED, found))
-    if removed:
-        store.apply(AclsChanged((), tuple(removed)))
-    return answers
-
-
-def filter_problem(wanted: AclFilter) -> str | None:
-    """Why a filter is refused (AclControlManager.validateFilter)."""
-    if UNKNOWN in (wanted.resource_type, wanted.pattern_type):
-        return "Unknown patternFilter."
-    if UNKNOWN in (wanted.operation, wanted.permission):
-        return "Unknown entryFilter."
-    return None
-
-
 def is_binding(acl: Acl) -> bool:
     """Whether each of its codes means one thing, as AclBinding demands; filters mean many."""
     return (
@@ -162,50 +109,9 @@ def is_binding(acl: Acl) -> bool:
     )
 
 
-def _problem(acl: Acl) -> str | None:
-    """Why an ACL may not be (AclApis.handleCreateAcls, StandardAcl)."""
-    if acl.resource_type == ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
-        return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
-    if not acl.resource_name:
-        return "Invalid empty resource name"
-    if ":" not in acl.principal:
-        return (
-            f"Could not parse principal from `{acl.principal}` "
-            "(no colon is present separating the principal type from the principal name)"
-        )
-    return None
-
-
-def _invalid(message: str) -> Refusal:
-    return Refusal(ErrorCode.INVALID_REQUEST, message)
-
-
 OPERATIONS: Final[dict[int, tuple[AclOperation, ...]]] = {
-    ResourceType.TOPIC: (
-        AclOperation.READ,
-        AclOperation.WRITE,
-        AclOperation.CREATE,
-        AclOperation.DELETE,
-        AclOperation.ALTER,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-    ),
-    ResourceType.GROUP: (
-        AclOperation.READ,
-        AclOperation.DELETE,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-    ),
-    ResourceType.CLUSTER: (
-        AclOperation.CREATE,
-        AclOperation.ALTER,
-        AclOperation.DESCRIBE,
-        AclOperation.CLUSTER_ACTION,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-        AclOperation.IDEMPOTENT_WRITE,
-    ),
+    ResourceType.TOPIC: authorized.OF_TOPIC,
+    ResourceType.GROUP: authorized.OF_GROUP,
+    ResourceType.CLUSTER: authorized.OF_CLUSTER,
 }
 """What may be done to a resource of each type that tells its authorized operations."""

@@ -26,23 +26,17 @@ class AclOperation(IntEnum):
     IDEMPOTENT_WRITE = 12
 
 
-def _bits(*operations: AclOperation) -> int:
-    return sum(1 << operation for operation in operations)
-
-
 NOT_ASKED: Final = -(2**31)
 
-TOPIC_OPERATIONS: Final = _bits(
+OF_GROUP: Final = (
     AclOperation.READ,
-    AclOperation.WRITE,
-    AclOperation.CREATE,
     AclOperation.DELETE,
-    AclOperation.ALTER,
     AclOperation.DESCRIBE,
     AclOperation.DESCRIBE_CONFIGS,
     AclOperation.ALTER_CONFIGS,
 )
-CLUSTER_OPERATIONS: Final = _bits(
+OF_TOPIC: Final = (*OF_GROUP, AclOperation.WRITE, AclOperation.CREATE, AclOperation.ALTER)
+OF_CLUSTER: Final = (
     AclOperation.CREATE,
     AclOperation.ALTER,
     AclOperation.DESCRIBE,
@@ -51,10 +45,12 @@ CLUSTER_OPERATIONS: Final = _bits(
     AclOperation.ALTER_CONFIGS,
     AclOperation.IDEMPOTENT_WRITE,
 )
-GROUP_OPERATIONS: Final = _bits(
-    AclOperation.READ,
-    AclOperation.DELETE,
-    AclOperation.DESCRIBE,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
-)
+
+
+def _bits(operations: tuple[AclOperation, ...]) -> int:
+    return sum(1 << operation for operation in operations)
+
+
+TOPIC_OPERATIONS: Final = _bits(OF_TOPIC)
+GROUP_OPERATIONS: Final = _bits(OF_GROUP)
+CLUSTER_OPERATIONS: Final = _bits(OF_CLUSTER)

@@ -6,7 +6,7 @@ to the store is then told. Topic ids are 16 raw bytes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from mockbroker.metadata.brokers import BrokerInfo
 
 
-class PartitionState:
+Entity: TypeAlias = tuple[tuple[str, str | None], ...]
+"""Whom quotas are for, as (type, name) pairs; see `metadata.client_quotas`."""
+
+
+class PartitionState(NamedTuple):
     """Leadership and replicas of one partition (Kafka: PartitionRegistration). Never mutated.
 
     `leader` is -1 when no replica may lead. `adding` and `removing` are a reassignment under way.
@@ -23,100 +27,52 @@ class PartitionState:
     `last_known_leader` who led before nobody did, or -1.
     """
 
-    __slots__ = (
-        "adding",
-        "elr",
-        "isr",
-        "last_known_leader",
-        "leader",
-        "leader_epoch",
-        "partition_epoch",
-        "removing",
-        "replicas",
-    )
-
-    def __init__(
-        self,
-        leader: int,
-        replicas: list[int],
-        isr: list[int],
-        leader_epoch: int = 0,
-        partition_epoch: int = 0,
-        *,
-        adding: Sequence[int] = (),
-        removing: Sequence[int] = (),
-        elr: Sequence[int] = (),
-        last_known_leader: int = -1,
-    ) -> None:
-        self.leader = leader
-        self.replicas = replicas
-        self.isr = isr
-        self.leader_epoch = leader_epoch
-        self.partition_epoch = partition_epoch
-        self.adding = adding
-        self.removing = removing
-        self.elr = elr
-        self.last_known_leader = last_known_leader
+    leader: int
+    replicas: list[int]
+    isr: list[int]
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    adding: Sequence[int] = ()
+    removing: Sequence[int] = ()
+    elr: Sequence[int] = ()
+    last_known_leader: int = -1
 
 
-class BrokerChanged:
+class BrokerChanged(NamedTuple):
     """A broker joined, moved, or was fenced or unfenced."""
 
-    __slots__ = ("broker",)
-
-    def __init__(self, broker: BrokerInfo) -> None:
-        self.broker = broker
+    broker: BrokerInfo
 
 
-class BrokerUnregistered:
+class BrokerUnregistered(NamedTuple):
     """A broker is taken off the books: nobody knows it until it registers anew."""
 
-    __slots__ = ("node_id",)
-
-    def __init__(self, node_id: int) -> None:
-        self.node_id = node_id
+    node_id: int
 
 
-class TopicCreated:
+class TopicCreated(NamedTuple):
     """A topic with its partitions and configs came to be."""
 
-    __slots__ = ("configs", "name", "partitions", "topic_id")
-
-    def __init__(
-        self,
-        name: str,
-        topic_id: bytes,
-        partitions: Sequence[PartitionState],
-        configs: Mapping[str, str],
-    ) -> None:
-        self.name = name
-        self.topic_id = topic_id
-        self.partitions = partitions
-        self.configs = configs
+    name: str
+    topic_id: bytes
+    partitions: Sequence[PartitionState]
+    configs: Mapping[str, str]
 
 
-class TopicDeleted:
+class TopicDeleted(NamedTuple):
     """A topic is gone; its id comes back only when a snapshot that has it is restored."""
 
-    __slots__ = ("name", "topic_id")
-
-    def __init__(self, name: str, topic_id: bytes) -> None:
-        self.name = name
-        self.topic_id = topic_id
+    name: str
+    topic_id: bytes
 
 
-class PartitionsAdded:
+class PartitionsAdded(NamedTuple):
     """A topic grew: `partitions` follow `first_index`."""
 
-    __slots__ = ("first_index", "name", "partitions", "topic_id")
-
-    def __init__(
-        self, name: str, topic_id: bytes, first_index: int, partitions: Sequence[PartitionState]
-    ) -> None:
-        self.name = name
-        self.topic_id = topic_id
-        self.first_index = first_index
-        self.partitions = partitions
+    name: str
+    topic_id: bytes
+    first_index: int
+    partitions: Sequence[PartitionState]
 
 
 class LeaderChanged:
@@ -131,54 +87,37 @@ class LeaderChanged:
         self.state = state
 
 
-class ConfigsChanged:
+class ConfigsChanged(NamedTuple):
     """The configs set on a topic, a broker or (empty name) all brokers are now `configs`.
 
     `resource_type` is Kafka's ConfigResource.Type: 2 topic, 4 broker, 8 a broker's loggers (then
     all levels), 16 client metrics, 32 group.
     """
 
-    __slots__ = ("configs", "name", "resource_type")
-
-    def __init__(self, resource_type: int, name: str, configs: Mapping[str, str]) -> None:
-        self.resource_type = resource_type
-        self.name = name
-        self.configs = configs
+    resource_type: int
+    name: str
+    configs: Mapping[str, str]
 
 
-class FeatureChanged:
+class FeatureChanged(NamedTuple):
     """A feature of the cluster was finalized at another level; 0: at none."""
 
-    __slots__ = ("level", "name")
-
-    def __init__(self, name: str, level: int) -> None:
-        self.name = name
-        self.level = level
+    name: str
+    level: int
 
 
-class ClientQuotasChanged:
-    """The quotas of an entity are now `values`; none: it has no quotas any more.
+class ClientQuotasChanged(NamedTuple):
+    """The quotas of an entity are now `values`; none: it has no quotas any more."""
 
-    An entity is (type, name) pairs; see `metadata.client_quotas`.
-    """
-
-    __slots__ = ("entity", "values")
-
-    def __init__(
-        self, entity: tuple[tuple[str, str | None], ...], values: Mapping[str, float]
-    ) -> None:
-        self.entity = entity
-        self.values = values
+    entity: Entity
+    values: Mapping[str, float]
 
 
-class AclsChanged:
+class AclsChanged(NamedTuple):
     """Some ACLs came to be and others are gone."""
 
-    __slots__ = ("added", "removed")
-
-    def __init__(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
-        self.added = added
-        self.removed = removed
+    added: Sequence[Acl]
+    removed: Sequence[Acl]
 
 
 Change: TypeAlias = (

@@ -10,18 +10,17 @@ Invariant: an entity without quotas is not kept.
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.metadata.changes import ClientQuotasChanged
-from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
+from mockbroker.metadata.topic_requests import ACCEPTED, Refusal, invalid_request
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from mockbroker.metadata.changes import Entity
     from mockbroker.metadata.store import MetadataStore
-
-Entity: TypeAlias = tuple[tuple[str, str | None], ...]
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
@@ -61,11 +60,11 @@ def alter_client_quotas(
     for alteration in alterations:
         entity: Entity = tuple(sorted(dict(alteration.entity).items()))
         if entity in answers:
-            answers[entity] = _invalid(f"Ignoring duplicate entity {_shown(entity)}")
+            answers[entity] = invalid_request(f"Ignoring duplicate entity {_shown(entity)}")
             continue
         problem = _problem(entity, alteration.ops)
         if problem is not None:
-            answers[entity] = _invalid(problem)
+            answers[entity] = invalid_request(problem)
             continue
         answers[entity] = ACCEPTED
         if validate_only:
@@ -97,18 +96,20 @@ def filter_problem(components: Sequence[Component]) -> Refusal | None:
     seen: set[str] = set()
     for each in components:
         if not each.type:
-            return _invalid("Invalid empty entity type.")
+            return invalid_request("Invalid empty entity type.")
         if each.type in seen:
-            return _invalid(f"Entity type {each.type} cannot appear more than once in the filter.")
+            return invalid_request(
+                f"Entity type {each.type} cannot appear more than once in the filter."
+            )
         if each.type not in ENTITY_TYPES:
             message = f"Unsupported entity type {each.type}"
             return Refusal(ErrorCode.UNSUPPORTED_VERSION, message)
         problem = _match_problem(each)
         if problem is not None:
-            return _invalid(problem)
+            return invalid_request(problem)
         seen.add(each.type)
     if IP in seen and len(seen) > 1:
-        return _invalid(
+        return invalid_request(
             "Invalid entity filter component combination. IP filter component should not be used "
             "with user or clientId filter component."
         )
@@ -195,7 +196,3 @@ def _is_address(text: str) -> bool:
 def _shown(entity: Entity) -> str:
     names = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity)
     return f"ClientQuotaEntity(entries={{{names}}})"
-
-
-def _invalid(message: str) -> Refusal:
-    return Refusal(ErrorCode.INVALID_REQUEST, message)

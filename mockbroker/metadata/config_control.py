@@ -29,7 +29,7 @@ from mockbroker.metadata.store import (
     RESOURCE_GROUP,
     RESOURCE_TOPIC,
 )
-from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
+from mockbroker.metadata.topic_requests import ACCEPTED, Refusal, invalid_request
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def alter_configs(
     answers: list[Refusal] = []
     for each in alterations:
         if named[each.resource_type, each.name] > 1:
-            answers.append(_invalid("Each resource must appear at most once."))
+            answers.append(invalid_request("Each resource must appear at most once."))
             continue
         decided = _preprocess(store, each) or _decide(store, each)
         if isinstance(decided, Refusal):
@@ -91,29 +91,33 @@ def alter_configs(
 def _preprocess(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | None:
     keys = [key for key, _, _ in alteration.changes]
     if len(set(keys)) < len(keys):
-        return _invalid("Error due to duplicate config keys")
+        return invalid_request("Error due to duplicate config keys")
     nulls = [
         key
         for key, operation, value in alteration.changes
         if value is None and operation != AlterOperation.DELETE
     ]
     if nulls:
-        return _invalid(f"Null value not supported for : {', '.join(nulls)}")
+        return invalid_request(f"Null value not supported for : {', '.join(nulls)}")
     kind = alteration.resource_type
     if kind == RESOURCE_BROKER:
         return _preprocess_broker(store, alteration)
     if kind == RESOURCE_BROKER_LOGGER and not alteration.replace:
         return _preprocess_loggers(store, alteration)
-    return None if kind in _DECIDED_BY_CONTROLLER else _invalid(f"Unknown resource type {kind}")
+    return (
+        None if kind in _DECIDED_BY_CONTROLLER else invalid_request(f"Unknown resource type {kind}")
+    )
 
 
 def _preprocess_loggers(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | None:
     """Kafka: ConfigAdminManager, RuntimeLoggerManager.validateLogLevelConfigs."""
     name = alteration.name
     if not _is_number(name):
-        return _invalid(f"Node id must be an integer, but it is: {name}")
+        return invalid_request(f"Node id must be an integer, but it is: {name}")
     if int(name) != store.config.node_id:
-        return _invalid(f"Unexpected node id. Expected {store.config.node_id}, but received {name}")
+        return invalid_request(
+            f"Unexpected node id. Expected {store.config.node_id}, but received {name}"
+        )
     for logger, operation, level in alteration.changes:
         if operation not in (AlterOperation.SET, AlterOperation.DELETE):
             known = operation in _OPERATIONS
@@ -121,11 +125,11 @@ def _preprocess_loggers(store: MetadataStore, alteration: ConfigAlteration) -> R
                 AlterOperation(operation).name if known else f"Unknown operation type {operation}"
             )
             suffix = " operation" if known else ""
-            return _invalid(f"{verb}{suffix} is not allowed for the BROKER_LOGGER resource")
+            return invalid_request(f"{verb}{suffix} is not allowed for the BROKER_LOGGER resource")
         if logger not in store.log_levels:
             return _bad_config(f"Logger {logger} does not exist!")
         if operation == AlterOperation.DELETE:
-            return _invalid(f"Removing the log level of the {logger} logger is not allowed")
+            return invalid_request(f"Removing the log level of the {logger} logger is not allowed")
         if level not in _LOG_LEVELS:
             return _bad_config(
                 f"Cannot set the log level of {logger} to {level} as it is not a supported log "
@@ -142,14 +146,14 @@ def _is_number(name: str) -> bool:
 def _preprocess_broker(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | None:
     name = alteration.name
     if name and not _is_number(name):
-        return _invalid(f"Node id must be an integer, but it is: {name}")
+        return invalid_request(f"Node id must be an integer, but it is: {name}")
     if name and int(name) != store.config.node_id:
-        return _invalid(
+        return invalid_request(
             f"Unexpected broker id, expected {store.config.node_id}, but received {name}"
         )
     for _, operation, _ in alteration.changes:
         if operation not in _OPERATIONS:
-            return _invalid(f"Unknown operations type {operation}")
+            return invalid_request(f"Unknown operations type {operation}")
     for key, operation, _ in alteration.changes:
         if operation in (AlterOperation.APPEND, AlterOperation.SUBTRACT):
             definition = find_definition(key)
@@ -162,7 +166,7 @@ def _preprocess_broker(store: MetadataStore, alteration: ConfigAlteration) -> Re
     try:
         check_dynamic(store.config, _altered(current, alteration), cluster_default=not name)
     except ConfigError as error:
-        return _invalid(str(error))
+        return invalid_request(str(error))
     return None
 
 
@@ -192,7 +196,7 @@ def _decide(store: MetadataStore, alteration: ConfigAlteration) -> Refusal | dic
     topic = store.topics.get(name)
     configs = _altered({} if topic is None else topic.configs, alteration)
     if not name:
-        return _invalid("Default topic resources are not allowed.")
+        return invalid_request("Default topic resources are not allowed.")
     invalid = invalid_topic_name(name)
     if invalid is not None:
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
@@ -214,11 +218,11 @@ def _decide_named(store: MetadataStore, alteration: ConfigAlteration) -> Refusal
         if kind == RESOURCE_CLIENT_METRICS:
             client_metrics.validate(name, configs)
         elif not name:
-            return _invalid("Default group resources are not allowed.")
+            return invalid_request("Default group resources are not allowed.")
         else:
             GroupConfig(configs, store.config).validate()
     except InvalidRequestError as error:
-        return _invalid(str(error))
+        return invalid_request(str(error))
     except ConfigError as error:
         return _bad_config(str(error))
     return configs
@@ -266,10 +270,6 @@ def _split(text: str) -> list[str]:
     """As Java splits: nothing between commas at the end does not count."""
     trimmed = text.rstrip(",")
     return trimmed.split(",") if trimmed or not text else []
-
-
-def _invalid(message: str) -> Refusal:
-    return Refusal(ErrorCode.INVALID_REQUEST, message)
 
 
 def _bad_config(message: str) -> Refusal:

@@ -44,9 +44,10 @@ if TYPE_CHECKING:
     from random import Random
 
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.metadata.acls import Acl, AclFilter, DeletedAcls
-    from mockbroker.metadata.changes import Change
-    from mockbroker.metadata.client_quotas import Entity, QuotaAlteration
+    from mockbroker.metadata.acl_control import DeletedAcls
+    from mockbroker.metadata.acls import Acl, AclFilter
+    from mockbroker.metadata.changes import Change, Entity
+    from mockbroker.metadata.client_quotas import QuotaAlteration
     from mockbroker.metadata.elections import Election
     from mockbroker.metadata.features import Feature, FeatureUpdate
     from mockbroker.metadata.replication_control import ReplicationControl
@@ -430,13 +431,13 @@ class Controller:
 
     def create_acls(self, acls: Sequence[Acl]) -> list[Refusal]:
         """Add ACLs; one answer for each, in their order."""
-        from mockbroker.metadata.acls import create_acls
+        from mockbroker.metadata.acl_control import create_acls
 
         return create_acls(self._store, acls)
 
     def delete_acls(self, filters: Sequence[AclFilter]) -> list[DeletedAcls]:
         """Remove the ACLs that fit; one answer for each filter, in their order."""
-        from mockbroker.metadata.acls import delete_acls
+        from mockbroker.metadata.acl_control import delete_acls
 
         return delete_acls(self._store, filters)
 

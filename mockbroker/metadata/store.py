@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from mockbroker.config.group import GroupConfig
     from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
-    from mockbroker.metadata.changes import Change, PartitionState
-    from mockbroker.metadata.client_quotas import Entity
+    from mockbroker.metadata.changes import Change, Entity, PartitionState
 
 RESOURCE_TOPIC: Final = 2
 RESOURCE_BROKER: Final = 4
@@ -131,34 +130,16 @@ class MetadataStore:
 
     def apply(self, change: Change) -> None:
         """Carry out a change that was decided, then tell the listeners."""
-        if isinstance(change, TopicCreated):
-            self._create(change)
-        elif isinstance(change, TopicDeleted):
-            self._delete(change)
-        elif isinstance(change, PartitionsAdded):
-            topic = self.topics_by_id[change.topic_id]
-            assert change.first_index == len(topic.partitions)
-            topic.partitions.extend(change.partitions)
-        elif isinstance(change, LeaderChanged):
-            self.topics_by_id[change.topic_id].partitions[change.index] = change.state
-        elif isinstance(change, ConfigsChanged):
-            self._configure(change)
-        elif isinstance(change, FeatureChanged):
-            self.features[change.name] = change.level
-            if not change.level:
-                del self.features[change.name]
-        elif isinstance(change, ClientQuotasChanged):
-            self.client_quotas[change.entity] = change.values
-            if not change.values:
-                del self.client_quotas[change.entity]
-        elif isinstance(change, AclsChanged):
-            self.acls.update(dict.fromkeys(change.added))
-            for acl in change.removed:
-                del self.acls[acl]
-        elif isinstance(change, BrokerChanged):
+        if isinstance(change, BrokerChanged):
             self.brokers[change.broker.node_id] = change.broker
         elif isinstance(change, BrokerUnregistered):
             del self.brokers[change.node_id]
+        elif isinstance(change, ConfigsChanged):
+            self._configure(change)
+        elif isinstance(change, FeatureChanged | ClientQuotasChanged | AclsChanged):
+            self._change_cluster(change)
+        else:
+            self._change_topics(change)
         self.version += 1
         assert len(self.topics) == len(self.topics_by_id)
         for listener in self._listeners:
@@ -185,6 +166,34 @@ class MetadataStore:
             return None
         names = self._colliding.get(unified_name(name))
         return names[0] if names else None
+
+    def _change_topics(
+        self, change: TopicCreated | TopicDeleted | PartitionsAdded | LeaderChanged
+    ) -> None:
+        if isinstance(change, LeaderChanged):
+            self.topics_by_id[change.topic_id].partitions[change.index] = change.state
+        elif isinstance(change, TopicCreated):
+            self._create(change)
+        elif isinstance(change, TopicDeleted):
+            self._delete(change)
+        else:
+            topic = self.topics_by_id[change.topic_id]
+            assert change.first_index == len(topic.partitions)
+            topic.partitions.extend(change.partitions)
+
+    def _change_cluster(self, change: FeatureChanged | ClientQuotasChanged | AclsChanged) -> None:
+        if isinstance(change, FeatureChanged):
+            self.features[change.name] = change.level
+            if not change.level:
+                del self.features[change.name]
+        elif isinstance(change, ClientQuotasChanged):
+            self.client_quotas[change.entity] = change.values
+            if not change.values:
+                del self.client_quotas[change.entity]
+        else:
+            self.acls.update(dict.fromkeys(change.added))
+            for acl in change.removed:
+                del self.acls[acl]
 
     def _create(self, change: TopicCreated) -> None:
         assert change.name not in self.topics

@@ -1,13 +1,12 @@
 """What is asked of the controller, and what it answers, as values.
 
 The handlers of the admin APIs, the coordinators and the Python API all speak to the controller in
-these; none of them is a message of the wire. They are plain slotted classes, because every broker
-that starts imports them.
+these; none of them is a message of the wire.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.metadata.names import NO_TOPIC_ID
 from mockbroker_protocol.errors import ErrorCode
@@ -18,37 +17,29 @@ if TYPE_CHECKING:
     from mockbroker.config.topic import TopicConfig
 
 
-class Refusal:
+class Refusal(NamedTuple):
     """An error that a client must see; ErrorCode.NONE is no error."""
 
-    __slots__ = ("error", "message")
-
-    def __init__(self, error: ErrorCode, message: str | None = None) -> None:
-        self.error = error
-        self.message = message
+    error: ErrorCode
+    message: str | None = None
 
 
 ACCEPTED = Refusal(ErrorCode.NONE)
 
 
-class NewTopic:
+def invalid_request(message: str) -> Refusal:
+    """INVALID_REQUEST, for the reason given."""
+    return Refusal(ErrorCode.INVALID_REQUEST, message)
+
+
+class NewTopic(NamedTuple):
     """A topic to create. -1 takes the broker's default; `assignments` are (partition, brokers)."""
 
-    __slots__ = ("assignments", "configs", "name", "num_partitions", "replication_factor")
-
-    def __init__(
-        self,
-        name: str,
-        num_partitions: int = -1,
-        replication_factor: int = -1,
-        assignments: Sequence[tuple[int, Sequence[int]]] = (),
-        configs: Sequence[tuple[str, str | None]] = (),
-    ) -> None:
-        self.name = name
-        self.num_partitions = num_partitions
-        self.replication_factor = replication_factor
-        self.assignments = assignments
-        self.configs = configs
+    name: str
+    num_partitions: int = -1
+    replication_factor: int = -1
+    assignments: Sequence[tuple[int, Sequence[int]]] = ()
+    configs: Sequence[tuple[str, str | None]] = ()
 
 
 class CreatedTopic:
@@ -82,14 +73,11 @@ class CreatedTopic:
         self.config = config
 
 
-class TopicReference:
+class TopicReference(NamedTuple):
     """A topic by name or by id; one of the two is expected."""
 
-    __slots__ = ("name", "topic_id")
-
-    def __init__(self, name: str | None, topic_id: bytes = NO_TOPIC_ID) -> None:
-        self.name = name
-        self.topic_id = topic_id
+    name: str | None
+    topic_id: bytes = NO_TOPIC_ID
 
 
 class DeletedTopic:
@@ -106,36 +94,21 @@ class DeletedTopic:
         self.message = refusal.message
 
 
-class NewPartitions:
+class NewPartitions(NamedTuple):
     """A topic and the partition count it should grow to; `assignments` are brokers of each."""
 
-    __slots__ = ("assignments", "name", "total_count")
-
-    def __init__(
-        self, name: str, total_count: int, assignments: Sequence[Sequence[int]] | None = None
-    ) -> None:
-        self.name = name
-        self.total_count = total_count
-        self.assignments = assignments
+    name: str
+    total_count: int
+    assignments: Sequence[Sequence[int]] | None = None
 
 
-class ConfigAlteration:
+class ConfigAlteration(NamedTuple):
     """A resource whose configs shall change: (key, operation, value) by AlterConfigOp's codes.
 
     `replace` takes away first whatever is set.
     """
 
-    __slots__ = ("changes", "name", "replace", "resource_type")
-
-    def __init__(
-        self,
-        resource_type: int,
-        name: str,
-        changes: Sequence[tuple[str, int, str | None]],
-        *,
-        replace: bool = False,
-    ) -> None:
-        self.resource_type = resource_type
-        self.name = name
-        self.changes = changes
-        self.replace = replace
+    resource_type: int
+    name: str
+    changes: Sequence[tuple[str, int, str | None]]
+    replace: bool = False

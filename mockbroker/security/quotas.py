@@ -20,7 +20,7 @@ from mockbroker.security.rate import Rate
 if TYPE_CHECKING:
     from mockbroker.clock import Clock
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.metadata.client_quotas import Entity
+    from mockbroker.metadata.changes import Entity
     from mockbroker.metadata.store import MetadataStore
 
 PRODUCE: Final = "producer_byte_rate"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +19,7 @@ from simulation.cluster.simulation import simulate_cluster
 
 if TYPE_CHECKING:
     from mockbroker.log.results import ReadResult
+    from mockbroker.metadata.changes import PartitionState
     from mockbroker.replica.fetch_entry import FetchEntry
 
 pytestmark = pytest.mark.sim
@@ -68,11 +69,9 @@ def keep_the_leader_epoch(patch: pytest.MonkeyPatch) -> None:
     from mockbroker.metadata import replication_control
     from mockbroker.metadata.elections import changed
 
-    def same_epoch(state: object, *args: object, **kwargs: object) -> object:
-        made = changed(state, *args, **kwargs)  # type: ignore[arg-type]
-        if made is not None:
-            made.leader_epoch = state.leader_epoch  # type: ignore[attr-defined]
-        return made
+    def same_epoch(state: PartitionState, *args: Any, **kwargs: Any) -> PartitionState | None:
+        made = changed(state, *args, **kwargs)
+        return None if made is None else made._replace(leader_epoch=state.leader_epoch)
 
     patch.setattr(replication_control, "changed", same_epoch)
 

@@ -1,38 +1,13 @@
-"""Which ACLs may be, and which a filter means."""
+"""Which codes make an ACL, and which ACLs a filter means."""
 
 from __future__ import annotations
 
 import pytest
 
-from mockbroker.config.broker import BrokerConfig
-from mockbroker.metadata.acls import Acl, AclFilter, create_acls, delete_acls, is_binding
-from mockbroker.metadata.store import MetadataStore
+from mockbroker.metadata.acls import Acl, AclFilter, is_binding
 
 ACL = Acl(2, "prefix", 4, "User:a", "*", 3, 3)
 ALL = AclFilter(1, None, 1, None, None, 1, 1)
-
-
-def test_an_acl_is_kept_once_until_a_filter_removes_it() -> None:
-    store = MetadataStore("cluster", BrokerConfig())
-    assert [answer.error for answer in create_acls(store, [ACL, ACL])] == [0, 0]
-    assert list(store.acls) == [ACL]
-    first, second = delete_acls(store, [ALL, ALL._replace(principal="User:b")])
-    assert (list(first.acls), list(second.acls), store.acls) == ([ACL], [], {})
-
-
-@pytest.mark.parametrize(
-    ("acl", "message"),
-    [
-        (ACL._replace(resource_type=4), "only valid name"),
-        (ACL._replace(resource_name=""), "empty resource name"),
-        (ACL._replace(principal="nobody"), "no colon"),
-    ],
-)
-def test_what_may_not_be_is_refused_alone(acl: Acl, message: str) -> None:
-    store = MetadataStore("cluster", BrokerConfig())
-    good, bad = create_acls(store, [ACL, acl])
-    assert (good.error, bad.error, list(store.acls)) == (0, 42, [ACL])
-    assert message in (bad.message or "")
 
 
 @pytest.mark.parametrize(

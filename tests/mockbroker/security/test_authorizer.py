@@ -6,7 +6,8 @@ import pytest
 
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.errors import ConfigError
-from mockbroker.metadata.acls import Acl, create_acls
+from mockbroker.metadata.acl_control import create_acls
+from mockbroker.metadata.acls import Acl
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.security.authorizer import STANDARD_AUTHORIZER, StandardAuthorizer, make_authorizer
 
