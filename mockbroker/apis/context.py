@@ -190,6 +190,7 @@ class Services:
 
     __slots__ = (
         "_client_metrics",
+        "announce",
         "authorizer",
         "broker_id",
         "client_software",
@@ -242,6 +243,8 @@ class Services:
         self.producer_ids = producer_ids
         self.registry = registry
         self.rng = rng
+        self.announce: Callable[[int, str, RequestContext], None] = self._announce_here
+        """Tell a broker, by node id, who was sent to it as the coordinator of a group."""
         self.metadata_progress: Callable[[], Mapping[int, int]] = self._own_progress
         """By node id of the brokers that are up, how many changes of the metadata each heard of."""
         self.quorum: MetadataQuorum | None = None
@@ -305,6 +308,10 @@ class Services:
         if self.quorum is not None:
             return self.quorum.leader_id
         return min(self.metadata_progress())
+
+    def _announce_here(self, node_id: int, group_id: str, ctx: RequestContext) -> None:
+        assert node_id == self.broker_id, "a broker alone coordinates all groups"
+        self.groups.service.announce(group_id, ctx)
 
     def _own_progress(self) -> Mapping[int, int]:
         return {self.broker_id: self.metadata.version}

@@ -107,12 +107,13 @@ def _find(
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_NODE
     if key_type == GROUP:
         index = services.groups.service.runtime.partition_for(key)
-        services.groups.service.announce(key, ctx)
     else:
         index = partition_for(key, len(topic.partitions))
     broker = services.metadata.brokers.get(topic.partitions[index].leader)
     if broker is None or broker.fenced:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_NODE
+    if key_type == GROUP:
+        services.announce(broker.node_id, key, ctx)
     host, port = broker_endpoint(ctx, broker)
     return ErrorCode.NONE, (broker.node_id, host, port)
 

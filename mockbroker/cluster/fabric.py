@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from mockbroker.cluster.links.link import Link
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.group.rebalance import Asker
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdBlocks
     from mockbroker.journal import Journal
@@ -296,6 +297,19 @@ class Fabric:
             if member.life is not None and member.life.feed.ready:
                 member.life.feed.deliver()
 
+    def _announce(self, source: int, target: int, group_id: str, asker: Asker) -> None:
+        """A client of `source` is sent to `target` as its group's coordinator: let that know."""
+
+        def arrive() -> None:
+            life = self._by_id[target].life
+            if life is not None:
+                life.broker.services.groups.service.announce(group_id, asker)
+
+        if source == target:
+            arrive()
+        else:
+            self.links.get(source, target).send(arrive)
+
     # -- bytes between brokers (links.broker_client.Wiring) -----------------------------------
 
     def open(self, client: BrokerClient) -> int:
@@ -425,6 +439,7 @@ class Fabric:
             self._journal,
             self._substream_of(member),
         )
+        broker.services.announce = partial(self._announce, node_id)
         broker.services.metadata_progress = self._progress
         life = Life(clock, timer, feed, broker)
         self._join_replication(member, life)

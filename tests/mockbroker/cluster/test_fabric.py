@@ -8,13 +8,22 @@ from mockbroker.metadata.store import RESOURCE_TOPIC
 from mockbroker.metadata.topic_requests import ConfigAlteration
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from mockbroker_protocol.messages.group_membership import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
 from mockbroker_protocol.messages.metadata import (
     DescribeClusterRequest,
     DescribeClusterResponse,
     MetadataRequest,
     MetadataResponse,
 )
-from tests.support.cluster_core import ClusterCore
+from tests.support.cluster_core import ClusterCore, NodeClient
 
 
 @pytest.fixture
@@ -255,3 +264,52 @@ def test_a_lower_minimum_in_sync_ends_who_is_eligible() -> None:
     producer = core.client(node=leader)
     producer.produce("t", b"a")
     assert producer.produced().error_code == 0
+
+
+class Coordinated:
+    """A group's coordinator, and two members that asked another broker each where it is."""
+
+    def __init__(self, core: ClusterCore) -> None:
+        self.core = core
+        self.node = self.ask(1)
+        self.others = [node for node in (1, 2, 3) if node != self.node]
+        core.advance(1000)
+
+    def ask(self, node: int) -> int:
+        request = FindCoordinatorRequest(coordinator_keys=["g"])
+        answer = self.core.client(node=node).call(request, 4, FindCoordinatorResponse)
+        assert [each.error_code for each in answer.coordinators] == [0]
+        return answer.coordinators[0].node_id
+
+    def join(self) -> NodeClient:
+        client = self.core.client(node=self.node)
+        request = JoinGroupRequest(
+            "g", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")]
+        )
+        named = client.call(request, 5, JoinGroupResponse)
+        assert named.error_code == ErrorCode.MEMBER_ID_REQUIRED
+        request.member_id = named.member_id
+        client.send(request, 5)
+        return client
+
+
+def test_members_that_asked_any_broker_for_the_coordinator_begin_together(
+    core: ClusterCore,
+) -> None:
+    group = Coordinated(core)
+    for node in group.others:
+        assert group.ask(node) == group.node
+    first = group.join()
+    assert not first.answered
+    second = group.join()
+    generations = [each.receive(JoinGroupResponse).generation_id for each in (first, second)]
+    assert generations == [1, 1]
+
+
+def test_a_coordinator_does_not_wait_for_members_that_a_cut_link_kept_from_it() -> None:
+    core = ClusterCore(config={"offsets.topic.replication.factor": "1"})
+    group = Coordinated(core)
+    for node in group.others:
+        core.controls.cut_link(node, group.node)
+        group.ask(node)
+    assert group.join().receive(JoinGroupResponse).generation_id == 1
