@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from mockbroker.admin import problems
+from mockbroker.admin.deps import refuse_unknown_parameters
 from mockbroker.admin.events import EventHub
 from mockbroker.admin.routes import (
     clock,
@@ -41,6 +42,7 @@ def make_application(host: Host) -> tuple[FastAPI, EventHub]:
         openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
+        dependencies=[Depends(refuse_unknown_parameters)],
     )
     hub = EventHub(host)
     app.state.host = host
@@ -59,7 +61,7 @@ def make_application(host: Host) -> tuple[FastAPI, EventHub]:
         state,
     ):
         app.include_router(module.router, prefix="/v1", responses=problems.problems(422))
-    app.include_router(health.router)
+    app.include_router(health.router, responses=problems.problems(422))
     problems.install(app)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app, hub

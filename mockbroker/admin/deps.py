@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Annotated
 
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict
 
 from mockbroker.admin.host import Host
+from mockbroker.admin.problems import ApiError
 
 MAX_TIMEOUT_MS = 600_000
 INT32_MAX = 2**31 - 1
@@ -18,6 +20,16 @@ def host_of(request: Request) -> Host:
     """The broker that this application administers."""
     host: Host = request.app.state.host
     return host
+
+
+async def refuse_unknown_parameters(request: Request) -> None:
+    """A slip in a parameter's name is a 422; it would otherwise answer with everything."""
+    known = [field.alias for field in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            near = get_close_matches(name, known, n=1) or known
+            allowed = ", ".join(near) or "none"
+            raise ApiError(422, f"{name}: there is no such parameter; allowed: {allowed}", name)
 
 
 TheHost = Annotated[Host, Depends(host_of)]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 guard = None  # anybody may ask
 FIRST_VERSION_WITH_SOFTWARE: Final = 3
+_TELEMETRY: Final = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
 
 
 def handle(
@@ -43,7 +44,10 @@ def handle(
         return registry.get(key) is not None
 
     return ApiVersionsResponse(
-        api_keys=_api_keys(services.registry_of(ctx.listener)),
+        api_keys=_api_keys(
+            services.registry_of(ctx.listener),
+            telemetry=services.config.bool("mockbroker.client.telemetry"),
+        ),
         throttle_time_ms=ctx.throttle_time_ms,
         supported_features=[
             SupportedFeatureKey(feature.name, feature.min_version, feature.max_version)
@@ -71,10 +75,12 @@ def unsupported_version_response(registry: ServedApis) -> ApiVersionsResponse:
     )
 
 
-def _api_keys(registry: ServedApis) -> list[ApiVersion]:
+def _api_keys(registry: ServedApis, *, telemetry: bool) -> list[ApiVersion]:
+    # Kafka: ApiVersionsResponse.filterApis. Without a receiver they are served, but not advertised.
     return [
         ApiVersion(key, served.min_version, served.max_version)
         for key, served in registry.advertised().items()
+        if telemetry or key not in _TELEMETRY
     ]
 
 

@@ -14,6 +14,8 @@ from typing import Final
 # mockbroker.quota.request.time.ms: what a request counts against request_percentage.
 # mockbroker.version.profile: `widest` serves all that the codec knows, Fetch from version 3;
 # `4.4` serves Apache Kafka 4.4's ranges, Fetch from version 4 and Produce from version 3.
+# mockbroker.client.telemetry: clients are told that metrics are received here (KIP-714), as a broker
+# of Apache Kafka tells them whose metric.reporters have a receiver.
 # mockbroker.controller.fetch.max.version: 17 makes the controller one from before KIP-1166.
 # mockbroker.quorum.commit.delay.ms: how long the metadata's high watermark trails an append.
 # super.users, allow.everyone.if.no.acl.found: StandardAuthorizer's own, not KafkaConfig's.
@@ -22,6 +24,7 @@ allow.everyone.if.no.acl.found BOOLEAN false - Li
 super.users STRING '' - Li
 mockbroker.quota.request.time.ms DOUBLE 0.1 0.. Mi
 min.incremental.fetch.session.eviction.ms LONG 120000 0.. Mi
+mockbroker.client.telemetry BOOLEAN false - Li
 mockbroker.controller.fetch.max.version INT 18 17..18 Li
 mockbroker.quorum.commit.delay.ms INT 0 0.. Li
 mockbroker.group.settling.heartbeat.interval.ms INT 100 0.. Mi

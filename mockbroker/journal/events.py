@@ -12,12 +12,13 @@ from mockbroker.journal.request import RequestServed
 
 
 class ConnectionOpened(NamedTuple):
-    """A client connected."""
+    """A client connected, from `peer_port` of its host (0: not over a socket)."""
 
     connection_id: int
     peer: str
     listener: str
     broker_id: int = -1
+    peer_port: int = 0
 
 
 class ConnectionClosed(NamedTuple):

@@ -210,13 +210,14 @@ class BrokerServer:
         self._transports[transport.id] = transport
         if self.broker.network_faults:
             self._shape(transport)
-        host = "unknown" if peer is None else peer[0]
+        host, port = ("unknown", 0) if peer is None else peer[:2]
         self.broker.connect(
             transport.id,
             f"/{host}",
             self.now_ms(),
             local_address=("", 0) if local is None else (local[0], local[1]),
             listener=transport.listener,
+            peer_port=port,
         )
 
     def received(self, connection_id: int, size_bytes: int) -> None:

@@ -64,6 +64,7 @@ class Broker:
         *,
         local_address: tuple[str, int],
         listener: str = "PLAINTEXT",
+        peer_port: int = 0,
     ) -> None:
         """A client connected. Call `receive` next, or `disconnect`."""
         assert connection_id not in self._connections
@@ -78,7 +79,9 @@ class Broker:
             now_ms,
             self.services.registry_of(listener),
         )
-        self.journal.record(ConnectionOpened(connection_id, peer, listener, self.broker_id))
+        self.journal.record(
+            ConnectionOpened(connection_id, peer, listener, self.broker_id, peer_port)
+        )
 
     def receive_buffer(self, connection_id: int, size_hint: int) -> memoryview:
         """Where the next bytes of this connection go; call `received` with their count at once."""

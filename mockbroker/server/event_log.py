@@ -1,6 +1,6 @@
 """Journal events as log lines through structlog: console for people, JSON for machines.
 
-Used by `app`. By default one line a connection and one an error; at debug one a request.
+Used by `app`. By default one line an error; at debug two a connection and one a request.
 structlog is imported at the first line, after the broker accepts connections: it would double
 the time to start.
 """
@@ -41,6 +41,8 @@ class EventLog:
         self._stream = sys.stderr if stream is None else stream
         self._json = log_format == "json" or (log_format == "auto" and not self._stream.isatty())
         self._logger: FilteringBoundLogger | None = None
+        # By broker and connection, until the client's id is known.
+        self._opened: dict[tuple[int, int], ConnectionOpened] = {}
 
     def attach(self, journal: Journal) -> None:
         """Listen to `journal`; to each request only when the level asks for it."""
@@ -63,6 +65,7 @@ class EventLog:
             ):
                 self._level = _NUMBERS[change.configs[ROOT_LOGGER]]
                 self._logger = None
+                self._opened.clear()
                 journal.unlisten(self._tell)
                 self.attach(journal)
 
@@ -110,19 +113,35 @@ class EventLog:
             pass  # nobody reads the stream any more, as with `2>&1 | head`; clients are served on
 
     def _write(self, event: Event) -> None:
+        if isinstance(event, ConnectionOpened):
+            if self._level <= LEVELS["debug"]:
+                self._opened[event.broker_id, event.connection_id] = event
+            return
+        if self._opened:
+            self._tell_opened(event)
         if isinstance(event, RequestServed):
             self._request(event)
-        elif isinstance(event, ConnectionOpened):
-            if self._level <= LEVELS["info"]:
-                self.logger().info(
-                    "connection opened", connection=event.connection_id, peer=event.peer
-                )
         elif isinstance(event, ConnectionClosed):
             self._closed(event)
         elif isinstance(event, RequestRefused):
             self._refused(event)
         elif isinstance(event, HandlerFailed):
             self._failed(event)
+
+    def _tell_opened(self, event: Event) -> None:
+        """The line of a connection, with its client's id, which its first request brings."""
+        if not isinstance(event, (RequestServed, ConnectionClosed, RequestRefused, HandlerFailed)):
+            return
+        opened = self._opened.pop((event.broker_id, event.connection_id), None)
+        if opened is not None:
+            self.logger().debug(
+                "connection opened",
+                connection=opened.connection_id,
+                peer=opened.peer,
+                port=opened.peer_port,
+                listener=opened.listener,
+                client_id=event.client_id,
+            )
 
     def _request(self, event: RequestServed) -> None:
         of_fetch: dict[str, str | int] = {}

@@ -217,6 +217,15 @@ class BrokerOptions(TypedDict, total=False):
             "write what happens into files there, a JSON object a line (docs/journal.md)",
         ),
     ]
+    client_telemetry: Annotated[
+        bool,
+        Option(
+            parse_flag,
+            "",
+            "receive metrics of clients, KIP-714 (default no, as Apache Kafka without a receiver)",
+            config="mockbroker.client.telemetry",
+        ),
+    ]
     controller_port: Annotated[
         int | None,
         Option(

@@ -80,7 +80,8 @@ class BrokerViews:
     def client_metrics(self) -> list[PushedMetrics]:
         """What clients pushed of their own metrics (KIP-714), oldest first; the last 1,000 a node.
 
-        A client pushes what a CLIENT_METRICS resource asks it for; `metrics` are OTLP bytes.
+        With `client_telemetry=True` a client pushes what a CLIENT_METRICS resource asks it for;
+        `metrics` are OTLP bytes.
         """
         from mockbroker.state.telemetry import pushed_metrics
 

@@ -129,12 +129,6 @@ def served_here(value: Tree, _: Symbols) -> Tree:
     return [item for item in value if item["api_key"] in SERVED]
 
 
-def no_telemetry(value: Tree, _: Symbols) -> Tree:
-    if not isinstance(value, list):
-        return value
-    return [item for item in value if item["api_key"] not in TELEMETRY]
-
-
 def no_compressed_sizes(value: Tree, _: Symbols) -> Tree:
     """Of topics that are stored as zstd or LZ4 HC whatever comes; their names say so."""
     for topic in value if isinstance(value, list) else ():
@@ -145,8 +139,6 @@ def no_compressed_sizes(value: Tree, _: Symbols) -> Tree:
 
 
 ORDER = "Kafka answers in the order of a hash map"
-
-TELEMETRY = (71, 72)
 
 EXCEPTIONS: list[Named] = [
     # Orders come first: an id is named by its turn.
@@ -197,7 +189,6 @@ EXCEPTIONS: list[Named] = [
     Named("ListTransactions.transaction_states", in_any_order("transactional_id"), ORDER),
     Named("ApiVersions.*_features", in_any_order("name"), ORDER),
     Named("ApiVersions.api_keys", in_any_order("api_key"), ORDER),
-    Named("ApiVersions.api_keys", no_telemetry, "Kafka tells of them with a plugin that keeps it"),
     Named("ApiVersions.api_keys", served_here, "an API that is not here is not advertised"),
     Named(
         "ApiVersions.*_features",

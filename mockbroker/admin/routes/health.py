@@ -62,7 +62,7 @@ def exposition(values: dict[int, dict[str, float]]) -> str:
             name, labels = _name_and_labels(mbean)
             labels["broker"] = str(broker_id)
             text = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
-            families.setdefault(name, []).append(f"{name}{{{text}}} {value:g}")
+            families.setdefault(name, []).append(f"{name}{{{text}}} {_number(value)}")
     lines = []
     for name, samples in sorted(families.items()):
         kind = "counter" if name.endswith(_COUNTERS) else "gauge"
@@ -76,6 +76,11 @@ def _name_and_labels(mbean: str) -> tuple[str, dict[str, str]]:
     words = [domain, pairs.pop("type"), pairs.pop("name")]
     labels = {_UNFIT.sub("_", key): value for key, value in pairs.items()}
     return _UNFIT.sub("_", "_".join(words)), labels
+
+
+def _number(value: float) -> str:
+    """All of its digits; a whole number without a fraction."""
+    return str(int(value)) if float(value).is_integer() else repr(value)
 
 
 def _escaped(label: str) -> str:

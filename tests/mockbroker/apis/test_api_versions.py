@@ -43,6 +43,13 @@ def test_a_profile_narrows_what_is_advertised() -> None:
     assert advertised[ApiKey.PRODUCE] == (0, 13)
 
 
+def test_telemetry_is_advertised_to_whom_asks_for_it_and_served_to_all() -> None:
+    keys = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
+    assert not keys & ranges(ask(Core(), 4)).keys()
+    core = Core(config={"mockbroker.client.telemetry": "true"})
+    assert keys <= ranges(ask(core, 4)).keys()
+
+
 def test_features_that_start_at_zero_show_from_version_4_on() -> None:
     core = Core()
     assert [each.name for each in ask(core, 3).supported_features] == ["metadata.version"]

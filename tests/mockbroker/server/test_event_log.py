@@ -1,4 +1,4 @@
-"""Journal events as lines: one a connection or an error, a request only at debug."""
+"""Journal events as lines: one an error, connections and requests only at debug."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.server.event_log import EventLog
 
-OPENED = ConnectionOpened(3, "/127.0.0.1", "PLAINTEXT")
+OPENED = ConnectionOpened(3, "/127.0.0.1", "PLAINTEXT", peer_port=50_123)
 CLOSED = ConnectionClosed(3, "/127.0.0.1", "app", 7, 12.4, None)
 REFUSED = RequestRefused(3, "/127.0.0.1", "app", 1, "Fetch", 99, "served versions are 3 to 18")
 SERVED = RequestServed(1, 12, 5, "app", 3, arrived_ms=1.0, completed_ms=3.5)
@@ -50,11 +50,17 @@ def lines(level: str, *events: Event) -> list[dict[str, object]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_info_writes_one_line_a_connection() -> None:
-    (line,) = lines("info", OPENED, CLOSED)
-    assert line["event"] == "connection opened"
-    assert line["peer"] == "/127.0.0.1"
-    assert line["level"] == "info"
+def test_a_connection_is_told_at_debug_with_its_port_and_its_clients_id() -> None:
+    assert lines("info", OPENED, CLOSED) == []
+    opened, request, closed = lines("debug", OPENED, SERVED, CLOSED)
+    assert (opened["event"], opened["level"]) == ("connection opened", "debug")
+    assert (opened["peer"], opened["port"], opened["client_id"]) == ("/127.0.0.1", 50_123, "app")
+    assert (request["event"], closed["event"]) == ("request", "connection closed")
+
+
+def test_a_connection_without_a_request_is_told_when_it_closes() -> None:
+    opened, _ = lines("debug", OPENED, CLOSED._replace(client_id=""))
+    assert (opened["event"], opened["client_id"]) == ("connection opened", "")
 
 
 def test_a_refusal_names_api_version_and_client() -> None:
@@ -91,9 +97,9 @@ def test_auto_is_json_when_no_person_looks(log_format: str, is_json: bool) -> No
     stream = io.StringIO()
     journal = Journal()
     EventLog("info", log_format, stream).attach(journal)
-    journal.record(OPENED)
+    journal.record(REFUSED)
     assert stream.getvalue().startswith("{") is is_json
-    assert "connection opened" in stream.getvalue()
+    assert "request refused" in stream.getvalue()
 
 
 class Unread(io.StringIO):
@@ -118,10 +124,13 @@ def test_the_level_follows_the_root_logger() -> None:
     assert metadata.log_levels == {"root": "WARN"}
     wanted = [journal.wants_requests]
     journal.record(OPENED)
+    journal.record(CLOSED)
     metadata.apply(ConfigsChanged(8, "1", {"root": "TRACE"}))
     wanted.append(journal.wants_requests)
     journal.record(OPENED)
+    journal.record(CLOSED)
     assert wanted == [False, True]
     metadata.apply(ConfigsChanged(8, "1", {"root": "FATAL"}))
     journal.record(OPENED)
-    assert len(stream.getvalue().splitlines()) == 1
+    journal.record(CLOSED)
+    assert len(stream.getvalue().splitlines()) == 2

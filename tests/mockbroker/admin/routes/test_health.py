@@ -31,3 +31,11 @@ def test_labels_are_escaped_and_counters_are_told_apart() -> None:
     assert text == (
         '# TYPE a_b_T_OpsPerSec counter\na_b_T_OpsPerSec{x_y="q\\"\\\\\\n",broker="1"} 2\n'
     )
+
+
+def test_a_value_has_all_its_digits() -> None:
+    text = exposition({1: {"a:type=T,name=N": 1_234_567_890.0, "a:type=T,name=O": 0.123456789}})
+    assert [line.split()[-1] for line in text.splitlines() if line[0] != "#"] == [
+        "1234567890",
+        "0.123456789",
+    ]
