@@ -14,8 +14,8 @@ from typing import Final
 # mockbroker.quota.request.time.ms: what a request counts against request_percentage.
 # mockbroker.version.profile: `widest` serves all that the codec knows, Fetch from version 3;
 # `4.4` serves Apache Kafka 4.4's ranges, Fetch from version 4 and Produce from version 3.
-# mockbroker.client.telemetry: clients are told that metrics are received here (KIP-714), as a broker
-# of Apache Kafka tells them whose metric.reporters have a receiver.
+# mockbroker.client.telemetry: clients are told that metrics are received here (KIP-714), as by a
+# broker of Apache Kafka whose metric.reporters have a receiver.
 # mockbroker.controller.fetch.max.version: 17 makes the controller one from before KIP-1166.
 # mockbroker.quorum.commit.delay.ms: how long the metadata's high watermark trails an append.
 # super.users, allow.everyone.if.no.acl.found: StandardAuthorizer's own, not KafkaConfig's.
