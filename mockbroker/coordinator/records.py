@@ -8,6 +8,7 @@ so that tests compare values.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker_protocol.errors import ProtocolError
@@ -63,29 +64,13 @@ _TYPE_NUMBERS = {key: number for number, (key, _) in RECORD_TYPES.items()}
 _KEY_BODY_VERSION = 0
 
 
+@dataclass(slots=True)
 class CoordinatorRecord:
     """One key and its value, or None for a tombstone; `value_version` is how it is written."""
 
-    __slots__ = ("key", "value", "value_version")
-
-    def __init__(
-        self, key: CoordinatorKey, value: CoordinatorValue | None, value_version: int = 0
-    ) -> None:
-        self.key = key
-        self.value = value
-        self.value_version = value_version
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, CoordinatorRecord)
-            and self.key == other.key
-            and self.value == other.value
-        )
-
-    __hash__ = None  # type: ignore[assignment]  # what it holds is mutable
-
-    def __repr__(self) -> str:
-        return f"CoordinatorRecord({self.key!r}, {self.value!r})"
+    key: CoordinatorKey
+    value: CoordinatorValue | None
+    value_version: int = field(default=0, compare=False)
 
 
 def encode_record(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:

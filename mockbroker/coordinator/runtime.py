@@ -12,6 +12,7 @@ in the order in which they were appended; `done` of a write is called exactly on
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from struct import error as StructError  # noqa: N812 -- a class
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -41,14 +42,12 @@ _RESPONSE_ERRORS = {
 }
 
 
+@dataclass(slots=True, eq=False)
 class EndOfTransaction:
     """A marker as `CoordinatorRuntime.load` is given it."""
 
-    __slots__ = ("commit", "producer_id")
-
-    def __init__(self, producer_id: int, commit: bool) -> None:
-        self.producer_id = producer_id
-        self.commit = commit
+    producer_id: int
+    commit: bool
 
 
 class AppendPort(Protocol):
@@ -125,19 +124,17 @@ def response_error(append_error: ErrorCode) -> ErrorCode:
     return _RESPONSE_ERRORS.get(append_error, append_error)
 
 
+@dataclass(slots=True, eq=False)
 class InternalTopic:
     """Over how many partitions of an internal topic keys are spread.
 
     Fixed once the topic is there, as Kafka's is at start: keys must not move when the topic grows.
     """
 
-    __slots__ = ("_default_count", "_fixed_count", "_metadata", "name")
-
-    def __init__(self, name: str, metadata: MetadataStore, default_count: int) -> None:
-        self.name = name
-        self._metadata = metadata
-        self._default_count = default_count
-        self._fixed_count: int | None = None
+    name: str
+    _metadata: MetadataStore
+    _default_count: int
+    _fixed_count: int | None = None
 
     @property
     def exists(self) -> bool:

@@ -11,6 +11,7 @@ counts the members with a parked join; a pending id is no member; `generation_id
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.members import ClassicMember
@@ -36,53 +37,32 @@ CONSUMER_PROTOCOL_TYPE = "consumer"
 GROUP_METADATA_VALUE_VERSION = 3
 
 
+@dataclass(slots=True, eq=False)
 class ClassicGroup:
     """One group. Error codes are returned, never raised; times of day are wall time in ms."""
 
-    __slots__ = (
-        "awaiting_joins",
-        "generation_id",
-        "group_id",
-        "join_task",
-        "leader_id",
-        "members",
-        "new_member_added",
-        "pending_joins",
-        "pending_syncs",
-        "previous_state",
-        "protocol_counts",
-        "protocol_name",
-        "protocol_type",
-        "state",
-        "state_timestamp_ms",
-        "static_members",
-        "subscribed_topics",
-        "sync_task",
-    )
+    group_id: str
+    state: GroupState = GroupState.EMPTY
+    previous_state: GroupState = GroupState.DEAD
+    state_timestamp_ms: int | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    generation_id: int = 0
+    leader_id: str | None = None
+    members: dict[str, ClassicMember] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
+    pending_joins: dict[str, TimerTask] = field(default_factory=dict)
+    # Members of this generation that have not synced yet.
+    pending_syncs: dict[str, None] = field(default_factory=dict)
+    protocol_counts: dict[str, int] = field(default_factory=dict)
+    awaiting_joins: int = 0
+    # None: unknown, as for a group that is not of consumers.
+    subscribed_topics: frozenset[str] | None = None
+    new_member_added: bool = False
+    join_task: TimerTask | None = None
+    sync_task: TimerTask | None = None
 
     group_type = "classic"
-
-    def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.state = GroupState.EMPTY
-        self.previous_state = GroupState.DEAD
-        self.state_timestamp_ms: int | None = None
-        self.protocol_type: str | None = None
-        self.protocol_name: str | None = None
-        self.generation_id = 0
-        self.leader_id: str | None = None
-        self.members: dict[str, ClassicMember] = {}
-        self.static_members: dict[str, str] = {}
-        self.pending_joins: dict[str, TimerTask] = {}
-        # Members of this generation that have not synced yet.
-        self.pending_syncs: dict[str, None] = {}
-        self.protocol_counts: dict[str, int] = {}
-        self.awaiting_joins = 0
-        # None: unknown, as for a group that is not of consumers.
-        self.subscribed_topics: frozenset[str] | None = None
-        self.new_member_added = False
-        self.join_task: TimerTask | None = None
-        self.sync_task: TimerTask | None = None
 
     # -- the durable half ------------------------------------------------------------------
 

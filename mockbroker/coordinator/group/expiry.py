@@ -11,6 +11,7 @@ groups.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.classic_group import ClassicGroup, group_metadata_record
@@ -30,16 +31,14 @@ _MS_PER_MINUTE = 60_000
 _NO_EXPIRY = -1
 
 
+@dataclass(slots=True, eq=False)
 class Expiry:
     """The recurring check of one coordinator's shards."""
 
-    __slots__ = ("_clock", "_config", "_tasks", "_timer")
-
-    def __init__(self, clock: Clock, timer: Timer, config: BrokerConfig) -> None:
-        self._clock = clock
-        self._timer = timer
-        self._config = config
-        self._tasks: dict[GroupShard, TimerTask] = {}
+    _clock: Clock
+    _timer: Timer
+    _config: BrokerConfig
+    _tasks: dict[GroupShard, TimerTask] = field(default_factory=dict)
 
     def watch(self, shard: GroupShard) -> None:
         """Check this shard from now on, until it has no group."""

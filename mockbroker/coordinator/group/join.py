@@ -17,6 +17,7 @@ told to join again (REBALANCE_IN_PROGRESS), where Kafka forgets it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.members import ClassicMember
@@ -86,14 +87,12 @@ class Join:
         self.parked(JoinGroupResponse(error_code=error, member_id=member_id))
 
 
+@dataclass(slots=True, eq=False)
 class JoinHandler:
     """Decides what becomes of a JoinGroup."""
 
-    __slots__ = ("_rebalancer", "_rng")
-
-    def __init__(self, rebalancer: Rebalancer, rng: Random) -> None:
-        self._rebalancer = rebalancer
-        self._rng = rng
+    _rebalancer: Rebalancer
+    _rng: Random
 
     def join(
         self,

@@ -9,6 +9,7 @@ takes them, because it counts them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,63 +24,34 @@ if TYPE_CHECKING:
     Protocols: TypeAlias = list[tuple[str, bytes]]
 
 
+@dataclass(slots=True, eq=False)
 class ClientIdentity:
     """Who asks: what the group keeps of a request's context. `host` as Kafka prints it."""
 
-    __slots__ = ("api_version", "client_id", "host")
-
-    def __init__(self, api_version: int, client_id: str, host: str) -> None:
-        self.api_version = api_version
-        self.client_id = client_id
-        self.host = host
+    api_version: int
+    client_id: str
+    host: str
 
 
+@dataclass(slots=True, eq=False)
 class ClassicMember:
     """A member; `protocols` are (name, metadata) in the order of its preference."""
 
-    __slots__ = (
-        "assignment",
-        "client_host",
-        "client_id",
-        "group_instance_id",
-        "is_new",
-        "join_reason",
-        "member_id",
-        "parked_join",
-        "parked_sync",
-        "protocols",
-        "rebalance_timeout_ms",
-        "session_deadline_ms",
-        "session_task",
-        "session_timeout_ms",
-    )
-
-    def __init__(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        client_id: str,
-        client_host: str,
-        rebalance_timeout_ms: int,
-        session_timeout_ms: int,
-        protocols: Protocols,
-        assignment: bytes = b"",
-    ) -> None:
-        self.member_id = member_id
-        self.group_instance_id = group_instance_id
-        self.client_id = client_id
-        self.client_host = client_host
-        self.rebalance_timeout_ms = rebalance_timeout_ms
-        self.session_timeout_ms = session_timeout_ms
-        self.protocols = protocols
-        self.assignment = assignment
-        self.join_reason: str | None = None
-        # A member that never was in a generation; its session is not kept by a parked join.
-        self.is_new = False
-        self.parked_join: JoinCallback | None = None
-        self.parked_sync: SyncCallback | None = None
-        self.session_deadline_ms = 0.0
-        self.session_task: TimerTask | None = None
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocols: Protocols
+    assignment: bytes = b""
+    join_reason: str | None = None
+    # A member that never was in a generation; its session is not kept by a parked join.
+    is_new: bool = False
+    parked_join: JoinCallback | None = None
+    parked_sync: SyncCallback | None = None
+    session_deadline_ms: float = 0.0
+    session_task: TimerTask | None = None
 
     @property
     def is_static(self) -> bool:

@@ -9,6 +9,7 @@ Invariant: no empty inner dictionary is kept.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.records import CoordinatorRecord
@@ -27,50 +28,29 @@ _VERSION_WITH_EXPIRY = 1
 _VERSION = 4
 
 
+@dataclass(slots=True, eq=False)
 class CommittedOffset:
     """A position in a partition (Kafka: OffsetAndMetadata); times are wall time in ms."""
 
-    __slots__ = (
-        "commit_timestamp_ms",
-        "expire_timestamp_ms",
-        "leader_epoch",
-        "metadata",
-        "offset",
-        "record_offset",
-        "topic_id",
-    )
-
-    def __init__(
-        self,
-        offset: int,
-        leader_epoch: int,
-        metadata: str,
-        commit_timestamp_ms: int,
-        expire_timestamp_ms: int,
-        topic_id: bytes,
-        record_offset: int,
-    ) -> None:
-        self.offset = offset
-        self.leader_epoch = leader_epoch
-        self.metadata = metadata
-        self.commit_timestamp_ms = commit_timestamp_ms
-        # -1: expires with the group's inactivity instead of at a time of its own.
-        self.expire_timestamp_ms = expire_timestamp_ms
-        # Zero when the commit named the topic by its name.
-        self.topic_id = topic_id
-        # Where it stands in the log: a later plain commit wins over an older pending one.
-        self.record_offset = record_offset
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    # -1: expires with the group's inactivity instead of at a time of its own.
+    expire_timestamp_ms: int
+    # Zero when the commit named the topic by its name.
+    topic_id: bytes
+    # Where it stands in the log: a later plain commit wins over an older pending one.
+    record_offset: int
 
 
+@dataclass(slots=True, eq=False)
 class OffsetStore:
     """All offsets of one shard."""
 
-    __slots__ = ("_committed", "_open_by_group", "_pending")
-
-    def __init__(self) -> None:
-        self._committed: Offsets = {}
-        self._pending: dict[int, Offsets] = {}
-        self._open_by_group: dict[str, dict[int, None]] = {}
+    _committed: Offsets = field(default_factory=dict)
+    _pending: dict[int, Offsets] = field(default_factory=dict)
+    _open_by_group: dict[str, dict[int, None]] = field(default_factory=dict)
 
     # -- what replay does ------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ A producer of an older epoch is refused by the log (47).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.offset_store import offset_commit_record, offset_tombstone
@@ -77,53 +78,33 @@ _FIRST_VERSION_WITH_GROUP_NOT_FOUND = 9
 _RENEWS_SESSION = frozenset({GroupState.STABLE, GroupState.PREPARING_REBALANCE})
 
 
+@dataclass(slots=True, eq=False)
 class TopicPartitions:
     """Partitions of one topic that are asked for; `topic_id` is zero when it was not given."""
 
-    __slots__ = ("name", "partition_indexes", "topic_id")
-
-    def __init__(
-        self, name: str, partition_indexes: Iterable[int], topic_id: bytes = ZERO_UUID
-    ) -> None:
-        self.name = name
-        self.partition_indexes = partition_indexes
-        self.topic_id = topic_id
+    name: str
+    partition_indexes: Iterable[int]
+    topic_id: bytes = ZERO_UUID
 
 
+@dataclass(slots=True, eq=False)
 class FetchedOffset:
     """A stored position, or -1 with an empty text; `error` tells why it cannot be told."""
 
-    __slots__ = ("error", "leader_epoch", "metadata", "offset", "partition_index")
-
-    def __init__(
-        self,
-        partition_index: int,
-        offset: int = NO_OFFSET,
-        leader_epoch: int = NO_LEADER_EPOCH,
-        metadata: str = "",
-        error: ErrorCode = ErrorCode.NONE,
-    ) -> None:
-        self.partition_index = partition_index
-        self.offset = offset
-        self.leader_epoch = leader_epoch
-        self.metadata = metadata
-        self.error = error
+    partition_index: int
+    offset: int = NO_OFFSET
+    leader_epoch: int = NO_LEADER_EPOCH
+    metadata: str = ""
+    error: ErrorCode = ErrorCode.NONE
 
 
+@dataclass(slots=True, eq=False)
 class OffsetMetadataManager:
     """The offsets of all groups of one coordinator; `log` is for those of transactions."""
 
-    __slots__ = ("_log", "_rebalancer", "_runtime")
-
-    def __init__(
-        self,
-        runtime: CoordinatorRuntime[GroupShard],
-        rebalancer: Rebalancer,
-        log: GroupLog,
-    ) -> None:
-        self._runtime = runtime
-        self._rebalancer = rebalancer
-        self._log = log
+    _runtime: CoordinatorRuntime[GroupShard]
+    _rebalancer: Rebalancer
+    _log: GroupLog
 
     # -- commit ----------------------------------------------------------------------------
 

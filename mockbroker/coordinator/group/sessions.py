@@ -5,6 +5,7 @@ A heartbeat costs a few look-ups and no timer work, whatever the size of the gro
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.states import GroupState
@@ -27,13 +28,11 @@ _HEARTBEAT_ANSWERS = {
 }
 
 
+@dataclass(slots=True, eq=False)
 class SessionHandler:
     """Decides what becomes of a Heartbeat and a LeaveGroup."""
 
-    __slots__ = ("_rebalancer",)
-
-    def __init__(self, rebalancer: Rebalancer) -> None:
-        self._rebalancer = rebalancer
+    _rebalancer: Rebalancer
 
     def heartbeat(self, shard: GroupShard, request: HeartbeatRequest) -> ErrorCode:
         """GroupMetadataManager.classicGroupHeartbeat."""

@@ -10,6 +10,7 @@ both; a group in `groups` is not Dead.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.classic_group import ClassicGroup, group_metadata_record
@@ -68,25 +69,16 @@ def find_shard(
     return shard, ErrorCode.NONE if shard is not None else ErrorCode.NOT_COORDINATOR
 
 
+@dataclass(slots=True, eq=False)
 class GroupShard:
     """One partition's groups by id, classic ones and those of KIP-848, and their offsets."""
 
-    __slots__ = (
-        "_listener", "_write", "consumer_groups", "groups", "offsets", "partition_index",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        partition_index: int,
-        write: Callable[[int, list[CoordinatorRecord], Callable[[ErrorCode], None]], None],
-        listener: ShardListener,
-    ) -> None:
-        self.partition_index = partition_index
-        self._write = write
-        self._listener = listener
-        self.groups: dict[str, ClassicGroup] = {}
-        self.consumer_groups: dict[str, ConsumerGroup] = {}
-        self.offsets = OffsetStore()
+    partition_index: int
+    _write: Callable[[int, list[CoordinatorRecord], Callable[[ErrorCode], None]], None]
+    _listener: ShardListener
+    groups: dict[str, ClassicGroup] = field(default_factory=dict)
+    consumer_groups: dict[str, ConsumerGroup] = field(default_factory=dict)
+    offsets: OffsetStore = field(default_factory=OffsetStore)
 
     def write(self, records: list[CoordinatorRecord], done: Callable[[ErrorCode], None]) -> None:
         """Append and replay `records`, then `done(error)`; see `CoordinatorRuntime.write`."""

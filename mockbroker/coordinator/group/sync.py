@@ -7,6 +7,7 @@ parks until the leader has synced, Stable answers at once and ignores what a lea
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.rebalance import sync_response
@@ -22,13 +23,11 @@ if TYPE_CHECKING:
     from mockbroker_protocol.messages.group_membership import SyncGroupRequest
 
 
+@dataclass(slots=True, eq=False)
 class SyncHandler:
     """Decides what becomes of a SyncGroup."""
 
-    __slots__ = ("_rebalancer",)
-
-    def __init__(self, rebalancer: Rebalancer) -> None:
-        self._rebalancer = rebalancer
+    _rebalancer: Rebalancer
 
     def sync(self, shard: GroupShard, request: SyncGroupRequest, on_complete: SyncCallback) -> None:
         """Answer through `on_complete`, now or when the leader has synced."""

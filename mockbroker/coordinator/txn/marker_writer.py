@@ -7,6 +7,7 @@ coordinator has pending, so that topic's markers go through the coordinator.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
@@ -48,20 +49,13 @@ class WritesMarkers(Protocol):
         """`on_complete` once each partition has it, or an error."""
 
 
+@dataclass(slots=True, eq=False)
 class MarkerWriter:
     """`complete_group_transaction(partition, marker)` is the group coordinator's."""
 
-    __slots__ = ("_complete_group_transaction", "_config", "_replicas")
-
-    def __init__(
-        self,
-        replicas: ReplicaManager,
-        config: BrokerConfig,
-        complete_group_transaction: CompleteGroupTransaction,
-    ) -> None:
-        self._replicas = replicas
-        self._config = config
-        self._complete_group_transaction = complete_group_transaction
+    _replicas: ReplicaManager
+    _config: BrokerConfig
+    _complete_group_transaction: CompleteGroupTransaction
 
     def write(
         self,

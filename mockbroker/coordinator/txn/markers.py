@@ -15,6 +15,7 @@ Invariant: at most one attempt a transaction is under way or scheduled.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.coordinator.txn.metadata import complete
@@ -38,36 +39,25 @@ RETRY_BACKOFF_MS: Final = 100
 _GIVE_UP = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
 
 
+@dataclass(slots=True, eq=False)
 class _Attempt:
     """A prepared transaction on its way; `task` is its next try."""
 
-    __slots__ = ("metadata", "shard", "task")
-
-    def __init__(self, shard: TransactionShard, metadata: TransactionMetadata) -> None:
-        self.shard = shard
-        self.metadata = metadata
-        self.task: TimerTask | None = None
+    shard: TransactionShard
+    metadata: TransactionMetadata
+    task: TimerTask | None = None
 
 
+@dataclass(slots=True, eq=False)
 class TransactionMarkers:
     """What still has to get its markers. `on_end(metadata, committed)` hears of each that has."""
 
-    __slots__ = ("_attempts", "_clock", "_metadata", "_on_end", "_timer", "_writer")
-
-    def __init__(
-        self,
-        clock: Clock,
-        timer: Timer,
-        metadata: MetadataStore,
-        writer: WritesMarkers,
-        on_end: Callable[[TransactionMetadata, bool], None],
-    ) -> None:
-        self._clock = clock
-        self._timer = timer
-        self._metadata = metadata
-        self._writer = writer
-        self._on_end = on_end
-        self._attempts: dict[str, _Attempt] = {}
+    _clock: Clock
+    _timer: Timer
+    _metadata: MetadataStore
+    _writer: WritesMarkers
+    _on_end: Callable[[TransactionMetadata, bool], None]
+    _attempts: dict[str, _Attempt] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Transactions that wait for a marker or for their last record."""

@@ -11,6 +11,7 @@ begun since InitProducerId; an epoch never reaches 32767 by what a client asks f
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.coordinator.txn.states import PREPARED, VALID_PREVIOUS_STATES, TransactionState
@@ -32,37 +33,22 @@ TRANSACTION_VERSION_0: Final = 0
 TRANSACTION_VERSION_2: Final = 2
 
 
+@dataclass(slots=True, eq=False)
 class TransactionMetadata:
     """One transactional id. Times are wall time in ms; `partitions` keeps the order of adding."""
 
-    __slots__ = (
-        "client_transaction_version",
-        "last_producer_epoch",
-        "last_update_ms",
-        "next_producer_id",
-        "partitions",
-        "previous_producer_id",
-        "producer_epoch",
-        "producer_id",
-        "start_ms",
-        "state",
-        "timeout_ms",
-        "transactional_id",
-    )
-
-    def __init__(self, transactional_id: str, producer_id: int = NO_PRODUCER_ID) -> None:
-        self.transactional_id = transactional_id
-        self.producer_id = producer_id
-        self.previous_producer_id = NO_PRODUCER_ID
-        self.next_producer_id = NO_PRODUCER_ID
-        self.producer_epoch = NO_PRODUCER_EPOCH
-        self.last_producer_epoch = NO_PRODUCER_EPOCH
-        self.timeout_ms = 0
-        self.state = TransactionState.EMPTY
-        self.partitions: dict[TopicPartition, None] = {}
-        self.start_ms = NO_START_TIME
-        self.last_update_ms = 0
-        self.client_transaction_version = TRANSACTION_VERSION_0
+    transactional_id: str
+    producer_id: int = NO_PRODUCER_ID
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
+    timeout_ms: int = 0
+    state: TransactionState = TransactionState.EMPTY
+    partitions: dict[TopicPartition, None] = field(default_factory=dict)
+    start_ms: int = NO_START_TIME
+    last_update_ms: int = 0
+    client_transaction_version: int = TRANSACTION_VERSION_0
 
     def apply(self, value: TransactionLogValue) -> None:
         """Become what the record says."""
@@ -98,14 +84,12 @@ class TransactionMetadata:
         return self.client_transaction_version >= TRANSACTION_VERSION_2
 
 
+@dataclass(slots=True, eq=False)
 class Transition:
     """The next state as a record, and the epoch before it (Kafka: TxnTransitMetadata)."""
 
-    __slots__ = ("last_producer_epoch", "value")
-
-    def __init__(self, value: TransactionLogValue, last_producer_epoch: int) -> None:
-        self.value = value
-        self.last_producer_epoch = last_producer_epoch
+    value: TransactionLogValue
+    last_producer_epoch: int
 
 
 def is_epoch_exhausted(producer_epoch: int) -> bool:

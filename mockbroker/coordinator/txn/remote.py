@@ -10,6 +10,7 @@ Invariant: `on_complete` is called once, with an answer for every partition aske
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
@@ -53,22 +54,14 @@ class Channel(Protocol):
         """Send a message; None answers when the connection was lost."""
 
 
+@dataclass(slots=True, eq=False)
 class RemoteMarkerWriter:
     """Writes markers wherever the partitions are led; `local` writes those that are led here."""
 
-    __slots__ = ("_connect", "_local", "_metadata", "_node_id")
-
-    def __init__(
-        self,
-        node_id: int,
-        metadata: MetadataStore,
-        local: MarkerWriter,
-        connect: Callable[[int], Channel],
-    ) -> None:
-        self._node_id = node_id
-        self._metadata = metadata
-        self._local = local
-        self._connect = connect
+    _node_id: int
+    _metadata: MetadataStore
+    _local: MarkerWriter
+    _connect: Callable[[int], Channel]
 
     def write(
         self, marker: TransactionMarker, partitions: Iterable[TopicPartition], on_complete: OnErrors
@@ -123,22 +116,14 @@ class RemoteMarkerWriter:
         self._connect(leader).send(request, _WRITE_MARKERS_VERSION, received)
 
 
+@dataclass(slots=True, eq=False)
 class RemoteVerification:
     """Asks a transactional id's coordinator about partitions; `local` if that is this broker."""
 
-    __slots__ = ("_connect", "_local", "_metadata", "_node_id")
-
-    def __init__(
-        self,
-        node_id: int,
-        metadata: MetadataStore,
-        local: TransactionCoordinatorService,
-        connect: Callable[[int], Channel],
-    ) -> None:
-        self._node_id = node_id
-        self._metadata = metadata
-        self._local = local
-        self._connect = connect
+    _node_id: int
+    _metadata: MetadataStore
+    _local: TransactionCoordinatorService
+    _connect: Callable[[int], Channel]
 
     def add_or_verify(
         self,

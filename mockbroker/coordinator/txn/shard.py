@@ -8,6 +8,7 @@ Invariant: `transactions` holds exactly the ids with a record that is no tombsto
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.txn.metadata import TransactionMetadata
@@ -35,21 +36,14 @@ class ShardListener:
         """A record was replayed: something may be due at some time."""
 
 
+@dataclass(slots=True, eq=False)
 class TransactionShard:
     """One partition's transactions by transactional id."""
 
-    __slots__ = ("_listener", "_write", "partition_index", "transactions")
-
-    def __init__(
-        self,
-        partition_index: int,
-        write: Callable[[int, list[CoordinatorRecord], Callable[[ErrorCode], None]], None],
-        listener: ShardListener,
-    ) -> None:
-        self.partition_index = partition_index
-        self._write = write
-        self._listener = listener
-        self.transactions: dict[str, TransactionMetadata] = {}
+    partition_index: int
+    _write: Callable[[int, list[CoordinatorRecord], Callable[[ErrorCode], None]], None]
+    _listener: ShardListener
+    transactions: dict[str, TransactionMetadata] = field(default_factory=dict)
 
     def write(
         self, transactional_id: str, transition: Transition, done: Callable[[ErrorCode], None]

@@ -11,6 +11,7 @@ Invariant: a look is scheduled exactly while something may come due.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.txn.records import transaction_tombstone
@@ -30,29 +31,20 @@ _REMOVE_INTERVAL = "transaction.remove.expired.transaction.cleanup.interval.ms"
 _EXPIRATION = "transactional.id.expiration.ms"
 
 
+@dataclass(slots=True, eq=False)
 class Timeouts:
     """The two recurring looks of one coordinator.
 
     `shards()` are those in use; `fence(shard, metadata)` aborts an open transaction.
     """
 
-    __slots__ = ("_abort", "_clock", "_config", "_expire", "_fence", "_shards", "_timer")
-
-    def __init__(
-        self,
-        clock: Clock,
-        timer: Timer,
-        config: BrokerConfig,
-        shards: Callable[[], list[TransactionShard]],
-        fence: Callable[[TransactionShard, TransactionMetadata], None],
-    ) -> None:
-        self._clock = clock
-        self._timer = timer
-        self._config = config
-        self._shards = shards
-        self._fence = fence
-        self._abort: TimerTask | None = None
-        self._expire: TimerTask | None = None
+    _clock: Clock
+    _timer: Timer
+    _config: BrokerConfig
+    _shards: Callable[[], list[TransactionShard]]
+    _fence: Callable[[TransactionShard, TransactionMetadata], None]
+    _abort: TimerTask | None = None
+    _expire: TimerTask | None = None
 
     def watch(self, metadata: TransactionMetadata) -> None:
         """It changed: look again when it may be due."""

@@ -18,6 +18,7 @@ Invariant: `on_complete` of a check is called exactly once.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Protocol
 
@@ -70,38 +71,18 @@ def _operation(version: int, first_abortable: int) -> Operation:
     return Operation.VERIFY_ABORTABLE if version == first_abortable else Operation.VERIFY
 
 
+@dataclass(slots=True, eq=False)
 class _Check:
     """One question, as long as it is asked again."""
 
-    __slots__ = (
-        "deadline_ms",
-        "on_complete",
-        "operation",
-        "partitions",
-        "producer_epoch",
-        "producer_id",
-        "task",
-        "transactional_id",
-    )
-
-    def __init__(
-        self,
-        transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
-        partitions: list[Partition],
-        operation: Operation,
-        deadline_ms: float,
-        on_complete: Callable[[Refused], None],
-    ) -> None:
-        self.transactional_id = transactional_id
-        self.producer_id = producer_id
-        self.producer_epoch = producer_epoch
-        self.partitions = partitions
-        self.operation = operation
-        self.deadline_ms = deadline_ms
-        self.on_complete = on_complete
-        self.task: TimerTask | None = None
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: list[Partition]
+    operation: Operation
+    deadline_ms: float
+    on_complete: Callable[[Refused], None]
+    task: TimerTask | None = None
 
 
 class AnswersBatches(Protocol):
@@ -120,23 +101,15 @@ class AnswersBatches(Protocol):
         """Add partitions to the transaction, or say whether they are in it."""
 
 
+@dataclass(slots=True, eq=False)
 class TransactionVerifier:
     """Asks the coordinator, wherever it is."""
 
-    __slots__ = ("_clock", "_config", "_service", "_timer", "_waiting")
-
-    def __init__(
-        self,
-        clock: Clock,
-        timer: Timer,
-        config: BrokerConfig,
-        service: AnswersBatches,
-    ) -> None:
-        self._clock = clock
-        self._timer = timer
-        self._config = config
-        self._service = service
-        self._waiting: dict[_Check, None] = {}
+    _clock: Clock
+    _timer: Timer
+    _config: BrokerConfig
+    _service: AnswersBatches
+    _waiting: dict[_Check, None] = field(default_factory=dict)
 
     def check(
         self,

@@ -70,4 +70,4 @@ def test_records_compare_by_value() -> None:
     record = CoordinatorRecord(GROUP_KEY, None)
     assert record == CoordinatorRecord(GroupMetadataKey("g"), None)
     assert record != CoordinatorRecord(GroupMetadataKey("h"), None)
-    assert record != "g"
+    assert record != object()

@@ -8,7 +8,7 @@ batch, so a step is done as a whole or not at all.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.consumer.group import preferred
@@ -35,26 +35,22 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.records import CoordinatorRecord
 
 
+@dataclass(slots=True)
 class Entry:
     """Where a member starts from: `base` is what it was, `old` what the group has in its place."""
 
-    __slots__ = ("base", "group", "old", "records")
-
-    def __init__(
-        self,
-        group: ConsumerGroup,
-        base: ConsumerMember,
-        old: ConsumerMember | None,
-        records: list[CoordinatorRecord] | None = None,
-    ) -> None:
-        self.group = group
-        self.base = base
-        self.old = old
-        self.records = records or []
+    group: ConsumerGroup
+    base: ConsumerMember
+    old: ConsumerMember | None
+    records: list[CoordinatorRecord] = field(default_factory=list)
 
 
 class Step:
-    """What a step comes to: the member after it, the records, and what else is to be done."""
+    """What a step comes to: the member after it, the records, and what else is to be done.
+
+    `bumped` says that the subscription of the group changed, `wants_look` that its expressions want
+    a look, `reconciled` that what the member has changed.
+    """
 
     __slots__ = ("bumped", "candidate", "entry", "member", "reconciled", "records", "wants_look")
 
@@ -62,12 +58,8 @@ class Step:
         self.entry = entry
         self.candidate = candidate
         self.member = candidate.member
-        self.records: list[CoordinatorRecord] = entry.records
-        # Whether the subscription of the group changed, and whether its expressions want a look.
-        self.bumped = False
-        self.wants_look = False
-        # Whether what the member has changed.
-        self.reconciled = False
+        self.records = entry.records
+        self.bumped = self.wants_look = self.reconciled = False
 
 
 def replaced_member(
@@ -85,17 +77,13 @@ def replaced_member(
     return member
 
 
+@dataclass(slots=True, eq=False)
 class Advance:
     """Makes steps."""
 
-    __slots__ = ("_clock", "_settings", "_subscriptions")
-
-    def __init__(
-        self, clock: Clock, settings: ConsumerSettings, subscriptions: Subscriptions
-    ) -> None:
-        self._clock = clock
-        self._settings = settings
-        self._subscriptions = subscriptions
+    _clock: Clock
+    _settings: ConsumerSettings
+    _subscriptions: Subscriptions
 
     def subscribe(self, entry: Entry, updated: ConsumerMember) -> Step | Refusal:
         """The member with what it told now: its record, its expressions and the group's epoch."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from mockbroker.coordinator.group.consumer.java_order import ordered_strings
@@ -18,17 +19,13 @@ Partitions: TypeAlias = "dict[bytes, tuple[int, ...]]"
 Assignments: TypeAlias = "dict[str, Partitions]"
 
 
+@dataclass(slots=True, eq=False)
 class MemberSpec:
     """A member as an assignor sees it; `topic_ids` are those of its topics that exist."""
 
-    __slots__ = ("assigned", "instance_id", "topic_ids")
-
-    def __init__(
-        self, topic_ids: frozenset[bytes], assigned: Partitions, instance_id: str | None = None
-    ) -> None:
-        self.topic_ids = topic_ids
-        self.assigned = assigned
-        self.instance_id = instance_id
+    topic_ids: frozenset[bytes]
+    assigned: Partitions
+    instance_id: str | None = None
 
 
 class GroupSpec:

@@ -11,7 +11,7 @@ Invariants: every count here is over `members`; a partition has one owner at mos
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from mockbroker.coordinator.group.consumer.member import (
@@ -63,60 +63,36 @@ class ResolvedRegex(NamedTuple):
     timestamp_ms: int
 
 
+@dataclass(slots=True, eq=False)
 class ConsumerGroup:
     """One group; `members` by id, the target by member."""
 
-    __slots__ = (
-        "assignment_epoch",
-        "assignment_timestamp_ms",
-        "assignors",
-        "bumped_ms",
-        "classic_count",
-        "classic_protocols",
-        "epoch",
-        "group_id",
-        "has_partition_metadata",
-        "members",
-        "metadata_deadline_ms",
-        "metadata_hash",
-        "metadata_seen_epoch",
-        "name_counts",
-        "partition_epochs",
-        "regex_counts",
-        "resolved",
-        "static_members",
-        "target",
-        "target_owners",
-        "timers",
-    )
+    group_id: str
+    epoch: int = _NEW_GROUP_EPOCH
+    metadata_hash: int = 0
+    assignment_epoch: int = NO_ASSIGNMENT_EPOCH
+    assignment_timestamp_ms: int = 0
+    members: dict[str, ConsumerMember] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
+    target: dict[str, Partitions] = field(default_factory=dict)
+    target_owners: dict[tuple[bytes, int], str] = field(default_factory=dict)
+    resolved: dict[str, ResolvedRegex] = field(default_factory=dict)
+    has_partition_metadata: bool = False
+    # Counts over the members.
+    name_counts: Counter[str] = field(default_factory=Counter)
+    regex_counts: Counter[str] = field(default_factory=Counter)
+    assignors: Counter[str] = field(default_factory=Counter)
+    classic_protocols: Counter[str] = field(default_factory=Counter)
+    classic_count: int = 0
+    partition_epochs: dict[tuple[bytes, int], int] = field(default_factory=dict)
+    # Volatile. None: look at the metadata at the next heartbeat.
+    timers: dict[str, MemberTimers] = field(default_factory=dict)
+    metadata_deadline_ms: float | None = None
+    metadata_seen_epoch: int = 0
+    bumped_ms: float = float("-inf")
 
-    group_type = "consumer"
-    protocol_type = CONSUMER_PROTOCOL_TYPE
-
-    def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.epoch = _NEW_GROUP_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = NO_ASSIGNMENT_EPOCH
-        self.assignment_timestamp_ms = 0
-        self.members: dict[str, ConsumerMember] = {}
-        self.static_members: dict[str, str] = {}
-        self.target: dict[str, Partitions] = {}
-        self.target_owners: dict[tuple[bytes, int], str] = {}
-        self.resolved: dict[str, ResolvedRegex] = {}
-        self.has_partition_metadata = False
-        # Counts over the members.
-        self.name_counts: Counter[str] = Counter()
-        self.regex_counts: Counter[str] = Counter()
-        self.assignors: Counter[str] = Counter()
-        self.classic_protocols: Counter[str] = Counter()
-        self.classic_count = 0
-        self.partition_epochs: dict[tuple[bytes, int], int] = {}
-        # Volatile. None: look at the metadata at the next heartbeat.
-        self.timers: dict[str, MemberTimers] = {}
-        self.metadata_deadline_ms: float | None = None
-        self.metadata_seen_epoch = 0
-        self.bumped_ms = float("-inf")
+    group_type: ClassVar = "consumer"
+    protocol_type: ClassVar = CONSUMER_PROTOCOL_TYPE
 
     # -- what it is ------------------------------------------------------------------------
 

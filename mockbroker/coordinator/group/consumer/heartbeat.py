@@ -18,7 +18,7 @@ A group of the classic protocol is upgraded by the first member that joins it he
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.classic_group import group_metadata_record
@@ -76,30 +76,17 @@ _FIRST_VERSION_WITH_CLIENT_IDS = 1
 _SAME = -1
 
 
+@dataclass(slots=True, eq=False)
 class HeartbeatHandler:
     """Decides what becomes of a ConsumerGroupHeartbeat."""
 
-    __slots__ = (
-        "_advance", "_clocks", "_fencing", "_migration", "_rng", "_settings", "_subscriptions",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        settings: ConsumerSettings,
-        subscriptions: Subscriptions,
-        advance: Advance,
-        clocks: MemberClocks,
-        fencing: Fencing,
-        migration: Migration,
-        rng: Random,
-    ) -> None:
-        self._settings = settings
-        self._subscriptions = subscriptions
-        self._advance = advance
-        self._clocks = clocks
-        self._fencing = fencing
-        self._migration = migration
-        self._rng = rng
+    _settings: ConsumerSettings
+    _subscriptions: Subscriptions
+    _advance: Advance
+    _clocks: MemberClocks
+    _fencing: Fencing
+    _migration: Migration
+    _rng: Random
 
     def heartbeat(
         self,

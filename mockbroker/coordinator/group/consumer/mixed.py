@@ -8,7 +8,7 @@ change by its heartbeat, a classic one is told to join again (REBALANCE_IN_PROGR
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.consumer.advance import Entry, replaced_member
@@ -55,26 +55,16 @@ _FIRST_VERSION_WITH_KNOWN_MEMBER_ID = 4
 _SAME = -1
 
 
+@dataclass(slots=True, eq=False)
 class MixedHandler:
     """Decides what becomes of classic requests to a consumer group that has members."""
 
-    __slots__ = ("_advance", "_fencing", "_migration", "_rng", "_settings", "_subscriptions")
-
-    def __init__(
-        self,
-        settings: ConsumerSettings,
-        subscriptions: Subscriptions,
-        advance: Advance,
-        fencing: Fencing,
-        migration: Migration,
-        rng: Random,
-    ) -> None:
-        self._settings = settings
-        self._subscriptions = subscriptions
-        self._advance = advance
-        self._fencing = fencing
-        self._migration = migration
-        self._rng = rng
+    _settings: ConsumerSettings
+    _subscriptions: Subscriptions
+    _advance: Advance
+    _fencing: Fencing
+    _migration: Migration
+    _rng: Random
 
     # -- join ------------------------------------------------------------------------------
 

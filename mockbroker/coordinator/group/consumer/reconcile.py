@@ -14,7 +14,7 @@ given to two members.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.coordinator.group.consumer.member import ConsumerMember, MemberState
@@ -67,20 +67,12 @@ def reconcile(
     return step.towards_target(member.epoch)
 
 
+@dataclass(slots=True, eq=False)
 class _Step:
-    __slots__ = ("_member", "_owned", "_partition_epochs", "_target")
-
-    def __init__(
-        self,
-        member: ConsumerMember,
-        target: Target,
-        partition_epochs: Container[tuple[bytes, int]],
-        owned: Owned | None,
-    ) -> None:
-        self._member = member
-        self._target = target
-        self._partition_epochs = partition_epochs
-        self._owned = owned
+    _member: ConsumerMember
+    _target: Target
+    _partition_epochs: Container[tuple[bytes, int]]
+    _owned: Owned | None
 
     def still_owns(self, revoked: Assigned) -> bool:
         """Whether the member has not given all of this up; one that does not say has not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -19,15 +20,13 @@ if TYPE_CHECKING:
 SETTLE_MS: Final = 3000
 
 
+@dataclass(slots=True, eq=False)
 class ConsumerSettings:
     """`group_config` gives a config of a group, its own or what it falls back to."""
 
-    __slots__ = ("_clock", "_config", "_group_config")
-
-    def __init__(self, clock: Clock, config: BrokerConfig, group_config: GroupConfigs) -> None:
-        self._clock = clock
-        self._config = config
-        self._group_config = group_config
+    _clock: Clock
+    _config: BrokerConfig
+    _group_config: GroupConfigs
 
     def session_timeout_ms(self, group_id: str) -> int:
         """How long a member may be silent."""

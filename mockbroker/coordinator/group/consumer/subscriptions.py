@@ -7,6 +7,7 @@ background: it looks which topics the expressions match (GroupMetadataManager
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.coordinator.group.consumer.group import ResolvedRegex
@@ -37,16 +38,14 @@ REGEX_LEAST_INTERVAL_MS: Final = 10_000
 METADATA_REFRESH_MS: Final = 2_147_483_647
 
 
+@dataclass(slots=True, eq=False)
 class RegexChange:
     """What a member's new expression means: `resolved` when its topics are known already."""
 
-    __slots__ = ("changed", "records", "resolved", "wants_look")
-
-    def __init__(self) -> None:
-        self.changed = False
-        self.resolved = False
-        self.wants_look = False
-        self.records: list[CoordinatorRecord] = []
+    changed: bool = False
+    resolved: bool = False
+    wants_look: bool = False
+    records: list[CoordinatorRecord] = field(default_factory=list)
 
 
 class Subscriptions:

@@ -8,6 +8,7 @@ members keep to the last target.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.consumer.assignment import GroupSpec, MemberSpec
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.records import CoordinatorRecord
 
 
+@dataclass(slots=True, eq=False)
 class Candidate:
     """A group with one member as it is about to be: `member` in the place of `old`.
 
@@ -33,19 +35,10 @@ class Candidate:
     a member is new. `group_epoch` is the epoch that the decision gives the group.
     """
 
-    __slots__ = ("group", "group_epoch", "member", "old")
-
-    def __init__(
-        self,
-        group: ConsumerGroup,
-        old: ConsumerMember | None,
-        member: ConsumerMember,
-        group_epoch: int,
-    ) -> None:
-        self.group = group
-        self.old = old
-        self.member = member
-        self.group_epoch = group_epoch
+    group: ConsumerGroup
+    old: ConsumerMember | None
+    member: ConsumerMember
+    group_epoch: int
 
     def members(self) -> dict[str, ConsumerMember]:
         """All members as they are about to be."""

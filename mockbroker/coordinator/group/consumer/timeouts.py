@@ -14,6 +14,7 @@ Invariant: a clock of a member that is not in its group any more is stopped, or 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.consumer.member import MemberTimers
@@ -30,15 +31,13 @@ if TYPE_CHECKING:
     Fence: TypeAlias = Callable[[GroupShard, str, str], None]
 
 
+@dataclass(slots=True, eq=False)
 class MemberClocks:
     """Winds up the clocks of all groups of one coordinator."""
 
-    __slots__ = ("_clock", "_fence", "_timer")
-
-    def __init__(self, clock: Clock, timer: Timer, fence: Fence) -> None:
-        self._clock = clock
-        self._timer = timer
-        self._fence = fence
+    _clock: Clock
+    _timer: Timer
+    _fence: Fence
 
     def touch_session(
         self, shard: GroupShard, group: ConsumerGroup, member_id: str, timeout_ms: float

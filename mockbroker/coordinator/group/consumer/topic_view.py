@@ -7,6 +7,7 @@ nothing outside of one cluster.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,13 +26,11 @@ class NamedPartitions(Protocol):
     partitions: list[int]
 
 
+@dataclass(slots=True, eq=False)
 class TopicView:
     """A look at the metadata as it is now."""
 
-    __slots__ = ("_metadata",)
-
-    def __init__(self, metadata: MetadataStore) -> None:
-        self._metadata = metadata
+    _metadata: MetadataStore
 
     @property
     def version(self) -> int:
