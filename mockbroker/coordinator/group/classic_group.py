@@ -104,8 +104,9 @@ class ClassicGroup:
     def apply(self, value: GroupMetadataValue) -> None:
         """Take over what a record says (GroupMetadataManager.replay of GroupMetadataValue).
 
-        A member that is here already keeps what is volatile about it; one that the record does not
-        name is gone. The state is what the record implies: Empty, or Stable with its members.
+        A member that is here already keeps what is volatile about it, and the protocols that it did
+        not speak in this generation; one that the record does not name is gone. The state is what
+        the record implies: Empty, or Stable with its members.
         """
         stored = {member.member_id for member in value.members}
         for member_id in [one for one in self.members if one not in stored]:
@@ -115,11 +116,7 @@ class ClassicGroup:
         self.generation_id = value.generation
         self.leader_id = value.leader
         for member in value.members:
-            live = self.members.get(member.member_id)
-            if live is not None:
-                live.assignment = bytes(member.assignment)
-            else:
-                self._load(member, value.protocol or "")
+            self._load(member, value.protocol or "")
         timestamp_ms = value.current_state_timestamp
         self.state_timestamp_ms = None if timestamp_ms == -1 else timestamp_ms
         state = GroupState.STABLE if value.members else GroupState.EMPTY
@@ -131,6 +128,14 @@ class ClassicGroup:
         rebalance_timeout_ms = stored.rebalance_timeout
         if rebalance_timeout_ms == -1:  # written below version 1
             rebalance_timeout_ms = stored.session_timeout
+        live = self.members.get(stored.member_id)
+        if live is not None:
+            protocols = live.protocols
+            if (protocol_name, stored.subscription) not in protocols:  # of an earlier record
+                protocols = [(protocol_name, bytes(stored.subscription))]
+            self.update(live, protocols, rebalance_timeout_ms, stored.session_timeout)
+            live.assignment = bytes(stored.assignment)
+            return
         member = ClassicMember(
             stored.member_id,
             stored.group_instance_id,
@@ -258,9 +263,10 @@ class ClassicGroup:
         session_timeout_ms: int,
     ) -> None:
         """The member joined again with these."""
-        self._count_protocols(member, -1)
-        member.protocols = protocols
-        self._count_protocols(member, 1)
+        if protocols != member.protocols:
+            self._count_protocols(member, -1)
+            member.protocols = protocols
+            self._count_protocols(member, 1)
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
 

@@ -147,6 +147,19 @@ def test_a_later_record_replaces_an_earlier_one() -> None:
     assert group.state_timestamp_ms is None
 
 
+def test_a_later_record_tells_the_latest_of_a_member() -> None:
+    group = ClassicGroup("g")
+    for generation, protocol, timeout_ms in ((1, "range", 200_000), (2, "sticky", 30_000)):
+        data = subscription(protocol)
+        stored = MemberMetadata("a", None, "c", "/h", timeout_ms + 1, timeout_ms, data, b"")
+        group.apply(GroupMetadataValue("consumer", generation, protocol, "a", 1, [stored]))
+    member = group.members["a"]
+    assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (30_000, 30_001)
+    assert member.protocols == [("sticky", subscription("sticky"))]
+    assert group.protocol_counts == {"sticky": 1}
+    assert group.subscribed_topics == frozenset({"sticky"})
+
+
 def test_a_tombstone_has_no_value() -> None:
     assert group_metadata_record("g", None).value is None
 
