@@ -109,6 +109,7 @@ def _open(arguments: argparse.Namespace) -> SparkSession:
             remote=arguments.remote,
             conf=conf,
             jars=arguments.jars,
+            resolve=arguments.job == "jars",
         )
     )
 
@@ -277,6 +278,12 @@ def _run_verify(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
     return run_verify(spark, broker, wanted, expected, sample=arguments.sample)
 
 
+def _run_jars(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
+    from mockbroker.pipeline.connector import run_jars
+
+    return run_jars(spark, arguments.to)
+
+
 JOBS: Final = {
     "load": Job(
         "send a dataset (Parquet, JSON, CSV, Avro, ORC) to a topic",
@@ -306,6 +313,14 @@ JOBS: Final = {
         pipeline_options.add_verify,
         _check_verify,
         _run_verify,
+    ),
+    "jars": Job(
+        "get the jars of Spark's Kafka connector, for work without a network",
+        "mockbroker pipeline jars --to jars/",
+        pipeline_options.add_jars,
+        lambda _: None,
+        _run_jars,
+        needs_broker=False,
     ),
     "analyze": Job(
         analyze.HELP,

@@ -178,6 +178,13 @@ def add_dump(command: argparse.ArgumentParser) -> None:
     add_range(command)
 
 
+def add_jars(command: argparse.ArgumentParser) -> None:
+    """Jars' own."""
+    command.add_argument(
+        "--to", metavar="DIR", help="a folder to put them in (default: where all jobs look)"
+    )
+
+
 def add_synth(command: argparse.ArgumentParser) -> None:
     """Synth's own."""
     add = command.add_argument

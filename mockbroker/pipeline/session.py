@@ -2,7 +2,7 @@
 
 Called by `command`, and by tests for their shared session. Invariants: what spark-submit or the
 user's `--conf` says wins over what is said here; the JVM's own chatter goes to a log file, so that
-a mistake stays one line; the connector's jars are found, never downloaded.
+a mistake stays one line; whether the connector's jars can be had is known before a job begins.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import warnings
 from dataclasses import dataclass, field
@@ -19,14 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
+from mockbroker.pipeline.connector import PACKAGES_CONF, WAYS, connector_conf, packages
 from mockbroker.pipeline.errors import PipelineError, explain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MIN_JAVA: Final = 17
-JARS_VARIABLE: Final = "MOCKBROKER_SPARK_JARS"
-_CLONE_JARS: Final = Path(__file__).resolve().parents[2] / ".tools" / "spark-4.0.0" / "jars"
 _LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
 _JAVA_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
 _JAVA_SECONDS: Final = 30
@@ -51,7 +51,8 @@ LOCAL_CONF: Final = {
 class SessionOptions:
     """Where a job runs. `master` None: what spark-submit says, else `local[*]`.
 
-    `remote` is a Spark Connect address (sc://HOST:PORT); `jars` a folder of connector jars.
+    `remote` is a Spark Connect address (sc://HOST:PORT); `jars` a folder of connector jars; with
+    `resolve` Spark gets them itself, whatever folders there are.
     """
 
     app: str
@@ -59,6 +60,7 @@ class SessionOptions:
     remote: str | None = None
     conf: dict[str, str] = field(default_factory=dict)
     jars: str | None = None
+    resolve: bool = False
 
 
 def open_session(options: SessionOptions) -> SparkSession:
@@ -101,25 +103,16 @@ def check_java() -> None:
         raise PipelineError(f"{java} ({where}) is Java {found[1]}: {needed}")
 
 
-def connector_jars(folder: str | None) -> list[str]:
-    """The jars of the folder that is named, else of the variable's, else of the clone."""
-    named = folder or os.environ.get(JARS_VARIABLE)
-    path = Path(named) if named else _CLONE_JARS
-    jars = sorted(str(jar) for jar in path.glob("*.jar"))
-    if not jars and named:
-        raise PipelineError(f"{'--jars' if folder else JARS_VARIABLE}: no jar in {named}")
-    return jars
-
-
 def conf_for(options: SessionOptions, *, submitted: bool) -> dict[str, str]:
     """What the session is started with; empty values are left out."""
     conf = dict(LOCAL_CONF)
     if not submitted:
         conf["spark.master"] = options.master or "local[*]"
         conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOG_CONFIG}"
-        jars = connector_jars(options.jars)
-        if jars:
-            conf["spark.jars"] = ",".join(jars)
+        if options.resolve:
+            conf[PACKAGES_CONF] = packages()
+        elif PACKAGES_CONF not in options.conf:
+            conf |= connector_conf(options.jars)
     elif options.master:
         conf["spark.master"] = options.master
     if conf.get("spark.master", "").startswith("local"):
@@ -140,6 +133,8 @@ def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
         conf.set(key, value)
     if submitted:
         return SparkSession.builder.config(conf=conf).getOrCreate()
+    if conf.contains(PACKAGES_CONF):
+        print(f"getting {conf.get(PACKAGES_CONF)}", file=sys.stderr, flush=True)
     log = tempfile.NamedTemporaryFile(prefix="mockbroker-spark-", suffix=".log")  # noqa: SIM115
     try:
         gateway = cast("Any", launch_gateway)(conf, {"stderr": log.file})
@@ -148,6 +143,10 @@ def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:
         return SparkSession(context)
     except (PySparkException, Py4JError) as error:
         told = explain(error) if isinstance(error, Py4JError) else _last_line(log.name)
+        if conf.contains(PACKAGES_CONF):
+            raise PipelineError(
+                f"Spark cannot get its Kafka connector: {told or error}; {WAYS}"
+            ) from None
         raise PipelineError(f"Spark did not start: {told or error}") from None
 
 

@@ -13,6 +13,8 @@ _UNITS: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 class Summary:
     """Rows and bytes (of keys, values and headers) that passed, and the seconds it took.
 
+    Of a job that passes no rows `unit` says what `rows` counts.
+
     `seconds` is the job alone; `command` fills it. `notes` are more words for the line, `figures`
     more numbers for `--json`, `tables` are printed above the line. `status` is the exit status.
     """
@@ -26,11 +28,12 @@ class Summary:
     figures: dict[str, object] = field(default_factory=dict)
     tables: list[str] = field(default_factory=list)
     status: int = 0
+    unit: str = "rows"
 
     def line(self) -> str:
         """The summary line."""
-        rate = f", {self.rows / self.seconds:,.0f} rows/s" if self.seconds > 0 else ""
-        head = f"{self.job}: {self.rows:,} rows, {human_bytes(self.bytes)} {self.target}"
+        rate = f", {self.rows / self.seconds:,.0f} {self.unit}/s" if self.seconds > 0 else ""
+        head = f"{self.job}: {self.rows:,} {self.unit}, {human_bytes(self.bytes)} {self.target}"
         return "; ".join([f"{head} in {self.seconds:.1f} s{rate}", *self.notes])
 
     def as_json(self) -> str:

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 import mockbroker.pipeline.__main__ as entry
-from mockbroker.pipeline.session import connector_jars
+from mockbroker.pipeline.connector import connector_conf
 from tests.spark.conftest import (
     SPARK_BIN,
     await_line,
@@ -118,7 +118,7 @@ def test_a_job_is_submitted(master: str, broker: MockBroker, topic: str) -> None
     submit = [str(SPARK_BIN / "spark-submit"), "--master", master]
     for key, value in CONF.items():
         submit += ["--conf", f"{key}={value}"]
-    submit += ["--jars", ",".join(connector_jars(None)), str(entry.__file__)]
+    submit += ["--jars", connector_conf(None)["spark.jars"], str(entry.__file__)]
     where = ["--bootstrap", broker.bootstrap_servers, "--topic", topic, "--json"]
     (made,), _ = summaries([*submit, "synth", *where, *STREAM, "--create", "3"])
     assert (made["rows"], made["status"]) == (ROWS, 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.pipeline.session import connector_jars
+from mockbroker.pipeline.connector import connector_conf
 from tests.spark.conftest import await_line, command, rows_of, run_there, spark_daemon, summaries
 
 if TYPE_CHECKING:
@@ -27,7 +27,14 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if find_spec("grpc") is None:
         pytest.skip("needs pyspark[connect]")
     folder = tmp_path_factory.mktemp("connect") / "server"
-    words = ["--master", "local[2]", "--class", SERVER, "--jars", ",".join(connector_jars(None))]
+    words = [
+        "--master",
+        "local[2]",
+        "--class",
+        SERVER,
+        "--jars",
+        connector_conf(None)["spark.jars"],
+    ]
     for setting in (
         "spark.ui.enabled=false",
         "spark.sql.shuffle.partitions=4",

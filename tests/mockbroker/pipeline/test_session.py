@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.pipeline.connector import JARS_VARIABLE, PACKAGES_CONF
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.session import (
-    JARS_VARIABLE,
     SessionOptions,
     check_java,
     conf_for,
-    connector_jars,
     reach,
     reach_master,
 )
@@ -63,18 +62,14 @@ def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         check_java()
 
 
-def test_jars_are_those_of_the_folder_that_is_named(
+def test_the_users_settings_win_and_spark_submits_master_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "b.jar").touch()
     (tmp_path / "a.jar").touch()
     monkeypatch.setenv(JARS_VARIABLE, str(tmp_path))
-    assert [jar.rpartition("/")[2] for jar in connector_jars(None)] == ["a.jar", "b.jar"]
-    with pytest.raises(PipelineError, match="--jars: no jar in"):
-        connector_jars(str(tmp_path / "none"))
-
-
-def test_the_users_settings_win_and_spark_submits_master_stays() -> None:
+    options = SessionOptions("t", conf={PACKAGES_CONF: "org:mine:1"})
+    assert conf_for(options, submitted=False)[PACKAGES_CONF] == "org:mine:1"
+    assert "spark.jars" not in conf_for(options, submitted=False)
     mine = conf_for(SessionOptions("t", conf={"spark.ui.enabled": "true"}), submitted=False)
     assert (mine["spark.master"], mine["spark.ui.enabled"]) == ("local[*]", "true")
     assert int(mine["spark.sql.shuffle.partitions"]) >= 8
