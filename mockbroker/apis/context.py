@@ -10,7 +10,7 @@ connection has gone has no effect.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import ClientQuotasChanged
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mockbroker.telemetry.client_metrics import Client, ClientMetrics
     from mockbroker_protocol.api_keys import ApiKey, VersionRange
     from mockbroker_protocol.frames import Frame
+    from mockbroker_protocol.headers import RequestHeader
     from mockbroker_protocol.primitives import Buffer
 
     Decode = Callable[[Buffer, int, int], object]
@@ -70,11 +71,28 @@ class Responder(Protocol):
         """Make the answer of a parked request inside the request boundary, and queue it."""
 
 
+class Sender(Protocol):
+    """Who sent a request: its connection, or the context of the request that it came in.
+
+    `peer` is the host as Kafka prints it ("/127.0.0.1").
+    """
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def peer(self) -> str: ...
+    @property
+    def principal(self) -> str: ...
+    @property
+    def listener(self) -> str: ...
+    @property
+    def local_address(self) -> tuple[str, int]: ...
+
+
 class RequestContext(RequestServed):
     """One request on its way through the broker (Kafka: RequestChannel.Request, RequestContext).
 
-    `peer` is the host as Kafka prints it ("/127.0.0.1"); `arrived_ms` is on the core's clock;
-    `throttle_time_ms` goes into the answer of each API that has the field. When the request is
+    `arrived_ms` is on the core's clock; `throttle_time_ms` goes into the answer of each API that has the field. When the request is
     over its context is its record in the journal; for that alone `fetch` is the context of a
     Fetch, and `woken_by` what ended its wait.
     """
@@ -84,30 +102,23 @@ class RequestContext(RequestServed):
     def __init__(
         self,
         responder: Responder,
-        api_key: int,
-        api_version: int,
-        correlation_id: int,
-        client_id: str,
-        connection_id: int,
-        peer: str,
-        principal: str,
-        listener: str,
-        local_address: tuple[str, int],
+        header: RequestHeader,
+        sender: Sender,
         arrived_ms: float,
         request_bytes: int,
         frame: Frame = b"",
     ) -> None:
         # Not the record's own __init__: this is made for each request.
         self.responder = responder
-        self.api_key = api_key
-        self.api_version = api_version
-        self.correlation_id = correlation_id
-        self.client_id = client_id
-        self.connection_id = connection_id
-        self.peer = peer
-        self.principal = principal
-        self.listener = listener
-        self.local_address = local_address
+        self.api_key = header.api_key
+        self.api_version = header.api_version
+        self.correlation_id = header.correlation_id
+        self.client_id = header.client_id or ""
+        self.connection_id = sender.id
+        self.peer = sender.peer
+        self.principal = sender.principal
+        self.listener = sender.listener
+        self.local_address = sender.local_address
         self.arrived_ms = arrived_ms
         self.request_bytes = request_bytes
         self.frame = frame
@@ -122,6 +133,11 @@ class RequestContext(RequestServed):
         self.woken_by = None
         self.fault = None
         self.on_disconnect: Callable[[], None] | None = None
+
+    @property
+    def id(self) -> int:
+        """Its connection's, as a `Sender` has it: another request may come of this one."""
+        return self.connection_id
 
     @property
     def broker_id(self) -> int:
@@ -185,6 +201,17 @@ class ServedApis(Protocol):
         """What ApiVersions tells clients, by ascending key."""
 
 
+class Environment(NamedTuple):
+    """What a node is put into: configs, time, its view of the metadata, who changes them, dice."""
+
+    config: BrokerConfig
+    clock: Clock
+    timer: Timer
+    metadata: MetadataStore
+    controller: Controller
+    rng: Random
+
+
 class Services:
     """The rooms of one node, as handlers reach them. Made once by `broker`."""
 
@@ -215,34 +242,25 @@ class Services:
 
     def __init__(
         self,
+        environment: Environment,
         *,
-        broker_id: int,
-        clock: Clock,
-        timer: Timer,
-        config: BrokerConfig,
-        metadata: MetadataStore,
-        controller: Controller,
         replicas: ReplicaManager,
         fetch: FetchManager,
         groups: LazyCoordinator[GroupCoordinatorService],
         transactions: TransactionCoordinator,
         producer_ids: ProducerIdManager,
         registry: ServedApis,
-        rng: Random,
     ) -> None:
-        self.broker_id = broker_id
-        self.clock = clock
-        self.timer = timer
-        self.config = config
-        self.metadata = metadata
-        self.controller = controller
+        (self.config, self.clock, self.timer, self.metadata, self.controller, self.rng) = (
+            environment
+        )
+        self.broker_id = self.config.node_id
         self.replicas = replicas
         self.fetch = fetch
         self.groups = groups
         self.transactions = transactions
         self.producer_ids = producer_ids
         self.registry = registry
-        self.rng = rng
         self.announce: Callable[[int, str, RequestContext], None] = self._announce_here
         """Tell a broker, by node id, who was sent to it as the coordinator of a group."""
         self.metadata_progress: Callable[[], Mapping[int, int]] = self._own_progress
@@ -255,7 +273,7 @@ class Services:
         """There if one is configured."""
         self.deferred: list[Callable[[], None]] = []
         """What `defer` was given in this step."""
-        metadata.subscribe(self._on_change)
+        self.metadata.subscribe(self._on_change)
         self.quotas: QuotaManager | None = None
         """There from the first quota on."""
         self._client_metrics: ClientMetrics | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.context import Services
+from mockbroker.apis.context import Environment, Services
 from mockbroker.apis.registry import Registry
 from mockbroker.coordinator.lazy import LazyCoordinator
 from mockbroker.coordinator.log_port import InternalLog
@@ -83,19 +83,13 @@ def make_broker(
     )
     transactions.record = journal.record
     services = Services(
-        broker_id=node_id,
-        clock=clock,
-        timer=timer,
-        config=config,
-        metadata=metadata,
-        controller=controller,
+        Environment(config, clock, timer, metadata, controller, substream("broker")),
         replicas=replicas,
         fetch=FetchManager(clock, config, metadata, replicas, substream("sessions")),
         groups=groups,
         transactions=transactions,
         producer_ids=producer_ids,
         registry=registry,
-        rng=substream("broker"),
     )
     services.authorizer = authorizer
     services.fetch.log.journal = replicas.journal = journal

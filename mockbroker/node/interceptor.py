@@ -309,22 +309,9 @@ class Interception:
         ctx = self._ctx
         frame = ctx.frame
         assert frame is not None
-        ghost = RequestContext(
-            _Nobody(),
-            ctx.api_key,
-            ctx.api_version,
-            ctx.correlation_id,
-            ctx.client_id,
-            ctx.connection_id,
-            ctx.peer,
-            ctx.principal,
-            ctx.listener,
-            ctx.local_address,
-            ctx.arrived_ms,
-            ctx.request_bytes,
-        )
-        position = decode_request_header(frame).body_pos
-        request = self._api.decode(frame, position, ctx.api_version)
+        header = decode_request_header(frame)
+        ghost = RequestContext(_Nobody(), header, ctx, ctx.arrived_ms, ctx.request_bytes)
+        request = self._api.decode(frame, header.body_pos, ctx.api_version)
         self._api.handle(self._boundary.services, ghost, request)
 
     def _processed(self, response: object) -> None:

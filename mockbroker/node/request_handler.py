@@ -111,21 +111,7 @@ class RequestHandler:
             return
         conn.requests += 1
         api.requests += 1
-        ctx = RequestContext(
-            self,
-            header.api_key,
-            version,
-            header.correlation_id,
-            client_id,
-            conn.id,
-            conn.peer,
-            conn.principal,
-            conn.listener,
-            conn.local_address,
-            self._clock.now_ms,
-            len(frame),
-            frame,
-        )
+        ctx = RequestContext(self, header, conn, self._clock.now_ms, len(frame), frame)
         conn.in_work = ctx
         quotas = self.services.quotas
         if quotas is not None and header.api_key != ApiKey.WRITE_TXN_MARKERS:

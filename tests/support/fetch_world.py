@@ -24,6 +24,7 @@ from mockbroker.metadata.changes import (
 )
 from mockbroker.metadata.store import RESOURCE_TOPIC, MetadataStore
 from mockbroker.replica.manager import ReplicaManager
+from mockbroker_protocol.headers import RequestHeader
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
@@ -34,6 +35,7 @@ from mockbroker_protocol.messages.fetch import (
 )
 from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
+from tests.support.senders import SENDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -201,10 +203,8 @@ class World:
     def context(
         self, version: int, responder: Later, key: int = 1, client_id: str = "test"
     ) -> RequestContext:
-        return RequestContext(
-            responder, key, version, 1, client_id, 1, "/127.0.0.1", "User:ANONYMOUS", "PLAINTEXT",
-            ("127.0.0.1", 9092), self.clock.now_ms, 0,
-        )  # fmt: skip
+        header = RequestHeader(key, version, 1, client_id, 0)
+        return RequestContext(responder, header, SENDER, self.clock.now_ms, 0)
 
     def send(self, request: FetchRequest, version: int = 12) -> Pending:
         """Send a fetch; its answer is there at once unless it is parked."""

@@ -53,20 +53,10 @@ def handle(
         inner = api.decode(request.request_data, header.body_pos, version)
     except ProtocolError:
         return EnvelopeResponse(None, ErrorCode.INVALID_REQUEST)
-    inner_ctx = RequestContext(
-        _Sealer(ctx, api, header.correlation_id, version),
-        header.api_key,
-        version,
-        header.correlation_id,
-        header.client_id or "",
-        ctx.connection_id,
-        ctx.peer,
-        principal,
-        ctx.listener,
-        ctx.local_address,
-        ctx.arrived_ms,
-        len(request.request_data),
-    )
+    sealer = _Sealer(ctx, api, header.correlation_id, version)
+    size = len(request.request_data)
+    inner_ctx = RequestContext(sealer, header, ctx, ctx.arrived_ms, size)
+    inner_ctx.principal = principal
     response = api.handle(services, inner_ctx, inner)
     if response is PARKED:
         return PARKED

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import RequestContext
+from mockbroker_protocol.headers import RequestHeader
 from tests.support.core import Core
+from tests.support.senders import SENDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,9 +28,7 @@ class Recorder:
 
 
 def context(responder: Recorder) -> RequestContext:
-    return RequestContext(
-        responder, 1, 12, 5, "app", 1, "/127.0.0.1", "User:ANONYMOUS", "PLAINTEXT", ("", 0), 3.0, 9
-    )
+    return RequestContext(responder, RequestHeader(1, 12, 5, "app", 0), SENDER, 3.0, 9)
 
 
 def test_a_request_is_answered_once() -> None:

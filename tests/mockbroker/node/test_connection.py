@@ -13,6 +13,8 @@ from mockbroker.node.connection import (
     Connection,
 )
 from mockbroker_protocol.frames import FrameBuffer
+from mockbroker_protocol.headers import RequestHeader
+from tests.support.senders import SENDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +50,7 @@ def idle(conn: Connection) -> bool:
 
 
 def context() -> RequestContext:
-    return RequestContext(
-        NoAnswer(), 18, 0, 1, "", 1, "/127.0.0.1", "User:ANONYMOUS", "PLAINTEXT", ("", 0), 0.0, 0
-    )
+    return RequestContext(NoAnswer(), RequestHeader(18, 0, 1, "", 0), SENDER, 0.0, 0)
 
 
 def test_frames_leave_in_the_order_in_which_they_came() -> None:
