@@ -92,9 +92,9 @@ class Sender(Protocol):
 class RequestContext(RequestServed):
     """One request on its way through the broker (Kafka: RequestChannel.Request, RequestContext).
 
-    `arrived_ms` is on the core's clock; `throttle_time_ms` goes into the answer of each API that has the field. When the request is
-    over its context is its record in the journal; for that alone `fetch` is the context of a
-    Fetch, and `woken_by` what ended its wait.
+    `arrived_ms` is on the core's clock; `throttle_time_ms` goes into the answer of each API that
+    has the field. When the request is over its context is its record in the journal; for that alone
+    `fetch` is the context of a Fetch, and `woken_by` what ended its wait.
     """
 
     __slots__ = ("done", "fetch", "local_address", "on_disconnect", "responder")

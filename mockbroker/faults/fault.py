@@ -42,7 +42,14 @@ _REQUEST_ACTS: Final = (
     "evict_session",
 )
 NETWORK_ACTS: Final = ("latency_ms", "bandwidth", "slice_bytes", "refuse")
-_REQUEST_MATCHES: Final = ("api", "versions", "topic", "partition", "group", "transactional_id")
+_OF_REQUESTS: Final[dict[str, object]] = dict.fromkeys(
+    ("api", "versions", "topic", "partition", "group", "transactional_id", "nth", "count")
+) | {"probability": 1.0}
+"""What a rule about connections cannot have, and its value where it is not given."""
+_CHOICES: Final[dict[str, tuple[str | None, ...]]] = {
+    "when": (BEFORE, AFTER),
+    "level": (None, "top", "partition"),
+}
 _ENDS: Final = ("drop", "disconnect", "reset", "half_close", "error")
 """Of these one rule has one: each is what becomes of the request."""
 _MANGLES: Final = ("truncate_at", "corrupt_at", "correlation_shift", "throttle_ms", "bad_crc")
@@ -178,10 +185,10 @@ class Fault:
         if not acts:
             every = ", ".join((*_REQUEST_ACTS, *NETWORK_ACTS))
             raise FaultError("error", "the rule does nothing", f"at least one of {every}")
-        if self.when not in {BEFORE, AFTER}:
-            raise FaultError("when", f"{self.when!r} is unknown", "before, after")
-        if self.level not in {None, "top", "partition"}:
-            raise FaultError("level", f"{self.level!r} is unknown", "top, partition")
+        for field, known in _CHOICES.items():
+            if getattr(self, field) not in known:
+                problem = f"{getattr(self, field)!r} is unknown"
+                raise FaultError(field, problem, ", ".join(filter(None, known)))
         if self.level is not None and self.error is None:
             raise FaultError("level", "there is no error whose level it could be")
         ends = [name for name in _ENDS if name in acts]
@@ -193,19 +200,20 @@ class Fault:
             raise FaultError(mangled[0], f"with {silent[0]} there is no answer to change")
         if self.twice and (silent or self.error is not None) and self.when == BEFORE:
             raise FaultError("twice", f"with {ends[0]} before it the request is not processed")
-        network = [name for name in NETWORK_ACTS if name in acts]
-        if network:
-            if len(network) < len(acts):
-                other = next(name for name in acts if name not in NETWORK_ACTS)
-                raise FaultError(other, f"{network[0]} is about connections: make two rules")
-            for name in (*_REQUEST_MATCHES, "nth", "count"):
-                if getattr(self, name) is not None:
-                    raise FaultError(name, f"{network[0]} is about connections, not requests")
-            if self.refuse and (self.client is not None or self.connection is not None):
-                field = "connection" if self.client is None else "client"
-                raise FaultError(field, "who is refused has not yet said who it is")
-            if self.probability != 1.0:
-                raise FaultError("probability", f"{network[0]} is about connections, not requests")
+        if self.is_network:
+            self._check_connections(acts)
+
+    def _check_connections(self, acts: tuple[str, ...]) -> None:
+        network = next(name for name in NETWORK_ACTS if name in acts)
+        for name in acts:
+            if name not in NETWORK_ACTS:
+                raise FaultError(name, f"{network} is about connections: make two rules")
+        for name, unset in _OF_REQUESTS.items():
+            if getattr(self, name) != unset:
+                raise FaultError(name, f"{network} is about connections, not requests")
+        for name in ("client", "connection"):
+            if self.refuse and getattr(self, name) is not None:
+                raise FaultError(name, "who is refused has not yet said who it is")
 
     # -- as others read it -----------------------------------------------------------------
 

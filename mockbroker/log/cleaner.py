@@ -18,10 +18,10 @@ from mockbroker.log.cleaned_transactions import CleanedTransactions
 from mockbroker.log.segment import Segment
 from mockbroker_protocol.records.batch import (
     LOG_APPEND_TIME,
-    build_batch,
     iterate_records,
     patched_header,
     read_batch_header,
+    rebuild_batch,
 )
 
 if TYPE_CHECKING:
@@ -181,19 +181,12 @@ def _rewritten(header: BatchHeader, records: list[Record], horizon_ms: int | Non
 def _build(
     header: BatchHeader, records: list[Record], horizon_ms: int | None, *, compression: int
 ) -> bytes:
-    return build_batch(
+    return rebuild_batch(
         records,
-        base_offset=header.base_offset,
-        last_offset=header.last_offset,
+        header,
+        keep_offsets=True,
         compression=compression,
-        timestamp_type=header.timestamp_type,
-        log_append_time_ms=header.max_timestamp,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        transactional=header.is_transactional,
-        control=header.is_control,
-        partition_leader_epoch=header.partition_leader_epoch,
+        log_append_time_ms=header.max_timestamp if header.timestamp_type else None,
         delete_horizon_ms=horizon_ms,
     )
 

@@ -26,10 +26,10 @@ from mockbroker_protocol.records.batch import (
     NONE,
     ZSTD,
     BatchHeader,
-    build_batch,
     iterate_records,
     patched_header,
     read_batch_header,
+    rebuild_batch,
     records_data,
     verify_crc,
 )
@@ -316,14 +316,10 @@ def _rebuild(
         if record.timestamp < NO_TIMESTAMP:
             return None
     target = config.target_compression
-    return build_batch(
+    return rebuild_batch(
         records,
+        header,
         compression=header.compression if target < 0 else target,
         compression_level=config.compression_level,
-        timestamp_type=LOG_APPEND_TIME if config.log_append_time else CREATE_TIME,
-        log_append_time_ms=now_wall_ms if config.log_append_time else NO_TIMESTAMP,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        transactional=header.is_transactional,
+        log_append_time_ms=now_wall_ms if config.log_append_time else None,
     )

@@ -28,6 +28,7 @@ from mockbroker_protocol.schema import ZERO_UUID
 from tests.differential.record_steps import EPOCH_MS, Target, fetch, offsets_ready, produce
 from tests.differential.steps import ask
 from tests.differential.topic_steps import create, settled, topic
+from tests.support.batches import stamped_batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,8 +168,9 @@ def timestamp_steps() -> list[Step]:
     """message.timestamp.type, .before.max.ms and .after.max.ms, with the records named."""
     early, late = EPOCH_MS, FAR_AHEAD_MS
 
-    def at(*times: int, **options: Any) -> bytes:
-        return build_batch([Record(n, t, b"k", b"v") for n, t in enumerate(times)], **options)
+    def at(*times: int, stamp: int | None = None, compression: int = 0) -> bytes:
+        records = [Record(n, t, b"k", b"v") for n, t in enumerate(times)]
+        return stamped_batch(records, stamp, compression=compression)
 
     batches = {
         "in the past": at(early, early + 1),
@@ -178,12 +180,10 @@ def timestamp_steps() -> list[Step]:
         "below 0": at(-5),
         "gzip, one in the future": at(early, late, compression=GZIP),
         "gzip, without timestamps": at(-1, -1, compression=GZIP),
-        "stamped by the client": at(early, timestamp_type=1, log_append_time_ms=early),
-        "stamped by the client, gzip": at(
-            early, early + 1, timestamp_type=1, log_append_time_ms=early, compression=GZIP
-        ),
-        "stamped in the future": at(early, timestamp_type=1, log_append_time_ms=late),
-        "stamped with nothing": at(early, timestamp_type=1, log_append_time_ms=-1),
+        "stamped by the client": at(early, stamp=early),
+        "stamped by the client, gzip": at(early, early + 1, stamp=early, compression=GZIP),
+        "stamped in the future": at(early, stamp=late),
+        "stamped with nothing": at(early, stamp=-1),
     }
     steps = []
     for name in ("timely-past", "timely-future", "timely-both", "timely-stamped", "timely-any"):

@@ -278,58 +278,87 @@ def scan_records(
 def build_batch(
     records: Sequence[Record],
     *,
-    base_offset: int | None = None,
-    last_offset: int | None = None,
     compression: int = NONE,
-    compression_level: int | None = None,
-    timestamp_type: int = CREATE_TIME,
-    log_append_time_ms: int = NO_TIMESTAMP,
     producer_id: int = NO_PRODUCER_ID,
     producer_epoch: int = NO_PRODUCER_EPOCH,
     base_sequence: int = NO_SEQUENCE,
     transactional: bool = False,
     control: bool = False,
     partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
-    delete_horizon_ms: int | None = None,
 ) -> bytes:
-    """One batch of `records`, whose offsets are absolute and ascending.
-
-    `base_offset` and `last_offset` default to the first and last record's; compaction passes
-    those of the batch it rewrites, and then `records` may be empty. With LogAppendTime the batch's
-    max timestamp is `log_append_time_ms` and readers see that for every record.
-    """
-    if base_offset is None:
-        base_offset = records[0].offset
-    if last_offset is None:
-        last_offset = records[-1].offset
-    base_timestamp = records[0].timestamp if records else NO_TIMESTAMP
-    if delete_horizon_ms is not None:
-        base_timestamp = delete_horizon_ms
-    max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
-    data = record_codec.encode_records(records, base_offset, base_timestamp)
-    if compression != NONE:
-        from mockbroker_protocol.records.compression import compress
-
-        data = compress(compression, data, level=compression_level)
-    attributes = (
+    """One batch of `records`, whose offsets are absolute and ascending."""
+    header = BatchHeader()
+    header.base_offset = records[0].offset
+    header.last_offset_delta = records[-1].offset - header.base_offset
+    header.partition_leader_epoch = partition_leader_epoch
+    header.base_timestamp = records[0].timestamp
+    header.max_timestamp = max([record.timestamp for record in records])
+    header.attributes = (
         compression
-        | (_TIMESTAMP_TYPE_BIT if timestamp_type == LOG_APPEND_TIME else 0)
         | (_TRANSACTIONAL_BIT if transactional else 0)
         | (_CONTROL_BIT if control else 0)
-        | (_DELETE_HORIZON_BIT if delete_horizon_ms is not None else 0)
     )
+    header.producer_id = producer_id
+    header.producer_epoch = producer_epoch
+    header.base_sequence = base_sequence
+    return _assemble(records, header, None)
+
+
+def rebuild_batch(
+    records: Sequence[Record],
+    of: BatchHeader,
+    *,
+    keep_offsets: bool = False,
+    compression: int = NONE,
+    compression_level: int | None = None,
+    log_append_time_ms: int | None = None,
+    delete_horizon_ms: int | None = None,
+) -> bytes:
+    """A batch of `records` in place of the one with the header `of`: its producer, its flags.
+
+    Offsets are those of the first and last record unless `keep_offsets`, as compaction wants it:
+    then `records` may be empty. With `log_append_time_ms` (LogAppendTime) that is the batch's max
+    timestamp, and readers see it for every record.
+    """
+    header = BatchHeader()
+    header.base_offset = of.base_offset if keep_offsets else records[0].offset
+    last_offset = of.last_offset if keep_offsets else records[-1].offset
+    header.last_offset_delta = last_offset - header.base_offset
+    header.partition_leader_epoch = of.partition_leader_epoch
+    header.base_timestamp = records[0].timestamp if records else NO_TIMESTAMP
+    header.max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
+    header.attributes = compression | of.attributes & (_TRANSACTIONAL_BIT | _CONTROL_BIT)
+    if delete_horizon_ms is not None:
+        header.base_timestamp = delete_horizon_ms
+        header.attributes |= _DELETE_HORIZON_BIT
+    if log_append_time_ms is not None:
+        header.max_timestamp = log_append_time_ms
+        header.attributes |= _TIMESTAMP_TYPE_BIT
+    header.producer_id = of.producer_id
+    header.producer_epoch = of.producer_epoch
+    header.base_sequence = of.base_sequence
+    return _assemble(records, header, compression_level)
+
+
+def _assemble(records: Sequence[Record], header: BatchHeader, level: int | None) -> bytes:
+    """The batch, with the length, count and checksum that `header` lacks."""
+    data = record_codec.encode_records(records, header.base_offset, header.base_timestamp)
+    if header.compression != NONE:
+        from mockbroker_protocol.records.compression import compress
+
+        data = compress(header.compression, data, level=level)
     checked = _AFTER_CRC.pack(
-        attributes,
-        last_offset - base_offset,
-        base_timestamp,
-        log_append_time_ms if timestamp_type == LOG_APPEND_TIME else max_timestamp,
-        producer_id,
-        producer_epoch,
-        base_sequence,
+        header.attributes,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
         len(records),
     )
     length = RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(data)
-    prefix = _BEFORE_CRC.pack(base_offset, length, partition_leader_epoch, 2)
+    prefix = _BEFORE_CRC.pack(header.base_offset, length, header.partition_leader_epoch, 2)
     return b"".join((prefix, _UINT32.pack(crc32c(data, crc32c(checked))), checked, data))
 
 

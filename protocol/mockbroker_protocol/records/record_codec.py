@@ -244,10 +244,7 @@ def decode_records(
     data = bytes(buf[pos:end])
     end -= pos
     pos = 0
-    if count < 0 or count * MIN_RECORD_BYTES > end:
-        raise ProtocolError(f"{count} records cannot lie in {end} bytes")
-    if not _MIN_BASE_OFFSET <= base_offset <= _MAX_BASE_OFFSET:
-        raise ProtocolError(f"offsets from {base_offset} on leave 64 bits")
+    _check_room(count, end, base_offset)
     try:
         for _ in range(count):
             size = data[pos]
@@ -289,6 +286,13 @@ def decode_records(
         raise ProtocolError("a record is cut") from None
     if pos != end:
         raise ProtocolError("bytes follow the last record of the batch")
+
+
+def _check_room(count: int, size: int, base_offset: int) -> None:
+    if count < 0 or count * MIN_RECORD_BYTES > size:
+        raise ProtocolError(f"{count} records cannot lie in {size} bytes")
+    if not _MIN_BASE_OFFSET <= base_offset <= _MAX_BASE_OFFSET:
+        raise ProtocolError(f"offsets from {base_offset} on leave 64 bits")
 
 
 def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: int) -> bytes:

@@ -12,6 +12,7 @@ from mockbroker.log.unified_log import UnifiedLog
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.records.batch import build_batch, iterate_batches
 from mockbroker_protocol.records.record_codec import Record
+from tests.support.batches import stamped_batch
 
 NOW = 1_700_000_000_000
 LOG_END = FetchIsolation.LOG_END
@@ -30,14 +31,13 @@ def plain(
     timestamp_type: int = 0,
     base_offset: int = 0,
 ) -> bytes:
-    return build_batch(
+    return stamped_batch(
         [
             Record(base_offset + index, timestamp + index * step_ms, key, bytes(value_bytes))
             for index in range(count)
         ],
+        timestamp if timestamp_type else None,
         compression=compression,
-        timestamp_type=timestamp_type,
-        log_append_time_ms=timestamp,
     )
 
 

@@ -9,6 +9,7 @@ from mockbroker_protocol.records.batch import (
     build_batch,
     control_batch,
     read_batch_header,
+    rebuild_batch,
 )
 from mockbroker_protocol.records.record_codec import Record
 
@@ -57,5 +58,6 @@ def test_the_marker_of_a_commit_may_go_when_nothing_was_met() -> None:
 
 
 def test_a_marker_without_its_record_was_cleaned_before() -> None:
-    batch = build_batch([], base_offset=3, last_offset=3, producer_id=7, control=True)
+    whole = build_batch([Record(3, 0, b"", b"")], producer_id=7, control=True)
+    batch = rebuild_batch([], read_batch_header(whole), keep_offsets=True)
     assert CleanedTransactions([]).marker_may_go(read_batch_header(batch), batch)

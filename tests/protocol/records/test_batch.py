@@ -13,6 +13,7 @@ from mockbroker_protocol.records import batch as b
 from mockbroker_protocol.records.record_codec import Record
 from tests.protocol.records import golden
 from tests.protocol.records.libraries import BATCH_BUILDERS, BATCH_READERS
+from tests.support.batches import stamped_batch
 
 BASE = 1_700_000_000_000
 CODECS = [b.NONE, b.GZIP, b.SNAPPY, b.LZ4, b.ZSTD]
@@ -120,17 +121,17 @@ def test_records_come_back_under_each_codec(codec: int) -> None:
 
 
 def test_log_append_time_is_every_records_timestamp() -> None:
-    data = b.build_batch(
-        some_records(), timestamp_type=b.LOG_APPEND_TIME, log_append_time_ms=BASE + 99
-    )
+    data = stamped_batch(some_records(), BASE + 99)
     header = b.read_batch_header(data)
     assert (header.timestamp_type, header.base_timestamp) == (1, BASE)
     assert {record.timestamp for record in read_back(data)} == {BASE + 99}
 
 
 def test_compaction_keeps_the_offset_range_of_the_batch() -> None:
-    kept = [some_records(5, offset=10)[2]]
-    data = b.build_batch(kept, base_offset=10, last_offset=14, delete_horizon_ms=BASE + 5)
+    records = some_records(5, offset=10)
+    kept = [records[2]]
+    whole = b.read_batch_header(b.build_batch(records))
+    data = b.rebuild_batch(kept, whole, keep_offsets=True, delete_horizon_ms=BASE + 5)
     header = b.read_batch_header(data)
     assert (header.base_offset, header.last_offset, header.record_count) == (10, 14, 1)
     assert header.delete_horizon_ms == BASE + 5
@@ -138,8 +139,10 @@ def test_compaction_keeps_the_offset_range_of_the_batch() -> None:
 
 
 def test_an_emptied_batch_keeps_producer_and_offsets() -> None:
-    data = b.build_batch([], base_offset=3, last_offset=8, producer_id=4, producer_epoch=0)
+    whole = b.build_batch(some_records(6, offset=3), producer_id=4, producer_epoch=0)
+    data = b.rebuild_batch([], b.read_batch_header(whole), keep_offsets=True)
     header = b.read_batch_header(data)
+    assert (header.producer_id, header.producer_epoch) == (4, 0)
     assert (len(data), header.last_offset, header.record_count) == (61, 8, 0)
     assert (header.base_timestamp, header.max_timestamp) == (-1, -1)
     assert read_back(data) == []
@@ -350,11 +353,10 @@ def test_clients_know_our_markers() -> None:
 def test_kafkas_own_batches(magic: int, codec: int, timestamp_type: int, theirs: bytes) -> None:
     header = b.read_batch_header(theirs)
     producer = header.producer_id >= 0
-    ours = b.build_batch(
+    ours = stamped_batch(
         golden.golden_records(),
+        golden.APPEND_TIME if timestamp_type else None,
         compression=codec,
-        timestamp_type=timestamp_type,
-        log_append_time_ms=golden.APPEND_TIME,
         partition_leader_epoch=5,
         producer_id=77 if producer else -1,
         producer_epoch=3 if producer else -1,

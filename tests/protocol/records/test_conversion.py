@@ -14,6 +14,7 @@ from mockbroker_protocol.records.conversion import down_convert, up_convert
 from mockbroker_protocol.records.record_codec import Record
 from tests.protocol.records import golden
 from tests.protocol.records.libraries import LEGACY_BUILDERS
+from tests.support.batches import stamped_batch
 
 BASE = 1_700_000_000_000
 LEGACY_CODECS = [b.NONE, b.GZIP, b.SNAPPY, b.LZ4]
@@ -163,9 +164,7 @@ def test_records_before_the_fetch_offset_go_unless_compressed() -> None:
 
 @pytest.mark.parametrize("codec", LEGACY_CODECS)
 def test_log_append_time_goes_along(codec: int) -> None:
-    batch = b.build_batch(
-        some_records(2), compression=codec, timestamp_type=1, log_append_time_ms=BASE + 9
-    )
+    batch = stamped_batch(some_records(2), BASE + 9, compression=codec)
     answer = down_convert([batch], 1, 0)
     assert answer is not None
     assert {m.timestamp_type for m in legacy.iterate_messages(answer)} == {1}
