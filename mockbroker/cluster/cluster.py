@@ -1,9 +1,10 @@
 """The cluster: its nodes, and what they share: metadata, controller, clock, timer, randomness.
 
-`launch` and the simulator build one and then drive it. One broker alone is driven by its own verbs
-(`brokers[0]`) and shares everything with its cluster. Several are joined by `fabric`: after each
-step of any of them `drain` lets arrive what it sent to the others, and `take_outbox` gives what
-each wants written to its clients. `controls` is what tests do to a cluster.
+`server` and the simulation build one and then drive it. Each node's broker is fed by its own verbs;
+after each step of any of them `drain` lets arrive what it sent to the others, and `take_outbox`
+gives what each wants written to its clients. One broker is a cluster of one without links: it
+shares the clock and the metadata with its cluster, where several have their own (`peers`).
+`controls` is what tests do to a cluster.
 
 Invariant: all randomness comes from `substream`, one named stream a purpose, so two clusters made
 with the same seed and driven alike answer alike.
@@ -16,11 +17,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.clock import Clock, Timer
+from mockbroker.cluster.interconnect import Interconnect
+from mockbroker.cluster.nodes import LISTENER, Incarnation, Node
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.errors import ConfigError
 from mockbroker.coordinator.producer_ids import ProducerIdBlocks
 from mockbroker.journal import FaultChanged, Journal
-from mockbroker.metadata.brokers import BrokerInfo, Endpoint
+from mockbroker.metadata.brokers import Endpoint
 from mockbroker.metadata.changes import BrokerChanged
 from mockbroker.metadata.controller import Controller
 from mockbroker.metadata.names import random_uuid
@@ -34,14 +37,12 @@ if TYPE_CHECKING:
     from random import Random
 
     from mockbroker.cluster.controls import ClusterControls
-    from mockbroker.cluster.fabric import Fabric
+    from mockbroker.cluster.peers import Peers
     from mockbroker.faults.fault_set import ArmedFault, FaultSet
     from mockbroker.node.broker import Broker
     from mockbroker.node.outbox import Outgoing
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker.quorum.registrations import ListenerAddress
-
-LISTENER = "PLAINTEXT"
 
 
 class Cluster:
@@ -77,69 +78,63 @@ class Cluster:
         self.journal.topic_name = self.metadata.topic_name
         self.producer_id_blocks = ProducerIdBlocks()
         self._faults: FaultSet | None = None
-        blocks = self.producer_id_blocks
         self.controller = Controller(self.metadata, self.metadata.config, substream("topics"))
-        self.fabric: Fabric | None = None
-        infos = [
-            BrokerInfo(each.node_id, {LISTENER: Endpoint()}, each.text("broker.rack"))
-            for each in configs
-        ]
+        self.nodes = [Node(index, each) for index, each in enumerate(configs)]
+        """By node id; they stay whether they are up or down."""
+        self.interconnect = Interconnect(self.nodes, self.clock, self.timer)
+        self.peers: Peers | None = None
+        """What there is only if there are several brokers."""
+        for node in self.nodes:
+            self.metadata.apply(BrokerChanged(node.info))
         if brokers == 1:
-            self.metadata.apply(BrokerChanged(infos[0]))
-            self._broker = make_broker(
-                configs[0],
-                self.clock,
-                self.timer,
-                self.metadata,
-                self.controller,
-                blocks,
-                self.journal,
-                substream,
-            )
+            self._start_alone(self.nodes[0])
         else:
-            from mockbroker.cluster.fabric import Fabric
+            from mockbroker.cluster.peers import Peers
 
-            self.fabric = Fabric(
-                configs,
-                infos,
+            self.peers = Peers(
+                self.interconnect,
                 self.metadata,
                 self.controller,
-                self.clock,
-                self.timer,
-                blocks,
+                self.producer_id_blocks,
                 self.journal,
                 substream,
             )
         self._create_topics(topics)
-        if self.fabric is not None:
-            self.fabric.on_up.append(self._came_back)
-            self.fabric.drain(0.0)
+        self.drain(0.0)
+
+    def _start_alone(self, node: Node) -> None:
+        """The only broker: what the controller decides is what it knows."""
+        timer = Timer()
+        broker = make_broker(
+            node.config,
+            self.clock,
+            timer,
+            self.metadata,
+            self.controller,
+            self.producer_id_blocks,
+            self.journal,
+            self._substream,
+        )
+        node.start(Incarnation(self.clock, timer, broker))
 
     # -- the brokers -----------------------------------------------------------------------
 
     @property
     def brokers(self) -> list[Broker]:
         """The brokers that are up, by node id."""
-        if self.fabric is None:
-            return [self._broker]
-        lives = [member.life for member in self.fabric.members]
-        return [life.broker for life in lives if life is not None]
-
-    @property
-    def size(self) -> int:
-        """How many brokers there are, up or down."""
-        return 1 if self.fabric is None else len(self.fabric.members)
+        return [each.incarnation.broker for each in self.nodes if each.incarnation is not None]
 
     def broker(self, node_id: int) -> Broker | None:
         """The broker of this id, None while it is down or when there is none."""
-        return next((each for each in self.brokers if each.broker_id == node_id), None)
+        node = self.interconnect.node(node_id)
+        return None if node is None else node.broker
 
     @property
     def controls(self) -> ClusterControls:
         """What may be done to the cluster from outside."""
         from mockbroker.cluster.controls import ClusterControls
 
-        return ClusterControls(self.metadata, self.controller, self.fabric, self.broker)
+        return ClusterControls(self.metadata, self.controller, self.interconnect, self.peers)
 
     def advertise(
         self, node: int, host: str | None, port: int | None = None, listener: str = LISTENER
@@ -183,7 +178,7 @@ class Cluster:
 
     def _faults_changed(self, action: str, armed: ArmedFault | None) -> None:
         """Tell the brokers which rules there are, and the journal what was changed."""
-        self._tell_faults(self.faults)
+        self._arm()
         if armed is None:
             self.journal.record(FaultChanged(action, "", 0))
         else:
@@ -191,25 +186,13 @@ class Cluster:
             if action == "added" and armed.fault.is_network:
                 for time_ms in (armed.starts_ms, armed.ends_ms):
                     if time_ms is not None and time_ms > self.clock.now_ms:
-                        self.timer.schedule(time_ms, self._network_changed)
+                        self.timer.schedule(time_ms, self._arm)
             self.journal.record(FaultChanged(action, armed.id, armed.hits, rule))
 
-    def _tell_faults(self, faults: FaultSet) -> None:
-        for broker in self.brokers:
-            broker.requests.faults = faults if faults.meets_requests else None
-            network = faults.network_rules
-            if network or broker.network_faults:
-                broker.network_faults = network
-                if broker.on_network_faults is not None:
-                    broker.on_network_faults()
-
-    def _network_changed(self) -> None:
-        """A rule about connections begins or ends by its time."""
-        self._tell_faults(self.faults)
-
-    def _came_back(self, _node: int) -> None:
-        if self._faults is not None:
-            self._tell_faults(self._faults)
+    def _arm(self) -> None:
+        """The fault rules are others, or a rule about connections begins or ends by its time."""
+        for node in self.nodes:
+            node.arm(self.faults)
 
     # -- the metadata log -----------------------------------------------------------------------
 
@@ -238,8 +221,8 @@ class Cluster:
         services = self.brokers[0].services
         quorum = MetadataQuorum(
             self.metadata,
-            self.clock,
-            self.timer,
+            services.clock,
+            services.timer,
             self._substream("quorum"),
             controller=self.controller,
             features=finalized(self.metadata, lambda key: services.registry.get(key) is not None),
@@ -252,7 +235,9 @@ class Cluster:
             broker.services.quorum = quorum
         # Brokers of other processes may follow what is led here.
         propose = partial(self.controller.replication.alter_partition, services.broker_id)
-        IsrProposals(self.clock, self.timer, services.replicas, services.defer, propose)
+        services.replicas.propose_isr = IsrProposals(
+            services.clock, services.timer, services.replicas, services.defer, propose
+        ).propose
         quorum.start(controller, broker_listeners)
         return quorum
 
@@ -260,37 +245,48 @@ class Cluster:
 
     def tick(self, now_ms: float) -> None:
         """Time passed: run what is due in all brokers. Call it when `next_deadline` is reached."""
-        if self.fabric is None:
-            self._broker.tick(now_ms)
-        else:
-            self.fabric.tick(now_ms)
+        self.set_time(now_ms)
+        self.timer.advance(now_ms)
+        for broker in self.brokers:
+            broker.tick(now_ms)
+        self.interconnect.drain()
 
     def set_time(self, now_ms: float) -> None:
         """What time it is for a step that no broker's verb begins."""
         self.clock.now_ms = now_ms
-        if self.fabric is not None:
-            self.fabric.set_clocks(now_ms)
+        for node in self.nodes:
+            if node.incarnation is not None:
+                node.incarnation.clock.now_ms = now_ms
 
     def move_wall(self, by_ms: int) -> None:
         """Move the wall time of all, and no deadline."""
         self.clock.epoch_ms += by_ms
-        if self.fabric is not None:
-            self.fabric.move_wall(by_ms)
+        for node in self.nodes:
+            if node.incarnation is not None:
+                node.incarnation.clock.epoch_ms = self.clock.epoch_ms + node.skew_ms
 
     def next_deadline(self) -> float | None:
         """When `tick` is wanted next, in ms on the core's clock; None: nothing waits."""
-        return self.timer.next_deadline() if self.fabric is None else self.fabric.next_deadline()
+        first = self.timer.next_deadline()
+        for node in self.nodes:
+            if node.incarnation is not None:
+                deadline = node.incarnation.timer.next_deadline()
+                if deadline is not None and (first is None or deadline < first):
+                    first = deadline
+        return first
 
     def drain(self, now_ms: float) -> None:
-        """Let arrive what the last step sent from one broker to another."""
-        if self.fabric is not None:
-            self.fabric.drain(now_ms)
+        """Complete what is ready and let arrive what brokers sent each other."""
+        self.set_time(now_ms)
+        self.interconnect.drain()
 
-    def take_outbox(self, node: int) -> list[Outgoing]:
+    def take_outbox(self, index: int) -> list[Outgoing]:
         """What a broker, by its position, wants written to its clients. Call `drain` before."""
-        if self.fabric is None:
-            return self._broker.take_outbox()
-        return self.fabric.take_outbox(node)
+        node = self.nodes[index]
+        outbox = node.outbox
+        if outbox:
+            node.outbox = []
+        return outbox
 
     def _create_topics(self, topics: Mapping[str, int | None]) -> None:
         for name, count in topics.items():

@@ -7,23 +7,23 @@ two ends, of which `CONTROLLER` may be one. `ControlError` says what is wrong wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from mockbroker.cluster.fabric import Fabric, Life, Member
+    from mockbroker.cluster.interconnect import Interconnect
     from mockbroker.cluster.links.link import Link
+    from mockbroker.cluster.nodes import Node
+    from mockbroker.cluster.peers import PeerIncarnation, Peers
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
-    from mockbroker.node.broker import Broker
     from mockbroker.replica.partition import Partition
-
-CONTROLLER: Final = -1
 
 
 class ControlError(ValueError):
@@ -31,21 +31,21 @@ class ControlError(ValueError):
 
 
 class ClusterControls:
-    """Verbs on one cluster, which hands in its rooms; `fabric` is None with one broker."""
+    """Verbs on one cluster, which hands in its rooms; `peers` is None with one broker."""
 
-    __slots__ = ("_broker", "_controller", "_metadata", "_network")
+    __slots__ = ("_controller", "_interconnect", "_metadata", "_several")
 
     def __init__(
         self,
         metadata: MetadataStore,
         controller: Controller,
-        fabric: Fabric | None,
-        broker: Callable[[int], Broker | None],
+        interconnect: Interconnect,
+        peers: Peers | None,
     ) -> None:
         self._metadata = metadata
         self._controller = controller
-        self._network = fabric
-        self._broker = broker
+        self._interconnect = interconnect
+        self._several = peers
 
     # -- brokers -----------------------------------------------------------------------------
 
@@ -55,60 +55,50 @@ class ClusterControls:
         With `fence` False the controller learns of it by broker.session.timeout.ms only, and what
         the broker led has no working leader until then.
         """
-        fabric, member = self._running(node_id)
-        fabric.take_down(member.node_id, fence=fence)
+        self._peers().take_down(self._running(node_id), fence=fence)
 
     def stop(self, node_id: int) -> None:
         """Stop a broker cleanly: its leaders move first, and who waits is answered."""
-        fabric, member = self._running(node_id)
-        fabric.control.begin_shutdown(node_id)
-        fabric.drain(fabric.clock.now_ms)
-        life = member.life
-        assert life is not None
-        life.broker.release_parked(fabric.clock.now_ms)
-        fabric.drain(fabric.clock.now_ms)
-        fabric.say_goodbye(member)
-        fabric.take_down(node_id, fence=True)
+        self._peers().stop(self._running(node_id))
 
     def revive(self, node_id: int) -> None:
         """Start a broker that was killed or stopped, with the logs that it had."""
-        fabric, member = self._member(node_id)
-        if member.life is not None:
+        node = self._node(node_id)
+        if node.incarnation is not None:
             raise ControlError(f"broker {node_id} is running")
-        fabric.bring_back(node_id)
+        self._peers().bring_back(node)
 
     def fence(self, node_id: int) -> None:
         """Let the controller take a running broker for lost until `unfence`."""
-        fabric, _ = self._running(node_id)
-        fabric.sessions.keep_out(node_id)
+        self._running(node_id)
+        self._peers().sessions.keep_out(node_id)
 
     def unfence(self, node_id: int) -> None:
         """Let the controller know again of a broker that `fence` kept out."""
-        fabric, member = self._running(node_id)
-        fabric.sessions.let_in(node_id)
-        assert member.life is not None
-        member.life.heartbeat.beat()
+        incarnation = self._incarnation(node_id)
+        self._peers().sessions.let_in(node_id)
+        incarnation.heartbeat.beat()
 
     # -- partitions --------------------------------------------------------------------------
 
     def move_leader(self, topic: str, partition: int, to: int) -> None:
         """Make an in-sync replica the leader, in a new leader epoch."""
-        self._refuse(self._fabric().control.move_leader(topic, partition, to))
+        self._refuse(self._peers().control.move_leader(topic, partition, to))
 
     def shrink_isr(self, topic: str, partition: int, without: int) -> None:
         """Take a follower out of the in-sync set. It returns with its next fetch unless held."""
-        self._refuse(self._fabric().control.shrink_isr(topic, partition, without))
+        self._refuse(self._peers().control.shrink_isr(topic, partition, without))
 
     def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
         """Put the replicas elsewhere; those to remove go once those to add are in sync."""
-        refusal = self._fabric().control.reassign(topic, partition, replicas)
+        refusal = self._peers().control.reassign(topic, partition, replicas)
         self._refuse(refusal.message if refusal.error else None)
 
     def elect_unclean(self, topic: str, partition: int) -> None:
         """Let the first live replica lead a partition without leader; what it lacks is lost."""
         from mockbroker.metadata.elections import Election
 
-        refusal = self._fabric().control.elect(topic, partition, Election.UNCLEAN)
+        refusal = self._peers().control.elect(topic, partition, Election.UNCLEAN)
         self._refuse(refusal.message if refusal.error else None)
 
     def coordinator(self, group_id: str) -> int:
@@ -121,13 +111,11 @@ class ClusterControls:
 
     def hold_follower(self, topic: str, partition: int, node_id: int) -> None:
         """Let a follower fetch no more of a partition."""
-        life = self._life(node_id)
-        life.fetchers.hold(self._replica(topic, partition, node_id))
+        self._incarnation(node_id).fetchers.hold(self._replica(topic, partition, node_id))
 
     def release_follower(self, topic: str, partition: int, node_id: int) -> None:
         """Let it fetch again."""
-        life = self._life(node_id)
-        life.fetchers.release(self._replica(topic, partition, node_id))
+        self._incarnation(node_id).fetchers.release(self._replica(topic, partition, node_id))
 
     def hold_high_watermark(self, topic: str, partition: int) -> None:
         """Let a partition's high watermark stand still, on whichever node leads it now."""
@@ -141,11 +129,10 @@ class ClusterControls:
 
     def tell_high_watermark(self, tell: bool) -> None:
         """Whether followers tell the high watermark that they know (Fetch v18) or do not (v17)."""
-        fabric = self._fabric()
-        fabric.tells_high_watermark = tell
-        for member in fabric.members:
-            if member.life is not None:
-                member.life.fetchers.pin_version(tell_high_watermark=tell)
+        peers = self._peers()
+        peers.tells_high_watermark = tell
+        for incarnation in peers.running.values():
+            incarnation.fetchers.pin_version(tell_high_watermark=tell)
 
     def partition_state(self, topic: str, partition: int) -> PartitionState:
         """Leader, replicas and in-sync set, as the controller has them."""
@@ -156,11 +143,11 @@ class ClusterControls:
 
     def log(self, topic: str, partition: int, node_id: int) -> UnifiedLog | None:
         """What a broker, up or down, has stored of a partition; None: nothing."""
-        _, member = self._member(node_id)
+        node = self._node(node_id)
         known = self._metadata.topics.get(topic)
-        if known is None or member.life is None:
-            return None if known is None else member.logs.get((known.id, partition))
-        found = member.life.broker.services.replicas.partition(topic, partition)
+        if known is None or node.broker is None:
+            return None if known is None else node.logs.get((known.id, partition))
+        found = node.broker.services.replicas.partition(topic, partition)
         return None if found is None else found.log
 
     # -- links ---------------------------------------------------------------------------------
@@ -181,7 +168,7 @@ class ClusterControls:
 
     def restore_link(self, source: int, target: int) -> None:
         """Let the link work again, at once; connections that lost bytes begin anew."""
-        self._fabric().restore(self._link(source, target))
+        self._interconnect.restore(self._link(source, target))
 
     def isolate(self, node_id: int) -> None:
         """Cut a broker off from all others and from the controller, both ways."""
@@ -195,42 +182,39 @@ class ClusterControls:
 
     def skew_clock(self, node_id: int, by_ms: int) -> None:
         """Put a broker's wall clock so much ahead of the cluster's; negative: behind."""
-        fabric, member = self._member(node_id)
-        member.skew_ms = by_ms
-        if member.life is not None:
-            member.life.clock.epoch_ms = fabric.clock.epoch_ms + by_ms
+        node = self._node(node_id)
+        node.skew_ms = by_ms
+        if node.incarnation is not None:
+            node.incarnation.clock.epoch_ms = self._interconnect.clock.epoch_ms + by_ms
 
     # -- finding -----------------------------------------------------------------------------
 
-    def _fabric(self) -> Fabric:
-        fabric = self._network
-        if fabric is None:
+    def _peers(self) -> Peers:
+        if self._several is None:
             raise ControlError(
                 "there is one broker only: start more, with brokers=3 or --brokers 3"
             )
-        return fabric
+        return self._several
 
-    def _member(self, node_id: int) -> tuple[Fabric, Member]:
-        fabric = self._fabric()
-        member = fabric.member(node_id)
-        if member is None:
-            known = ", ".join(str(each.node_id) for each in fabric.members)
+    def _node(self, node_id: int) -> Node:
+        nodes = self._peers().nodes
+        node = self._interconnect.node(node_id)
+        if node is None:
+            known = ", ".join(str(each.node_id) for each in nodes)
             raise ControlError(f"there is no broker {node_id!r}; there are {known}")
-        return fabric, member
+        return node
 
-    def _running(self, node_id: int) -> tuple[Fabric, Member]:
-        fabric, member = self._member(node_id)
-        if member.life is None:
+    def _running(self, node_id: int) -> Node:
+        node = self._node(node_id)
+        if node.incarnation is None:
             raise ControlError(f"broker {node_id} is down")
-        return fabric, member
+        return node
 
-    def _life(self, node_id: int) -> Life:
-        _, member = self._running(node_id)
-        assert member.life is not None
-        return member.life
+    def _incarnation(self, node_id: int) -> PeerIncarnation:
+        return self._peers().running[self._running(node_id).node_id]
 
     def _replica(self, topic: str, index: int, node_id: int) -> Partition:
-        found = self._life(node_id).broker.services.replicas.partition(topic, index)
+        found = self._incarnation(node_id).broker.services.replicas.partition(topic, index)
         if found is None:
             raise ControlError(f"broker {node_id} has no replica of {topic}-{index}")
         return found
@@ -244,24 +228,24 @@ class ClusterControls:
         return GROUP_METADATA_TOPIC, partition_for(group_id, count)
 
     def _leader(self, topic: str, index: int) -> Partition:
-        broker = self._broker(self.partition_state(topic, index).leader)
+        node = self._interconnect.node(self.partition_state(topic, index).leader)
+        broker = None if node is None else node.broker
         found = None if broker is None else broker.services.replicas.partition(topic, index)
         if found is None:
             raise ControlError(f"{topic}-{index} has no leader")
         return found
 
     def _link(self, source: int, target: int) -> Link:
-        fabric = self._fabric()
         for end in (source, target):
             if end != CONTROLLER:
-                self._member(end)
+                self._node(end)
         if source == target:
             raise ControlError(f"a link has two ends, not {source} twice")
-        return fabric.links.get(source, target)
+        return self._peers().links.get(source, target)
 
     def _links_of(self, node_id: int) -> list[tuple[int, int]]:
-        fabric, _ = self._member(node_id)
-        others = [member.node_id for member in fabric.members if member.node_id != node_id]
+        nodes = self._interconnect.nodes
+        others = [each.node_id for each in nodes if each is not self._node(node_id)]
         others.append(CONTROLLER)
         return [pair for other in others for pair in ((node_id, other), (other, node_id))]
 

@@ -2,7 +2,7 @@
 
 A broker coordinates what is in the partitions that it leads (Kafka: onElection, onResignation). On
 becoming the leader it replays the partition's log before it owns it; on losing the lead whoever is
-parked there is sent away. What it writes counts for clients once it is replicated. `fabric` makes
+parked there is sent away. What it writes counts for clients once it is replicated. `peers` makes
 one for each coordinator; a broker alone owns everything and needs none.
 
 Invariant: a partition is owned only while this broker leads it, and after its log was replayed.

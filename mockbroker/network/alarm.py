@@ -1,8 +1,7 @@
 """The one timer of a server: it rings when the core wants to be stepped though nothing arrives.
 
-`network.server` has one for a broker alone, `network.cluster_server` one for all brokers of a
-cluster. They call `rearm` at the end of each step; `ring` is called back in the loop, and is a step
-itself.
+`network.server` has one for all brokers of its cluster. It calls `rearm` at the end of each step;
+`ring` is called back in the loop, and is a step itself.
 
 Invariants: between steps the alarm is set at or before the core's next deadline, unless time stands
 still; it may ring too early, and then finds nothing to do; after `stop` none is set.

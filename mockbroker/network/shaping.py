@@ -1,6 +1,6 @@
 """Bad networks on purpose: answers that come late, slowly or in slices.
 
-While a fault rule about connections is armed, `network.server` puts a `ShapedTransport` in front of
+While a fault rule about connections is armed, `socket_server` puts a `ShapedTransport` in front of
 each `ClientTransport`; without one it is not there. Times are real, as the network's are. Only what
 the broker sends is shaped: a round trip is as long, whichever way is slow.
 

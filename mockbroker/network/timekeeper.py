@@ -1,7 +1,7 @@
 """What time it is for the core: the machine's, or stopped, faster, or moved by hand.
 
-`launch` makes one for a cluster; its servers read `now_ms` once a step and ask `delay_seconds` for
-their one timer. `api`, `admin` and `app` call the verbs, inside a step of the loop that the servers
+`launch` makes one for a cluster; its server reads `now_ms` once a step and asks `delay_seconds` for
+its one timer. `api`, `admin` and `app` call the verbs, inside a step of the loop that the servers
 run in. Two times are kept apart, as on a machine:
 
     now_ms     only goes forward; every time-out, session and transaction deadline runs on it
@@ -13,8 +13,8 @@ only `advance` makes time pass; `advance` runs all that is due on the way, in or
 
 from __future__ import annotations
 
-import time
 from math import isfinite
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal import ClockChanged
@@ -40,14 +40,14 @@ class TimeKeeper:
         self._rate = 1.0
         self._retime: list[Callable[[], None]] = []
         self.anchor_ms = cluster.clock.now_ms
-        self.anchor_seconds = time.monotonic()
+        self.anchor_seconds = monotonic()
         self.scale = 0.0 if frozen else 1000.0
 
     # -- what a server asks ----------------------------------------------------------------
 
     def now_ms(self) -> float:
         """The core's time, in milliseconds since it was made."""
-        return self.anchor_ms + (time.monotonic() - self.anchor_seconds) * self.scale
+        return self.anchor_ms + (monotonic() - self.anchor_seconds) * self.scale
 
     def delay_seconds(self, deadline_ms: float) -> float | None:
         """How long a timer must run until `deadline_ms`; None: until someone moves the time."""
@@ -147,12 +147,12 @@ class TimeKeeper:
 
     def _tick(self, now_ms: float) -> None:
         self.anchor_ms = now_ms
-        self.anchor_seconds = time.monotonic()
+        self.anchor_seconds = monotonic()
         self._cluster.tick(now_ms)
 
     def _set(self, scale: float) -> None:
         self.anchor_ms = self.now_ms()
-        self.anchor_seconds = time.monotonic()
+        self.anchor_seconds = monotonic()
         self.scale = scale
         for retime in self._retime:
             retime()

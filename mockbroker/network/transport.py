@@ -1,6 +1,6 @@
 """One asyncio protocol a connection: bytes in, chunks out, flow control both ways.
 
-Made by `network.server` for each accepted socket. It holds no Kafka state: reads go straight into
+Made by `socket_server` for each accepted socket. It holds no Kafka state: reads go straight into
 the core's frame buffer, writes are the core's chunks.
 """
 
@@ -10,10 +10,10 @@ import asyncio
 import socket
 import struct
 import sys
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 if TYPE_CHECKING:
-    from mockbroker.network.server import BrokerServer
+    from mockbroker.node.broker import Broker
     from mockbroker.node.outbox import Outgoing
 
 WRITE_HIGH_WATER_BYTES: Final = 1 << 20
@@ -29,13 +29,36 @@ _NO_LINGER: Final = struct.pack("ii", 1, 0)
 """With it a socket that is closed sends RST."""
 
 
+class Connections(Protocol):
+    """Whom a transport tells of its connection: the socket server of a broker."""
+
+    broker: Broker
+
+    def opened(
+        self,
+        transport: ClientTransport,
+        peer: tuple[str, int] | None,
+        local: tuple[str, int] | None,
+    ) -> None:
+        """A client connected."""
+
+    def received(self, connection_id: int, size_bytes: int) -> None:
+        """Bytes arrived in the buffer that the broker gave."""
+
+    def blocked(self, connection_id: int, blocked: bool) -> None:
+        """A client stopped, or went on, reading its answers."""
+
+    def lost(self, transport: ClientTransport) -> None:
+        """A connection ended."""
+
+
 class ClientTransport(asyncio.BufferedProtocol):
     """The shell's side of one connection."""
 
     __slots__ = ("_reading", "_server", "_transport", "id", "listener")
 
     def __init__(
-        self, server: BrokerServer, connection_id: int, listener: str = "PLAINTEXT"
+        self, server: Connections, connection_id: int, listener: str = "PLAINTEXT"
     ) -> None:
         self.id = connection_id
         self.listener = listener

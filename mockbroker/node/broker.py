@@ -22,11 +22,10 @@ from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.frames import SHARED_BYTES, FrameBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from mockbroker.apis.context import ServedApis, Services
     from mockbroker.clock import Clock, Timer
-    from mockbroker.faults.fault_set import ArmedFault
     from mockbroker.journal import Journal
     from mockbroker.node.outbox import Outgoing
     from mockbroker_protocol.frames import Frame
@@ -49,9 +48,6 @@ class Broker:
         self._outbox = Outbox()
         self.requests = RequestHandler(services, journal, self._connections, self._outbox)
         self.connections_opened = 0
-        self.on_network_faults: Callable[[], None] | None = None
-        """What the shell wants called when the rules about connections change."""
-        self.network_faults: Sequence[ArmedFault] = ()
         self._receive_area = memoryview(bytearray(SHARED_BYTES))
 
     # -- connections -----------------------------------------------------------------------

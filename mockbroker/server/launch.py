@@ -11,11 +11,12 @@ import os
 import sys
 import time
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
 from mockbroker.cluster.cluster import Cluster
-from mockbroker.network.server import BrokerServer
+from mockbroker.network.server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from mockbroker.admin.listener import AdminListener
     from mockbroker.journal import Journal
-    from mockbroker.network.cluster_server import ClusterServer
     from mockbroker.server.journal_files import JournalWriter
     from mockbroker.server.listeners import Listener
     from mockbroker.server.settings import Settings
@@ -72,7 +72,7 @@ class RunningBroker:
     def __init__(
         self,
         cluster: Cluster,
-        server: BrokerServer | ClusterServer,
+        server: ClusterServer,
         timekeeper: TimeKeeper,
         listeners: dict[str, list[tuple[str, int]]],
         settings: Settings,
@@ -118,8 +118,7 @@ class RunningBroker:
     @property
     def broker_ids(self) -> list[int]:
         """The nodes' ids, in the order of `addresses`."""
-        first = self.cluster.metadata.config.node_id
-        return list(range(first, first + len(self.addresses)))
+        return [node.node_id for node in self.cluster.nodes]
 
     @property
     def cluster_id(self) -> str:
@@ -282,59 +281,31 @@ def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWr
 
 
 async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
-    """Listen, with one server or several."""
+    """Listen, for clients first, then for controllers, then for the admin API."""
     timekeeper = TimeKeeper(cluster, frozen=settings.options["freeze_clock"])
-    if settings.brokers > 1:
-        running = await _launch_several(cluster, timekeeper, settings)
-    else:
-        running = await _launch_one(cluster, timekeeper, settings)
-    if settings.options["admin_port"] is not None:
-        try:
-            running.start_admin()
-        except BaseException:
-            await running.stop()
-            raise
-    return running
-
-
-async def _launch_one(
-    cluster: Cluster, timekeeper: TimeKeeper, settings: Settings
-) -> RunningBroker:
-    server = BrokerServer(cluster.brokers[0], timekeeper)
-    listeners: dict[str, list[tuple[str, int]]] = {}
+    server = ClusterServer(cluster, timekeeper)
     try:
+        listeners: dict[str, list[tuple[str, int]]] = {}
         for each in settings.listeners:
-            cluster.advertise(0, each.advertised_host, each.advertised_port, each.name)
             with _naming(settings, each):
-                address = await server.start(each.host, each.ports[0], each.name)
-            listeners[each.name] = [address]
+                listeners[each.name] = await server.start(
+                    each.name, each.host, each.ports, partial(_advertise, cluster, each)
+                )
         running = RunningBroker(cluster, server, timekeeper, listeners, settings)
         if settings.options["controller_port"] is not None:
             await _start_controller(running, server, settings)
+        if settings.options["admin_port"] is not None:
+            running.start_admin()
     except BaseException:
         await server.stop()
         raise
     return running
 
 
-async def _launch_several(
-    cluster: Cluster, timekeeper: TimeKeeper, settings: Settings
-) -> RunningBroker:
-    """The listeners of each broker."""
-    from mockbroker.network.cluster_server import ClusterServer
-
-    server = ClusterServer(cluster, timekeeper)
-    listeners: dict[str, list[tuple[str, int]]] = {}
-    for each in settings.listeners:
-
-        def advertise(index: int, port: int, each: Listener = each) -> None:
-            told = each.advertised_port_of(index) or port
-            cluster.advertise(index, each.advertised_host, told, each.name)
-
-        with _naming(settings, each):
-            addresses = await server.start(each.host, each.ports, each.name, advertise)
-        listeners[each.name] = addresses
-    return RunningBroker(cluster, server, timekeeper, listeners, settings)
+def _advertise(cluster: Cluster, listener: Listener, index: int, port: int) -> None:
+    """Tell clients of a listener of one broker, which is bound to `port`."""
+    told = listener.advertised_port_of(index) or port
+    cluster.advertise(index, listener.advertised_host, told, listener.name)
 
 
 @contextmanager
@@ -360,7 +331,7 @@ def _prepare(cluster: Cluster, preparation: Preparation) -> None:
 
 
 async def _start_controller(
-    running: RunningBroker, server: BrokerServer, settings: Settings
+    running: RunningBroker, server: ClusterServer, settings: Settings
 ) -> None:
     """Serve the metadata log on a port of its own."""
     from mockbroker.quorum.registrations import ListenerAddress

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mockbroker.cluster.cluster import Cluster
-    from mockbroker.cluster.fabric import Member
     from mockbroker.coordinator.group.service import GroupCoordinatorService
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.metadata.store import Topic
@@ -119,15 +118,10 @@ def restore(cluster: Cluster, snapshot: Snapshot) -> None:
 def _broker_configs(cluster: Cluster) -> dict[str, dict[str, str]]:
     """The dynamic configs by node, "" for all nodes; also of nodes that are down."""
     store = cluster.metadata
-    nodes = [member.config for member in _members(cluster)] or [store.config]
     found = {"": dict(store.config.dynamic(cluster_default=True))}
-    for config in nodes:
-        found[str(config.node_id)] = dict(config.dynamic(cluster_default=False))
+    for node in cluster.nodes:
+        found[str(node.node_id)] = dict(node.config.dynamic(cluster_default=False))
     return found
-
-
-def _members(cluster: Cluster) -> Sequence[Member]:
-    return [] if cluster.fabric is None else cluster.fabric.members
 
 
 def _take_topic(cluster: Cluster, topic: Topic) -> TopicImage:
@@ -170,10 +164,10 @@ def _restore_broker_configs(cluster: Cluster, snapshot: Snapshot) -> None:
         wanted = snapshot.broker_configs.get(name, {})
         if current != wanted:
             cluster.metadata.apply(ConfigsChanged(RESOURCE_BROKER, name, wanted))
-    for member in _members(cluster):
-        if member.life is None:  # it hears of nothing, and comes back with the configs it has
-            own = snapshot.broker_configs.get(str(member.node_id), {})
-            member.config.replace_dynamic(own, cluster_default=False)
+    for node in cluster.nodes:
+        if node.broker is None:  # it hears of nothing, and comes back with the configs it has
+            own = snapshot.broker_configs.get(str(node.node_id), {})
+            node.config.replace_dynamic(own, cluster_default=False)
 
 
 def _delete_others(cluster: Cluster, snapshot: Snapshot) -> None:

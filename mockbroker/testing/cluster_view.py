@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from mockbroker.cluster.controls import CONTROLLER
+from mockbroker.cluster.links.link import CONTROLLER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mockbroker.cluster.controls import CONTROLLER, ControlError
+from mockbroker.cluster.controls import ControlError
+from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.metadata.elections import Election
 from mockbroker.metadata.topic_requests import (
     ConfigAlteration,
@@ -93,14 +94,13 @@ class ClusterOperator:
             for target in ends:
                 if source != target:
                     controls.restore_link(source, target)
-        for member in world.fabric.members:
-            if member.life is None:
-                controls.revive(member.node_id)
-            controls.unfence(member.node_id)
-            life = member.life
-            assert life is not None
-            for each in life.broker.services.replicas.all_partitions():
-                life.fetchers.release(each)
+        for node_id in world.nodes:
+            if node_id not in world.peers.running:
+                controls.revive(node_id)
+            controls.unfence(node_id)
+            incarnation = world.peers.running[node_id]
+            for each in incarnation.broker.services.replicas.all_partitions():
+                incarnation.fetchers.release(each)
                 each.high_watermark_held = False
                 each.raise_high_watermark()
         for topic in self.plan.topics:

@@ -15,7 +15,6 @@ from mockbroker.cluster.links.link import CONTROLLER
 from simulation.cluster.plan import DELAYS_MS, SESSION_TIMEOUT_MS
 
 if TYPE_CHECKING:
-    from mockbroker.cluster.fabric import Member
     from simulation.cluster.world import ClusterWorld
 
 FENCED_WITHIN_MS = SESSION_TIMEOUT_MS + max(DELAYS_MS) + 10.0
@@ -35,30 +34,30 @@ class Supervision:
     def look(self) -> None:
         """The controller's store, as it is now."""
         world = self._world
-        for member in world.fabric.members:
-            link = world.fabric.links.get(member.node_id, CONTROLLER)
-            if member.life is not None and link.open:
-                self._silent_since_ms.pop(member.node_id, None)
+        for node in world.cluster.nodes:
+            link = world.peers.links.get(node.node_id, CONTROLLER)
+            if node.broker is not None and link.open:
+                self._silent_since_ms.pop(node.node_id, None)
             else:
-                self._check_silent(member)
-        version = world.fabric.store.version
+                self._check_silent(node.node_id)
+        version = world.cluster.metadata.version
         if version != self._version:
             self._version = version
             self._check_leaders()
 
-    def _check_silent(self, member: Member) -> None:
-        world, node = self._world, member.node_id
+    def _check_silent(self, node: int) -> None:
+        world = self._world
         since_ms = self._silent_since_ms.setdefault(node, world.now_ms)
         if world.now_ms - since_ms <= FENCED_WITHIN_MS:
             return
         self._silent_since_ms[node] = float("inf")
-        if world.fabric.store.brokers[node].fenced:
+        if world.cluster.metadata.brokers[node].fenced:
             self.fencings += 1
         else:
             world.violate(f"broker {node} is silent since {since_ms:.0f} ms and not fenced")
 
     def _check_leaders(self) -> None:
-        store = self._world.fabric.store
+        store = self._world.cluster.metadata
         active = {node for node, broker in store.brokers.items() if broker.active}
         for topic in store.topics.values():
             for index, state in enumerate(topic.partitions):

@@ -20,7 +20,7 @@ from mockbroker.metadata.changes import LeaderChanged, PartitionsAdded, TopicCre
 from mockbroker_protocol.records.batch import iterate_records
 
 if TYPE_CHECKING:
-    from mockbroker.cluster.fabric import Member
+    from mockbroker.cluster.nodes import Node
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import Change, PartitionState
     from mockbroker.replica.partition import Partition
@@ -91,7 +91,7 @@ class PartitionTruth:
         self.ever: dict[int, set[bytes]] = {}
         """All that a high watermark has passed, by offset."""
         self.marks: dict[int, tuple[int, int, int]] = {}
-        """By node: its life, the epoch that it leads, and its high watermark there."""
+        """By node: its incarnation, the epoch that it leads, and its high watermark there."""
         self.cut_epoch = -1
         """The epoch of an unclean election whose leader has not begun yet, or -1."""
         self.unclean_floor = -1
@@ -176,11 +176,11 @@ class Truth:
         """Every replica that changed, as it is now. One that is down does not change."""
         changed = self._changed
         seen = self._seen
-        for member in self._world.fabric.members:
-            life = member.life
-            if life is None:
+        for node in self._world.cluster.nodes:
+            broker = node.broker
+            if broker is None:
                 continue
-            for partition in life.broker.services.replicas.all_partitions():
+            for partition in broker.services.replicas.all_partitions():
                 log = partition.log
                 state = (
                     log,
@@ -196,7 +196,7 @@ class Truth:
                     key = partition.topic_id, partition.index
                     changed[key] = None
                     since_epoch = 0 if before is None else before[4]
-                    self._look_at_replica(self.partitions[key], member, partition, since_epoch)
+                    self._look_at_replica(self.partitions[key], node, partition, since_epoch)
         if changed:
             for key in changed:
                 truth = self.partitions[key]
@@ -205,10 +205,10 @@ class Truth:
             changed.clear()
 
     def _look_at_replica(
-        self, truth: PartitionTruth, member: Member, partition: Partition, since_epoch: int
+        self, truth: PartitionTruth, at: Node, partition: Partition, since_epoch: int
     ) -> None:
         """`since_epoch` is the leader epoch that it knew at the last look."""
-        node, log = member.node_id, partition.log
+        node, log = at.node_id, partition.log
         mirror = truth.mirrors.get(node)
         if mirror is None:
             mirror = truth.mirrors[node] = Mirror()
@@ -219,7 +219,7 @@ class Truth:
         known_mark = mirror.high_watermark if same_log else 0
         mirror.high_watermark = partition.high_watermark
         if partition.is_leader:
-            self._look_at_leader(truth, member, partition, known_mark)
+            self._look_at_leader(truth, at, partition, known_mark)
         elif mirror.high_watermark > known_mark:
             # It may have heard much at once: that it leads, alone perhaps, and then who does.
             for epoch in range(partition.leader_epoch, since_epoch - 1, -1):
@@ -242,10 +242,10 @@ class Truth:
                 return
 
     def _look_at_leader(
-        self, truth: PartitionTruth, member: Member, partition: Partition, known_mark: int
+        self, truth: PartitionTruth, at: Node, partition: Partition, known_mark: int
     ) -> None:
         """`known_mark` is what this log had for its high watermark before, led or not."""
-        node, life = member.node_id, member.lives
+        node, incarnation = at.node_id, at.incarnations
         epoch, mark = partition.leader_epoch, partition.high_watermark
         if truth.leaders.get(epoch) != node:
             self._world.violate(
@@ -257,8 +257,8 @@ class Truth:
             truth.cut_epoch = -1
             truth.keep_common(entries)
         known = truth.marks.get(node)
-        truth.marks[node] = life, epoch, mark
-        before = known[2] if known is not None and known[:2] == (life, epoch) else 0
+        truth.marks[node] = incarnation, epoch, mark
+        before = known[2] if known is not None and known[:2] == (incarnation, epoch) else 0
         if mark < min(known_mark, len(entries)):
             self._world.violate(
                 f"{truth.name}: the high watermark of {node} went back from {known_mark} to {mark}"

@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from mockbroker.cluster.cluster import Cluster
+from mockbroker.cluster.nodes import NodeWatcher
 from simulation.stage import EPOCH_MS, Stage, Wire
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from mockbroker.cluster.controls import ClusterControls
-    from mockbroker.cluster.fabric import Fabric
+    from mockbroker.cluster.peers import Peers
     from simulation.faults import NetworkFaults
     from simulation.stage import Endpoint
 
@@ -53,6 +54,19 @@ class NodeWire(Wire):
         self.node = node
 
 
+class WireCutter(NodeWatcher):
+    """Breaks the wires of a broker that goes down."""
+
+    __slots__ = ("_node", "_world")
+
+    def __init__(self, world: ClusterWorld, node: int) -> None:
+        self._world = world
+        self._node = node
+
+    def down(self) -> None:
+        self._world.node_down(self._node)
+
+
 class ClusterWorld(Stage):
     """Brokers 1 to `brokers` on the stage."""
 
@@ -69,20 +83,21 @@ class ClusterWorld(Stage):
         self.cluster = Cluster(
             config, {}, substream=substream, epoch_ms=EPOCH_MS, brokers=brokers, racks=racks
         )
-        assert self.cluster.fabric is not None
-        self.fabric: Fabric = self.cluster.fabric
+        assert self.cluster.peers is not None
+        self.peers: Peers = self.cluster.peers
         self.controls: ClusterControls = self.cluster.controls
-        self._arrivals = self.fabric.links.arrived = Arrivals()
+        self._arrivals = self.peers.links.arrived = Arrivals()
         self.on_step: list[Callable[[], None]] = []
         self._wires: dict[int, NodeWire] = {}
         self._wires_made = 0
-        self.fabric.on_down.append(self._down)
+        for node in self.cluster.nodes:
+            node.watcher = WireCutter(self, node.node_id)
         self.cluster.journal.listen(self.hear)
 
     @property
     def nodes(self) -> list[int]:
         """All brokers' ids, up or down."""
-        return [member.node_id for member in self.fabric.members]
+        return [node.node_id for node in self.cluster.nodes]
 
     def next_deadline(self) -> float | None:
         return self.cluster.next_deadline()
@@ -132,8 +147,8 @@ class ClusterWorld(Stage):
         action()
         self._carry_out()
 
-    def _down(self, index: int) -> None:
-        node = self.fabric.members[index].node_id
+    def node_down(self, node: int) -> None:
+        """The connections of a broker break."""
         for wire in self.wires():
             if wire.node == node:
                 wire.cut(0.0)
@@ -146,7 +161,7 @@ class ClusterWorld(Stage):
         while again:
             again = False
             cluster.drain(self.now_ms)
-            for index in range(cluster.size):
+            for index in range(len(cluster.nodes)):
                 for outgoing in cluster.take_outbox(index):
                     wire = self._wires.get(outgoing.connection_id)
                     if wire is None:

@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mockbroker.cluster.cluster import Cluster
+from mockbroker.cluster.nodes import NodeWatcher
 from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
@@ -26,11 +27,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mockbroker.cluster.controls import ClusterControls
-    from mockbroker.cluster.fabric import Fabric
+    from mockbroker.cluster.peers import Peers
     from mockbroker.journal import Event
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.primitives import Buffer
+
+
+class ConnectionsEnd(NodeWatcher):
+    """Closes the clients of a broker that goes down."""
+
+    __slots__ = ("_core", "_node_id")
+
+    def __init__(self, core: ClusterCore, node_id: int) -> None:
+        self._core = core
+        self._node_id = node_id
+
+    def down(self) -> None:
+        self._core.node_down(self._node_id)
 
 
 class ClusterCore(Core):
@@ -58,13 +72,14 @@ class ClusterCore(Core):
         self.cluster.journal.listen(self.events.append, requests=True)
         self._clients: dict[int, CoreClient] = {}
         self._made = 0
-        self.fabric.on_down.append(self._node_down)
+        for node in self.cluster.nodes:
+            node.watcher = ConnectionsEnd(self, node.node_id)
 
     @property
-    def fabric(self) -> Fabric:
-        fabric = self.cluster.fabric
-        assert fabric is not None
-        return fabric
+    def peers(self) -> Peers:
+        peers = self.cluster.peers
+        assert peers is not None
+        return peers
 
     @property
     def controls(self) -> ClusterControls:
@@ -106,14 +121,14 @@ class ClusterCore(Core):
         while again:
             self.cluster.drain(self.now_ms)
             again = False
-            for index in range(self.cluster.size):
+            for index in range(len(self.cluster.nodes)):
                 for outgoing in self.cluster.take_outbox(index):
                     client = self._clients[outgoing.connection_id]
                     client.take(b"".join(outgoing.chunks), closed=outgoing.close)
                     again = True
 
-    def _node_down(self, index: int) -> None:
-        node_id = self.fabric.members[index].node_id
+    def node_down(self, node_id: int) -> None:
+        """The connections of a broker end."""
         for client in self._clients.values():
             if isinstance(client, NodeClient) and client.node == node_id:
                 client.closed = True

@@ -55,7 +55,6 @@ class IsrProposals:
         self._replicas = replicas
         self._send = send
         self._propose = propose
-        replicas.propose_isr = self.propose
         self._look_later()
 
     def propose(self, partition: Partition, isr: list[int]) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.cluster.controls import CONTROLLER, ControlError
+from mockbroker.cluster.controls import ControlError
+from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.produce import ProduceResponse
 from tests.support.cluster_core import ClusterCore

@@ -48,9 +48,9 @@ def test_rules_about_connections_do_not_meet_requests(core: Core) -> None:
     faults = core.cluster.faults
     faults.add(Fault(latency_ms=5))
     assert core.broker.requests.faults is None
-    assert [armed.id for armed in core.broker.network_faults] == ["fault-1"]
+    assert [armed.id for armed in core.cluster.nodes[0].network_faults] == ["fault-1"]
     faults.clear()
-    assert list(core.broker.network_faults) == []
+    assert list(core.cluster.nodes[0].network_faults) == []
 
 
 def test_matches_and_hits_are_counted(core: Core) -> None:

@@ -1,235 +1,131 @@
-"""The listener on real sockets: answers, back-pressure, a crowd, strangers, a clean stop."""
+"""Three brokers on three ports in one loop: a step of one is a step of all."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
-import struct
+from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
 from mockbroker.cluster.cluster import Cluster
-from mockbroker.network.server import BrokerServer
+from mockbroker.network.server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
-from mockbroker_protocol.headers import encode_request_header
-from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from mockbroker_protocol.messages.fetch import (
-    FetchRequest,
-    FetchRequestPartition,
-    FetchRequestTopic,
-    FetchResponse,
-)
-from mockbroker_protocol.messages.produce import (
-    ProduceRequest,
-    ProduceRequestPartition,
-    ProduceRequestTopic,
-    ProduceResponse,
-)
-from mockbroker_protocol.records.batch import build_batch
-from mockbroker_protocol.records.record_codec import Record
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.sockets import RawConnection
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from mockbroker.node.connection import Connection
+    from collections.abc import AsyncIterator
 
 
-class Running:
-    """A server on a free port, and its address."""
-
-    def __init__(self, server: BrokerServer, address: str) -> None:
+class Served:
+    def __init__(self, server: ClusterServer, addresses: list[tuple[str, int]]) -> None:
         self.server = server
-        self.address = address
+        self.cluster = server.cluster
+        self.addresses = [f"{host}:{port}" for host, port in addresses]
 
-    def connections(self) -> int:
-        return self.server.connections
+    async def metadata(self, index: int) -> MetadataResponse:
+        async with await RawConnection.open(self.addresses[index]) as client:
+            return await client.call(MetadataRequest(topics=None), 8, MetadataResponse)
 
 
 @pytest.fixture
-async def running() -> AsyncIterator[Running]:
-    cluster = Cluster({}, {"orders": 1}, substream=Random, epoch_ms=1_700_000_000_000)
-    server = BrokerServer(cluster.brokers[0], TimeKeeper(cluster))
-    host, port = await server.start("127.0.0.1", 0)
-    yield Running(server, f"{host}:{port}")
+async def served() -> AsyncIterator[Served]:
+    cluster = Cluster({}, {"t": 1}, substream=Random, epoch_ms=0, brokers=3)
+    server = ClusterServer(cluster, TimeKeeper(cluster))
+    addresses = await server.start(
+        "PLAINTEXT",
+        "127.0.0.1",
+        [0, 0, 0],
+        lambda index, port: cluster.advertise(index, None, port),
+    )
+    yield Served(server, addresses)
     await server.stop()
 
 
-def fetch(offset: int = 0, max_wait_ms: int = 60_000) -> FetchRequest:
-    part = FetchRequestPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
-    topic = FetchRequestTopic(topic="orders", partitions=[part])
-    return FetchRequest(replica_id=-1, max_wait_ms=max_wait_ms, min_bytes=1, topics=[topic])
+async def test_each_broker_tells_the_ports_of_all(served: Served) -> None:
+    for index in range(3):
+        answer = await served.metadata(index)
+        assert [f"{each.host}:{each.port}" for each in answer.brokers] == served.addresses
 
 
-def produce(size: int = 10) -> ProduceRequest:
-    batch = build_batch([Record(0, 1_700_000_000_000, None, bytes(size))])
-    part = ProduceRequestPartition(index=0, records=batch)
-    topic = ProduceRequestTopic(name="orders", partition_data=[part])
-    return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic])
+async def test_nobody_is_accepted_before_all_ports_are_told() -> None:
+    cluster = Cluster({}, {}, substream=Random, epoch_ms=0, brokers=3)
+    server = ClusterServer(cluster, TimeKeeper(cluster))
+    bound: list[int] = []
+    met: list[int] = []
+
+    def advertise(index: int, port: int) -> None:
+        bound.append(port)
+        for each in bound:
+            with socket.socket() as client:
+                met.append(client.connect_ex(("127.0.0.1", each)))
+        cluster.advertise(index, None, port)
+
+    addresses = await server.start("PLAINTEXT", "127.0.0.1", [0, 0, 0], advertise)
+    try:
+        assert met == [errno.ECONNREFUSED] * 6
+        assert [port for _, port in addresses] == bound
+        served = Served(server, addresses)
+        assert [each.port for each in (await served.metadata(0)).brokers] == bound
+    finally:
+        await server.stop()
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop run until something shows."""
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 -- what is awaited has no event
-            await asyncio.sleep(0)
+async def test_the_alarm_of_all_rings_for_each(served: Served) -> None:
+    broker = served.cluster.brokers[2]
+    rang = asyncio.Event()
+    timer = broker.services.timer
+    served.server.act(lambda: timer.schedule(broker.services.clock.now_ms + 5, rang.set))
+    async with asyncio.timeout(60):
+        await rang.wait()
 
 
-async def test_a_request_is_answered(running: Running) -> None:
-    async with await RawConnection.open(running.address) as client:
-        answer = await client.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
-    assert answer.error_code == 0
+async def test_a_killed_broker_refuses_and_serves_again_on_its_port(served: Served) -> None:
+    async with await RawConnection.open(served.addresses[1]) as client:
+        await client.call(MetadataRequest(topics=None), 8, MetadataResponse)
+        served.server.act(lambda: served.cluster.controls.kill(2))
+        assert await client.closed_by_peer()
+    with pytest.raises(OSError, match=r"refused|Connect call failed"):
+        await served.metadata(1)
+    assert [each.node_id for each in (await served.metadata(0)).brokers] == [1, 3]
+    served.server.act(lambda: served.cluster.controls.revive(2))
+    assert [each.node_id for each in (await served.metadata(1)).brokers] == [1, 2, 3]
 
 
-async def test_ten_thousand_requests_pipelined_on_one_connection(running: Running) -> None:
-    one = encode_request_header(18, 0, 1, "pipe")
-    async with await RawConnection.open(running.address) as client:
-        client.writer.write((struct.pack(">i", len(one)) + one) * 10_000)
-        for _ in range(10_000):
-            await client.frame()
-
-
-async def test_a_thousand_parked_fetches_are_woken_by_one_append(running: Running) -> None:
-    clients = [await RawConnection.open(running.address) for _ in range(1000)]
-    for client in clients:
-        client.send(fetch(), 12)
-    replicas = running.server.broker.services.replicas
-    await until(lambda: replicas.fetch_purgatory.num_delayed_operations == 1000)
-    async with await RawConnection.open(running.address) as writer:
-        await writer.call(produce(), 9, ProduceResponse)
-    answers = [await client.receive(FetchResponse, 12) for client in clients]
-    assert {answer.responses[0].partitions[0].high_watermark for answer in answers} == {1}
-    assert replicas.fetch_purgatory.num_delayed_operations == 0
-    for client in clients:
-        client.writer.close()
-    await until(lambda: running.connections() == 0)
-
-
-async def test_a_client_that_never_reads_stops_being_worked_for(running: Running) -> None:
-    async with await RawConnection.open(running.address) as writer:
-        await writer.call(produce(900_000), 9, ProduceResponse)
-    host, _, port = running.address.rpartition(":")
-    deaf = socket.create_connection((host, int(port)))
-    deaf.setblocking(False)
-    frame = encode_request_header(1, 12, 1, "deaf")
-    async with await RawConnection.open(running.address) as helper:
-        body = helper.request(fetch(max_wait_ms=0), 12)[4 + len(frame) - 1 :]
-    one = struct.pack(">i", len(frame) + len(body)) + frame + body
+async def test_who_was_accepted_by_a_broker_that_went_down_meanwhile_is_cut_off(
+    served: Served,
+) -> None:
+    """Its broker's next incarnation knows nothing of that connection."""
+    told: list[dict[str, object]] = []
     loop = asyncio.get_running_loop()
-    await loop.sock_sendall(deaf, one * 200)
-
-    def deaf_connections() -> list[Connection]:
-        return [conn for conn in running.server.broker.connections() if conn.client_id == "deaf"]
-
-    await until(lambda: any(conn.blocked for conn in deaf_connections()))
-    (connection,) = deaf_connections()
-    assert connection.queue, "some of the pipeline waits"
-    async with await RawConnection.open(running.address) as other:
-        answer = await other.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
-    assert answer.error_code == 0
-    deaf.close()
-    await until(lambda: running.connections() == 0)
-
-
-async def test_a_client_that_goes_while_parked_leaves_nothing_behind(running: Running) -> None:
-    client = await RawConnection.open(running.address)
-    client.send(fetch(), 12)
-    purgatory = running.server.broker.services.replicas.fetch_purgatory
-    await until(lambda: purgatory.num_delayed_operations == 1)
-    client.writer.transport.abort()
-    await until(lambda: purgatory.num_delayed_operations == 0)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        struct.pack(">i", -1),
-        b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        bytes.fromhex("16030100a5010000a10303") + bytes(300),
-        struct.pack(">ihhih", 10, 9999, 0, 1, -1),
-    ],
-)
-async def test_a_stranger_is_cut_off_and_nobody_else(running: Running, data: bytes) -> None:
-    async with (
-        await RawConnection.open(running.address) as neighbour,
-        await RawConnection.open(running.address) as stranger,
-    ):
-        await neighbour.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
-        stranger.writer.write(data)
-        assert await stranger.closed_by_peer()
-        await neighbour.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
-
-
-async def test_a_wait_ends_at_its_time(running: Running) -> None:
-    loop = asyncio.get_running_loop()
-    async with await RawConnection.open(running.address) as client:
-        begin = loop.time()
-        answer = await client.call(fetch(max_wait_ms=50), 12, FetchResponse)
-        assert loop.time() - begin >= 0.049
-    assert answer.responses[0].partitions[0].high_watermark == 0
-
-
-async def test_stopping_answers_what_is_parked_and_refuses_newcomers(running: Running) -> None:
-    client = await RawConnection.open(running.address)
-    client.send(fetch(), 12)
-    purgatory = running.server.broker.services.replicas.fetch_purgatory
-    await until(lambda: purgatory.num_delayed_operations == 1)
-    await running.server.stop()
-    assert (await client.receive(FetchResponse, 12)).error_code == 0
-    assert await client.closed_by_peer()
-    with pytest.raises(ConnectionRefusedError):
-        await RawConnection.open(running.address)
-    client.writer.close()
-
-
-async def test_a_busy_port_is_an_os_error(running: Running) -> None:
-    host, _, port = running.address.rpartition(":")
-    second = BrokerServer(running.server.broker, running.server.timekeeper)
-    with pytest.raises(OSError, match=r"[Aa]ddress already in use"):
-        await second.start(host, int(port))
-
-
-async def test_a_start_that_fails_leaves_no_socket_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[socket.socket] = []
-
-    def open_socket(*args: int) -> socket.socket:
-        opened.append(Unlistening(*args))
-        return opened[-1]
-
-    monkeypatch.setattr("mockbroker.network.server.socket.socket", open_socket)
-    cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
-    with pytest.raises(OSError, match="taken"):
-        await BrokerServer(cluster.brokers[0], TimeKeeper(cluster)).start("127.0.0.1", 0)
-    assert [one.fileno() for one in opened] == [-1]
-
-
-class Unlistening(socket.socket):
-    """Bound beside another socket that has begun to listen since."""
-
-    def listen(self, _backlog: int = 0, /) -> None:
-        raise OSError("taken")
-
-
-async def test_after_the_stop_no_connection_and_no_timer_is_left() -> None:
-    cluster = Cluster({}, {"orders": 1}, substream=Random, epoch_ms=0)
-    server = BrokerServer(cluster.brokers[0], TimeKeeper(cluster))
-    await server.start("127.0.0.1", 0)
-    await server.stop()
-    cluster.timer.schedule(60_000, lambda: None)
+    loop.set_exception_handler(lambda _loop, context: told.append(context))
+    late = served.server.brokers[1].accept("PLAINTEXT")
+    served.server.act(lambda: served.cluster.controls.stop(2))
     ours, theirs = socket.socketpair()
-    loop = asyncio.get_running_loop()
+    theirs.setblocking(False)
     with theirs:
-        late = server._accept()
-        transport, _ = await loop.connect_accepted_socket(lambda: late, ours)
-        await until(lambda: transport.is_closing() and server.connections == 0)
-        assert theirs.recv(1) == b""
-    assert cluster.brokers[0].connections() == []
-    assert not server._alarm.is_set
+        await loop.connect_accepted_socket(lambda: late, ours)
+        served.server.act(lambda: served.cluster.controls.revive(2))
+        with suppress(BrokenPipeError):
+            theirs.send(bytes(8))
+        assert await loop.sock_recv(theirs, 1) == b""
+    assert told == []
 
 
-async def test_what_is_no_host_name_cannot_be_bound() -> None:
-    cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
-    with pytest.raises(OSError, match="not a host name"):
-        await BrokerServer(cluster.brokers[0], TimeKeeper(cluster)).start("a..b", 0)
+async def test_steps_are_told(served: Served) -> None:
+    steps: list[int] = []
+    served.server.after_step = lambda: steps.append(1)
+    assert served.server.act(lambda: 7) == 7
+    assert steps
+
+
+async def test_a_port_that_is_taken_leaves_nothing_behind(served: Served) -> None:
+    cluster = Cluster({}, {}, substream=Random, epoch_ms=0, brokers=2)
+    server = ClusterServer(cluster, TimeKeeper(cluster))
+    taken = int(served.addresses[0].rpartition(":")[2])
+    with pytest.raises(OSError, match="in use"):
+        await server.start("PLAINTEXT", "127.0.0.1", [0, taken], lambda _index, _port: None)

@@ -27,7 +27,7 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine()
-    monkeypatch.setattr(timekeeper, "time", machine)
+    monkeypatch.setattr(timekeeper, "monotonic", machine.monotonic)
     return machine
 
 

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from mockbroker.cluster.cluster import Cluster
-from mockbroker.network.server import BrokerServer
+from mockbroker.network.socket_server import SocketServer
 from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker.network.transport import (
     JOIN_LIMIT_BYTES,
@@ -51,9 +51,15 @@ class FakeSocket(asyncio.Transport):
         self.calls.append(("resume", None))
 
 
+def socket_server(cluster: Cluster) -> SocketServer:
+    server = SocketServer(cluster.nodes[0], TimeKeeper(cluster), lambda _: None)
+    server.is_open = True
+    return server
+
+
 def connected() -> tuple[ClientTransport, FakeSocket]:
     cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
-    transport = ClientTransport(BrokerServer(cluster.brokers[0], TimeKeeper(cluster)), 1)
+    transport = socket_server(cluster).accept("PLAINTEXT")
     socket = FakeSocket()
     transport.connection_made(socket)
     socket.calls.clear()
@@ -120,7 +126,7 @@ def test_nothing_is_done_once_the_socket_is_gone() -> None:
 def test_a_full_write_buffer_blocks_the_connection_in_the_core() -> None:
     cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
     broker = cluster.brokers[0]
-    transport = ClientTransport(BrokerServer(broker, TimeKeeper(cluster)), 1)
+    transport = socket_server(cluster).accept("PLAINTEXT")
     transport.connection_made(FakeSocket())
     (connection,) = broker.connections()
     transport.pause_writing()

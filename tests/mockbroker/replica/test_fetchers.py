@@ -14,9 +14,8 @@ def core() -> ClusterCore:
 
 def followed(core: ClusterCore, node: int) -> dict[int, int]:
     """How many partitions a broker follows of each leader."""
-    life = core.fabric.members[node - 1].life
-    assert life is not None
-    return {leader: len(each) for leader, each in life.fetchers._by_leader.items()}
+    fetchers = core.peers.running[node].fetchers
+    return {leader: len(each) for leader, each in fetchers._by_leader.items()}
 
 
 def test_each_leader_has_a_fetcher(core: ClusterCore) -> None:
@@ -57,7 +56,7 @@ def test_a_hold_ends_with_the_replica(core: ClusterCore) -> None:
     core.deliver()
     core.controls.hold_follower("t", index, 1)
     for target in ([2, 3], [2, 3, 1]):
-        core.fabric.control.reassign("t", index, target)
+        core.peers.control.reassign("t", index, target)
         core.deliver()
     assert followed(core, 1) == {3: 1, 2: 1}
     assert core.state("t", index).isr == [2, 3, 1]

@@ -112,4 +112,4 @@ def test_a_start_imports_what_it_needs_and_no_more(brokers: int) -> None:
         "dataclasses",
     }
     assert not unwanted & set(imported)
-    assert ("mockbroker.cluster.fabric" in imported) == (brokers > 1)
+    assert ("mockbroker.cluster.peers" in imported) == (brokers > 1)

@@ -20,7 +20,7 @@ def test_a_seed_repeats_itself() -> None:
 def test_a_cluster_that_does_not_get_well_fails_its_run() -> None:
     def keep_ill(run: ClusterRun) -> None:
         run.operator.heal = lambda: run.world.operate(  # type: ignore[method-assign]
-            lambda: run.world.fabric.sessions.keep_out(1)
+            lambda: run.world.peers.sessions.keep_out(1)
         )
 
     report = simulate_cluster(3, keep_ill)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.cluster.controls import CONTROLLER
 from mockbroker.cluster.links.heartbeats import BrokerSessions
+from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.metadata.changes import BrokerChanged, LeaderChanged, PartitionState
 from simulation.cluster.supervision import FENCED_WITHIN_MS, Supervision
 from tests.support.simulated_cluster import SimulatedCluster

@@ -48,7 +48,7 @@ def test_whoever_watches_looks_after_each_step() -> None:
 
 def test_brokers_that_answer_each_other_for_ever_are_noticed() -> None:
     world = SimulatedCluster().world
-    link = world.fabric.links.get(1, 2)
+    link = world.peers.links.get(1, 2)
 
     def again() -> None:
         link.send(again)

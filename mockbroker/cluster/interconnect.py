@@ -1,0 +1,171 @@
+"""What travels between the nodes of a cluster: metadata, and the bytes of brokers' connections.
+
+Brokers never call each other: bytes go over links to the other's `receive`, changes of metadata
+over the link from the controller, and all of it arrives in `Cluster.drain`, at the end of a step.
+One node alone has no links and sends nothing here.
+
+Invariants: what was decided reaches every image before any broker's bytes of that step arrive
+anywhere; all loops run in the order of node ids.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mockbroker.cluster.links.link import Links
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mockbroker.clock import Clock, Timer
+    from mockbroker.cluster.links.broker_client import BrokerClient
+    from mockbroker.cluster.links.link import Link
+    from mockbroker.cluster.links.metadata_feed import MetadataFeed
+    from mockbroker.cluster.nodes import Node
+    from mockbroker.node.broker import Broker
+    from mockbroker_protocol.primitives import Buffer
+
+REPLICATION_LISTENER = "REPLICATION"
+
+
+class Interconnect:
+    """The links between `nodes`, and the connections of brokers to brokers on them."""
+
+    def __init__(self, nodes: Sequence[Node], clock: Clock, timer: Timer) -> None:
+        self.nodes = nodes
+        self.clock = clock
+        self.timer = timer
+        self.links = Links(clock, timer)
+        self.feeds: list[MetadataFeed] = []
+        """Those of the nodes that are up, if there are several, in the order of node ids."""
+        self._by_id = {node.node_id: node for node in nodes}
+        self._clients: dict[int, BrokerClient] = {}
+        self._connections_made = 0
+
+    def node(self, node_id: int) -> Node | None:
+        """The node of this id."""
+        return self._by_id.get(node_id)
+
+    def drain(self) -> None:
+        """Let everything arrive that this step sent, and what that sent, until all is quiet."""
+        nodes, links = self.nodes, self.links
+        while True:
+            while self._deliver_metadata():
+                pass
+            for node in nodes:
+                if node.incarnation is not None:
+                    node.incarnation.settle()
+            for node in nodes:
+                if node.incarnation is not None:
+                    self._collect(node, node.incarnation.broker)
+            if not links.run() and not self._deliver_metadata():
+                return
+
+    def _deliver_metadata(self) -> bool:
+        """Let the nodes hear what was decided; False when there is no news."""
+        news = False
+        for feed in self.feeds:
+            if feed.ready:
+                feed.deliver()
+                news = True
+        return news
+
+    def _collect(self, node: Node, broker: Broker) -> None:
+        """Sort what a broker wants written: to another broker's client, or to the shell's."""
+        for outgoing in broker.take_outbox():
+            connection_id = outgoing.connection_id
+            if connection_id >= 0:
+                node.outbox.append(outgoing)
+                continue
+            client = self._clients.get(connection_id)
+            if client is None:
+                continue
+            back = self.links.get(node.node_id, client.source)
+            chunks = outgoing.chunks
+            if chunks:
+                data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+                back.send(partial(self._answer, connection_id, data))
+            if outgoing.close:
+                broker.disconnect(connection_id, self.clock.now_ms)
+                back.send(partial(self._reset, connection_id))
+            elif outgoing.more:
+                broker.resume(connection_id, self.clock.now_ms)
+
+    # -- connections between brokers (links.broker_client.Wiring) ------------------------------
+
+    def open(self, client: BrokerClient) -> int:
+        """A connection id for a client; negative, so that no shell has it."""
+        self._connections_made += 1
+        connection_id = -self._connections_made
+        self._clients[connection_id] = client
+        return connection_id
+
+    def send(self, client: BrokerClient, data: bytes) -> None:
+        """Carry a client's bytes."""
+        assert client.connection_id is not None
+        link = self.links.get(client.source, client.target)
+        link.send(partial(self._arrive, client.connection_id, client.source, client.target, data))
+
+    def close(self, client: BrokerClient) -> None:
+        """A client hangs up."""
+        connection_id = client.connection_id
+        if connection_id is not None:
+            self._clients.pop(connection_id, None)
+            link = self.links.get(client.source, client.target)
+            link.send(partial(self._hang_up, connection_id, client.target))
+
+    def restore(self, link: Link) -> None:
+        """Let a link carry again; the connections that lost bytes on it are reset at both ends."""
+        was_cut = link.cut
+        link.restore()
+        if was_cut:
+            ends = {link.source, link.target}
+            for connection_id, client in list(self._clients.items()):
+                if {client.source, client.target} == ends:
+                    self._hang_up(connection_id, client.target)
+                    self._reset(connection_id)
+
+    def break_connections(self, node_id: int) -> None:
+        """A node is gone: its connections end, and the other ends hear of it."""
+        for connection_id, client in list(self._clients.items()):
+            if client.source == node_id:
+                del self._clients[connection_id]
+                link = self.links.get(node_id, client.target)
+                link.send(partial(self._hang_up, connection_id, client.target))
+            elif client.target == node_id:
+                link = self.links.get(node_id, client.source)
+                link.send(partial(self._reset, connection_id))
+
+    def _arrive(self, connection_id: int, source: int, target: int, data: bytes) -> None:
+        broker = self._by_id[target].broker
+        if broker is None:
+            self.links.get(target, source).send(partial(self._reset, connection_id))
+            return
+        now_ms = self.clock.now_ms
+        if broker.connection(connection_id) is None:
+            if connection_id not in self._clients:
+                return
+            broker.connect(
+                connection_id,
+                f"/broker-{source}",
+                now_ms,
+                local_address=("", 0),
+                listener=REPLICATION_LISTENER,
+            )
+        broker.receive(connection_id, data, now_ms)
+
+    def _answer(self, connection_id: int, data: Buffer) -> None:
+        client = self._clients.get(connection_id)
+        if client is not None:
+            client.received(data)
+
+    def _reset(self, connection_id: int) -> None:
+        client = self._clients.pop(connection_id, None)
+        if client is not None:
+            client.lost()
+
+    def _hang_up(self, connection_id: int, target: int) -> None:
+        broker = self._by_id[target].broker
+        if broker is not None:
+            broker.disconnect(connection_id, self.clock.now_ms)

@@ -1,0 +1,122 @@
+"""The nodes of a cluster: what each is, up or down, and what it has only while it is up.
+
+`cluster` makes them; a shell, such as a server, watches the nodes that it serves.
+
+Invariant: a node that is down has no broker, timers or connections, only its config and its logs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.metadata.brokers import BrokerInfo, Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mockbroker.clock import Clock, Timer
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.faults.fault_set import ArmedFault, FaultSet
+    from mockbroker.log.unified_log import UnifiedLog
+    from mockbroker.node.broker import Broker
+    from mockbroker.node.outbox import Outgoing
+
+LISTENER = "PLAINTEXT"
+
+
+class NodeWatcher:
+    """What the shell of a node is told; a subclass does something about it."""
+
+    __slots__ = ()
+
+    def leaving(self) -> None:
+        """The broker stops cleanly: its outbox is to be written before it is gone."""
+
+    def down(self) -> None:
+        """The broker is gone, and its connections with it."""
+
+    def up(self) -> None:
+        """The broker is back, as `node.broker`."""
+
+    def network_faults_changed(self) -> None:
+        """`node.network_faults` are others, or the time has come at which one begins or ends."""
+
+
+class Incarnation:
+    """What a node has while it is up (Kafka: a broker's incarnation id); a crash takes all of it.
+
+    The only node of a cluster shares the clock with it.
+    """
+
+    __slots__ = ("broker", "clock", "timer")
+
+    def __init__(self, clock: Clock, timer: Timer, broker: Broker) -> None:
+        self.clock = clock
+        self.timer = timer
+        self.broker = broker
+
+    def settle(self) -> None:
+        """Complete what was made ready from outside of the broker's own steps."""
+        if self.broker.unsettled:
+            self.broker.settle()
+
+
+class Node:
+    """One node of a cluster. `skew_ms` is what its wall clock is ahead."""
+
+    __slots__ = (
+        "config",
+        "epoch",
+        "incarnation",
+        "incarnations",
+        "index",
+        "info",
+        "logs",
+        "network_faults",
+        "node_id",
+        "outbox",
+        "request_faults",
+        "skew_ms",
+        "watcher",
+    )
+
+    def __init__(self, index: int, config: BrokerConfig) -> None:
+        self.index = index
+        self.config = config
+        self.node_id = config.node_id
+        self.info = BrokerInfo(self.node_id, {LISTENER: Endpoint()}, config.text("broker.rack"))
+        """As it was last registered: what a start after an unregistration begins with."""
+        self.incarnation: Incarnation | None = None
+        """None while it is down."""
+        self.incarnations = 0
+        self.epoch = -1
+        self.skew_ms = 0
+        self.logs: dict[tuple[bytes, int], UnifiedLog] = {}
+        """The logs of a node that is down, by topic id and partition."""
+        self.outbox: list[Outgoing] = []
+        """What its clients shall be written."""
+        self.request_faults: FaultSet | None = None
+        """The armed fault rules, while any is about requests."""
+        self.network_faults: Sequence[ArmedFault] = ()
+        """The armed fault rules about connections."""
+        self.watcher = NodeWatcher()
+
+    @property
+    def broker(self) -> Broker | None:
+        """Its core; None while it is down."""
+        return None if self.incarnation is None else self.incarnation.broker
+
+    def start(self, incarnation: Incarnation) -> None:
+        """It is up from now on."""
+        self.incarnation = incarnation
+        incarnation.broker.requests.faults = self.request_faults
+
+    def arm(self, faults: FaultSet) -> None:
+        """The fault rules are others than before, or act on others."""
+        self.request_faults = faults if faults.meets_requests else None
+        if self.incarnation is not None:
+            self.incarnation.broker.requests.faults = self.request_faults
+        rules = faults.network_rules
+        if rules or self.network_faults:
+            self.network_faults = rules
+            self.watcher.network_faults_changed()

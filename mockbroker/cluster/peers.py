@@ -1,0 +1,329 @@
+"""Brokers beside others: how they start and stop, follow each other and hear of the controller.
+
+`cluster` makes it when there is more than one broker; one broker alone imports none of it. All that
+the rooms of a broker are bound to because it has peers is bound here, in `_bind`.
+
+Invariants: the controller knows a broker by the heartbeats of its present incarnation only; all
+loops run in the order of node ids.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.clock import Clock, Timer
+from mockbroker.cluster.links.broker_client import BrokerClient
+from mockbroker.cluster.links.forwarding import ForwardingController
+from mockbroker.cluster.links.heartbeats import BrokerSessions, Heartbeat
+from mockbroker.cluster.links.isr_proposals import IsrProposals
+from mockbroker.cluster.links.link import CONTROLLER
+from mockbroker.cluster.links.metadata_feed import MetadataFeed, copy_of
+from mockbroker.cluster.nodes import Incarnation
+from mockbroker.coordinator.leadership import CoordinatorLeadership
+from mockbroker.coordinator.log_port import InternalLog
+from mockbroker.metadata.changes import BrokerChanged, ConfigsChanged
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.metadata.store import MetadataStore
+from mockbroker.node.assembly import make_broker
+from mockbroker.replica.fetchers import ReplicaFetchers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+    from mockbroker.cluster.interconnect import Interconnect
+    from mockbroker.cluster.links.link import Link
+    from mockbroker.cluster.nodes import Node
+    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.group.rebalance import Asker
+    from mockbroker.coordinator.lazy import LazyCoordinator
+    from mockbroker.coordinator.producer_ids import ProducerIdBlocks
+    from mockbroker.journal import Journal
+    from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.controller import Controller
+    from mockbroker.metadata.replication_control import ReplicationControl
+    from mockbroker.node.broker import Broker
+    from mockbroker.replica.partition import Partition
+
+
+class PeerIncarnation(Incarnation):
+    """What a node has while it is up, beside others: clock and timer of its own too."""
+
+    __slots__ = ("channels", "coordinators", "feed", "fetchers", "heartbeat", "proposals")
+
+    fetchers: ReplicaFetchers
+    heartbeat: Heartbeat
+    proposals: IsrProposals
+
+    def __init__(self, clock: Clock, timer: Timer, broker: Broker, feed: MetadataFeed) -> None:
+        super().__init__(clock, timer, broker)
+        self.feed = feed
+        self.channels: dict[int, BrokerClient] = {}
+        """Connections to other brokers for what coordinators ask, by node id."""
+        self.coordinators: dict[str, CoordinatorLeadership] = {}
+        """By the topic that holds what they coordinate."""
+
+    def settle(self) -> None:
+        super().settle()
+        if self.fetchers.ready:
+            self.fetchers.run()
+
+    def role_changed(self, partition: Partition) -> None:
+        """A partition came, changed or went here: follow it, coordinate what is in it, or stop."""
+        self.fetchers.role_changed(partition)
+        coordinator = self.coordinators.get(partition.topic)
+        if coordinator is not None:
+            coordinator.role_changed(partition)
+
+
+class Peers:
+    """The nodes of an interconnect around one controller, which decides in `store`."""
+
+    def __init__(
+        self,
+        interconnect: Interconnect,
+        store: MetadataStore,
+        controller: Controller,
+        producer_id_blocks: ProducerIdBlocks,
+        journal: Journal,
+        substream: Callable[[str], Random],
+    ) -> None:
+        self.interconnect = interconnect
+        self.nodes = interconnect.nodes
+        self.clock = interconnect.clock
+        self.timer = interconnect.timer
+        self.links = interconnect.links
+        self.store = store
+        self.controller = controller
+        self.control: ReplicationControl = controller.replication
+        self.running: dict[int, PeerIncarnation] = {}
+        """By node id: those that are up."""
+        self.tells_high_watermark = True
+        """Whether followers tell what high watermark they know: Fetch v18, KIP-1166."""
+        self._producer_id_blocks = producer_id_blocks
+        self._journal = journal
+        self._substream = substream
+        self._next_epoch = 0
+        config = self.nodes[0].config
+        self.sessions = BrokerSessions(
+            self.clock, self.timer, self.control, config.int("broker.session.timeout.ms")
+        )
+        store.subscribe(self._publish)
+        for node in self.nodes:
+            self._start(node)
+        self._balance_later(config)
+
+    # -- start and stop ------------------------------------------------------------------------
+
+    def stop(self, node: Node) -> None:
+        """A controlled shutdown: leaders move first, who waits is answered."""
+        interconnect = self.interconnect
+        self.control.begin_shutdown(node.node_id)
+        interconnect.drain()
+        self.running[node.node_id].broker.release_parked(self.clock.now_ms)
+        interconnect.drain()
+        node.watcher.leaving()
+        self.take_down(node, fence=True)
+
+    def take_down(self, node: Node, *, fence: bool) -> None:
+        """The broker is gone from one moment to the next; its logs stay.
+
+        With `fence` the controller knows at once, else when the broker's session times out.
+        """
+        incarnation = self.running.pop(node.node_id)
+        incarnation.feed.close()
+        incarnation.heartbeat.stop()
+        node.incarnation = None
+        node.logs = {
+            (partition.topic_id, partition.index): partition.log
+            for partition in incarnation.broker.services.replicas.all_partitions()
+            if partition.log is not None
+        }
+        node.outbox = []
+        self._gather_feeds()
+        self.interconnect.break_connections(node.node_id)
+        node.watcher.down()
+        if fence:
+            self.sessions.end(node.node_id)
+
+    def bring_back(self, node: Node) -> None:
+        """The broker starts again, with the logs that it had."""
+        self.sessions.end(node.node_id)
+        self._start(node)
+        node.watcher.up()
+
+    def _start(self, node: Node) -> None:
+        self._next_epoch += 1
+        node.epoch = self._next_epoch
+        node.incarnations += 1
+        if node.node_id not in self.store.brokers:
+            node.info = node.info.altered(fenced=True, leaving=False)
+        self.store.apply(BrokerChanged(node.info.altered(epoch=node.epoch)))
+        incarnation = self._incarnation(node)
+        self._bind(node, incarnation)
+        self.running[node.node_id] = incarnation
+        node.start(incarnation)
+        self._gather_feeds()
+        incarnation.heartbeat.beat()
+
+    def _incarnation(self, node: Node) -> PeerIncarnation:
+        """The node's broker, with a clock, a timer and an image of the metadata of its own."""
+        clock = Clock(self.clock.epoch_ms + node.skew_ms, self.clock.now_ms)
+        timer = Timer()
+        to_controller, back = self._controller_links(node)
+        image = MetadataStore(self.store.cluster_id, node.config)
+        feed = MetadataFeed(back, image, self.clock, self.timer)
+        copy_of(self.store, image)
+        controller = self.controller
+        broker = make_broker(
+            node.config,
+            clock,
+            timer,
+            image,
+            ForwardingController(
+                self.store, controller.config, controller.rng, feed, (to_controller, back)
+            ),
+            self._producer_id_blocks,
+            self._journal,
+            self._substream_of(node),
+        )
+        return PeerIncarnation(clock, timer, broker, feed)
+
+    def _bind(self, node: Node, incarnation: PeerIncarnation) -> None:
+        """Let the rooms of a broker reach the others: all that is bound late is bound here."""
+        services, clock, timer = incarnation.broker.services, incarnation.clock, incarnation.timer
+        replicas, groups, transactions = services.replicas, services.groups, services.transactions
+        node_id, config = node.node_id, node.config
+        services.metadata_progress = self._progress
+        services.announce = partial(self._announce, node_id)
+        to_controller, _ = self._controller_links(node)
+        incarnation.proposals = IsrProposals(
+            clock,
+            timer,
+            replicas,
+            to_controller.send,
+            partial(self.control.alter_partition, node_id),
+        )
+        replicas.propose_isr = incarnation.proposals.propose
+        incarnation.fetchers = ReplicaFetchers(
+            node_id,
+            node.epoch,
+            clock,
+            timer,
+            config,
+            lambda leader: self._new_client(
+                incarnation, node_id, leader, f"broker-{node_id}-fetcher-0"
+            ),
+        )
+        incarnation.fetchers.pin_version(tell_high_watermark=self.tells_high_watermark)
+        by_topic: dict[str, LazyCoordinator[Any]] = {
+            GROUP_METADATA_TOPIC: groups,
+            TRANSACTION_STATE_TOPIC: transactions,
+        }
+        for topic, coordinator in by_topic.items():
+            log = InternalLog(topic, replicas, clock)
+            incarnation.coordinators[topic] = CoordinatorLeadership(
+                topic, coordinator, log, replicas, config, services.defer
+            )
+        groups.replication = incarnation.coordinators[GROUP_METADATA_TOPIC]
+        transactions.replication = incarnation.coordinators[TRANSACTION_STATE_TOPIC]
+        transactions.connect = partial(self._channel, incarnation, node_id)
+        self._adopt_logs(node, incarnation)
+        replicas.on_role = incarnation.role_changed
+        incarnation.heartbeat = Heartbeat(
+            clock,
+            timer,
+            to_controller,
+            config.int("broker.heartbeat.interval.ms"),
+            partial(self._heard, node_id, node.epoch),
+        )
+
+    def _adopt_logs(self, node: Node, incarnation: PeerIncarnation) -> None:
+        """Go on with the logs of the incarnation before."""
+        logs, node.logs = node.logs, {}
+        for partition in incarnation.broker.services.replicas.all_partitions():
+            log = logs.get((partition.topic_id, partition.index))
+            if log is not None:
+                partition.adopt(log)
+            incarnation.role_changed(partition)
+
+    def _controller_links(self, node: Node) -> tuple[Link, Link]:
+        """To the controller, and from it."""
+        links = self.links
+        return links.get(node.node_id, CONTROLLER), links.get(CONTROLLER, node.node_id)
+
+    def _gather_feeds(self) -> None:
+        self.interconnect.feeds = [self.running[node_id].feed for node_id in sorted(self.running)]
+
+    def _announce(self, source: int, target: int, group_id: str, asker: Asker) -> None:
+        """A client of `source` is sent to `target` as its group's coordinator: let that know."""
+
+        def arrive() -> None:
+            incarnation = self.running.get(target)
+            if incarnation is not None:
+                incarnation.broker.services.groups.service.announce(group_id, asker)
+
+        if source == target:
+            arrive()
+        else:
+            self.links.get(source, target).send(arrive)
+
+    # -- the controller's side -----------------------------------------------------------------
+
+    def _publish(self, change: Change) -> None:
+        for feed in self.interconnect.feeds:
+            feed.publish(change)
+        if isinstance(change, ConfigsChanged):
+            self.control.review_eligible()
+        elif isinstance(change, BrokerChanged):
+            node = self.interconnect.node(change.broker.node_id)
+            assert node is not None
+            node.info = change.broker
+
+    def _progress(self) -> dict[int, int]:
+        """By node id of the brokers that are up, how many changes each has heard of."""
+        return {
+            node_id: self.store.version - self.running[node_id].feed.behind
+            for node_id in sorted(self.running)
+        }
+
+    def _heard(self, node_id: int, epoch: int) -> None:
+        node = self.interconnect.node(node_id)
+        if node is not None and node.incarnation is not None and node.epoch == epoch:
+            self.sessions.heard(node_id)
+
+    def _balance_later(self, config: BrokerConfig) -> None:
+        """The periodic return to preferred leaders (auto.leader.rebalance.enable)."""
+        if not config.bool("auto.leader.rebalance.enable"):
+            return
+        interval_ms = config.int("leader.imbalance.check.interval.seconds") * 1000
+
+        def balance() -> None:
+            self.control.balance()
+            self.timer.schedule(self.clock.now_ms + interval_ms, balance)
+
+        self.timer.schedule(self.clock.now_ms + interval_ms, balance)
+
+    # -- a broker as the client of another -----------------------------------------------------
+
+    def _channel(self, incarnation: PeerIncarnation, source: int, target: int) -> BrokerClient:
+        """The connection to another broker for what coordinators ask, made at its first use."""
+        channel = incarnation.channels.get(target)
+        if channel is None:
+            name = f"broker-{source}-coordinator"
+            channel = self._new_client(incarnation, source, target, name)
+            incarnation.channels[target] = channel
+        return channel
+
+    def _new_client(
+        self, incarnation: PeerIncarnation, source: int, target: int, client_id: str
+    ) -> BrokerClient:
+        timeout_ms = incarnation.broker.services.config.int("replica.socket.timeout.ms")
+        clock, timer = incarnation.clock, incarnation.timer
+        return BrokerClient(self.interconnect, clock, timer, source, target, client_id, timeout_ms)
+
+    def _substream_of(self, node: Node) -> Callable[[str], Random]:
+        """Randomness of its own for each incarnation of each node."""
+        node_id, incarnation = node.node_id, node.incarnations
+        return lambda purpose: self._substream(f"{purpose}/{node_id}/{incarnation}")
