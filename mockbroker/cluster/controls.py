@@ -33,8 +33,6 @@ class ControlError(ValueError):
 class ClusterControls:
     """Verbs on one cluster, which hands in its rooms; `peers` is None with one broker."""
 
-    __slots__ = ("_controller", "_interconnect", "_metadata", "_several")
-
     def __init__(
         self,
         metadata: MetadataStore,

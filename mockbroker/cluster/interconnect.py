@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mockbroker.cluster.links.metadata_feed import MetadataFeed
     from mockbroker.cluster.nodes import Node
     from mockbroker.node.broker import Broker
+    from mockbroker.node.outbox import Outgoing
     from mockbroker_protocol.primitives import Buffer
 
 REPLICATION_LISTENER = "REPLICATION"
@@ -51,15 +52,17 @@ class Interconnect:
         """Let everything arrive that this step sent, and what that sent, until all is quiet."""
         nodes, links = self.nodes, self.links
         while True:
-            while self._deliver_metadata():
+            while self.feeds and self._deliver_metadata():
                 pass
             for node in nodes:
                 if node.incarnation is not None:
                     node.incarnation.settle()
             for node in nodes:
                 if node.incarnation is not None:
-                    self._collect(node, node.incarnation.broker)
-            if not links.run() and not self._deliver_metadata():
+                    outbox = node.incarnation.broker.take_outbox()
+                    if outbox:
+                        self._sort(node, node.incarnation.broker, outbox)
+            if not links.run() and not (self.feeds and self._deliver_metadata()):
                 return
 
     def _deliver_metadata(self) -> bool:
@@ -71,9 +74,12 @@ class Interconnect:
                 news = True
         return news
 
-    def _collect(self, node: Node, broker: Broker) -> None:
-        """Sort what a broker wants written: to another broker's client, or to the shell's."""
-        for outgoing in broker.take_outbox():
+    def _sort(self, node: Node, broker: Broker, outbox: list[Outgoing]) -> None:
+        """What a broker wants written is for another broker's client, or for the shell's."""
+        if not self._connections_made:
+            node.outbox += outbox
+            return
+        for outgoing in outbox:
             connection_id = outgoing.connection_id
             if connection_id >= 0:
                 node.outbox.append(outgoing)

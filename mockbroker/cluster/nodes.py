@@ -48,8 +48,6 @@ class Incarnation:
     The only node of a cluster shares the clock with it.
     """
 
-    __slots__ = ("broker", "clock", "timer")
-
     def __init__(self, clock: Clock, timer: Timer, broker: Broker) -> None:
         self.clock = clock
         self.timer = timer
@@ -57,28 +55,11 @@ class Incarnation:
 
     def settle(self) -> None:
         """Complete what was made ready from outside of the broker's own steps."""
-        if self.broker.unsettled:
-            self.broker.settle()
+        self.broker.requests.drain()
 
 
 class Node:
     """One node of a cluster. `skew_ms` is what its wall clock is ahead."""
-
-    __slots__ = (
-        "config",
-        "epoch",
-        "incarnation",
-        "incarnations",
-        "index",
-        "info",
-        "logs",
-        "network_faults",
-        "node_id",
-        "outbox",
-        "request_faults",
-        "skew_ms",
-        "watcher",
-    )
 
     def __init__(self, index: int, config: BrokerConfig) -> None:
         self.index = index

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 class PeerIncarnation(Incarnation):
     """What a node has while it is up, beside others: clock and timer of its own too."""
 
-    __slots__ = ("channels", "coordinators", "feed", "fetchers", "heartbeat", "proposals")
-
     fetchers: ReplicaFetchers
     heartbeat: Heartbeat
     proposals: IsrProposals

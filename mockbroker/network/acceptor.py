@@ -24,18 +24,6 @@ class Acceptor:
     `refusable` says whether a fault rule may shut it.
     """
 
-    __slots__ = (
-        "_make",
-        "_server",
-        "_shut",
-        "host",
-        "name",
-        "opening",
-        "port",
-        "refusable",
-        "refused",
-    )
-
     def __init__(
         self, name: str, host: str, port: int, make: Callable[[], asyncio.BaseProtocol]
     ) -> None:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 class Alarm:
     """Rings at `next_deadline`, on the core's clock. It is silent before `start`."""
 
-    __slots__ = ("_handle", "_loop", "_next_deadline", "_ring", "_set_for_ms", "_timekeeper")
-
     def __init__(
         self,
         timekeeper: TimeKeeper,

@@ -33,8 +33,6 @@ _TURNS_WITHOUT_PROGRESS: Final = 1000
 class TimeKeeper:
     """The time of one cluster. A frozen one has `scale` 0: reading it costs the same."""
 
-    __slots__ = ("_cluster", "_rate", "_retime", "anchor_ms", "anchor_seconds", "scale")
-
     def __init__(self, cluster: Cluster, *, frozen: bool = False) -> None:
         self._cluster = cluster
         self._rate = 1.0

@@ -208,16 +208,6 @@ class Broker:
         """What the steps so far want written, in the order in which connections got answers."""
         return self._outbox.take()
 
-    @property
-    def unsettled(self) -> bool:
-        """Whether `settle` has something to do."""
-        services = self.services
-        return bool(services.replicas.ready or services.deferred or self.requests.runnable)
-
-    def settle(self) -> None:
-        """Complete what was made ready from outside of this broker's own steps."""
-        self.requests.drain()
-
     def release_parked(self, now_ms: float) -> None:
         """Answer every parked request that time alone would answer (a clean shutdown)."""
         self._clock.now_ms = now_ms

@@ -132,21 +132,6 @@ class _Subjects:
 class Interception:
     """One request on its way through the rules that it set off."""
 
-    __slots__ = (
-        "_api",
-        "_boundary",
-        "_ctx",
-        "_faults",
-        "_fired",
-        "_overwriting",
-        "_refused",
-        "_request",
-        "_response",
-        "_subjects",
-        "_task",
-        "broker_id",
-    )
-
     def __init__(
         self,
         boundary: RequestBoundary,

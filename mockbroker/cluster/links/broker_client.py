@@ -49,22 +49,6 @@ class Wiring(Protocol):
 class BrokerClient:
     """One connection from `source` to `target`, made anew when it was lost."""
 
-    __slots__ = (
-        "_alarm",
-        "_clock",
-        "_correlation_id",
-        "_frames",
-        "_headers",
-        "_pending",
-        "_timeout_ms",
-        "_timer",
-        "_wiring",
-        "client_id",
-        "connection_id",
-        "source",
-        "target",
-    )
-
     def __init__(
         self,
         wiring: Wiring,

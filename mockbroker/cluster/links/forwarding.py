@@ -8,14 +8,15 @@ is told that its request took too long.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from mockbroker.metadata.controller import MAX_RECORDS_PER_REQUEST, Controller
 from mockbroker.metadata.topic_requests import CreatedTopic, DeletedTopic, Refusal
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from random import Random
 
     from mockbroker.cluster.links.link import Link
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
         TopicReference,
     )
 
+T = TypeVar("T")
+
 UNREACHABLE = Refusal(
     ErrorCode.REQUEST_TIMED_OUT, "The controller cannot be reached from this broker."
 )
@@ -39,7 +42,7 @@ UNREACHABLE = Refusal(
 class ForwardingController(Controller):
     """The controller as one broker sees it."""
 
-    __slots__ = ("_feed", "_from", "_to")
+    __slots__ = ("_feed", "_links")
 
     def __init__(
         self,
@@ -51,11 +54,19 @@ class ForwardingController(Controller):
     ) -> None:
         super().__init__(store, config, rng)
         self._feed = feed
-        self._to, self._from = links
+        self._links = links
 
     @property
     def _reachable(self) -> bool:
-        return all(link.open and link.delay_ms <= 0 for link in (self._to, self._from))
+        return all(link.open and link.delay_ms <= 0 for link in self._links)
+
+    def _forward(self, carry_out: Callable[[], T], unreachable: T) -> T:
+        """Let the controller carry a request out, and hear what became of it."""
+        if not self._reachable:
+            return unreachable
+        answer = carry_out()
+        self._feed.deliver()
+        return answer
 
     def create_topics(
         self,
@@ -64,66 +75,51 @@ class ForwardingController(Controller):
         validate_only: bool = False,
         max_records: int = MAX_RECORDS_PER_REQUEST,
     ) -> list[CreatedTopic]:
-        if not self._reachable:
-            return [CreatedTopic(name, UNREACHABLE) for name in {each.name: 0 for each in topics}]
-        answers = super().create_topics(
-            topics, validate_only=validate_only, max_records=max_records
+        create = super().create_topics
+        return self._forward(
+            lambda: create(topics, validate_only=validate_only, max_records=max_records),
+            [CreatedTopic(name, UNREACHABLE) for name in dict.fromkeys(t.name for t in topics)],
         )
-        self._feed.deliver()
-        return answers
 
     def create_partitions(
         self, requests: Sequence[NewPartitions], *, validate_only: bool = False
     ) -> list[tuple[str, Refusal]]:
-        if not self._reachable:
-            return [(name, UNREACHABLE) for name in {each.name: 0 for each in requests}]
-        answers = super().create_partitions(requests, validate_only=validate_only)
-        self._feed.deliver()
-        return answers
+        create = super().create_partitions
+        return self._forward(
+            lambda: create(requests, validate_only=validate_only),
+            [(name, UNREACHABLE) for name in dict.fromkeys(each.name for each in requests)],
+        )
 
     def delete_topics(self, references: Sequence[TopicReference]) -> list[DeletedTopic]:
-        if not self._reachable:
-            return [DeletedTopic(each.name, each.topic_id, UNREACHABLE) for each in references]
-        answers = super().delete_topics(references)
-        self._feed.deliver()
-        return answers
+        return self._forward(
+            partial(super().delete_topics, references),
+            [DeletedTopic(each.name, each.topic_id, UNREACHABLE) for each in references],
+        )
 
     def alter_configs(
         self, alterations: Sequence[ConfigAlteration], *, validate_only: bool = False
     ) -> list[Refusal]:
         from mockbroker.metadata.config_control import alter_configs
 
-        if not self._reachable:
-            return [UNREACHABLE for _ in alterations]
-        image = self._feed.image
-        answers = alter_configs(
-            image, alterations, validate_only=validate_only, apply=self._store.apply
+        image, apply = self._feed.image, self._store.apply
+        return self._forward(
+            lambda: alter_configs(image, alterations, validate_only=validate_only, apply=apply),
+            [UNREACHABLE for _ in alterations],
         )
-        self._feed.deliver()
-        return answers
 
     def unregister_broker(self, node_id: int) -> Refusal:
-        if not self._reachable:
-            return UNREACHABLE
-        answer = super().unregister_broker(node_id)
-        self._feed.deliver()
-        return answer
+        return self._forward(partial(super().unregister_broker, node_id), UNREACHABLE)
 
     def elect_leader(self, name: str, index: int, election: Election) -> Refusal:
-        if not self._reachable:
-            return UNREACHABLE
-        answer = super().elect_leader(name, index, election)
-        self._feed.deliver()
-        return answer
+        return self._forward(partial(super().elect_leader, name, index, election), UNREACHABLE)
 
     def reassign(
         self, name: str, index: int, target: Sequence[int] | None, *, may_change_factor: bool
     ) -> Refusal:
-        if not self._reachable:
-            return UNREACHABLE
-        answer = super().reassign(name, index, target, may_change_factor=may_change_factor)
-        self._feed.deliver()
-        return answer
+        reassign = super().reassign
+        return self._forward(
+            lambda: reassign(name, index, target, may_change_factor=may_change_factor), UNREACHABLE
+        )
 
     def reassignments(
         self, wanted: Iterable[tuple[str, Sequence[int]]] | None

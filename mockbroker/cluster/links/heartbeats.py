@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 class BrokerSessions:
     """The controller's side."""
 
-    __slots__ = ("_alarm", "_clock", "_control", "_heard_ms", "_kept_out", "_timeout_ms", "_timer")
-
     def __init__(
         self, clock: Clock, timer: Timer, control: ReplicationControl, timeout_ms: float
     ) -> None:
@@ -73,8 +71,6 @@ class BrokerSessions:
 
 class Heartbeat:
     """A broker's side: `beat` now and after each interval, until `stop`."""
-
-    __slots__ = ("_clock", "_heard", "_interval_ms", "_link", "_task", "_timer")
 
     def __init__(
         self,

@@ -45,8 +45,6 @@ class IsrProposals:
     is in the same broker.
     """
 
-    __slots__ = ("_clock", "_propose", "_replicas", "_send", "_timer")
-
     def __init__(
         self, clock: Clock, timer: Timer, replicas: ReplicaManager, send: Send, propose: Propose
     ) -> None:

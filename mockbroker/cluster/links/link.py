@@ -29,19 +29,6 @@ CONTROLLER: Final = -1
 class Link:
     """From `source` to `target`. Its faults are changed by its methods only."""
 
-    __slots__ = (
-        "_generation",
-        "_in_flight",
-        "_links",
-        "_waiting",
-        "cut",
-        "delay_ms",
-        "held",
-        "on_open",
-        "source",
-        "target",
-    )
-
     def __init__(self, links: Links, source: int, target: int) -> None:
         self._links = links
         self.source = source
@@ -116,8 +103,6 @@ class Link:
 
 class Links:
     """All links of a cluster, made when first asked for; `arrived` is what to run, in order."""
-
-    __slots__ = ("_links", "arrived", "clock", "latest_ms", "timer")
 
     def __init__(self, clock: Clock, timer: Timer) -> None:
         self.clock = clock

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 class MetadataFeed:
     """The changes on their way to `image`. `ready` says that `deliver` has something to apply."""
 
-    __slots__ = ("_clock", "_link", "_pending", "_timer", "image", "ready")
-
     def __init__(self, link: Link, image: MetadataStore, clock: Clock, timer: Timer) -> None:
         self._link = link
         self._clock = clock
