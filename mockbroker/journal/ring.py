@@ -3,7 +3,9 @@
 `broker` calls `served` once a request, everyone else `record`; neither looks into anything. The
 ring is always there: a request costs it an append, its bytes stay undecoded until someone looks.
 Bounds: RING_REQUESTS requests and RING_EVENTS other events; of the requests that are larger than
-SMALL_BYTES only the last LARGE_BYTES keep their bytes.
+SMALL_BYTES only the last LARGE_BYTES keep their bytes. What followers fetch from their leaders is
+left out unless `replication` is set: two fetches a second for each pair of brokers that idle would
+soon be all that there is. One that met a fault rule is told.
 
 Positions in the ring are cursors: how many requests were served before. A cursor stays good for
 ever; what has left the ring since is simply no longer there.
@@ -13,6 +15,8 @@ from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING, Final
+
+from mockbroker_protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +28,7 @@ RING_REQUESTS: Final = 2048
 RING_EVENTS: Final = 1024
 SMALL_BYTES: Final = 4096
 LARGE_BYTES: Final = 2 << 20
+_FETCH: Final = int(ApiKey.FETCH)
 
 
 def _no_name(_topic_id: bytes) -> str | None:
@@ -34,7 +39,8 @@ class Journal:
     """Where events go.
 
     `wants_requests` is False until someone asks to be told each request, `wants_high_watermarks`
-    likewise; `topic_name` finds the name of a topic id, for those who decode.
+    likewise; `topic_name` finds the name of a topic id, for those who decode. `replication` says
+    whether followers' fetches are requests like others.
     """
 
     __slots__ = (
@@ -44,6 +50,7 @@ class Journal:
         "_listeners",
         "_requests",
         "count",
+        "replication",
         "topic_name",
         "wants_high_watermarks",
         "wants_requests",
@@ -56,6 +63,7 @@ class Journal:
         self._large: deque[tuple[int, RequestServed]] = deque()
         self._large_bytes = 0
         self.count = 0
+        self.replication = False
         self.wants_requests = False
         self.wants_high_watermarks = False
         self.topic_name: Callable[[bytes], str | None] = _no_name
@@ -99,6 +107,14 @@ class Journal:
 
     def served(self, request: RequestServed) -> None:
         """A request is over: keep it, and tell those who asked for requests."""
+        if (
+            request.connection_id
+            < 0  # of a broker of this process, as `cluster.fabric` numbers them
+            and request.api_key == _FETCH
+            and not self.replication
+            and request.fault is None
+        ):
+            return
         self.count += 1
         self._requests.append(request)
         size_bytes = request.request_bytes + request.response_bytes

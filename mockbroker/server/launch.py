@@ -241,6 +241,7 @@ async def launch(settings: Settings) -> RunningBroker:
         racks=settings.racks,
         cluster_id=options["cluster_id"],
     )
+    cluster.journal.replication = options["journal_replication"]
     writer = None if options["journal"] is None else _start_journal(cluster, settings, seed)
     try:
         if settings.faults:

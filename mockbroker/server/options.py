@@ -217,6 +217,15 @@ class BrokerOptions(TypedDict, total=False):
             "write what happens into files there, a JSON object a line (docs/journal.md)",
         ),
     ]
+    journal_replication: Annotated[
+        bool,
+        Option(
+            parse_flag,
+            "",
+            "journal what followers fetch from leaders too (default no)",
+            default=False,
+        ),
+    ]
     client_telemetry: Annotated[
         bool,
         Option(

@@ -65,6 +65,10 @@ class Clients:
                 ]
             )
             return consumer
+        for topic in topics:
+            # kafka-python joins at once, and a leader of a group that has no metadata yet assigns
+            # nothing to anybody.
+            consumer.partitions_for_topic(topic)
         consumer.subscribe(list(topics))
         self._until_assigned(consumer.assignment, lambda: _peek_kafka(consumer))
         return consumer

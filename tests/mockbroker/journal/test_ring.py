@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mockbroker import MockBroker
 from mockbroker.journal import (
     ConnectionOpened,
     Event,
@@ -118,3 +119,39 @@ def test_high_watermarks_are_told_to_those_who_ask_for_them() -> None:
         ("orders", 0, 0, 2, 2)
     ]
     assert not [event for event in core.events if isinstance(event, HighWatermarkMoved)]
+
+
+def fetch_of_a_follower(number: int) -> RequestServed:
+    return RequestServed(1, 17, number, "broker-2-fetcher-0", -1)
+
+
+def test_what_followers_fetch_is_left_out_unless_asked_for() -> None:
+    journal = Journal()
+    told: list[Event] = []
+    journal.listen(told.append, requests=True)
+    journal.served(fetch_of_a_follower(1))
+    assert (numbers(journal), told, journal.cursor()) == ([], [], 0)
+    journal.replication = True
+    journal.served(fetch_of_a_follower(2))
+    assert (numbers(journal), len(told), journal.cursor()) == ([2], 1, 1)
+
+
+def test_a_follower_s_fetch_that_met_a_fault_is_told() -> None:
+    journal = Journal()
+    served = fetch_of_a_follower(1)
+    served.fault = "f1"
+    journal.served(served)
+    assert numbers(journal) == [1]
+
+
+def test_idle_brokers_fill_no_journal_unless_it_is_asked_for() -> None:
+    for wanted in (False, True):
+        with MockBroker(
+            brokers=2, topics={"orders": 1}, journal_replication=wanted, freeze_clock=True
+        ) as broker:
+            broker.topic("orders").put("one")
+            broker.cluster.wait_in_sync("orders", 0)
+            broker.clock.advance(60_000)
+            fetches = broker.journal.requests(client="broker-*-fetcher-0")
+            assert bool(fetches) is wanted
+            assert all(fetch.connection_id < 0 for fetch in fetches)
