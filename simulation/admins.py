@@ -8,8 +8,6 @@ Invariant: one request at a time; it never asks for what the last metadata rule 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.topics import (
     CreatableTopic,
@@ -25,13 +23,6 @@ from mockbroker_protocol.messages.topics import (
 )
 from simulation.clients import Client
 
-if TYPE_CHECKING:
-    from random import Random
-
-    from simulation.checkers import AnswerChecker
-    from simulation.faults import SwarmPlan
-    from simulation.world import World
-
 CREATE_VERSION = 7
 DELETE_VERSION = 6
 GROW_VERSION = 3
@@ -42,18 +33,7 @@ SEGMENT_CONFIG = "internal.segment.bytes"
 class Admin(Client):
     """Changes topics every now and then, if the plan has that; else it only creates them."""
 
-    def __init__(
-        self,
-        world: World,
-        name: str,
-        rng: Random,
-        answers: AnswerChecker,
-        plan: SwarmPlan,
-    ) -> None:
-        super().__init__(world, name, rng, answers)
-        self.plan = plan
-        self.names = list(plan.topics)
-        self.busy = False
+    busy = False
 
     @property
     def idle(self) -> bool:
@@ -62,7 +42,7 @@ class Admin(Client):
 
     def ready(self) -> None:
         self.busy = True
-        self.learn_topics(self.names, self._rest)
+        self.learn_topics(self._rest)
 
     def _rest(self) -> None:
         self.busy = False

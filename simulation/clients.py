@@ -26,10 +26,12 @@ from mockbroker_protocol.messages.metadata import (
 from mockbroker_protocol.plan import decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from random import Random
 
     from simulation.checkers import AnswerChecker
+    from simulation.faults import SwarmPlan
+    from simulation.ledger import Ledger
     from simulation.stage import Stage, Wire
     from simulation.world import World
 
@@ -178,17 +180,30 @@ class KnownTopic(NamedTuple):
     leader_epochs: list[int]
 
 
+@dataclass(slots=True)
+class Setting:
+    """What the actors of a run share."""
+
+    world: World
+    answers: AnswerChecker
+    ledger: Ledger
+    plan: SwarmPlan
+
+
 class Client:
     """An actor with at most one current connection. Subclasses say what `ready` does.
 
     `start` connects; after a loss it connects again, unless it has left.
     """
 
-    def __init__(self, world: World, name: str, rng: Random, answers: AnswerChecker) -> None:
-        self.world = world
+    def __init__(self, setting: Setting, name: str, rng: Random) -> None:
+        self.world = setting.world
+        self.answers = setting.answers
+        self.ledger = setting.ledger
+        self.plan = setting.plan
+        self.names = list(setting.plan.topics)
         self.name = name
         self.rng = rng
-        self.answers = answers
         self.channel: Channel | None = None
         self.topics: dict[str, KnownTopic] = {}
         self.left = False
@@ -266,9 +281,9 @@ class Client:
 
         channel.call(request, version, take, max_wait_ms)
 
-    def learn_topics(self, names: Sequence[str], then: Callable[[], None]) -> None:
-        """Ask for metadata of these topics; those that do not exist are unknown afterwards."""
-        wanted = [MetadataRequestTopic(name=name) for name in names]
+    def learn_topics(self, then: Callable[[], None]) -> None:
+        """Ask for metadata of the `names`; those that do not exist are unknown afterwards."""
+        wanted = [MetadataRequestTopic(name=name) for name in self.names]
 
         def learnt(answer: MetadataResponse) -> None:
             for topic in answer.topics:

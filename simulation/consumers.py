@@ -39,12 +39,15 @@ from simulation.session_handler import (
 if TYPE_CHECKING:
     from random import Random
 
-    from mockbroker_protocol.messages.fetch import FetchResponsePartition
-    from simulation.checkers import AnswerChecker
+    from mockbroker_protocol.messages.fetch import (
+        FetchRequestForgottenTopic,
+        FetchRequestTopic,
+        FetchResponsePartition,
+        FetchResponseTopic,
+    )
+    from simulation.clients import Setting
     from simulation.consumer_styles import ConsumerStyle
-    from simulation.ledger import Ledger
     from simulation.session_handler import SessionKey
-    from simulation.world import World
 
 FIRST_VERSION_WITH_EPOCHS = 9
 FIRST_VERSION_WITH_LAST_EPOCHS = 12
@@ -65,22 +68,11 @@ Part = tuple[str, int]
 class Consumer(Client):
     """Reads all partitions of its topics. `polls` counts answers since the last progress."""
 
-    def __init__(
-        self,
-        world: World,
-        name: str,
-        rng: Random,
-        answers: AnswerChecker,
-        ledger: Ledger,
-        names: list[str],
-        style: ConsumerStyle,
-    ) -> None:
-        super().__init__(world, name, rng, answers)
-        self.ledger = ledger
-        self.names = names
+    def __init__(self, setting: Setting, name: str, rng: Random, style: ConsumerStyle) -> None:
+        super().__init__(setting, name, rng)
         self.style = style
         self.session = FetchSessionHandler(sessionless=style.sessionless)
-        self.reading = ReadingChecker(world, ledger, name, committed=style.committed)
+        self.reading = ReadingChecker(self.world, self.ledger, name, committed=style.committed)
         self.positions: dict[Part, int] = {}
         self.last_epochs: dict[Part, int] = {}
         self.ids: dict[str, bytes] = {}
@@ -88,7 +80,7 @@ class Consumer(Client):
         self.paused: dict[Part, None] = {}
         self.must_reset: dict[Part, None] = {}
         self.must_learn = True
-        self.closed_by_others = False
+        self.closed_by_others = setting.plan.on["thief"]
         """Whether somebody in this run closes sessions that are not his."""
         self.polls = 0
         self.checks = 0
@@ -121,7 +113,7 @@ class Consumer(Client):
         """Do what comes next: learn, reset or poll."""
         if self.must_learn or self.rng.random() < REFRESH_CHANCE:
             self.must_learn = False
-            self.learn_topics(self.names, self._learnt)
+            self.learn_topics(self._learnt)
         elif self.must_reset:
             self._reset()
         else:
@@ -144,10 +136,15 @@ class Consumer(Client):
         self.proceed()
 
     def _drop(self, name: str) -> None:
-        self.positions = {part: at for part, at in self.positions.items() if part[0] != name}
-        self.last_epochs = {part: at for part, at in self.last_epochs.items() if part[0] != name}
-        self.must_reset = {part: None for part in self.must_reset if part[0] != name}
-        self.paused = {part: None for part in self.paused if part[0] != name}
+        by_part: tuple[dict[Part, int] | dict[Part, None], ...] = (
+            self.positions,
+            self.last_epochs,
+            self.must_reset,
+            self.paused,
+        )
+        for held in by_part:
+            for part in [part for part in held if part[0] == name]:
+                del held[part]
 
     def _reset(self) -> None:
         """Ask where the partitions that were out of range begin."""
@@ -505,13 +502,12 @@ def told_high_watermark(session: FetchSessionHandler, key: SessionKey) -> int:
 def request_line(request: FetchRequest, version: int) -> str:
     """A fetch as the trace shows it: partition@offset."""
     asked = " ".join(
-        f"{topic.topic or topic.topic_id.hex()[:6]}-{part.partition}@{part.fetch_offset}"
+        f"{_short(topic)}-{part.partition}@{part.fetch_offset}"
         for topic in request.topics
         for part in topic.partitions
     )
     gone = " ".join(
-        f"{topic.topic or topic.topic_id.hex()[:6]}-{topic.partitions}"
-        for topic in request.forgotten_topics_data
+        f"{_short(topic)}-{topic.partitions}" for topic in request.forgotten_topics_data
     )
     return (
         f"fetch v{version} {request.session_id}/{request.session_epoch} {asked}"
@@ -522,10 +518,15 @@ def request_line(request: FetchRequest, version: int) -> str:
 def answer_line(answer: FetchResponse) -> str:
     """An answer as the trace shows it: error or high watermark, and record bytes."""
     told = " ".join(
-        f"{topic.topic or topic.topic_id.hex()[:6]}-{data.partition_index}:"
+        f"{_short(topic)}-{data.partition_index}:"
         + (f"error {data.error_code}" if data.error_code else f"{data.high_watermark}")
         + f"+{size_of(data)}"
         for topic in answer.responses
         for data in topic.partitions
     )
     return f"answer {answer.error_code} of {answer.session_id}: {told}"
+
+
+def _short(topic: FetchRequestTopic | FetchRequestForgottenTopic | FetchResponseTopic) -> str:
+    """Its name, or the beginning of its id."""
+    return topic.topic or topic.topic_id.hex()[:6]

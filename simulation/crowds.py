@@ -7,37 +7,15 @@ connection may do (KIP-227 has no owner of a session).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
 from simulation.clients import Client
 from simulation.session_handler import Asked, SessionKey, topics_of
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from simulation.checkers import AnswerChecker
-    from simulation.faults import SwarmPlan
-    from simulation.world import World
 
 VERSION = 12
 
 
 class Crowd(Client):
     """Opens a session, or closes one of somebody, again and again."""
-
-    def __init__(
-        self,
-        world: World,
-        name: str,
-        rng: Random,
-        answers: AnswerChecker,
-        plan: SwarmPlan,
-    ) -> None:
-        super().__init__(world, name, rng, answers)
-        self.plan = plan
-        self.opens = plan.on["crowd"]
-        self.steals = plan.on["thief"]
 
     def ready(self) -> None:
         mean_ms = self.plan.active_ms / 10
@@ -46,7 +24,8 @@ class Crowd(Client):
     def _act(self) -> None:
         if self.stopped:
             return
-        if self.steals and (not self.opens or self.rng.random() < 0.5):
+        on = self.plan.on
+        if on["thief"] and (not on["crowd"] or self.rng.random() < 0.5):
             self.close_session(self.somebodys_session())
         else:
             self.open_session()

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from random import Random
 
     from mockbroker.replica.partition import Partition
-    from simulation.faults import SwarmPlan
-    from simulation.ledger import Ledger, TrueLog
-    from simulation.world import World
+    from simulation.clients import Setting
+    from simulation.ledger import TrueLog
 
 FIRST_PRODUCER_ID = 1_000_000
 """Beyond what the broker gives to producers of a run."""
@@ -43,14 +42,12 @@ class Transaction:
 class Operator:
     """Acts every now and then, as far as the plan has it."""
 
-    def __init__(
-        self, world: World, name: str, rng: Random, ledger: Ledger, plan: SwarmPlan
-    ) -> None:
-        self.world = world
+    def __init__(self, setting: Setting, name: str, rng: Random) -> None:
+        self.world = setting.world
+        self.ledger = setting.ledger
+        self.plan = setting.plan
         self.name = name
         self.rng = rng
-        self.ledger = ledger
-        self.plan = plan
         self.stopped = False
         self.transactions: list[Transaction] = []
         self.stalled: list[TrueLog] = []
@@ -64,7 +61,7 @@ class Operator:
                 ("stall", self.stall_or_release),
                 ("transactions", self.transact),
             )
-            if plan.on[kind]
+            if self.plan.on[kind]
         ]
 
     def start(self) -> None:

@@ -31,10 +31,8 @@ from simulation.stage import EPOCH_MS
 if TYPE_CHECKING:
     from random import Random
 
-    from simulation.checkers import AnswerChecker
+    from simulation.clients import Setting
     from simulation.faults import SwarmPlan
-    from simulation.ledger import Ledger
-    from simulation.world import World
 
 FIRST_VERSION_WITH_IDS = 13
 INIT_PRODUCER_ID_VERSION = 3
@@ -74,19 +72,8 @@ class Batch:
 class Producer(Client):
     """Appends to all partitions of its topics; `stop` lets it finish what it began."""
 
-    def __init__(
-        self,
-        world: World,
-        name: str,
-        rng: Random,
-        answers: AnswerChecker,
-        ledger: Ledger,
-        names: list[str],
-        style: ProducerStyle,
-    ) -> None:
-        super().__init__(world, name, rng, answers)
-        self.ledger = ledger
-        self.names = names
+    def __init__(self, setting: Setting, name: str, rng: Random, style: ProducerStyle) -> None:
+        super().__init__(setting, name, rng)
         self.style = style
         self.producer_id = -1
         self.pending: list[Batch] = []
@@ -116,7 +103,7 @@ class Producer(Client):
             self._init()
         elif self.must_learn:
             self.must_learn = False
-            self.learn_topics(self.names, self.proceed)
+            self.learn_topics(self.proceed)
         elif self.pending:
             self._send()
         elif not self.stopped:

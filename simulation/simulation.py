@@ -21,6 +21,7 @@ from simulation.checkers import (
     check_no_sessions,
     check_nothing_waits,
 )
+from simulation.clients import Setting
 from simulation.consumer_styles import ConsumerStyle
 from simulation.consumers import Consumer
 from simulation.crowds import Crowd
@@ -58,9 +59,10 @@ class Run:
         )
         self.ledger = Ledger(self.world)
         self.answers = AnswerChecker(self.world)
-        self.admin = Admin(self.world, "admin", self.stream("admin"), self.answers, plan)
-        self.crowd = Crowd(self.world, "crowd", self.stream("crowd"), self.answers, plan)
-        self.operator = Operator(self.world, "operator", self.stream("operator"), self.ledger, plan)
+        setting = self.setting = Setting(self.world, self.answers, self.ledger, plan)
+        self.admin = Admin(setting, "admin", self.stream("admin"))
+        self.crowd = Crowd(setting, "crowd", self.stream("crowd"))
+        self.operator = Operator(setting, "operator", self.stream("operator"))
         self.consumers = [self.make_consumer(f"consumer{n}") for n in range(plan.consumers)]
         self.producers = [self.make_producer(f"producer{n}") for n in range(plan.producers)]
         self._cut_rng = self.stream("cuts")
@@ -83,20 +85,12 @@ class Run:
     def make_consumer(self, name: str) -> Consumer:
         """A consumer in the style that the seed gives it."""
         rng = self.stream(name)
-        style = ConsumerStyle(rng, self.plan)
-        consumer = Consumer(
-            self.world, name, rng, self.answers, self.ledger, list(self.plan.topics), style
-        )
-        consumer.closed_by_others = self.plan.on["thief"]
-        return consumer
+        return Consumer(self.setting, name, rng, ConsumerStyle(rng, self.plan))
 
     def make_producer(self, name: str) -> Producer:
         """A producer in the style that the seed gives it."""
         rng = self.stream(name)
-        style = ProducerStyle(rng, self.plan)
-        return Producer(
-            self.world, name, rng, self.answers, self.ledger, list(self.plan.topics), style
-        )
+        return Producer(self.setting, name, rng, ProducerStyle(rng, self.plan))
 
     # -- phases ----------------------------------------------------------------------------
 
@@ -207,7 +201,7 @@ class Run:
 
     def _close_sessions(self) -> None:
         shards = self.world.broker.services.fetch.cache.shards
-        closer = Crowd(self.world, "closer", self.stream("closer"), self.answers, self.plan)
+        closer = Crowd(self.setting, "closer", self.stream("closer"))
         closer.stop()
         closer.open_channel()
         for session_id in [session_id for shard in shards for session_id in shard.sessions]:

@@ -45,15 +45,17 @@ class ClusterOperator:
         self._focus: tuple[str, int] | None = None
         acts: dict[str, Callable[[], None]] = {
             "crash": self._crash,
-            "stop": self._stop,
-            "fence": self._fence,
+            "stop": partial(self._disturb_node, "stopped", "stop", "revive", 400.0),
+            "fence": partial(self._disturb_node, "fenced", "fence", "unfence", 400.0),
             "cut": partial(self._spoil_link, "cut_link", controller=False),
             "cut_controller": partial(self._spoil_link, "cut_link", controller=True),
             "hold": partial(self._spoil_link, "hold_link", controller=False),
             "hold_controller": partial(self._spoil_link, "hold_link", controller=True),
             "slow": partial(self._slow_link, controller=False),
             "slow_controller": partial(self._slow_link, controller=True),
-            "isolate": self._isolate,
+            "isolate": partial(
+                self._disturb_node, "isolated", "isolate", "reconnect", 200.0, 1_200.0
+            ),
             "reset": self._reset,
             "hold_follower": self._hold_follower,
             "hold_high_watermark": self._hold_high_watermark,
@@ -123,17 +125,30 @@ class ClusterOperator:
         world.operate(carry_out)
         return not refused
 
-    def _for_a_while(
-        self, what: str, act: Callable[[], object], undo: Callable[[], object], mean_ms: float
-    ) -> None:
-        if self._do(what, act):
-            self.world.at(
-                self.rng.expovariate(1 / mean_ms),
-                lambda: None if self.stopped else self._undo(what, undo),
-            )
+    def _do_unless_stopped(self, what: str, act: Callable[[], object]) -> None:
+        if not self.stopped:
+            self._do(what, act)
 
-    def _undo(self, what: str, undo: Callable[[], object]) -> None:
-        self._do(f"no longer {what}", undo)
+    def _for_a_while(
+        self, what: str, act: Callable[[], object], undo: Callable[[], object], *means_ms: float
+    ) -> None:
+        """Carry it out, and undo it after a while whose mean is one of `means_ms`."""
+        mean_ms = self.rng.choice(means_ms) if len(means_ms) > 1 else means_ms[0]
+        if self._do(what, act):
+            undoing = partial(self._do_unless_stopped, f"no longer {what}", undo)
+            self.world.at(self.rng.expovariate(1 / mean_ms), undoing)
+
+    def _disturb(
+        self, what: str, act: str, undo: str, ends: tuple[object, ...], *means: float
+    ) -> None:
+        """The same by the names of controls, which both take `ends`."""
+        controls = self.world.controls
+        doing, undoing = getattr(controls, act), getattr(controls, undo)
+        self._for_a_while(what, partial(doing, *ends), partial(undoing, *ends), *means)
+
+    def _disturb_node(self, what: str, act: str, undo: str, *means: float) -> None:
+        node = self._node()
+        self._disturb(f"{what} {node}", act, undo, (node,), *means)
 
     def _node(self, *but: int) -> int:
         """Some broker; when focused mostly the partition's leader or its first follower."""
@@ -162,25 +177,9 @@ class ClusterOperator:
             f"killed {node}{'' if fence else ' unnoticed'}",
             partial(controls.kill, node, fence=fence),
             partial(controls.revive, node),
-            self.rng.choice((20.0, 400.0, 1_200.0)),
-        )
-
-    def _stop(self) -> None:
-        node, controls = self._node(), self.world.controls
-        self._for_a_while(
-            f"stopped {node}",
-            partial(controls.stop, node),
-            partial(controls.revive, node),
+            20.0,
             400.0,
-        )
-
-    def _fence(self) -> None:
-        node, controls = self._node(), self.world.controls
-        self._for_a_while(
-            f"fenced {node}",
-            partial(controls.fence, node),
-            partial(controls.unfence, node),
-            400.0,
+            1_200.0,
         )
 
     def _skew(self) -> None:
@@ -203,13 +202,8 @@ class ClusterOperator:
         return (node, CONTROLLER) if self.rng.random() < 0.5 else (CONTROLLER, node)
 
     def _spoil_link(self, how: str, *, controller: bool) -> None:
-        ends, controls = self._ends(controller=controller), self.world.controls
-        self._for_a_while(
-            f"{how} {ends}",
-            partial(getattr(controls, how), *ends),
-            partial(controls.restore_link, *ends),
-            self.rng.choice((80.0, 600.0, 1_600.0)),
-        )
+        ends = self._ends(controller=controller)
+        self._disturb(f"{how} {ends}", how, "restore_link", ends, 80.0, 600.0, 1_600.0)
 
     def _slow_link(self, *, controller: bool) -> None:
         ends, controls = self._ends(controller=controller), self.world.controls
@@ -219,15 +213,6 @@ class ClusterOperator:
             partial(controls.slow_link, *ends, delay_ms),
             partial(controls.restore_link, *ends),
             800.0,
-        )
-
-    def _isolate(self) -> None:
-        node, controls = self._node(), self.world.controls
-        self._for_a_while(
-            f"isolated {node}",
-            partial(controls.isolate, node),
-            partial(controls.reconnect, node),
-            self.rng.choice((200.0, 1_200.0)),
         )
 
     def _reset(self) -> None:
@@ -243,22 +228,14 @@ class ClusterOperator:
     # -- partitions ------------------------------------------------------------------------
 
     def _hold_follower(self) -> None:
-        part, node, controls = self._part(), self._node(), self.world.controls
-        self._for_a_while(
-            f"hold {part} at {node}",
-            partial(controls.hold_follower, *part, node),
-            partial(controls.release_follower, *part, node),
-            self.rng.choice((120.0, 1_200.0)),
-        )
+        part, node = self._part(), self._node()
+        held, ends = f"hold {part} at {node}", (*part, node)
+        self._disturb(held, "hold_follower", "release_follower", ends, 120.0, 1_200.0)
 
     def _hold_high_watermark(self) -> None:
-        part, controls = self._part(), self.world.controls
-        self._for_a_while(
-            f"hold high watermark of {part}",
-            partial(controls.hold_high_watermark, *part),
-            partial(controls.release_high_watermark, *part),
-            200.0,
-        )
+        part = self._part()
+        held = f"hold high watermark of {part}"
+        self._disturb(held, "hold_high_watermark", "release_high_watermark", part, 200.0)
 
     def _deafen_leader(self) -> None:
         """A follower comes back in sync and lags again, and its leader hears of neither.
@@ -296,11 +273,8 @@ class ClusterOperator:
         time_ms = 0.0
         for what, (act, mean_ms) in acts.items():
             time_ms += self.rng.random() * 2 * mean_ms
-            self.world.at(time_ms, partial(self._play, f"{part} of {leader}: {node} {what}", act))
-
-    def _play(self, what: str, act: Callable[[], None]) -> None:
-        if not self.stopped:
-            self._do(what, act)
+            told = f"{part} of {leader}: {node} {what}"
+            self.world.at(time_ms, partial(self._do_unless_stopped, told, act))
 
     def _move_leader(self) -> None:
         part, node = self._part(), self._node()

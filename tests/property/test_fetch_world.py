@@ -77,9 +77,7 @@ class FetchWorldMachine(RuleBasedStateMachine):
         style.check_chance = 1.0
         style.keeps_epochs = False
         style.pause_ms = 5.0
-        consumer = Consumer(
-            run.world, name, Random(name), run.answers, run.ledger, list(run.plan.topics), style
-        )
+        consumer = Consumer(run.setting, name, Random(name), style)
         consumer.closed_by_others = True
         run.consumers.append(consumer)
         consumer.start()

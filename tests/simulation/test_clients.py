@@ -21,7 +21,7 @@ class Idler(Client):
 
 def idler() -> tuple[Simulated, Idler]:
     simulated = Simulated()
-    client = Idler(simulated.world, "idler", Random(0), simulated.answers)
+    client = Idler(simulated.setting, "idler", Random(0))
     client.start()
     return simulated, client
 
@@ -29,7 +29,8 @@ def idler() -> tuple[Simulated, Idler]:
 def test_topics_are_learnt_and_forgotten() -> None:
     simulated, client = idler()
     done: list[bool] = []
-    client.learn_topics(["t0", "nobody's"], lambda: done.append(True))
+    client.names = ["t0", "nobody's"]
+    client.learn_topics(lambda: done.append(True))
     simulated.world.run_for(0)
     assert done
     assert list(client.topics) == ["t0"]

@@ -6,6 +6,7 @@ from random import Random
 
 from simulation.admins import Admin
 from simulation.checkers import AnswerChecker
+from simulation.clients import Setting
 from simulation.consumer_styles import NO_LIMIT, ConsumerStyle
 from simulation.consumers import Consumer
 from simulation.crowds import Crowd
@@ -43,6 +44,7 @@ class Simulated:
         )
         self.ledger = Ledger(self.world)
         self.answers = AnswerChecker(self.world)
+        self.setting = Setting(self.world, self.answers, self.ledger, self.plan)
         self._actors = 0
 
     def _name(self, kind: str) -> str:
@@ -63,9 +65,7 @@ class Simulated:
         for key, value in style.items():
             setattr(chosen, key, value)
         name = self._name("consumer")
-        return Consumer(
-            self.world, name, Random(name), self.answers, self.ledger, list(TOPICS), chosen
-        )
+        return Consumer(self.setting, name, Random(name), chosen)
 
     def producer(self, **style: object) -> Producer:
         """A producer to all topics; it has not begun."""
@@ -76,18 +76,16 @@ class Simulated:
         for key, value in style.items():
             setattr(chosen, key, value)
         name = self._name("producer")
-        return Producer(
-            self.world, name, Random(name), self.answers, self.ledger, list(TOPICS), chosen
-        )
+        return Producer(self.setting, name, Random(name), chosen)
 
     def admin(self) -> Admin:
-        return Admin(self.world, self._name("admin"), Random(1), self.answers, self.plan)
+        return Admin(self.setting, self._name("admin"), Random(1))
 
     def crowd(self) -> Crowd:
-        return Crowd(self.world, self._name("crowd"), Random(1), self.answers, self.plan)
+        return Crowd(self.setting, self._name("crowd"), Random(1))
 
     def operator(self) -> Operator:
-        return Operator(self.world, self._name("operator"), Random(1), self.ledger, self.plan)
+        return Operator(self.setting, self._name("operator"), Random(1))
 
     @property
     def violations(self) -> list[str]:
