@@ -6,9 +6,12 @@ Each test collects every offence, so that one run names them all.
 from __future__ import annotations
 
 import ast
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import grimp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,9 +23,14 @@ PACKAGES = {
     "protocol/mockbroker_protocol": "tests/protocol",
     "simulation": "tests/simulation",
 }
+IMPORT_NAMES = ("mockbroker", "mockbroker_protocol", "simulation")
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 70
 MAX_LINE_LENGTH = 100
+MAX_ROOMS = 28
+MAX_FLOORS = 14
+MAX_ARROWS = 150
+MAX_LOOSE_MODULES = 5
 # Spelled in halves, so that this file may stand in its own search.
 LEFTOVERS = ("TO" + "DO", "FIX" + "ME", "X" * 3, "NotImplemented" + "Error")
 
@@ -69,6 +77,68 @@ def test_functions_fit_on_one_screen() -> None:
         for node in functions(path)
     }
     assert {name: n for name, n in lengths.items() if n > MAX_FUNCTION_LINES} == {}
+
+
+@cache
+def import_graph() -> dict[str, set[str]]:
+    """The modules that each module imports, those of its annotations included."""
+    graph = grimp.build_graph(*IMPORT_NAMES, exclude_type_checking_imports=False)
+    return {
+        module: graph.find_modules_directly_imported_by(module) for module in sorted(graph.modules)
+    }
+
+
+def room_of(module: str) -> str:
+    return (
+        ".".join(module.split(".")[:2])
+        if module.startswith("mockbroker.")
+        else module.split(".", maxsplit=1)[0]
+    )
+
+
+def arrows() -> set[tuple[str, str]]:
+    """Which room of the product imports from which."""
+    return {
+        (room_of(module), room_of(each))
+        for module, imported in import_graph().items()
+        for each in imported
+        if room_of(module) != room_of(each) and room_of(module) != "simulation"
+    }
+
+
+def layers() -> dict[str, int]:
+    """The floor of each room, by the import contract."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (rooms,) = [
+        contract["layers"]
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["id"] == "rooms"
+    ]
+    return {room.strip(): n for n, floor in enumerate(rooms) for room in floor.split("|")}
+
+
+def test_each_room_imports_from_the_rooms_below_it() -> None:
+    floor = layers()
+    tops = {"mockbroker", "mockbroker.__main__"}
+    assert {
+        f"{room} -> {below}"
+        for room, below in arrows()
+        if room not in tops and below not in tops and floor[room] >= floor[below]
+    } == set()
+
+
+def test_the_house_is_small_enough_to_know() -> None:
+    rooms = {room for arrow in arrows() for room in arrow}
+    assert len(rooms) <= MAX_ROOMS
+    assert max(layers().values()) + 1 <= MAX_FLOORS
+    assert len(arrows()) < MAX_ARROWS
+    assert len(list((ROOT / "mockbroker").glob("*.py"))) <= MAX_LOOSE_MODULES
+
+
+def test_the_page_names_each_room() -> None:
+    page = (ROOT / "docs" / "ARCHITECTURE.md").read_text("utf-8")
+    names = {room.removeprefix("mockbroker.").removesuffix(".testcontainers") for room in layers()}
+    assert {name for name in names if f"`{name}" not in page and f".{name}`" not in page} == set()
 
 
 def test_lines_fit_beside_each_other() -> None:

@@ -7,5 +7,5 @@ schemas as values (`records` and the modules named after the jobs); `sources`, `
 `mockbroker.pipeline.command` builds the command line and its help without it.
 
 Invariants: no data is collected to the driver, only counts and a bounded sample; no Python
-function sees a row; nothing is resolved or downloaded at run time.
+function sees a row; what Spark resolves (`connector`) it has before a job begins.
 """
