@@ -12,7 +12,6 @@ with the same seed and driven alike answer alike.
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from mockbroker.metadata.store import MetadataStore
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.node.assembly import make_broker
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.primitives import uuid_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,9 +70,9 @@ class Cluster:
         self.clock = Clock(epoch_ms)
         self.timer = Timer()
         self.journal = Journal()
-        drawn = b2a_base64(random_uuid(substream("cluster")), newline=False)
+        drawn = uuid_text(random_uuid(substream("cluster")))
         self.metadata = MetadataStore(
-            cluster_id or drawn.rstrip(b"=").translate(_URL_SAFE).decode(),
+            cluster_id or drawn,
             configs[0] if brokers == 1 else _configs(config, brokers, racks)[0],
         )
         self.journal.topic_name = self.metadata.topic_name
@@ -146,7 +146,7 @@ class Cluster:
         known = self.metadata.brokers.get(node_id)
         if known is not None:  # else it was unregistered
             endpoints = {**known.endpoints, listener: Endpoint(host, port)}
-            self.metadata.apply(BrokerChanged(known.altered(endpoints=endpoints)))
+            self.metadata.apply(BrokerChanged(known._replace(endpoints=endpoints)))
 
     # -- fault rules -----------------------------------------------------------------------
 
@@ -327,4 +327,3 @@ _REPLICATION_FACTORS = (
     "transaction.state.log.replication.factor",
     "share.coordinator.state.topic.replication.factor",
 )
-_URL_SAFE = bytes.maketrans(b"+/", b"-_")

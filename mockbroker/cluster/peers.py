@@ -156,8 +156,8 @@ class Peers:
         node.epoch = self._next_epoch
         node.incarnations += 1
         if node.node_id not in self.store.brokers:
-            node.info = node.info.altered(fenced=True, leaving=False)
-        self.store.apply(BrokerChanged(node.info.altered(epoch=node.epoch)))
+            node.info = node.info._replace(fenced=True, leaving=False)
+        self.store.apply(BrokerChanged(node.info._replace(epoch=node.epoch)))
         incarnation = self._incarnation(node)
         self._bind(node, incarnation)
         self.running[node.node_id] = incarnation

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from mockbroker.journal.decoding import uuid_text
 from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.primitives import uuid_text
 from mockbroker_protocol.schema import is_declared, schema_of
 
 MAX_LISTED: Final = 100

@@ -6,7 +6,6 @@ once already, so it cannot be malformed; an answer that a fault mangled can.
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from typing import TYPE_CHECKING
 
 from mockbroker_protocol.errors import ProtocolError
@@ -17,8 +16,6 @@ from mockbroker_protocol.plan import decode
 if TYPE_CHECKING:
     from mockbroker_protocol.frames import Frame
     from mockbroker_protocol.primitives import Buffer
-
-_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 def decode_request(api_key: int, api_version: int, frame: Frame | None) -> object | None:
@@ -41,8 +38,3 @@ def decode_response(api_key: int, api_version: int, chunks: list[Buffer] | None)
         return decode(message_class, api_version, frame, position)[0]
     except ProtocolError:
         return None
-
-
-def uuid_text(value: bytes) -> str:
-    """A topic id as Kafka prints it: 22 characters."""
-    return b2a_base64(value, newline=False).rstrip(b"=").translate(_URL_SAFE).decode()

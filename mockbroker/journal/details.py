@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal.bodies import MAX_LISTED, body_of
-from mockbroker.journal.decoding import uuid_text
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
 from mockbroker_protocol.messages.produce import ProduceRequest, ProduceResponse
+from mockbroker_protocol.primitives import uuid_text
 from mockbroker_protocol.records.batch import iterate_batches
 from mockbroker_protocol.subjects import (
     errors_in,

@@ -10,33 +10,22 @@ Invariant: `last_offset` grows along the list.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class CompletedTransaction:
+class CompletedTransaction(NamedTuple):
     """A transaction that the marker at `last_offset` ended (Kafka: CompletedTxn, AbortedTxn).
 
     `last_stable_offset` is that of the moment after.
     """
 
-    __slots__ = ("first_offset", "last_offset", "last_stable_offset", "producer_id")
-
-    def __init__(
-        self, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int
-    ) -> None:
-        self.producer_id = producer_id
-        self.first_offset = first_offset
-        self.last_offset = last_offset
-        self.last_stable_offset = last_stable_offset
-
-    def __repr__(self) -> str:
-        return (
-            f"CompletedTransaction(producer_id={self.producer_id}, "
-            f"{self.first_offset}..{self.last_offset}, lso={self.last_stable_offset})"
-        )
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
 
 
 class AbortedIndex:

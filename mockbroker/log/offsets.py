@@ -7,6 +7,7 @@ it was made, so they may be shared and kept.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 UNKNOWN_OFFSET = -1
 
@@ -65,26 +66,9 @@ UNKNOWN_OFFSET_METADATA = LogOffsetMetadata(UNKNOWN_OFFSET, UNKNOWN_OFFSET, -1)
 """Stands for a read that did not reach the log (Kafka: UNKNOWN_OFFSET_METADATA)."""
 
 
-class TimestampAndOffset:
+class TimestampAndOffset(NamedTuple):
     """An answer to a look-up by timestamp; -1 where there is none (Kafka: TimestampAndOffset)."""
 
-    __slots__ = ("leader_epoch", "offset", "timestamp")
-
-    def __init__(self, timestamp: int, offset: int, leader_epoch: int) -> None:
-        self.timestamp = timestamp
-        self.offset = offset
-        self.leader_epoch = leader_epoch
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TimestampAndOffset):
-            return NotImplemented
-        return (
-            self.timestamp == other.timestamp
-            and self.offset == other.offset
-            and self.leader_epoch == other.leader_epoch
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"TimestampAndOffset({self.timestamp}, {self.offset}, {self.leader_epoch})"
+    timestamp: int
+    offset: int
+    leader_epoch: int

@@ -10,7 +10,7 @@ offset; a producer has an open transaction exactly if `_ongoing` names it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.log.aborted import CompletedTransaction
 from mockbroker.log.results import AppendOrigin
@@ -26,24 +26,14 @@ NO_OFFSET = -1
 _MAX_SEQUENCE = 0x7FFFFFFF
 
 
-class BatchMetadata:
+class BatchMetadata(NamedTuple):
     """One of the last batches of a producer, to know a duplicate."""
 
-    __slots__ = ("base_offset", "first_sequence", "last_offset", "last_sequence", "timestamp")
-
-    def __init__(
-        self,
-        first_sequence: int,
-        last_sequence: int,
-        base_offset: int,
-        last_offset: int,
-        timestamp: int,
-    ) -> None:
-        self.first_sequence = first_sequence
-        self.last_sequence = last_sequence
-        self.base_offset = base_offset
-        self.last_offset = last_offset
-        self.timestamp = timestamp
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    last_offset: int
+    timestamp: int
 
 
 class ProducerStateEntry:

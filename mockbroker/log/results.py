@@ -6,7 +6,7 @@ Errors that a client must see are values here; the log raises none for them.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker_protocol.errors import ErrorCode
 
@@ -25,17 +25,11 @@ class AppendOrigin(IntEnum):
     REPLICATION = 2
 
 
-class RecordError:
+class RecordError(NamedTuple):
     """One record that the validator refused: its index in the batch, and why."""
 
-    __slots__ = ("batch_index", "message")
-
-    def __init__(self, batch_index: int, message: str) -> None:
-        self.batch_index = batch_index
-        self.message = message
-
-    def __repr__(self) -> str:
-        return f"RecordError({self.batch_index}, {self.message!r})"
+    batch_index: int
+    message: str
 
 
 NO_RECORD_ERRORS: tuple[RecordError, ...] = ()

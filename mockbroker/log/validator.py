@@ -11,7 +11,7 @@ timestamp in its header says that no record can break a rule of the topic.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.log.record_walk import SMALL_BATCH_BYTES, check_record_sizes, count_records
 from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordError
@@ -65,23 +65,13 @@ class ValidatedBatch:
         self.new_header = new_header
 
 
-class Refusal:
+class Refusal(NamedTuple):
     """Why a batch is not stored; `tells_start`: the answer names the log start all the same."""
 
-    __slots__ = ("error", "message", "record_errors", "tells_start")
-
-    def __init__(
-        self,
-        error: ErrorCode,
-        message: str | None = None,
-        record_errors: tuple[RecordError, ...] = NO_RECORD_ERRORS,
-        *,
-        tells_start: bool = True,
-    ) -> None:
-        self.error = error
-        self.message = message
-        self.record_errors = record_errors
-        self.tells_start = tells_start
+    error: ErrorCode
+    message: str | None = None
+    record_errors: tuple[RecordError, ...] = NO_RECORD_ERRORS
+    tells_start: bool = True
 
 
 def whole_batch_size(records: Buffer, pos: int) -> int:

@@ -6,7 +6,7 @@ shell says where a broker listens by applying a `BrokerChanged`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,17 +15,17 @@ COPIES_NOTHING: Final = "brokers of this process copy nothing from brokers outsi
 """Why no broker of this process is a follower of a remote one."""
 
 
-class Endpoint:
+class Endpoint(NamedTuple):
     """Where one listener is advertised; what is None, a client is told as it connected."""
 
-    __slots__ = ("host", "port")
-
-    def __init__(self, host: str | None = None, port: int | None = None) -> None:
-        self.host = host
-        self.port = port
+    host: str | None = None
+    port: int | None = None
 
 
-class BrokerInfo:
+NO_ENDPOINTS: Final[Mapping[str, Endpoint]] = {}
+
+
+class BrokerInfo(NamedTuple):
     """One broker: its endpoints by listener name. Never mutated; a change brings a new one.
 
     `epoch` grows with each registration. A fenced broker is not led by nor shown to clients; one
@@ -33,50 +33,18 @@ class BrokerInfo:
     of its own that has registered over a controller's listener.
     """
 
-    __slots__ = ("endpoints", "epoch", "fenced", "leaving", "node_id", "rack", "remote")
-
-    def __init__(
-        self,
-        node_id: int,
-        endpoints: Mapping[str, Endpoint] | None = None,
-        rack: str | None = None,
-        *,
-        fenced: bool = False,
-        leaving: bool = False,
-        remote: bool = False,
-        epoch: int = 0,
-    ) -> None:
-        self.node_id = node_id
-        self.endpoints = endpoints or {}
-        self.rack = rack
-        self.fenced = fenced
-        self.leaving = leaving
-        self.remote = remote
-        self.epoch = epoch
+    node_id: int
+    endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS
+    rack: str | None = None
+    fenced: bool = False
+    leaving: bool = False
+    remote: bool = False
+    epoch: int = 0
 
     @property
     def active(self) -> bool:
         """Whether it may be elected and join in-sync sets (Kafka: ClusterControlManager.active)."""
         return not self.fenced and not self.leaving
-
-    def altered(
-        self,
-        *,
-        fenced: bool | None = None,
-        leaving: bool | None = None,
-        epoch: int | None = None,
-        endpoints: Mapping[str, Endpoint] | None = None,
-    ) -> BrokerInfo:
-        """The same broker in another state."""
-        return BrokerInfo(
-            self.node_id,
-            self.endpoints if endpoints is None else endpoints,
-            self.rack,
-            fenced=self.fenced if fenced is None else fenced,
-            leaving=self.leaving if leaving is None else leaving,
-            remote=self.remote,
-            epoch=self.epoch if epoch is None else epoch,
-        )
 
 
 def may_lead(brokers: Mapping[int, BrokerInfo], node_id: int, replicas: Sequence[int]) -> bool:

@@ -5,8 +5,9 @@ Pure functions, called by the controller and by the handlers of Metadata and Des
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from typing import TYPE_CHECKING, Final
+
+from mockbroker_protocol.primitives import ZERO_UUID, uuid_text
 
 if TYPE_CHECKING:
     from random import Random
@@ -22,7 +23,7 @@ INTERNAL_TOPICS: Final = frozenset(
 
 _MAX_NAME_LENGTH: Final = 249
 _PUNCTUATION: Final = str.maketrans("", "", "._-")
-NO_TOPIC_ID: Final = bytes(16)
+NO_TOPIC_ID: Final = ZERO_UUID
 CLUSTER_METADATA_TOPIC_ID: Final = bytes(15) + b"\x01"
 _RESERVED_IDS: Final = frozenset({NO_TOPIC_ID, CLUSTER_METADATA_TOPIC_ID})
 
@@ -72,9 +73,3 @@ def random_uuid(rng: Random) -> bytes:
         value = bits.to_bytes(16, "big")
         if value not in _RESERVED_IDS and not uuid_text(value).startswith("-"):
             return value
-
-
-def uuid_text(value: bytes) -> str:
-    """The 22 characters that Kafka shows for an id (URL-safe base 64 without padding)."""
-    text = b2a_base64(value, newline=False).decode()
-    return text.replace("+", "-").replace("/", "_").rstrip("=")

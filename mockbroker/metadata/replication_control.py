@@ -43,7 +43,7 @@ class ReplicationControl:
         """The broker is not heard of: it leads nothing and is in no in-sync set any more."""
         broker = self._store.brokers.get(node_id)
         if broker is not None and not broker.fenced:
-            self._store.apply(BrokerChanged(broker.altered(fenced=True, leaving=False)))
+            self._store.apply(BrokerChanged(broker._replace(fenced=True, leaving=False)))
             self._withdraw(node_id)
 
     def unfence(self, node_id: int, epoch: int | None = None) -> None:
@@ -52,7 +52,9 @@ class ReplicationControl:
         if broker is None:
             return  # it was unregistered, and must register anew
         if broker.fenced or broker.leaving or epoch is not None:
-            alive = broker.altered(fenced=False, leaving=False, epoch=epoch)
+            alive = broker._replace(
+                fenced=False, leaving=False, epoch=broker.epoch if epoch is None else epoch
+            )
             self._store.apply(BrokerChanged(alive))
         self.elect_leaderless()
 
@@ -60,7 +62,7 @@ class ReplicationControl:
         """The broker wants to stop: its leaders move where they can, and it leaves in-sync sets."""
         broker = self._store.brokers.get(node_id)
         if broker is not None and broker.active:
-            self._store.apply(BrokerChanged(broker.altered(leaving=True)))
+            self._store.apply(BrokerChanged(broker._replace(leaving=True)))
             self._withdraw(node_id)
 
     def unregister(self, node_id: int) -> Refusal:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.metadata.names import uuid_text
 from mockbroker.metadata.topic_requests import Refusal
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.primitives import uuid_text
 from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:

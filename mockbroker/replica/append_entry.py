@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.log.results import AppendOrigin
 from mockbroker.replica.partition import ACKS_ALL
@@ -19,33 +19,17 @@ if TYPE_CHECKING:
     from mockbroker.replica.partition import Partition
 
 
-class TransactionMarker:
+class TransactionMarker(NamedTuple):
     """The end of a producer's transaction, as a coordinator writes it (Kafka: TxnMarkerEntry).
 
     `transaction_version` 2 says that the epoch is higher than that of the data (KIP-890).
     """
 
-    __slots__ = (
-        "commit",
-        "coordinator_epoch",
-        "producer_epoch",
-        "producer_id",
-        "transaction_version",
-    )
-
-    def __init__(
-        self,
-        producer_id: int,
-        producer_epoch: int,
-        coordinator_epoch: int,
-        commit: bool,
-        transaction_version: int,
-    ) -> None:
-        self.producer_id = producer_id
-        self.producer_epoch = producer_epoch
-        self.coordinator_epoch = coordinator_epoch
-        self.commit = commit
-        self.transaction_version = transaction_version
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    commit: bool
+    transaction_version: int
 
 
 class AppendEntry:

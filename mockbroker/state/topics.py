@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.metadata.names import uuid_text
 from mockbroker.metadata.store import RESOURCE_TOPIC
 from mockbroker.metadata.topic_requests import ConfigAlteration, NewPartitions
 from mockbroker.state.partitions import leading_partition
 from mockbroker.state.writing import TopicError
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.primitives import uuid_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,6 +18,7 @@ from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.names import random_uuid
 from mockbroker.metadata.store import RESOURCE_CLIENT_METRICS
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.primitives import uuid_text
 from mockbroker_protocol.records.batch import GZIP, LZ4, NONE, SNAPPY, ZSTD
 from mockbroker_protocol.records.compression import decompress
 from mockbroker_protocol.records.crc import crc32c
@@ -91,7 +92,7 @@ class _Instance:
         self.terminating = False
 
 
-class Asked(NamedTuple):
+class TelemetrySubscription(NamedTuple):
     """The answer to a client that asks what to send."""
 
     client_instance_id: bytes
@@ -129,7 +130,7 @@ class ClientMetrics:
         self.pushed: deque[PushedMetrics] = deque(maxlen=MAX_PUSHES)
         metadata.subscribe(self._on_change)
 
-    def ask(self, client_instance_id: bytes, client: Client) -> Asked | ErrorCode:
+    def ask(self, client_instance_id: bytes, client: Client) -> TelemetrySubscription | ErrorCode:
         """What this client shall send; 89 when it asks again before its interval is over."""
         if not any(client_instance_id):
             client_instance_id = random_uuid(self._rng)
@@ -139,7 +140,7 @@ class ClientMetrics:
         if since_ms < instance.interval_ms:
             return ErrorCode.THROTTLING_QUOTA_EXCEEDED
         instance.last_get_ms = now_ms
-        return Asked(
+        return TelemetrySubscription(
             client_instance_id, instance.subscription_id, instance.interval_ms, instance.metrics
         )
 
@@ -269,8 +270,6 @@ class ClientMetrics:
 
 
 def _matches(subscription: Subscription, client_instance_id: bytes, client: Client) -> bool:
-    from mockbroker.journal.decoding import uuid_text
-
     values = {
         "client_instance_id": uuid_text(client_instance_id),
         "client_id": client.client_id,

@@ -8,6 +8,7 @@ Source: org.apache.kafka.common.utils.ByteUtils, common.protocol.Readable and Wr
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from typing import Final
 
 from mockbroker_protocol.errors import ProtocolError
@@ -17,6 +18,7 @@ Buffer = bytes | bytearray | memoryview
 
 ZERO_UUID: Final = bytes(16)
 MAX_STRING_BYTES: Final = 0x7FFF
+_URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 _ONE_BYTE: Final = tuple(bytes((n,)) for n in range(128))
 
 
@@ -231,3 +233,8 @@ def decode_text(raw: bytes) -> str:
     import re
 
     return re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]?", b"\xff", raw).decode("utf-8", "replace")
+
+
+def uuid_text(value: bytes) -> str:
+    """The 22 characters that Kafka shows for an id of 16 bytes (Uuid.toString)."""
+    return b2a_base64(value, newline=False).rstrip(b"=").translate(_URL_SAFE).decode()

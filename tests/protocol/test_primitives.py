@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mockbroker_protocol import primitives as p
 from mockbroker_protocol.errors import ProtocolError
-from mockbroker_protocol.primitives import Buffer
+from mockbroker_protocol.primitives import Buffer, uuid_text
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -141,3 +141,9 @@ def test_truncation_at_each_byte_is_a_protocol_error(
     for end in range(len(whole)):
         with pytest.raises(ProtocolError):
             read(whole[:end], 0)
+
+
+def test_an_id_is_shown_as_22_characters() -> None:
+    assert uuid_text(bytes(15) + b"\x01") == "AAAAAAAAAAAAAAAAAAAAAQ"
+    assert uuid_text(b"\xff" * 16) == "_____________________w"
+    assert uuid_text(b"\xfb\xef\xbe" + bytes(13)) == "----AAAAAAAAAAAAAAAAAA"

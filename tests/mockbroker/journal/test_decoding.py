@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.journal.decoding import decode_request, decode_response, uuid_text
-from mockbroker.metadata import names
+from mockbroker.journal.decoding import decode_request, decode_response
 from mockbroker_protocol.headers import encode_request_header, encode_response_header
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from mockbroker_protocol.plan import encode
@@ -31,8 +30,3 @@ def test_an_answer_that_was_cut_is_none() -> None:
 def test_bytes_that_were_let_go_are_none() -> None:
     assert decode_request(12, VERSION, None) is None
     assert decode_response(12, VERSION, None) is None
-
-
-def test_ids_look_as_the_metadata_print_them() -> None:
-    value = bytes(range(250, 256)) + bytes(10)
-    assert uuid_text(value) == names.uuid_text(value)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.log.offsets import (
-    LogOffsetMetadata,
-    TimestampAndOffset,
-)
+from mockbroker.log.offsets import LogOffsetMetadata
 
 
 def test_places_compare_by_segment_and_position() -> None:
@@ -13,8 +10,3 @@ def test_places_compare_by_segment_and_position() -> None:
     assert LogOffsetMetadata(6, 0, 130).position_diff(old) == 30
     assert old == LogOffsetMetadata(5, 0, 100) != LogOffsetMetadata(5, 0, 101)
     assert repr(old) == "LogOffsetMetadata(5, 0, 100)"
-
-
-def test_an_answer_by_timestamp_is_a_value() -> None:
-    assert TimestampAndOffset(1, 2, 3) == TimestampAndOffset(1, 2, 3) != TimestampAndOffset(1, 2, 4)
-    assert repr(TimestampAndOffset(1, 2, 3)) == "TimestampAndOffset(1, 2, 3)"

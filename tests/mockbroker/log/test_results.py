@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.log.offsets import LogOffsetMetadata
-from mockbroker.log.results import AppendResult, ReadResult, RecordError
+from mockbroker.log.results import AppendResult, ReadResult
 from mockbroker_protocol.errors import ErrorCode
 
 
@@ -15,6 +15,5 @@ def test_an_append_result_without_more_says_that_nothing_was_stored() -> None:
 
 
 def test_results_print_what_matters() -> None:
-    assert repr(RecordError(3, "why")) == "RecordError(3, 'why')"
     result = ReadResult(LogOffsetMetadata(1, 0, 2), [b"abc"], 3, None)
     assert "3 bytes in 1 chunks" in repr(result)

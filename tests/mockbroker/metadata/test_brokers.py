@@ -50,7 +50,7 @@ def test_a_remote_broker_leads_where_no_active_one_of_this_process_has_a_replica
     brokers = {
         1: BrokerInfo(1),
         2: BrokerInfo(2, remote=True),
-        3: BrokerInfo(3, remote=True).altered(epoch=5),
+        3: BrokerInfo(3, remote=True)._replace(epoch=5),
         4: BrokerInfo(4, fenced=True),
     }
     assert may_lead(brokers, node, replicas) is able

@@ -11,7 +11,12 @@ from mockbroker.clock import Clock
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.store import MetadataStore
-from mockbroker.telemetry.client_metrics import MAX_INSTANCES, Asked, Client, ClientMetrics
+from mockbroker.telemetry.client_metrics import (
+    MAX_INSTANCES,
+    Client,
+    ClientMetrics,
+    TelemetrySubscription,
+)
 from mockbroker_protocol.errors import ErrorCode
 
 OK = ErrorCode.NONE
@@ -31,14 +36,14 @@ class World:
         texts = {key.replace("_", "."): text for key, text in configs.items()}
         self.metadata.apply(ConfigsChanged(16, name, texts))
 
-    def ask(self, instance_id: bytes = NEW, client: Client = CLIENT) -> Asked:
+    def ask(self, instance_id: bytes = NEW, client: Client = CLIENT) -> TelemetrySubscription:
         asked = self.room.ask(instance_id, client)
-        assert isinstance(asked, Asked), asked
+        assert isinstance(asked, TelemetrySubscription), asked
         return asked
 
     def push(
         self,
-        asked: Asked,
+        asked: TelemetrySubscription,
         metrics: bytes = b"m",
         *,
         compression: int = 0,

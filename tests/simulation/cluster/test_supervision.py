@@ -52,7 +52,7 @@ def test_a_fenced_leader_and_a_leader_that_nobody_elects_are_noticed() -> None:
     store = world.cluster.metadata
     topic = store.topics["t0"]
     state = topic.partitions[0]
-    store.apply(BrokerChanged(store.brokers[state.leader].altered(fenced=True)))
+    store.apply(BrokerChanged(store.brokers[state.leader]._replace(fenced=True)))
     supervision.look()
     assert "is fenced" in world.violations[-1]
     others = [node for node in state.isr if node != state.leader]

@@ -44,13 +44,14 @@ from mockbroker.coordinator.group.consumer.refusal import (
     unreleased_instance,
 )
 from mockbroker.coordinator.group.states import GroupState
-from mockbroker.metadata.names import random_uuid, uuid_text
+from mockbroker.metadata.names import random_uuid
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.consumer_group import (
     Assignment,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
+from mockbroker_protocol.primitives import uuid_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from mockbroker.coordinator.group.consumer.group import CONSUMER_PROTOCOL_TYPE, 
 from mockbroker.coordinator.group.consumer.member import ConsumerMember, MemberState
 from mockbroker.coordinator.group.consumer.migration import classic_metadata
 from mockbroker.coordinator.group.consumer.refusal import Refusal
-from mockbroker.metadata.names import random_uuid, uuid_text
+from mockbroker.metadata.names import random_uuid
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import (
     JoinGroupResponse,
@@ -30,6 +30,7 @@ from mockbroker_protocol.messages.group_membership import (
     MemberResponse,
     SyncGroupResponse,
 )
+from mockbroker_protocol.primitives import uuid_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
