@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from mockbroker.coordinator.group.classic_group import group_metadata_record
 from mockbroker.coordinator.group.hooks import GroupHooks
 from mockbroker.coordinator.group.states import GroupState
+from mockbroker.coordinator.group.subscription import subscribed_topics
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.coordinator_records import GroupMetadataValue
 from mockbroker_protocol.messages.group_membership import (
@@ -25,6 +26,8 @@ from mockbroker_protocol.messages.group_membership import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.classic_group import ClassicGroup
@@ -37,6 +40,9 @@ PENDING_MEMBER_GRACE_MS = 500
 # How long one who asked for the group's coordinator does: it is about to join, and whoever joins
 # after a generation began waits for the others' next heartbeat.
 ANNOUNCED_GRACE_MS = 100
+# How long a group does of which no topic exists yet: a client that does not watch its topics
+# (kafka-go) would keep an assignment of nothing. Apache Kafka's own initial delay.
+MISSING_TOPICS_GRACE_MS = 3000
 # A client that asks on one connection, closes it and asks again on another (librdkafka) is one
 # member: the second time takes the place of the first, when that is older than this.
 ASKED_AGAIN_MS = 10
@@ -60,15 +66,20 @@ class Asker(Protocol):
 class Rebalancer:
     """Moves groups on. `hooks` may be replaced at any time."""
 
-    __slots__ = ("announced", "clock", "config", "hooks", "timer")
+    __slots__ = ("_topics", "announced", "awaiting_topics", "clock", "config", "hooks", "timer")
 
-    def __init__(self, clock: Clock, timer: Timer, config: BrokerConfig) -> None:
+    def __init__(
+        self, clock: Clock, timer: Timer, config: BrokerConfig, topics: Container[str]
+    ) -> None:
         self.clock = clock
         self.timer = timer
         self.config = config
         self.hooks = GroupHooks()
         # By group: when its coordinator was asked for, and by whom, before its first rebalance.
         self.announced: dict[str, list[tuple[float, Asker]]] = {}
+        self._topics = topics
+        # By group: until when its first rebalance waits for topics that do not exist.
+        self.awaiting_topics: dict[str, tuple[float, GroupShard, ClassicGroup]] = {}
 
     # -- joining ---------------------------------------------------------------------------
 
@@ -113,20 +124,43 @@ class Rebalancer:
             self.complete(shard, group)
 
     def _complete_initial(self, shard: GroupShard, group: ClassicGroup) -> None:
-        """The first rebalance without a delay: at once, unless somebody is about to join.
+        """The first rebalance without a delay: at once, unless somebody or something is to come.
 
         Kafka completes it with whoever is there, and the others wait for a heartbeat of those.
         """
-        timeout_ms = 0.0
+        timeout_ms = self._waits_for_topics_ms(shard, group)
         if group.pending_joins:
-            timeout_ms = PENDING_MEMBER_GRACE_MS
+            timeout_ms = max(timeout_ms, PENDING_MEMBER_GRACE_MS)
         elif len(group.members) < len(self.announced.get(group.group_id, ())):
             latest_ms = self.announced[group.group_id][-1][0]
-            timeout_ms = latest_ms + ANNOUNCED_GRACE_MS - self.clock.now_ms
+            timeout_ms = max(timeout_ms, latest_ms + ANNOUNCED_GRACE_MS - self.clock.now_ms)
         if timeout_ms > 0:
             self._schedule_completion(shard, group, timeout_ms)
         else:
             self.complete(shard, group)
+
+    def _waits_for_topics_ms(self, shard: GroupShard, group: ClassicGroup) -> float:
+        """How long there is nothing to assign: none of the topics exists that members name.
+
+        Once it waits, it waits for all of them.
+        """
+        awaiting = self.awaiting_topics.get(group.group_id)
+        topics = _topics_named_by(group)
+        missing = [name for name in topics if name not in self._topics]
+        if not missing or (awaiting is None and len(missing) < len(topics)):
+            return 0.0
+        now_ms = self.clock.now_ms
+        if awaiting is None:
+            awaiting = now_ms + MISSING_TOPICS_GRACE_MS, shard, group
+            self.awaiting_topics[group.group_id] = awaiting
+        return awaiting[0] - now_ms
+
+    def topic_created(self, name: str) -> None:
+        """First rebalances that waited for this topic go on, after the step that made it."""
+        for _, shard, group in list(self.awaiting_topics.values()):
+            if name in _topics_named_by(group) and not self._waits_for_topics_ms(shard, group):
+                timeout_ms = PENDING_MEMBER_GRACE_MS if group.pending_joins else 0.0
+                self._schedule_completion(shard, group, timeout_ms)
 
     def announce(self, group_id: str, asker: Asker) -> None:
         """Somebody asked for the group's coordinator."""
@@ -156,6 +190,7 @@ class Rebalancer:
             group.join_task.cancel()
             group.join_task = None
         self.announced.pop(group.group_id, None)
+        self.awaiting_topics.pop(group.group_id, None)
         for member in list(group.members.values()):
             if member.parked_join is None and not member.is_static:
                 self.remove(group, member)
@@ -357,6 +392,7 @@ class Rebalancer:
                 task.cancel()
         for member in group.members.values():
             member.cancel_session()
+        self.awaiting_topics.pop(group.group_id, None)
         self.release(group, error)
 
     def release(self, group: ClassicGroup, error: ErrorCode) -> None:
@@ -367,6 +403,14 @@ class Rebalancer:
                 join(JoinGroupResponse(error_code=error, member_id=member.member_id))
             if sync is not None:
                 sync(SyncGroupResponse(error_code=error))
+
+
+def _topics_named_by(group: ClassicGroup) -> frozenset[str]:
+    """The topics of all who join, by the protocol that each likes best."""
+    if not group.is_of_consumers:
+        return frozenset()
+    named = subscribed_topics(member.protocols[0][1] for member in group.members.values())
+    return named or frozenset()
 
 
 def join_response(

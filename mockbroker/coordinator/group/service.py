@@ -23,7 +23,7 @@ from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.group.sync import SyncHandler
 from mockbroker.coordinator.group.views import delete_group, describe_group, list_groups
 from mockbroker.coordinator.runtime import CoordinatorRuntime, InternalTopic
-from mockbroker.metadata.changes import TopicDeleted
+from mockbroker.metadata.changes import TopicCreated, TopicDeleted
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_admin import DescribedGroup
@@ -93,7 +93,7 @@ class GroupCoordinatorService(ShardListener):
             self._topic, self._append_to_topic, self._make_shard
         )
         """Which shard has a group's state, and the way in which that changes."""
-        self._rebalancer = Rebalancer(clock, timer, config)
+        self._rebalancer = Rebalancer(clock, timer, config, metadata.topics)
         self._joins = JoinHandler(self._rebalancer, rng)
         self._syncs = SyncHandler(self._rebalancer)
         self._sessions = SessionHandler(self._rebalancer)
@@ -258,6 +258,8 @@ class GroupCoordinatorService(ShardListener):
     def _metadata_changed(self, change: Change) -> None:
         if self._consumers is not None:
             self._consumers.metadata_changed(change)
+        if isinstance(change, TopicCreated):
+            self._rebalancer.topic_created(change.name)
         if not isinstance(change, TopicDeleted):
             return
         if change.name == GROUP_METADATA_TOPIC:

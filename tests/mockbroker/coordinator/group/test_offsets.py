@@ -169,7 +169,7 @@ def test_a_topic_with_a_subscriber_keeps_its_positions() -> None:
 
 
 def test_a_topic_that_no_member_reads_loses_its_positions() -> None:
-    groups = Groups()
+    groups = Groups(topics=(("t", 2), ("other", 1)))
     (member_id,) = groups.stable(1, protocols=[("range", subscription("other"))])
     groups.commit(5, member_id=member_id, generation_id=1)
     assert delete(groups, 0).topics[0].partitions[0].error_code == 0

@@ -7,11 +7,14 @@ import pytest
 from mockbroker.coordinator.group.rebalance import (
     ANNOUNCED_GRACE_MS,
     ASKED_AGAIN_MS,
+    MISSING_TOPICS_GRACE_MS,
     PENDING_MEMBER_GRACE_MS,
 )
 from mockbroker.coordinator.group.states import GroupState
+from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker_protocol.errors import ErrorCode
-from tests.support.groups import REBALANCE_MS, SESSION_MS, Groups
+from mockbroker_protocol.messages.group_membership import JoinGroupResponse
+from tests.support.groups import REBALANCE_MS, SESSION_MS, Answer, Groups, subscription
 
 
 class Asker:
@@ -282,3 +285,79 @@ def test_old_questions_and_those_of_many_groups_are_forgotten() -> None:
     for number in range(1100):
         groups.service.announce(f"other-{number}", Asker())
     assert len(groups.service._rebalancer.announced) == 1000
+
+
+def join_for(groups: Groups, *topics: str, member_id: str = "") -> Answer[JoinGroupResponse]:
+    return groups.join(member_id or groups.new_id(), protocols=[("range", subscription(*topics))])
+
+
+def create(groups: Groups, *names: str) -> None:
+    groups.controller.create_topics([NewTopic(name, 1) for name in names])
+
+
+def test_a_first_generation_waits_for_a_topic_to_be_created() -> None:
+    groups = Groups()
+    answer = join_for(groups, "late")
+    groups.advance(MISSING_TOPICS_GRACE_MS - 1)
+    assert answer.waits
+    create(groups, "other")
+    groups.advance(0)
+    assert answer.waits
+    create(groups, "late")
+    assert answer.waits  # until the step is over
+    groups.advance(0)
+    assert answer.value.generation_id == 1
+
+
+def test_a_topic_that_never_comes_is_waited_for_as_long_as_kafka_would() -> None:
+    groups = Groups()
+    first = join_for(groups, "never")
+    groups.advance(MISSING_TOPICS_GRACE_MS - 1)
+    second = join_for(groups, "never")
+    assert first.waits
+    groups.advance(1)
+    assert first.value.generation_id == second.value.generation_id == 1
+    assert groups.service._rebalancer.awaiting_topics == {}
+
+
+def test_a_first_generation_that_has_a_topic_to_read_begins_at_once() -> None:
+    assert join_for(Groups(), "late", "t").value.generation_id == 1
+    assert join_for(Groups()).value.generation_id == 1
+
+
+def test_of_several_missing_topics_all_are_waited_for() -> None:
+    groups = Groups()
+    answer = join_for(groups, "a", "b")
+    create(groups, "a")
+    groups.advance(10)
+    assert answer.waits
+    create(groups, "b")
+    groups.advance(0)
+    assert answer.value.generation_id == 1
+
+
+def test_a_topic_that_comes_while_a_member_is_about_to_join_is_assigned_to_both() -> None:
+    groups = Groups()
+    first = join_for(groups, "late")
+    pending = groups.new_id()
+    create(groups, "late")
+    groups.advance(0)
+    assert first.waits
+    second = join_for(groups, "late", member_id=pending)
+    assert first.value.generation_id == second.value.generation_id == 1
+
+
+def test_only_the_first_generation_waits_for_topics() -> None:
+    groups = Groups()
+    first = join_for(groups, "t").value
+    again = join_for(groups, "late", member_id=first.member_id)
+    assert again.value.generation_id == 2
+
+
+def test_a_group_that_is_gone_waits_for_no_topic() -> None:
+    groups = Groups()
+    answer = join_for(groups, "late")
+    groups.service._rebalancer.kill(groups.group(), ErrorCode.NOT_COORDINATOR)
+    assert answer.value.error_code == ErrorCode.NOT_COORDINATOR
+    assert groups.service._rebalancer.awaiting_topics == {}
+    create(groups, "late")
