@@ -13,8 +13,8 @@ from mockbroker.metadata.client_quotas import QuotaAlteration
 from mockbroker_protocol.messages.quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
-    AlterClientQuotasResponseEntityData,
     AlterClientQuotasResponseEntryData,
+    EntityData,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def handle(
             AlterClientQuotasResponseEntryData(
                 answer.error,
                 answer.message,
-                [AlterClientQuotasResponseEntityData(kind, name) for kind, name in entity],
+                [EntityData(kind, name) for kind, name in entity],
             )
             for entity, answer in answers.items()
         ],

@@ -13,8 +13,8 @@ from mockbroker.metadata.client_quotas import Component, filter_problem, matchin
 from mockbroker_protocol.messages.quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
-    DescribeClientQuotasResponseEntityData,
     DescribeClientQuotasResponseEntryData,
+    EntityData,
     ValueData,
 )
 
@@ -42,7 +42,7 @@ def handle(
         "",
         [
             DescribeClientQuotasResponseEntryData(
-                [DescribeClientQuotasResponseEntityData(kind, name) for kind, name in entity],
+                [EntityData(kind, name) for kind, name in entity],
                 [ValueData(key, value) for key, value in values.items()],
             )
             for entity, values in found

@@ -17,11 +17,11 @@ from mockbroker.quorum.observers import ReplicaProgress
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.quorum import (
     DescribeQuorumResponse,
-    DescribeQuorumResponseListener,
     DescribeQuorumResponsePartitionData,
     DescribeQuorumResponseTopicData,
     Node,
     ReplicaState,
+    VoterListener,
 )
 from mockbroker_protocol.schema import ZERO_UUID
 
@@ -62,10 +62,7 @@ def handle(
     nodes = [
         Node(
             quorum.leader_id,
-            [
-                DescribeQuorumResponseListener(one.name, one.host, one.port)
-                for one in quorum.listeners
-            ],
+            [VoterListener(one.name, one.host, one.port) for one in quorum.listeners],
         )
     ]
     return _answer((data, nodes), version)

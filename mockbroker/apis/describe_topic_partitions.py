@@ -16,9 +16,9 @@ from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.metadata import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
-    DescribeTopicPartitionsResponseCursor,
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
+    PageCursor,
     TopicRequest,
 )
 
@@ -51,7 +51,7 @@ def handle(
     remaining = max(min(limit, request.response_partition_limit), 1)
     for name in sorted(name for name in names or services.metadata.topics if name >= first):
         if not remaining:
-            response.next_cursor = DescribeTopicPartitionsResponseCursor(name, 0)
+            response.next_cursor = PageCursor(name, 0)
             break
         topic = services.metadata.topics.get(name)
         if topic is None:
@@ -61,7 +61,7 @@ def handle(
         end = min(len(topic.partitions), start + remaining)
         response.topics.append(_described(services, topic, range(start, end)))
         if end < len(topic.partitions):
-            response.next_cursor = DescribeTopicPartitionsResponseCursor(name, end)
+            response.next_cursor = PageCursor(name, end)
             break
         remaining -= max(end - start, 0)
     return response

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import ConfigAlteration
 from mockbroker_protocol.messages.configs import (
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
 
@@ -35,7 +35,7 @@ def handle(
     return IncrementalAlterConfigsResponse(
         throttle_time_ms=ctx.throttle_time_ms,
         responses=[
-            IncrementalAlterConfigsResourceResponse(
+            AlterConfigsResourceResponse(
                 answer.error, answer.message, each.resource_type, each.name
             )
             for each, answer in zip(alterations, answers, strict=True)
@@ -46,5 +46,5 @@ def handle(
 def guard(auth: AuthHelper, request: IncrementalAlterConfigsRequest) -> None:
     """ALTER_CONFIGS on each resource."""
     auth.filter_configs(
-        request, AclOperation.ALTER_CONFIGS, "responses", IncrementalAlterConfigsResourceResponse
+        request, AclOperation.ALTER_CONFIGS, "responses", AlterConfigsResourceResponse
     )

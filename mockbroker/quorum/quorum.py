@@ -26,11 +26,11 @@ from mockbroker.quorum.remote_brokers import RemoteBrokers
 from mockbroker.quorum.translation import Translation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.metadata_records import (
-    ControllerEndpoint,
-    ControllerFeature,
     FeatureLevelRecord,
     NoOpRecord,
     RegisterControllerRecord,
+    RegisteredEndpoint,
+    RegisteredFeature,
 )
 from mockbroker_protocol.messages.raft_records import (
     KRaftVersionRecord,
@@ -184,8 +184,8 @@ class MetadataQuorum:
         return RegisterControllerRecord(
             self.leader_id,
             random_uuid(self._rng),
-            end_points=[ControllerEndpoint(*listener) for listener in self.listeners],
-            features=[ControllerFeature(name, *levels) for name, levels in self._supported.items()],
+            end_points=[RegisteredEndpoint(*listener) for listener in self.listeners],
+            features=[RegisteredFeature(name, *levels) for name, levels in self._supported.items()],
         )
 
     @property

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker_protocol.messages.metadata_records import (
-    BrokerEndpoint,
-    BrokerFeature,
     RegisterBrokerRecord,
+    RegisteredEndpoint,
+    RegisteredFeature,
 )
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class Registration(NamedTuple):
             self.node_id,
             incarnation_id=self.incarnation_id,
             broker_epoch=self.epoch,
-            end_points=[BrokerEndpoint(*listener) for listener in self.listeners],
-            features=[BrokerFeature(name, *levels) for name, levels in self.features.items()],
+            end_points=[RegisteredEndpoint(*listener) for listener in self.listeners],
+            features=[RegisteredFeature(name, *levels) for name, levels in self.features.items()],
             rack=self.rack,
             fenced=fenced,
             log_dirs=list(self.log_dirs),

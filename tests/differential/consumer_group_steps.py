@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker_protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatRequestTopicPartitions,
+    HeartbeatTopicPartitions,
 )
 from mockbroker_protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -84,7 +84,7 @@ def beat(
         partitions = None
         if held is not None:
             partitions = [
-                ConsumerGroupHeartbeatRequestTopicPartitions(known[f"id of {name}"], indexes)
+                HeartbeatTopicPartitions(known[f"id of {name}"], indexes)
                 for name, indexes in held.items()
             ]
         values: dict[str, Any] = {"rebalance_timeout_ms": 60_000 if joining else -1, **fields}

@@ -12,7 +12,7 @@ from mockbroker_protocol.messages.list_offsets import (
 )
 from mockbroker_protocol.messages.metadata import (
     DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsRequestCursor,
+    PageCursor,
     TopicRequest,
 )
 from mockbroker_protocol.messages.topics import (
@@ -36,7 +36,7 @@ def describe_topic_partitions_steps() -> list[Step]:
     def pages(
         *names: str, limit: int = UNLIMITED, cursor: tuple[str, int] | None = None
     ) -> DescribeTopicPartitionsRequest:
-        start = None if cursor is None else DescribeTopicPartitionsRequestCursor(*cursor)
+        start = None if cursor is None else PageCursor(*cursor)
         return DescribeTopicPartitionsRequest([TopicRequest(name) for name in names], limit, start)
 
     three, two = "paged-three", "paged-two"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from mockbroker_protocol.messages.metadata import MetadataRequest
 from mockbroker_protocol.messages.quorum import (
     AddRaftVoterRequest,
-    AddRaftVoterRequestListener,
     RemoveRaftVoterRequest,
     UnregisterBrokerRequest,
     UnregisterControllerRequest,
+    VoterListener,
 )
 from mockbroker_protocol.messages.topics import CreatableTopic, CreateTopicsRequest
 from tests.differential.steps import ask
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 VOTER = bytes(range(16))
 NOBODY = bytes(16)
-GOOD = AddRaftVoterRequestListener("CONTROLLER", "127.0.0.1", 9093)
-OTHER = AddRaftVoterRequestListener("X", "localhost", 1)
+GOOD = VoterListener("CONTROLLER", "127.0.0.1", 9093)
+OTHER = VoterListener("X", "localhost", 1)
 
 
 def quorum_steps() -> list[Step]:

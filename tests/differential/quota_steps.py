@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from mockbroker_protocol.messages.quotas import (
     AlterClientQuotasRequest,
-    AlterClientQuotasRequestEntityData,
     AlterClientQuotasRequestEntryData,
     ComponentData,
     DescribeClientQuotasRequest,
+    EntityData,
     OpData,
 )
 from tests.differential.steps import ask
@@ -59,7 +59,7 @@ def alter(
     return AlterClientQuotasRequest(
         [
             AlterClientQuotasRequestEntryData(
-                [AlterClientQuotasRequestEntityData(*part) for part in entity],
+                [EntityData(*part) for part in entity],
                 [OpData(*op) for op in ops],
             )
             for entity, ops in entries

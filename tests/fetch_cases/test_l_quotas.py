@@ -9,12 +9,12 @@ import pytest
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from mockbroker_protocol.messages.quotas import (
     AlterClientQuotasRequest,
-    AlterClientQuotasRequestEntityData,
     AlterClientQuotasRequestEntryData,
     AlterClientQuotasResponse,
     ComponentData,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
+    EntityData,
     OpData,
 )
 from tests.fetch_cases.asking import NEW_SESSION, SESSIONLESS, Part, request
@@ -35,7 +35,7 @@ class Consumer:
     def __init__(self, target: Target) -> None:
         self.target = target
         self.client_id = target.new_name()
-        entity = [AlterClientQuotasRequestEntityData("client-id", self.client_id)]
+        entity = [EntityData("client-id", self.client_id)]
         entry = AlterClientQuotasRequestEntryData(entity, [OpData("consumer_byte_rate", RATE)])
         answer = target.control.call(
             AlterClientQuotasRequest([entry]), 1, AlterClientQuotasResponse

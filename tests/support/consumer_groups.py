@@ -9,12 +9,12 @@ from mockbroker.coordinator.group.members import ClientIdentity
 from mockbroker.metadata.topic_requests import NewPartitions, TopicReference
 from mockbroker_protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
+    HeartbeatTopicPartitions,
 )
 from mockbroker_protocol.messages.consumer_protocol import (
     ConsumerProtocolSubscription,
-    ConsumerProtocolSubscriptionTopicPartition,
+    ConsumerProtocolTopicPartition,
 )
 from mockbroker_protocol.plan import encode
 from tests.support.groups import Answer, Groups
@@ -86,11 +86,9 @@ class ConsumerWorld(Groups):
         self.service.consumers.heartbeat(request, client, answer)
         return answer.value
 
-    def _wire(
-        self, owned: Mapping[str, list[int]]
-    ) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
+    def _wire(self, owned: Mapping[str, list[int]]) -> list[HeartbeatTopicPartitions]:
         return [
-            ConsumerGroupHeartbeatRequestTopicPartitions(self.topic_id(topic), indexes)
+            HeartbeatTopicPartitions(self.topic_id(topic), indexes)
             for topic, indexes in owned.items()
         ]
 
@@ -180,7 +178,7 @@ def classic_subscription(
         topics=list(topics),
         user_data=user_data,
         owned_partitions=[
-            ConsumerProtocolSubscriptionTopicPartition(topic, indexes)
+            ConsumerProtocolTopicPartition(topic, indexes)
             for topic, indexes in (owned or {}).items()
         ],
     )

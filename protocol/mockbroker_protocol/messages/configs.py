@@ -146,17 +146,7 @@ class IncrementalAlterConfigsResponse:
     """What became of each resource."""
 
     throttle_time_ms: int32 = 0
-    responses: list[IncrementalAlterConfigsResourceResponse] = []
-
-
-@struct
-class IncrementalAlterConfigsResourceResponse:
-    """Success or error for one resource."""
-
-    error_code: int16 = 0
-    error_message: Annotated[str | None, V(nullable=0)] = ""
-    resource_type: int8 = 0
-    resource_name: str = ""
+    responses: list[AlterConfigsResourceResponse] = []
 
 
 @message(api_key=74)

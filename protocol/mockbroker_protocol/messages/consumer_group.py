@@ -24,14 +24,12 @@ class ConsumerGroupHeartbeatRequest:
     subscribed_topic_names: Annotated[list[str] | None, V(nullable=0)] = None
     subscribed_topic_regex: Annotated[str | None, V(since=1, nullable=1)] = None
     server_assignor: Annotated[str | None, V(nullable=0)] = None
-    topic_partitions: Annotated[
-        list[ConsumerGroupHeartbeatRequestTopicPartitions] | None, V(nullable=0)
-    ] = None
+    topic_partitions: Annotated[list[HeartbeatTopicPartitions] | None, V(nullable=0)] = None
 
 
 @struct
-class ConsumerGroupHeartbeatRequestTopicPartitions:
-    """Partitions of one topic that the member holds."""
+class HeartbeatTopicPartitions:
+    """Partitions of one topic."""
 
     topic_id: uuid = ZERO_UUID
     partitions: list[int32] = []
@@ -54,12 +52,4 @@ class ConsumerGroupHeartbeatResponse:
 class Assignment:
     """Partitions that the member shall have."""
 
-    topic_partitions: list[ConsumerGroupHeartbeatResponseTopicPartitions] = []
-
-
-@struct
-class ConsumerGroupHeartbeatResponseTopicPartitions:
-    """Partitions of one topic for the member."""
-
-    topic_id: uuid = ZERO_UUID
-    partitions: list[int32] = []
+    topic_partitions: list[HeartbeatTopicPartitions] = []

@@ -19,15 +19,15 @@ class ConsumerProtocolSubscription:
     topics: list[str] = []
     user_data: Annotated[bytes | None, V(nullable=0)] = None
     owned_partitions: Annotated[
-        list[ConsumerProtocolSubscriptionTopicPartition], V(since=1, ignorable=True)
+        list[ConsumerProtocolTopicPartition], V(since=1, ignorable=True)
     ] = []
     generation_id: Annotated[int32, V(since=2, ignorable=True)] = -1
     rack_id: Annotated[str | None, V(since=3, nullable=3, ignorable=True)] = None
 
 
 @struct
-class ConsumerProtocolSubscriptionTopicPartition:
-    """Partitions of one topic that the consumer holds."""
+class ConsumerProtocolTopicPartition:
+    """Partitions of one topic."""
 
     topic: str = ""
     partitions: list[int32] = []
@@ -37,13 +37,5 @@ class ConsumerProtocolSubscriptionTopicPartition:
 class ConsumerProtocolAssignment:
     """What a consumer gets."""
 
-    assigned_partitions: list[ConsumerProtocolAssignmentTopicPartition] = []
+    assigned_partitions: list[ConsumerProtocolTopicPartition] = []
     user_data: Annotated[bytes | None, V(nullable=0)] = None
-
-
-@struct
-class ConsumerProtocolAssignmentTopicPartition:
-    """Partitions of one topic."""
-
-    topic: str = ""
-    partitions: list[int32] = []

@@ -14,13 +14,13 @@ class CreateDelegationTokenRequest:
 
     owner_principal_type: Annotated[str | None, V(since=3, nullable=3)] = ""
     owner_principal_name: Annotated[str | None, V(since=3, nullable=3)] = ""
-    renewers: list[CreatableRenewers] = []
+    renewers: list[TokenPrincipal] = []
     max_lifetime_ms: int64 = 0
 
 
 @struct
-class CreatableRenewers:
-    """A principal that may renew the token."""
+class TokenPrincipal:
+    """An owner or renewer."""
 
     principal_type: str = ""
     principal_name: str = ""
@@ -81,15 +81,7 @@ class ExpireDelegationTokenResponse:
 class DescribeDelegationTokenRequest:
     """Ask for tokens of owners; None is every owner."""
 
-    owners: Annotated[list[DescribeDelegationTokenOwner] | None, V(nullable=1)] = []
-
-
-@struct
-class DescribeDelegationTokenOwner:
-    """An owner to look for."""
-
-    principal_type: str = ""
-    principal_name: str = ""
+    owners: Annotated[list[TokenPrincipal] | None, V(nullable=1)] = []
 
 
 @message(api_key=41)
@@ -114,12 +106,4 @@ class DescribedDelegationToken:
     max_timestamp: int64 = 0
     token_id: str = ""
     hmac: bytes = b""
-    renewers: list[DescribedDelegationTokenRenewer] = []
-
-
-@struct
-class DescribedDelegationTokenRenewer:
-    """A principal that may renew the token."""
-
-    principal_type: str = ""
-    principal_name: str = ""
+    renewers: list[TokenPrincipal] = []

@@ -127,7 +127,7 @@ class DescribeTopicPartitionsRequest:
 
     topics: list[TopicRequest] = []
     response_partition_limit: int32 = 2000
-    cursor: Annotated[DescribeTopicPartitionsRequestCursor | None, V(nullable=0)] = None
+    cursor: Annotated[PageCursor | None, V(nullable=0)] = None
 
 
 @struct
@@ -138,8 +138,8 @@ class TopicRequest:
 
 
 @struct
-class DescribeTopicPartitionsRequestCursor:
-    """Where the page begins: topic and partition."""
+class PageCursor:
+    """Where a page begins."""
 
     topic_name: str = ""
     partition_index: int32 = 0
@@ -151,7 +151,7 @@ class DescribeTopicPartitionsResponse:
 
     throttle_time_ms: int32 = 0
     topics: list[DescribeTopicPartitionsResponseTopic] = []
-    next_cursor: Annotated[DescribeTopicPartitionsResponseCursor | None, V(nullable=0)] = None
+    next_cursor: Annotated[PageCursor | None, V(nullable=0)] = None
 
 
 @struct
@@ -179,11 +179,3 @@ class DescribeTopicPartitionsResponsePartition:
     eligible_leader_replicas: Annotated[list[int32] | None, V(nullable=0)] = None
     last_known_elr: Annotated[list[int32] | None, V(nullable=0)] = None
     offline_replicas: list[int32] = []
-
-
-@struct
-class DescribeTopicPartitionsResponseCursor:
-    """Where the next page begins."""
-
-    topic_name: str = ""
-    partition_index: int32 = 0

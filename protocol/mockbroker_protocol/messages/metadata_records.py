@@ -32,8 +32,8 @@ class RegisterBrokerRecord:
     is_migrating_zk_broker: Annotated[boolean, V(since=2)] = False
     incarnation_id: uuid = ZERO_UUID
     broker_epoch: int64 = 0
-    end_points: list[BrokerEndpoint] = []
-    features: list[BrokerFeature] = []
+    end_points: list[RegisteredEndpoint] = []
+    features: list[RegisteredFeature] = []
     rack: Annotated[str | None, V(nullable=0)] = ""
     fenced: boolean = True
     in_controlled_shutdown: Annotated[boolean, V(since=1)] = False
@@ -42,8 +42,8 @@ class RegisterBrokerRecord:
 
 
 @struct
-class BrokerEndpoint:
-    """A listener of a broker."""
+class RegisteredEndpoint:
+    """A listener, and where it is reached."""
 
     name: str = ""
     host: str = ""
@@ -52,8 +52,8 @@ class BrokerEndpoint:
 
 
 @struct
-class BrokerFeature:
-    """The versions of a feature that a broker supports."""
+class RegisteredFeature:
+    """The versions of a feature that it supports."""
 
     name: str = ""
     min_supported_version: int16 = 0
@@ -182,27 +182,8 @@ class RegisterControllerRecord:
     controller_id: int32 = 0
     incarnation_id: uuid = ZERO_UUID
     zk_migration_ready: boolean = False
-    end_points: list[ControllerEndpoint] = []
-    features: list[ControllerFeature] = []
-
-
-@struct
-class ControllerEndpoint:
-    """A listener of a controller."""
-
-    name: str = ""
-    host: str = ""
-    port: uint16 = 0
-    security_protocol: int16 = 0
-
-
-@struct
-class ControllerFeature:
-    """The versions of a feature that a controller supports."""
-
-    name: str = ""
-    min_supported_version: int16 = 0
-    max_supported_version: int16 = 0
+    end_points: list[RegisteredEndpoint] = []
+    features: list[RegisteredFeature] = []
 
 
 METADATA_RECORDS: Final[dict[int, type]] = {

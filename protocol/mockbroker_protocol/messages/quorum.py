@@ -89,11 +89,11 @@ class Node:
     """A voter and where it listens."""
 
     node_id: int32 = 0
-    listeners: list[DescribeQuorumResponseListener] = []
+    listeners: list[VoterListener] = []
 
 
 @struct
-class DescribeQuorumResponseListener:
+class VoterListener:
     """A listener of a voter."""
 
     name: str = ""
@@ -109,17 +109,8 @@ class AddRaftVoterRequest:
     timeout_ms: int32 = 0
     voter_id: int32 = 0
     voter_directory_id: uuid = ZERO_UUID
-    listeners: list[AddRaftVoterRequestListener] = []
+    listeners: list[VoterListener] = []
     ack_when_committed: Annotated[boolean, V(since=1)] = True
-
-
-@struct
-class AddRaftVoterRequestListener:
-    """A listener of the new voter."""
-
-    name: str = ""
-    host: str = ""
-    port: uint16 = 0
 
 
 @message(api_key=80)

@@ -39,13 +39,13 @@ class DescribeClientQuotasResponse:
 class DescribeClientQuotasResponseEntryData:
     """An entity and its quotas."""
 
-    entity: list[DescribeClientQuotasResponseEntityData] = []
+    entity: list[EntityData] = []
     values: list[ValueData] = []
 
 
 @struct
-class DescribeClientQuotasResponseEntityData:
-    """A part of the entity; a name of None is the default."""
+class EntityData:
+    """A user, client id or address; null is the default of its type."""
 
     entity_type: str = ""
     entity_name: Annotated[str | None, V(nullable=0)] = ""
@@ -71,16 +71,8 @@ class AlterClientQuotasRequest:
 class AlterClientQuotasRequestEntryData:
     """An entity and the changes to it."""
 
-    entity: list[AlterClientQuotasRequestEntityData] = []
+    entity: list[EntityData] = []
     ops: list[OpData] = []
-
-
-@struct
-class AlterClientQuotasRequestEntityData:
-    """A part of the entity; a name of None is the default."""
-
-    entity_type: str = ""
-    entity_name: Annotated[str | None, V(nullable=0)] = ""
 
 
 @struct
@@ -106,12 +98,4 @@ class AlterClientQuotasResponseEntryData:
 
     error_code: int16 = 0
     error_message: Annotated[str | None, V(nullable=0)] = ""
-    entity: list[AlterClientQuotasResponseEntityData] = []
-
-
-@struct
-class AlterClientQuotasResponseEntityData:
-    """A part of the entity; a name of None is the default."""
-
-    entity_type: str = ""
-    entity_name: Annotated[str | None, V(nullable=0)] = ""
+    entity: list[EntityData] = []

@@ -52,11 +52,11 @@ class ShareFetchRequestPartition:
     """A partition, and what to acknowledge in it first."""
 
     partition_index: int32 = 0
-    acknowledgement_batches: list[ShareFetchRequestAcknowledgementBatch] = []
+    acknowledgement_batches: list[AcknowledgementBatch] = []
 
 
 @struct
-class ShareFetchRequestAcknowledgementBatch:
+class AcknowledgementBatch:
     """A run of offsets: one type for all, or one each."""
 
     first_offset: int64 = 0
@@ -81,7 +81,7 @@ class ShareFetchResponse:
     error_message: Annotated[str | None, V(nullable=1)] = None
     acquisition_lock_timeout_ms: int32 = 0
     responses: list[ShareFetchResponseTopic] = []
-    node_endpoints: list[ShareFetchResponseNodeEndpoint] = []
+    node_endpoints: list[NodeEndpoint] = []
 
 
 @struct
@@ -93,7 +93,7 @@ class ShareFetchResponseTopic:
 
 
 @struct
-class ShareFetchResponseLeaderIdAndEpoch:
+class LeaderIdAndEpoch:
     """Who leads the partition now."""
 
     leader_id: int32 = 0
@@ -109,9 +109,7 @@ class ShareFetchResponsePartition:
     error_message: Annotated[str | None, V(nullable=1)] = None
     acknowledge_error_code: int16 = 0
     acknowledge_error_message: Annotated[str | None, V(nullable=1)] = None
-    current_leader: ShareFetchResponseLeaderIdAndEpoch = field(
-        default_factory=ShareFetchResponseLeaderIdAndEpoch
-    )
+    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
     records: Records = b""
     acquired_records: list[AcquiredRecords] = []
 
@@ -126,7 +124,7 @@ class AcquiredRecords:
 
 
 @struct
-class ShareFetchResponseNodeEndpoint:
+class NodeEndpoint:
     """Where a leader named in this response can be reached."""
 
     node_id: int32 = 0
@@ -159,16 +157,7 @@ class AcknowledgePartition:
     """What to acknowledge in one partition."""
 
     partition_index: int32 = 0
-    acknowledgement_batches: list[ShareAcknowledgeRequestAcknowledgementBatch] = []
-
-
-@struct
-class ShareAcknowledgeRequestAcknowledgementBatch:
-    """A run of offsets: one type for all, or one each."""
-
-    first_offset: int64 = 0
-    last_offset: int64 = 0
-    acknowledge_types: list[int8] = []
+    acknowledgement_batches: list[AcknowledgementBatch] = []
 
 
 @message(api_key=79)
@@ -180,7 +169,7 @@ class ShareAcknowledgeResponse:
     error_message: Annotated[str | None, V(nullable=1)] = None
     acquisition_lock_timeout_ms: Annotated[int32, V(since=2, ignorable=True)] = 0
     responses: list[ShareAcknowledgeResponseTopic] = []
-    node_endpoints: list[ShareAcknowledgeResponseNodeEndpoint] = []
+    node_endpoints: list[NodeEndpoint] = []
 
 
 @struct
@@ -192,30 +181,10 @@ class ShareAcknowledgeResponseTopic:
 
 
 @struct
-class ShareAcknowledgeResponseLeaderIdAndEpoch:
-    """Who leads the partition now."""
-
-    leader_id: int32 = 0
-    leader_epoch: int32 = 0
-
-
-@struct
 class ShareAcknowledgeResponsePartition:
     """Success or error for one partition."""
 
     partition_index: int32 = 0
     error_code: int16 = 0
     error_message: Annotated[str | None, V(nullable=1)] = None
-    current_leader: ShareAcknowledgeResponseLeaderIdAndEpoch = field(
-        default_factory=ShareAcknowledgeResponseLeaderIdAndEpoch
-    )
-
-
-@struct
-class ShareAcknowledgeResponseNodeEndpoint:
-    """Where a leader named in this response can be reached."""
-
-    node_id: int32 = 0
-    host: str = ""
-    port: int32 = 0
-    rack: Annotated[str | None, V(nullable=1)] = None
+    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)

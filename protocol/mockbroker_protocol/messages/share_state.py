@@ -55,12 +55,12 @@ class InitializeStateResult:
     """The results of one topic."""
 
     topic_id: uuid = ZERO_UUID
-    partitions: list[InitializeShareGroupStateResponsePartitionResult] = []
+    partitions: list[PartitionResult] = []
 
 
 @struct
-class InitializeShareGroupStateResponsePartitionResult:
-    """Success or error for one share partition."""
+class PartitionResult:
+    """Success or error for one partition."""
 
     partition: int32 = 0
     error_code: int16 = 0
@@ -80,12 +80,12 @@ class ReadStateData:
     """Share partitions of one topic."""
 
     topic_id: uuid = ZERO_UUID
-    partitions: list[ReadShareGroupStateRequestPartitionData] = []
+    partitions: list[ReadPartitionData] = []
 
 
 @struct
-class ReadShareGroupStateRequestPartitionData:
-    """A share partition and the epoch of its leader."""
+class ReadPartitionData:
+    """A partition, and the leader epoch that the reader knows."""
 
     partition: int32 = 0
     leader_epoch: int32 = 0
@@ -115,11 +115,11 @@ class ReadShareGroupStateResponsePartitionResult:
     error_message: Annotated[str | None, V(nullable=0)] = None
     state_epoch: int32 = 0
     start_offset: int64 = 0
-    state_batches: list[ReadShareGroupStateResponseStateBatch] = []
+    state_batches: list[StateBatch] = []
 
 
 @struct
-class ReadShareGroupStateResponseStateBatch:
+class StateBatch:
     """A run of offsets in one delivery state."""
 
     first_offset: int64 = 0
@@ -153,17 +153,7 @@ class WriteShareGroupStateRequestPartitionData:
     leader_epoch: int32 = 0
     start_offset: int64 = 0
     delivery_complete_count: Annotated[int32, V(since=1, ignorable=True)] = -1
-    state_batches: list[WriteShareGroupStateRequestStateBatch] = []
-
-
-@struct
-class WriteShareGroupStateRequestStateBatch:
-    """A run of offsets in one delivery state."""
-
-    first_offset: int64 = 0
-    last_offset: int64 = 0
-    delivery_state: int8 = 0
-    delivery_count: int16 = 0
+    state_batches: list[StateBatch] = []
 
 
 @message(api_key=85)
@@ -178,16 +168,7 @@ class WriteStateResult:
     """The results of one topic."""
 
     topic_id: uuid = ZERO_UUID
-    partitions: list[WriteShareGroupStateResponsePartitionResult] = []
-
-
-@struct
-class WriteShareGroupStateResponsePartitionResult:
-    """Success or error for one share partition."""
-
-    partition: int32 = 0
-    error_code: int16 = 0
-    error_message: Annotated[str | None, V(nullable=0)] = None
+    partitions: list[PartitionResult] = []
 
 
 @message(api_key=86)
@@ -225,16 +206,7 @@ class DeleteStateResult:
     """The results of one topic."""
 
     topic_id: uuid = ZERO_UUID
-    partitions: list[DeleteShareGroupStateResponsePartitionResult] = []
-
-
-@struct
-class DeleteShareGroupStateResponsePartitionResult:
-    """Success or error for one share partition."""
-
-    partition: int32 = 0
-    error_code: int16 = 0
-    error_message: Annotated[str | None, V(nullable=0)] = None
+    partitions: list[PartitionResult] = []
 
 
 @message(api_key=87)
@@ -250,15 +222,7 @@ class ReadStateSummaryData:
     """Share partitions of one topic."""
 
     topic_id: uuid = ZERO_UUID
-    partitions: list[ReadShareGroupStateSummaryRequestPartitionData] = []
-
-
-@struct
-class ReadShareGroupStateSummaryRequestPartitionData:
-    """A share partition and the epoch of its leader."""
-
-    partition: int32 = 0
-    leader_epoch: int32 = 0
+    partitions: list[ReadPartitionData] = []
 
 
 @message(api_key=87)

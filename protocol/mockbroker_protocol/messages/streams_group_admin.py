@@ -5,6 +5,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from mockbroker_protocol.messages.streams_groups import (
+    Endpoint,
+    KeyValue,
+    TaskIds,
+    TaskOffset,
+    TopicInfo,
+)
 from mockbroker_protocol.schema import (
     V,
     boolean,
@@ -12,10 +19,8 @@ from mockbroker_protocol.schema import (
     int8,
     int16,
     int32,
-    int64,
     message,
     struct,
-    uint16,
 )
 
 
@@ -74,24 +79,6 @@ class Subtopology:
 
 
 @struct
-class TopicInfo:
-    """An internal topic with what it needs."""
-
-    name: str = ""
-    partitions: int32 = 0
-    replication_factor: int16 = 0
-    topic_configs: list[KeyValue] = []
-
-
-@struct
-class KeyValue:
-    """A config of an internal topic or a client tag."""
-
-    key: str = ""
-    value: str = ""
-
-
-@struct
 class StreamsGroupDescribedAssignment:
     """Active, standby and warm-up tasks."""
 
@@ -123,31 +110,6 @@ class StreamsGroupDescribedMember:
         default_factory=StreamsGroupDescribedAssignment
     )
     is_classic: boolean = False
-
-
-@struct
-class Endpoint:
-    """Where the application can be asked (interactive queries)."""
-
-    host: str = ""
-    port: uint16 = 0
-
-
-@struct
-class TaskOffset:
-    """How far a task has come."""
-
-    subtopology_id: str = ""
-    partition: int32 = 0
-    offset: int64 = 0
-
-
-@struct
-class TaskIds:
-    """Partitions of one subtopology."""
-
-    subtopology_id: str = ""
-    partitions: list[int32] = []
 
 
 @struct

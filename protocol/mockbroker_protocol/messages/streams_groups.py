@@ -34,11 +34,11 @@ class StreamsGroupHeartbeatRequest:
     rack_id: Annotated[str | None, V(nullable=0)] = None
     rebalance_timeout_ms: int32 = -1
     topology: Annotated[Topology | None, V(nullable=0)] = None
-    active_tasks: Annotated[list[StreamsGroupHeartbeatRequestTaskIds] | None, V(nullable=0)] = None
-    standby_tasks: Annotated[list[StreamsGroupHeartbeatRequestTaskIds] | None, V(nullable=0)] = None
-    warmup_tasks: Annotated[list[StreamsGroupHeartbeatRequestTaskIds] | None, V(nullable=0)] = None
+    active_tasks: Annotated[list[TaskIds] | None, V(nullable=0)] = None
+    standby_tasks: Annotated[list[TaskIds] | None, V(nullable=0)] = None
+    warmup_tasks: Annotated[list[TaskIds] | None, V(nullable=0)] = None
     process_id: Annotated[str | None, V(nullable=0)] = None
-    user_endpoint: Annotated[StreamsGroupHeartbeatRequestEndpoint | None, V(nullable=0)] = None
+    user_endpoint: Annotated[Endpoint | None, V(nullable=0)] = None
     client_tags: Annotated[list[KeyValue] | None, V(nullable=0)] = None
     task_offsets: Annotated[list[TaskOffset] | None, V(nullable=0)] = None
     task_end_offsets: Annotated[list[TaskOffset] | None, V(nullable=0)] = None
@@ -94,7 +94,7 @@ class CopartitionGroup:
 
 
 @struct
-class StreamsGroupHeartbeatRequestTaskIds:
+class TaskIds:
     """Partitions of one subtopology."""
 
     subtopology_id: str = ""
@@ -102,7 +102,7 @@ class StreamsGroupHeartbeatRequestTaskIds:
 
 
 @struct
-class StreamsGroupHeartbeatRequestEndpoint:
+class Endpoint:
     """Where the application can be asked (interactive queries)."""
 
     host: str = ""
@@ -132,11 +132,9 @@ class StreamsGroupHeartbeatResponse:
     task_offset_interval_ms: int32 = 0
     acceptable_recovery_lag: Annotated[int64, V(since=1, ignorable=True)] = -1
     status: Annotated[list[Status] | None, V(nullable=0)] = []
-    active_tasks: Annotated[list[StreamsGroupHeartbeatResponseTaskIds] | None, V(nullable=0)] = None
-    standby_tasks: Annotated[list[StreamsGroupHeartbeatResponseTaskIds] | None, V(nullable=0)] = (
-        None
-    )
-    warmup_tasks: Annotated[list[StreamsGroupHeartbeatResponseTaskIds] | None, V(nullable=0)] = None
+    active_tasks: Annotated[list[TaskIds] | None, V(nullable=0)] = None
+    standby_tasks: Annotated[list[TaskIds] | None, V(nullable=0)] = None
+    warmup_tasks: Annotated[list[TaskIds] | None, V(nullable=0)] = None
     topology_description_required: Annotated[boolean, V(since=1)] = False
     endpoint_information_epoch: int32 = 0
     partitions_by_user_endpoint: Annotated[list[EndpointToPartitions] | None, V(nullable=0)] = None
@@ -151,28 +149,10 @@ class Status:
 
 
 @struct
-class StreamsGroupHeartbeatResponseTaskIds:
-    """Partitions of one subtopology."""
-
-    subtopology_id: str = ""
-    partitions: list[int32] = []
-
-
-@struct
-class StreamsGroupHeartbeatResponseEndpoint:
-    """Where the application can be asked (interactive queries)."""
-
-    host: str = ""
-    port: uint16 = 0
-
-
-@struct
 class EndpointToPartitions:
     """Which partitions an endpoint serves."""
 
-    user_endpoint: StreamsGroupHeartbeatResponseEndpoint = field(
-        default_factory=StreamsGroupHeartbeatResponseEndpoint
-    )
+    user_endpoint: Endpoint = field(default_factory=Endpoint)
     active_partitions: list[TopicPartition] = []
     standby_partitions: list[TopicPartition] = []
 

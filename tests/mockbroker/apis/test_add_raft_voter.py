@@ -6,14 +6,14 @@ import pytest
 
 from mockbroker_protocol.messages.quorum import (
     AddRaftVoterRequest,
-    AddRaftVoterRequestListener,
     AddRaftVoterResponse,
+    VoterListener,
 )
 from tests.support.core import Core
 from tests.support.metadata_logs import CONTROLLER, QuorumCore
 
 REQUEST = AddRaftVoterRequest(
-    None, 1000, 7, b"d" * 16, [AddRaftVoterRequestListener(CONTROLLER.name, "127.0.0.1", 9093)]
+    None, 1000, 7, b"d" * 16, [VoterListener(CONTROLLER.name, "127.0.0.1", 9093)]
 )
 
 

@@ -19,9 +19,9 @@ from mockbroker_protocol.messages.produce import (
 )
 from mockbroker_protocol.messages.quotas import (
     AlterClientQuotasRequest,
-    AlterClientQuotasRequestEntityData,
     AlterClientQuotasRequestEntryData,
     AlterClientQuotasResponse,
+    EntityData,
     OpData,
 )
 from mockbroker_protocol.records.batch import build_batch
@@ -30,7 +30,7 @@ from tests.support.core import Core, CoreClient
 
 
 def alter(core: Core, key: str, value: float, client_id: str = "test") -> int:
-    entity = [AlterClientQuotasRequestEntityData("client-id", client_id)]
+    entity = [EntityData("client-id", client_id)]
     entry = AlterClientQuotasRequestEntryData(entity, [OpData(key, value)])
     answer = core.client("admin").call(
         AlterClientQuotasRequest([entry]), 1, AlterClientQuotasResponse

@@ -375,7 +375,7 @@ CASES = [
         quotas.AlterClientQuotasRequest(
             [
                 quotas.AlterClientQuotasRequestEntryData(
-                    [quotas.AlterClientQuotasRequestEntityData("user", "x")],
+                    [quotas.EntityData("user", "x")],
                     [quotas.OpData("producer_byte_rate", 1.0)],
                 )
             ]

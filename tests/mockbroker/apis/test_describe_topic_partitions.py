@@ -7,8 +7,8 @@ import pytest
 from mockbroker.metadata.changes import LeaderChanged, PartitionState
 from mockbroker_protocol.messages.metadata import (
     DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsRequestCursor,
     DescribeTopicPartitionsResponse,
+    PageCursor,
     TopicRequest,
 )
 from tests.support.core import Core
@@ -25,7 +25,7 @@ def core() -> Core:
 def ask(
     core: Core, *names: str, limit: int = 2000, cursor: Cursor | None = None
 ) -> DescribeTopicPartitionsResponse:
-    start = None if cursor is None else DescribeTopicPartitionsRequestCursor(*cursor)
+    start = None if cursor is None else PageCursor(*cursor)
     request = DescribeTopicPartitionsRequest([TopicRequest(name) for name in names], limit, start)
     return core.client().call(request, 0, DescribeTopicPartitionsResponse)
 

@@ -4,9 +4,9 @@ import pytest
 
 from mockbroker.quorum.registrations import ListenerAddress, Registration
 from mockbroker_protocol.messages.metadata_records import (
-    BrokerEndpoint,
-    BrokerFeature,
     RegisterBrokerRecord,
+    RegisteredEndpoint,
+    RegisteredFeature,
 )
 
 
@@ -26,10 +26,10 @@ def test_a_registration_as_a_record(fenced: bool) -> None:
         incarnation_id=b"i" * 16,
         broker_epoch=42,
         end_points=[
-            BrokerEndpoint("PLAINTEXT", "here", 9092, 0),
-            BrokerEndpoint("S", "there", 9093, 3),
+            RegisteredEndpoint("PLAINTEXT", "here", 9092, 0),
+            RegisteredEndpoint("S", "there", 9093, 3),
         ],
-        features=[BrokerFeature("metadata.version", 7, 27)],
+        features=[RegisteredFeature("metadata.version", 7, 27)],
         rack="rack",
         fenced=fenced,
         log_dirs=[b"d" * 16],

@@ -7,15 +7,15 @@ import pytest
 from mockbroker.quorum.voters import refuse_addition, refuse_removal
 from mockbroker_protocol.messages.quorum import (
     AddRaftVoterRequest,
-    AddRaftVoterRequestListener,
     RemoveRaftVoterRequest,
+    VoterListener,
 )
 from tests.support.metadata_logs import CONTROLLER, QuorumCore
 
 OTHER = bytes(range(16))
 OTHER_TEXT = "AAECAwQFBgcICQoLDA0ODw"
-LISTENER = AddRaftVoterRequestListener(CONTROLLER.name, "127.0.0.1", 9093)
-ELSEWHERE = AddRaftVoterRequestListener("X", "127.0.0.1", 1)
+LISTENER = VoterListener(CONTROLLER.name, "127.0.0.1", 9093)
+ELSEWHERE = VoterListener("X", "127.0.0.1", 1)
 STATIC = "because the kraft.version feature is 0"
 
 
@@ -23,7 +23,7 @@ def addition(
     cluster_id: str | None = None,
     voter_id: int = 7,
     directory_id: bytes = OTHER,
-    listeners: tuple[AddRaftVoterRequestListener, ...] = (LISTENER,),
+    listeners: tuple[VoterListener, ...] = (LISTENER,),
 ) -> AddRaftVoterRequest:
     return AddRaftVoterRequest(cluster_id, 1000, voter_id, directory_id, list(listeners))
 

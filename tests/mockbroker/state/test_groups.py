@@ -18,7 +18,7 @@ from mockbroker.state.groups import (
 from mockbroker.state.writing import NewRecord, delete_records, put
 from mockbroker_protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
-    ConsumerProtocolAssignmentTopicPartition,
+    ConsumerProtocolTopicPartition,
 )
 from mockbroker_protocol.plan import encode
 from tests.support.core import Core
@@ -27,7 +27,7 @@ from tests.support.inside import make_cluster
 
 
 def assignment(topic: str, *indexes: int) -> bytes:
-    assigned = [ConsumerProtocolAssignmentTopicPartition(topic, list(indexes))]
+    assigned = [ConsumerProtocolTopicPartition(topic, list(indexes))]
     return b"\0\3" + b"".join(encode(ConsumerProtocolAssignment(assigned), 3))
 
 

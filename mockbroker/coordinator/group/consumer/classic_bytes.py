@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
-    ConsumerProtocolAssignmentTopicPartition,
     ConsumerProtocolSubscription,
+    ConsumerProtocolTopicPartition,
 )
 from mockbroker_protocol.plan import decode, encode
 
@@ -34,7 +34,7 @@ def parse_subscription(data: bytes) -> ConsumerProtocolSubscription:
     return _parse(ConsumerProtocolSubscription, data)
 
 
-def parse_assignment(data: bytes) -> list[ConsumerProtocolAssignmentTopicPartition]:
+def parse_assignment(data: bytes) -> list[ConsumerProtocolTopicPartition]:
     """What a leader gave to a classic member; no bytes are no partitions."""
     if not data:
         return []
@@ -50,7 +50,7 @@ def parse_assignment(data: bytes) -> list[ConsumerProtocolAssignmentTopicPartiti
 def assignment_bytes(named: Iterable[tuple[str, list[int]]], version: int) -> bytes:
     """Partitions as a classic member of this version reads them."""
     message = ConsumerProtocolAssignment(
-        [ConsumerProtocolAssignmentTopicPartition(topic, indexes) for topic, indexes in named]
+        [ConsumerProtocolTopicPartition(topic, indexes) for topic, indexes in named]
     )
     version = max(0, min(version, _LATEST))
     return version.to_bytes(_VERSION_BYTES, "big") + b"".join(encode(message, version))

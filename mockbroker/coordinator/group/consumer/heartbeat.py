@@ -49,7 +49,7 @@ from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.consumer_group import (
     Assignment,
     ConsumerGroupHeartbeatResponse,
-    ConsumerGroupHeartbeatResponseTopicPartitions,
+    HeartbeatTopicPartitions,
 )
 from mockbroker_protocol.primitives import uuid_text
 
@@ -424,7 +424,7 @@ def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned | None:
 def _assignment(assigned: Assigned) -> Assignment:
     return Assignment(
         [
-            ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, sorted(indexes))
+            HeartbeatTopicPartitions(topic_id, sorted(indexes))
             for topic_id, indexes in assigned.items()
         ]
     )

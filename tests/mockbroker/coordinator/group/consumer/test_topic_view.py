@@ -6,7 +6,7 @@ from mockbroker.coordinator.group.consumer.group import ConsumerGroup, ResolvedR
 from mockbroker.coordinator.group.consumer.member import ConsumerMember
 from mockbroker.coordinator.group.consumer.topic_view import TopicView
 from mockbroker_protocol.messages.consumer_protocol import (
-    ConsumerProtocolSubscriptionTopicPartition,
+    ConsumerProtocolTopicPartition,
 )
 from tests.support.consumer_groups import ConsumerWorld
 
@@ -39,8 +39,8 @@ def test_partitions_change_between_names_and_ids() -> None:
     world = ConsumerWorld(topics=(("a", 3),))
     view = TopicView(world.metadata)
     named = [
-        ConsumerProtocolSubscriptionTopicPartition("a", [0, 2]),
-        ConsumerProtocolSubscriptionTopicPartition("none", [1]),
+        ConsumerProtocolTopicPartition("a", [0, 2]),
+        ConsumerProtocolTopicPartition("none", [1]),
     ]
     found = view.partitions_of(named)
     assert found == {view.topic_id("a"): [0, 2]}
