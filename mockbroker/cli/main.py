@@ -50,6 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from mockbroker.pipeline.command import run
 
         return run(words[1:])
+    if words[:1] == ["journal"]:
+        from mockbroker.cli.parser import with_verb
+
+        words = with_verb(words)
     parser = _build_parser(with_commands=words[:1] != ["serve"])
     arguments = parser.parse_args(words)
     if arguments.version:

@@ -23,7 +23,19 @@ examples:
   mockbroker faults preset leader_moved topic=orders
   mockbroker clock advance 24h
   mockbroker journal expect --api OffsetCommit --group billing --timeout 5s
+  mockbroker journal journal-dir --group billing --timeline
 """
+
+
+_JOURNAL_VERBS: Final = ("list", "events", "read", "follow", "expect")
+
+
+def with_verb(words: list[str]) -> list[str]:
+    """`journal FILE…` is `journal read FILE…`."""
+    if words[:1] != ["journal"] or len(words) == 1:
+        return words
+    is_verb = words[1] in _JOURNAL_VERBS or words[1].startswith("-")
+    return words if is_verb else ["journal", "read", *words[1:]]
 
 
 def add_commands(commands: Subparsers) -> None:
@@ -137,6 +149,14 @@ def _journal(parser: argparse.ArgumentParser) -> None:
     made.add_argument("--limit", type=int, default=50, metavar="N", help="at most (default 50)")
     _filters(made)
     leaf("events", "what happened beside requests")
+    made = leaf("read", "what a journal's files say; also: mockbroker journal FILE…")
+    made.add_argument(
+        "file", nargs="+", metavar="FILE", help="a file, or the directory of --journal"
+    )
+    made.add_argument("--kinds", metavar="KIND,…", help="request, session, group, fault, …")
+    made.add_argument("--limit", type=int, metavar="N", help="the last ones only (default all)")
+    made.add_argument("--timeline", action="store_true", help="since the first; repeats are folded")
+    _filters(made)
     made = leaf("follow", "print events as they happen, until interrupted")
     made.add_argument("--kinds", metavar="KIND,…", help="request, session, group, fault, …")
     made = leaf("expect", "wait for requests; status 1 when they do not come")

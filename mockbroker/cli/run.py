@@ -36,7 +36,12 @@ def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
     client = AdminClient(url or DEFAULT_URL, token)
     if arguments.action == "journal_follow":
         return _follow(client, arguments)
-    data, text = actions.ACTIONS[arguments.action](client, arguments)
+    if arguments.action == "journal_read":
+        from mockbroker.cli.journal_files import read
+
+        data, text = read(arguments)
+    else:
+        data, text = actions.ACTIONS[arguments.action](client, arguments)
     if arguments.json:
         print(json.dumps(data, indent=2))
     elif text:
