@@ -42,10 +42,10 @@ class World(Stage):
         self.cluster.journal.listen(self.hear)
 
     def next_deadline(self) -> float | None:
-        return self.broker.next_deadline()
+        return self.cluster.next_deadline()
 
     def tick(self) -> None:
-        self.broker.tick(self.now_ms)
+        self.cluster.tick(self.now_ms)
         self._carry_out()
 
     # -- the network -----------------------------------------------------------------------
@@ -97,15 +97,15 @@ class World(Stage):
     def operate(self, action: Callable[[], None]) -> None:
         """Do something to the core that no client can ask for, as one step."""
         self.steps += 1
-        self.cluster.clock.now_ms = self.now_ms
+        self.cluster.set_time(self.now_ms)
         action()
-        self.broker.tick(self.now_ms)
+        self.cluster.tick(self.now_ms)
         self._carry_out()
 
     def _carry_out(self) -> None:
         """Put on the wires what the broker wants written, as the shell does."""
-        broker = self.broker
-        while outbox := broker.take_outbox():
+        self.cluster.drain(self.now_ms)
+        while outbox := self.cluster.take_outbox(0):
             for outgoing in outbox:
                 wire = self._wires.get(outgoing.connection_id)
                 if wire is None:
@@ -121,4 +121,5 @@ class World(Stage):
                 elif self.faults.loses(self.rng):
                     wire.cut(0.0)
                 elif outgoing.more:
-                    broker.resume(wire.id, self.now_ms)
+                    self.broker.resume(wire.id, self.now_ms)
+            self.cluster.drain(self.now_ms)

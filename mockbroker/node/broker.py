@@ -12,7 +12,7 @@ a request is told by `request_handler`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from mockbroker.journal import PEER, SHUTDOWN, TIMEOUT, ConnectionClosed, ConnectionOpened
 from mockbroker.node.connection import Connection
@@ -22,16 +22,12 @@ from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.frames import SHARED_BYTES, FrameBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mockbroker.apis.context import ServedApis, Services
     from mockbroker.clock import Clock, Timer
     from mockbroker.journal import Journal
     from mockbroker.node.outbox import Outgoing
     from mockbroker_protocol.frames import Frame
     from mockbroker_protocol.primitives import Buffer
-
-T = TypeVar("T")
 
 
 class Broker:
@@ -190,14 +186,6 @@ class Broker:
             self._timer.advance(now_ms)
         finally:
             self.requests.step_cause = PEER
-            self.requests.drain()
-
-    def act(self, action: Callable[[], T], now_ms: float) -> T:
-        """Someone in this process looks or acts, such as a test: run it as a step."""
-        self._clock.now_ms = now_ms
-        try:
-            return action()
-        finally:
             self.requests.drain()
 
     def next_deadline(self) -> float | None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mockbroker.cluster.controls import ControlError
 from mockbroker.cluster.links.link import CONTROLLER
+from mockbroker.cluster.node_controls import ControlError
 from mockbroker.metadata.elections import Election
 from mockbroker.metadata.topic_requests import (
     ConfigAlteration,

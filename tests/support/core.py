@@ -17,7 +17,7 @@ from mockbroker_protocol.messages.catalog import response_class
 from mockbroker_protocol.plan import decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mockbroker.journal import Event
     from mockbroker_protocol.primitives import Buffer
@@ -65,19 +65,28 @@ class Core:
         """Let time pass, stopping at each deadline on the way as the shell would."""
         end_ms = self.now_ms + milliseconds
         while True:
-            deadline = self.broker.next_deadline()
+            deadline = self.cluster.next_deadline()
             if deadline is None or deadline > end_ms:
                 break
             self.now_ms = max(self.now_ms, deadline)
-            self.broker.tick(self.now_ms)
+            self.cluster.tick(self.now_ms)
         self.now_ms = end_ms
-        self.broker.tick(end_ms)
+        self.cluster.tick(end_ms)
         self.deliver()
+
+    def act(self, action: Callable[[], T]) -> T:
+        """Look at the cluster or act on it, as a server does for someone in its process."""
+        self.cluster.set_time(self.now_ms)
+        try:
+            return action()
+        finally:
+            self.cluster.drain(self.now_ms)
 
     def deliver(self) -> None:
         """Hand the outbox to the clients, as the shell writes it."""
         while True:
-            outbox = self.broker.take_outbox()
+            self.cluster.drain(self.now_ms)
+            outbox = self.cluster.take_outbox(0)
             if not outbox:
                 return
             for outgoing in outbox:

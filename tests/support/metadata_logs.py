@@ -49,7 +49,7 @@ class QuorumCore(Core):
 
     def act(self, action: Any) -> Any:
         """Do something to the core as one step."""
-        result = self.broker.act(action, self.now_ms)
+        result = super().act(action)
         self.deliver()
         return result
 

@@ -221,7 +221,7 @@ def test_what_is_parked_goes_on_when_it_is_released(core: Core) -> None:
     assert core.cluster.faults.release(armed.id) == 1
     core.advance(0)
     assert client.answered == 1
-    core.broker.act(lambda: core.cluster.faults.remove(armed.id), core.now_ms)
+    core.act(lambda: core.cluster.faults.remove(armed.id))
     core.deliver()
     assert client.answered == 2
 

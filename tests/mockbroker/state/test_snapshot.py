@@ -126,7 +126,7 @@ def test_a_parked_fetch_is_answered() -> None:
     put(core.cluster, "orders", [NewRecord(b"one")])
     client.send(fetch_request(core, 1, epoch=0, max_wait_ms=60_000), 13)
     assert client.answered == 0
-    core.broker.act(lambda: restore(core.cluster, snapshot), core.now_ms)
+    core.act(lambda: restore(core.cluster, snapshot))
     core.deliver()
     answer = client.receive(FetchResponse).responses[0].partitions[0]
     assert answer.error_code == ErrorCode.FENCED_LEADER_EPOCH

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.cluster.controls import ControlError
+from mockbroker.cluster.node_controls import ControlError
 from mockbroker.testing.bridge import WaitTimeoutError
 from mockbroker.testing.mock_broker import MockBroker
 

@@ -1,0 +1,84 @@
+"""What is done to brokers and links, and what is wrong with it when it cannot be done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.cluster.links.link import CONTROLLER
+from mockbroker.cluster.node_controls import ControlError
+from tests.support.cluster_core import ClusterCore
+from tests.support.core import Core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.fixture
+def core() -> ClusterCore:
+    return ClusterCore(topics={"t": 1})
+
+
+def test_a_clean_stop_moves_leaders_first_and_answers_who_waits(core: ClusterCore) -> None:
+    leader = core.state("t").leader
+    core.controls.stop(leader)
+    core.deliver()
+    state = core.state("t")
+    assert state.leader not in (leader, -1)
+    assert leader not in state.isr
+    assert leader not in [each.broker_id for each in core.cluster.brokers]
+    core.controls.revive(leader)
+    core.advance(1000)
+    assert sorted(core.state("t").isr) == [1, 2, 3]
+
+
+def test_a_fenced_broker_stays_fenced_until_let_in(core: ClusterCore) -> None:
+    leader = core.state("t").leader
+    core.controls.fence(leader)
+    core.advance(20_000)
+    assert core.state("t").leader != leader
+    assert core.cluster.metadata.brokers[leader].fenced
+    core.controls.unfence(leader)
+    core.advance(3000)
+    assert not core.cluster.metadata.brokers[leader].fenced
+    assert sorted(core.state("t").isr) == [1, 2, 3]
+
+
+def test_a_skewed_clock_stamps_records_otherwise(core: ClusterCore) -> None:
+    leader = core.state("t").leader
+    broker = core.cluster.broker(leader)
+    assert broker is not None
+    before = broker.services.clock.wall_ms()
+    core.controls.skew_clock(leader, 60_000)
+    assert broker.services.clock.wall_ms() - before == 60_000
+    assert core.cluster.clock.wall_ms() == before
+
+
+def test_what_cannot_be_done_says_why(core: ClusterCore) -> None:
+    controls = core.controls
+    wrong: list[tuple[Callable[[], None], str]] = [
+        (lambda: controls.kill(9), "there is no broker 9; there are 1, 2, 3"),
+        (lambda: controls.revive(1), "broker 1 is running"),
+        (lambda: controls.move_leader("x", 0, 1), "there is no topic 'x'"),
+        (lambda: controls.hold_high_watermark("t", 7), "there is no partition t-7"),
+        (lambda: controls.cut_link(1, 1), "two ends"),
+        (lambda: controls.slow_link(1, 2, -1.0), "delay_ms: -1.0 is negative"),
+        (lambda: controls.cut_link(1, 9), "there is no broker 9"),
+        (lambda: controls.reassign("t", 0, [1, 9]), "9"),
+        (lambda: controls.reassign("x", 0, [1]), "does not host"),
+        (lambda: controls.elect_unclean("x", 0), "No such topic as x"),
+        (lambda: controls.move_coordinator("g", 9), "broker 9 cannot lead"),
+    ]
+    for action, reason in wrong:
+        with pytest.raises(ControlError, match=reason):
+            action()
+    controls.kill(1)
+    with pytest.raises(ControlError, match="broker 1 is down"):
+        controls.kill(1)
+    controls.cut_link(2, CONTROLLER)
+
+
+def test_one_broker_alone_has_nothing_to_control() -> None:
+    with pytest.raises(ControlError, match="start more"):
+        Core().cluster.controls.kill(1)
