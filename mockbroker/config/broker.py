@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from mockbroker.config.definition import ConfigDefinition
 
-# Where this broker starts differently from Apache Kafka: (key, value, why). They act like lines of
-# a properties file, so a client that asks sees them as static values over Kafka's default.
+# Where this broker's defaults differ from Apache Kafka's: (key, value, why). A client that asks sees
+# each as the default.
 DIFFERENCES: Final[tuple[tuple[str, str, str], ...]] = (
     ("group.initial.rebalance.delay.ms", "0", "a test's group should start at once"),
     ("group.consumer.assignment.interval.ms", "0", "a test's group should move at once"),
@@ -30,10 +30,14 @@ DIFFERENCES: Final[tuple[tuple[str, str, str], ...]] = (
     ("transaction.state.log.min.isr", "1", "one node must be able to write the topic"),
     ("share.coordinator.state.topic.replication.factor", "1", "one node must hold the topic"),
     ("share.coordinator.state.topic.min.isr", "1", "one node must be able to write the topic"),
-    ("process.roles", "broker,controller", "Apache Kafka has no default; each node is both"),
-    ("controller.listener.names", "CONTROLLER", "Apache Kafka has no default"),
-    ("node.id", "1", "Apache Kafka has no default"),
 )
+_DEFAULTS: Final = {name: text for name, text, _ in DIFFERENCES}
+# What each properties file of Apache Kafka says, as there is no default.
+_ALWAYS_SET: Final = {
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "node.id": "1",
+}
 
 # Configs that fall back on one another, first one first
 # (Kafka: DynamicBrokerConfig.brokerConfigSynonyms).
@@ -62,8 +66,7 @@ class BrokerConfig(TypedLookups):
         given = dict(values or {})
         for name, text in given.items():
             self.definition(name).parse(text)
-        self._static: dict[str, str] = {name: text for name, text, _ in DIFFERENCES}
-        self._static.update(given)
+        self._static: dict[str, str] = {**_ALWAYS_SET, **given}
         if "node.id" not in given and "broker.id" in given:
             self._static["node.id"] = given["broker.id"]
         self._static["broker.id"] = self._static["node.id"]
@@ -94,7 +97,20 @@ class BrokerConfig(TypedLookups):
     def text(self, name: str) -> str | None:
         """The text in force."""
         text = self.configured(name)
+        if text is None:
+            text = _DEFAULTS.get(name)
         return self.definition(name).default if text is None else text
+
+    @staticmethod
+    def default(name: str) -> str | None:
+        """The text in force where nothing is set; a key of one listener has none."""
+        definition = BROKER.get(name)
+        return _DEFAULTS.get(name, None if definition is None else definition.default)
+
+    def set_static(self, texts: Mapping[str, str]) -> None:
+        """Add what is known once the broker listens: its listeners."""
+        self._static.update(texts)
+        self._values.clear()
 
     def levels(self) -> tuple[Mapping[str, str], ...]:
         """What was set, by precedence: on this broker, on all brokers, when it started."""

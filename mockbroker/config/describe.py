@@ -82,9 +82,9 @@ def broker_synonyms(config: BrokerConfig, name: str) -> tuple[ConfigSynonym, ...
     ]
     for each in names:
         # A key for one listener has no default: it falls back to the key for all.
-        definition = BROKER.get(each)
-        if definition is not None and definition.default is not None:
-            text = None if sensitive else definition.default
+        default = config.default(each)
+        if default is not None:
+            text = None if sensitive else default
             found.append(ConfigSynonym(each, text, ConfigSource.DEFAULT_CONFIG))
     for index, synonym in enumerate(found):
         if synonym.name == name:

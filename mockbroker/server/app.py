@@ -114,7 +114,8 @@ def _publish(running: RunningBroker, ready_file: str | None) -> None:
         "bootstrap": running.bootstrap_servers,
         "brokers": [
             {"id": node_id, "host": host, "port": port}
-            for node_id, (host, port) in zip(running.broker_ids, running.addresses, strict=True)
+            for node, node_id in enumerate(running.broker_ids)
+            for host, port in [next(iter(running.advertised(node).values()))]
         ],
         "cluster_id": running.cluster_id,
         "pid": os.getpid(),

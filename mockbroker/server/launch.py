@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mockbroker.cluster.cluster import Cluster
 from mockbroker.network.server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
+from mockbroker.server.listeners import DEFAULT_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,7 +56,6 @@ class RunningBroker:
     __slots__ = (
         "_admin",
         "_server",
-        "_settings",
         "_watchers",
         "addresses",
         "admin_port",
@@ -66,6 +66,7 @@ class RunningBroker:
         "listeners",
         "loop",
         "port",
+        "settings",
         "timekeeper",
     )
 
@@ -77,7 +78,7 @@ class RunningBroker:
         listeners: dict[str, list[tuple[str, int]]],
         settings: Settings,
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._admin: AdminListener | None = None
         self._watchers: list[Callable[[], None]] = []
         self.admin_port: int | None = None
@@ -108,6 +109,17 @@ class RunningBroker:
             name: ",".join(address_text(host, port) for host, port in addresses)
             for name, addresses in self.listeners.items()
         }
+
+    def advertised(self, node: int) -> dict[str, tuple[str, int]]:
+        """Where a node's clients are told that it is, by listener; `node` counts from 0."""
+        told = {}
+        for listener in self.settings.listeners:
+            host, port = self.listeners[listener.name][node]
+            told[listener.name] = (
+                listener.advertised_host or _WILDCARDS.get(host, host),
+                listener.advertised_port_of(node) or port,
+            )
+        return told
 
     @property
     def controller_servers(self) -> str | None:
@@ -172,13 +184,13 @@ class RunningBroker:
         """Where the admin API is; None without an admin port."""
         if self.admin_port is None:
             return None
-        return f"http://{address_text(self._settings.options['admin_host'], self.admin_port)}"
+        return f"http://{address_text(self.settings.options['admin_host'], self.admin_port)}"
 
     def start_admin(self) -> None:
         """Listen on the admin port. Raises AdminError or OSError."""
         from mockbroker.admin.listener import AdminListener
 
-        options = self._settings.options
+        options = self.settings.options
         assert options["admin_port"] is not None
         self._admin = AdminListener(
             self, options["admin_host"], options["admin_port"], options["admin_token"]
@@ -189,8 +201,8 @@ class RunningBroker:
         """Make the broker as it was when it started; clients stay connected. In `loop`."""
         from mockbroker.state.cleaning import reset
 
-        self.act(lambda cluster: reset(cluster, self._settings))
-        self.timekeeper.set_pace((self._settings.options["freeze_clock"], 1.0))
+        self.act(lambda cluster: reset(cluster, self.settings))
+        self.timekeeper.set_pace((self.settings.options["freeze_clock"], 1.0))
 
     async def stop(self) -> None:
         """Stop accepting, answer what is parked, close, write the journal to its end."""
@@ -295,6 +307,8 @@ async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
         running = RunningBroker(cluster, server, timekeeper, listeners, settings)
         if settings.options["controller_port"] is not None:
             await _start_controller(running, server, settings)
+        for node, broker in enumerate(cluster.brokers):
+            broker.services.config.set_static(_listener_configs(running, node))
         if settings.options["admin_port"] is not None:
             running.start_admin()
     except BaseException:
@@ -307,6 +321,27 @@ def _advertise(cluster: Cluster, listener: Listener, index: int, port: int) -> N
     """Tell clients of a listener of one broker, which is bound to `port`."""
     told = listener.advertised_port_of(index) or port
     cluster.advertise(index, listener.advertised_host, told, listener.name)
+
+
+def _listener_configs(running: RunningBroker, node: int) -> dict[str, str]:
+    """What a properties file of Apache Kafka would say of a node's listeners, as they are now."""
+    bound = {name: addresses[node] for name, addresses in running.listeners.items()}
+    if running.controller_port is not None:
+        name = running.cluster.metadata.config.list("controller.listener.names")[0]
+        bound[name] = running.host, running.controller_port
+    configs = {"listeners": ",".join(map(_endpoint, bound, bound.values()))}
+    advertised = running.advertised(node)
+    if any(listener.is_advertised for listener in running.settings.listeners):
+        configs["advertised.listeners"] = ",".join(map(_endpoint, advertised, advertised.values()))
+    given = running.settings.config.get("listener.security.protocol.map")
+    if given is None and bound.keys() - {DEFAULT_NAME, "CONTROLLER"}:
+        configs["listener.security.protocol.map"] = ",".join(f"{name}:PLAINTEXT" for name in bound)
+    return configs
+
+
+def _endpoint(name: str, address: tuple[str, int]) -> str:
+    host, port = address
+    return f"{name}://[{host}]:{port}" if ":" in host else f"{name}://{host}:{port}"
 
 
 @contextmanager

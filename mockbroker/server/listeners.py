@@ -67,6 +67,11 @@ class Listener:
         self.advertised_host = advertised_host
         self.advertised_port = advertised_port
 
+    @property
+    def is_advertised(self) -> bool:
+        """Whether clients are told something else than where they connected to."""
+        return self.advertised_host is not None or self.advertised_port is not None
+
     def advertised_port_of(self, broker: int) -> int | None:
         """The port that clients are told for a broker, by its position; None: the one bound."""
         return None if self.advertised_port is None else self.advertised_port + broker

@@ -186,8 +186,7 @@ class BrokerOptions(TypedDict, total=False):
         ),
     ]
     records: Annotated[
-        Sequence[Mapping[str, object]],
-        Option(parse_tables, "", "", default=(), table="records"),
+        Sequence[Mapping[str, object]], Option(parse_tables, "", "", default=(), table="records")
     ]
     restore: Annotated[
         str | None, Option(parse_text, "FILE", "begin with what this snapshot holds")
@@ -261,9 +260,7 @@ class BrokerOptions(TypedDict, total=False):
     admin_token: Annotated[
         str | None,
         Option(
-            parse_token,
-            "T",
-            "bearer token of the admin API; needed unless its address is loopback",
+            parse_token, "T", "bearer token of the admin API; needed unless its address is loopback"
         ),
     ]
 
@@ -290,8 +287,7 @@ class ServeOptions(BrokerOptions, total=False):
         ),
     ]
     snapshot: Annotated[
-        str | None,
-        Option(parse_text, "FILE", "write what the broker holds there when it ends"),
+        str | None, Option(parse_text, "FILE", "write what the broker holds there when it ends")
     ]
     log_level: Annotated[
         str,

@@ -37,7 +37,13 @@ CONFIGS = (
 )
 OURS = (
     "mockbroker.version.profile=4.4",
+    # What scripts/kafka writes into the properties file.
     "group.initial.rebalance.delay.ms=0",
+    "offsets.topic.replication.factor=1",
+    "transaction.state.log.replication.factor=1",
+    "transaction.state.log.min.isr=1",
+    "share.coordinator.state.topic.replication.factor=1",
+    "share.coordinator.state.topic.min.isr=1",
     "mockbroker.group.settling.heartbeat.interval.ms=0",
 )
 

@@ -35,6 +35,7 @@ def test_differences_from_kafka_are_valid_and_have_a_reason() -> None:
         definition = BROKER.require(name)
         assert definition.parse(text) != definition.parse(definition.default)
         assert reason
+        assert (BrokerConfig.default(name), BrokerConfig().configured(name)) == (text, None)
 
 
 def test_look_ups_by_type() -> None:

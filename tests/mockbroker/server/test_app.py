@@ -57,6 +57,22 @@ def test_the_ready_line_and_the_ready_file_agree(served: Served, tmp_path: Path)
         pass
 
 
+def test_the_ready_file_has_the_addresses_that_clients_are_told(tmp_path: Path) -> None:
+    ready_file = tmp_path / "ready.json"
+    arguments = ["--port", "0", "--brokers", "2", "--advertised-host", "kafka.test"]
+    process = serve(*arguments, "--ready-file", str(ready_file))
+    assert process.stdout is not None
+    process.stdout.readline()
+    facts = json.loads(ready_file.read_text())
+    process.kill()
+    process.communicate()
+    ports = [int(each.rpartition(":")[2]) for each in facts["bootstrap"].split(",")]
+    assert facts["brokers"] == [
+        {"id": node_id, "host": "kafka.test", "port": port}
+        for node_id, port in zip((1, 2), ports, strict=True)
+    ]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_with_status_0(served: Served, number: signal.Signals) -> None:
     served.process.send_signal(number)

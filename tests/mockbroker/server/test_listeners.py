@@ -14,8 +14,15 @@ from mockbroker.server.listeners import (
     parse_addresses,
 )
 from mockbroker.server.settings import Settings
+from mockbroker_protocol.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.sockets import RawConnection
+
+STATIC, DEFAULT = 4, 5
 
 
 def listeners(
@@ -162,5 +169,44 @@ async def test_a_port_that_is_taken_is_told_by_the_listeners_name() -> None:
         with pytest.raises(ListenerAddressError, match="in use") as caught:
             await launch(Settings(listeners=made))
         assert caught.value.listener.name == "TAKEN"
+    finally:
+        await running.stop()
+
+
+async def configs_of(running: RunningBroker, broker: int = 0) -> dict[str, tuple[str | None, int]]:
+    """Value and source of what a broker tells of its listeners."""
+    host, port = running.addresses[broker]
+    keys = ["listeners", "advertised.listeners", "listener.security.protocol.map"]
+    resource = DescribeConfigsResource(4, str(running.broker_ids[broker]), keys)
+    async with await RawConnection.open(f"{host}:{port}") as client:
+        request = DescribeConfigsRequest([resource])
+        (result,) = (await client.call(request, 4, DescribeConfigsResponse)).results
+    return {each.name: (each.value, each.config_source) for each in result.configs}
+
+
+async def test_describe_configs_tells_the_listeners_that_are_there() -> None:
+    running = await launch(Settings(controller_port=0))
+    try:
+        found = await configs_of(running)
+        port, controller = running.port, running.controller_port
+        listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}"
+        assert found["listeners"] == (listeners, STATIC)
+        assert found["advertised.listeners"] == (None, DEFAULT)
+        assert found["listener.security.protocol.map"][1] == DEFAULT
+    finally:
+        await running.stop()
+
+
+async def test_describe_configs_tells_what_is_advertised_of_each_broker() -> None:
+    settings = Settings(
+        listeners=["A://:0", "B://[::1]:0"], advertised_listeners=["B://b:19092"], brokers=2
+    )
+    running = await launch(settings)
+    try:
+        found = await configs_of(running, 1)
+        a, b = (running.listeners[name][1][1] for name in "AB")
+        assert found["listeners"] == (f"A://127.0.0.1:{a},B://[::1]:{b}", STATIC)
+        assert found["advertised.listeners"] == (f"A://127.0.0.1:{a},B://b:19093", STATIC)
+        assert found["listener.security.protocol.map"] == ("A:PLAINTEXT,B:PLAINTEXT", STATIC)
     finally:
         await running.stop()
