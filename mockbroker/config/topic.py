@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.definition import ConfigType
 from mockbroker.config.errors import ConfigError
-from mockbroker.config.log_config import LogConfig
+from mockbroker.config.log_config import CODECS, LogConfig
 from mockbroker.config.lookups import TypedLookups
 from mockbroker.config.registry import TOPIC
 from mockbroker.config.topic_definitions import BROKER_SYNONYMS
@@ -22,6 +22,19 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
 
 
+# The fields of LogConfig that are a config of the same name.
+_INTS: Final = (
+    "segment_ms",
+    "segment_jitter_ms",
+    "index_interval_bytes",
+    "max_message_bytes",
+    "max_decompressed_message_bytes",
+    "retention_ms",
+    "retention_bytes",
+    "min_compaction_lag_ms",
+    "max_compaction_lag_ms",
+    "delete_retention_ms",
+)
 _CODECS_WITH_LEVEL: Final = frozenset({"gzip", "lz4", "zstd"})
 
 # A negative time of any unit means no limit (Kafka: KafkaConfig.logRetentionTimeMillis).
@@ -81,25 +94,21 @@ class TopicConfig(TypedLookups):
         if compression_type in _CODECS_WITH_LEVEL:
             level = self.int(f"compression.{compression_type}.level")
         assert isinstance(segment_bytes, int)
+        policies, max_segment_ms = self.list("cleanup.policy"), self.int("segment.ms")
+        if "compact" in policies:
+            max_segment_ms = min(max_segment_ms, self.int("max.compaction.lag.ms"))
         return LogConfig(
             segment_bytes=segment_bytes,
-            segment_ms=self.int("segment.ms"),
-            max_message_bytes=self.int("max.message.bytes"),
-            max_decompressed_message_bytes=self.int("max.decompressed.message.bytes"),
-            timestamp_type=self.str("message.timestamp.type"),
+            max_segment_ms=max_segment_ms,
+            log_append_time=self.str("message.timestamp.type") == "LogAppendTime",
             timestamp_before_max_ms=self.int("message.timestamp.before.max.ms"),
             timestamp_after_max_ms=self.int("message.timestamp.after.max.ms"),
-            compression_type=compression_type,
+            target_compression=CODECS[compression_type],
             compression_level=level,
-            cleanup_policy=",".join(self.list("cleanup.policy")),
-            retention_ms=self.int("retention.ms"),
-            retention_bytes=self.int("retention.bytes"),
-            index_interval_bytes=self.int("index.interval.bytes"),
-            segment_jitter_ms=self.int("segment.jitter.ms"),
+            compact="compact" in policies,
+            delete="delete" in policies,
             min_cleanable_dirty_ratio=self.float("min.cleanable.dirty.ratio"),
-            min_compaction_lag_ms=self.int("min.compaction.lag.ms"),
-            max_compaction_lag_ms=self.int("max.compaction.lag.ms"),
-            delete_retention_ms=self.int("delete.retention.ms"),
+            **{name: self.int(name.replace("_", ".")) for name in _INTS},
         )
 
     def inherited(self, name: str) -> tuple[str | None, str | None]:

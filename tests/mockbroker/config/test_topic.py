@@ -124,3 +124,30 @@ def test_what_is_inherited_names_the_broker_config_behind_it() -> None:
     config = TopicConfig({}, BrokerConfig({"log.retention.hours": "1"}))
     assert config.inherited("retention.ms") == ("3600000", "log.retention.hours")
     assert config.inherited("segment.ms") == ("604800000", None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "compact", "delete"),
+    [
+        ("delete", False, True),
+        ("compact", True, False),
+        ("compact,delete", True, True),
+        ("delete, compact", True, True),
+    ],
+)
+def test_cleanup_policy_is_a_list(policy: str, compact: bool, delete: bool) -> None:
+    config = TopicConfig({"cleanup.policy": policy}, BrokerConfig()).log_config
+    assert (config.compact, config.delete) == (compact, delete)
+
+
+def test_the_words_of_kafka_are_taken_apart() -> None:
+    words = {"message.timestamp.type": "LogAppendTime", "compression.type": "zstd"}
+    config = TopicConfig(words, BrokerConfig()).log_config
+    assert (config.log_append_time, config.target_compression) == (True, 4)
+
+
+def test_a_compacted_log_rolls_in_time_for_the_longest_lag() -> None:
+    times = {"segment.ms": "900", "max.compaction.lag.ms": "500"}
+    assert TopicConfig(times, BrokerConfig()).log_config.max_segment_ms == 900
+    compacted = TopicConfig({**times, "cleanup.policy": "compact"}, BrokerConfig())
+    assert compacted.log_config.max_segment_ms == 500

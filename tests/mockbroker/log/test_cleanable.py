@@ -15,7 +15,7 @@ HOUR = 3_600_000
 
 def _log(count: int, **config: Any) -> UnifiedLog:
     """One batch a segment, each an hour younger than the one before; the last is of now."""
-    settings = LogConfig(cleanup_policy="compact", segment_bytes=130, **config)
+    settings = LogConfig(compact=True, delete=False, segment_bytes=130, **config)
     ages = range(count - 1, -1, -1)
     batches = [plain(key=b"k", timestamp=NOW - age * HOUR) for age in ages]
     return log_with(*batches, config=settings)
@@ -92,9 +92,7 @@ def test_a_clean_log_needs_no_look() -> None:
 
 
 def test_a_start_behind_the_last_cleaning_counts() -> None:
-    log = log_with(
-        *[plain(key=b"k")] * 4, config=LogConfig(cleanup_policy="compact,delete", segment_bytes=130)
-    )
+    log = log_with(*[plain(key=b"k")] * 4, config=LogConfig(compact=True, segment_bytes=130))
     log.delete_records_before(2)
     assert cleanable(log, NOW).first_dirty_offset == 2
 

@@ -12,7 +12,7 @@ from mockbroker_protocol.records.record_codec import Record
 from tests.mockbroker.log.batches import NOW, TXN_COMMITTED, abort, base_offsets, bytes_of, put
 
 RETENTION_MS = 1000
-CONFIG = LogConfig(cleanup_policy="compact", delete_retention_ms=RETENTION_MS)
+CONFIG = LogConfig(compact=True, delete=False, delete_retention_ms=RETENTION_MS)
 
 
 class Cleaned:
@@ -222,7 +222,7 @@ def test_a_reader_of_committed_data_is_told_of_kept_aborts(log: Cleaned) -> None
 
 
 def test_small_neighbours_become_one_segment() -> None:
-    cleaned = Cleaned(LogConfig(cleanup_policy="compact", segment_bytes=400))
+    cleaned = Cleaned(LogConfig(compact=True, delete=False, segment_bytes=400))
     for key in "abcdefgh":
         cleaned.put(f"{key}=1")
         cleaned.roll()

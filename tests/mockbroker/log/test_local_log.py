@@ -69,7 +69,7 @@ def _next_segment(log: LocalLog, offset: int) -> int:
 
 
 def test_jitter_spreads_the_rolls_of_partitions_and_repeats() -> None:
-    config = LogConfig(segment_ms=1000, segment_jitter_ms=900)
+    config = LogConfig(segment_ms=1000, max_segment_ms=1000, segment_jitter_ms=900)
 
     def first_roll(partition: int) -> int:
         return bisect_left(
@@ -89,7 +89,7 @@ def _rolls_after(log: UnifiedLog, milliseconds: int) -> bool:
 
 
 def test_a_compacted_log_rolls_in_time_for_its_maximum_lag() -> None:
-    config = LogConfig(cleanup_policy="compact", max_compaction_lag_ms=500)
+    config = LogConfig(compact=True, delete=False, max_segment_ms=500)
     log = UnifiedLog("t", 0, config)
     for milliseconds in (0, 500):
         put(log, plain(key=b"k", timestamp=NOW + milliseconds))

@@ -55,7 +55,7 @@ def test_what_is_not_replicated_stays() -> None:
 
 
 def test_without_the_delete_policy_nothing_goes() -> None:
-    config = LogConfig(cleanup_policy="compact", retention_ms=1, retention_bytes=0)
+    config = LogConfig(compact=True, delete=False, retention_ms=1, retention_bytes=0)
     log = log_with(plain(key=b"k"), config=config)
     assert not delete_old_segments(log, NOW + HOUR)
     assert next_deletion_ms(log, NOW) is None

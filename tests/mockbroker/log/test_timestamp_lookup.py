@@ -134,6 +134,6 @@ def test_the_first_of_equal_timestamps_and_segments_wins() -> None:
 
 
 def test_log_append_time_counts_for_every_record() -> None:
-    log = log_with(plain(count=3, timestamp=5), config=LogConfig(timestamp_type="LogAppendTime"))
+    log = log_with(plain(count=3, timestamp=5), config=LogConfig(log_append_time=True))
     assert log.offset_for_timestamp(6) == TimestampAndOffset(NOW, 0, 0)
     assert log.offset_for_timestamp(MAX) == TimestampAndOffset(NOW, 0, 0)

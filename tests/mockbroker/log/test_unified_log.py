@@ -69,7 +69,7 @@ def test_a_batch_larger_than_a_segment_is_refused() -> None:
 
 
 def test_log_append_time_is_answered_and_stored() -> None:
-    log = UnifiedLog("t", 0, LogConfig(timestamp_type="LogAppendTime"))
+    log = UnifiedLog("t", 0, LogConfig(log_append_time=True))
     assert put(log, plain(timestamp=5)).log_append_time_ms == NOW
     ((header, _),) = log.iterate_batches(0)
     assert (header.timestamp_type, header.max_timestamp) == (1, NOW)
@@ -235,7 +235,7 @@ def test_delete_records_moves_the_log_start(offset: int, error: ErrorCode, start
 
 
 def test_records_of_a_compacted_topic_cannot_be_deleted() -> None:
-    log = log_with(plain(key=b"k"), config=LogConfig(cleanup_policy="compact"))
+    log = log_with(plain(key=b"k"), config=LogConfig(compact=True, delete=False))
     assert log.delete_records_before(1) is ErrorCode.POLICY_VIOLATION
 
 

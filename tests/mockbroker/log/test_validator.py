@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.config.log_config import LogConfig
+from mockbroker.config.log_config import CODECS, LogConfig
 from mockbroker.log.results import AppendOrigin
 from mockbroker.log.validator import Refusal, ValidatedBatch, validate, whole_batch_size
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
@@ -23,8 +23,8 @@ from tests.mockbroker.log.batches import NOW, plain
 
 HOUR_MS = 3_600_000
 DEFAULTS = LogConfig()
-COMPACTED = LogConfig(cleanup_policy="compact")
-APPEND_TIME = LogConfig(timestamp_type="LogAppendTime")
+COMPACTED = LogConfig(compact=True, delete=False)
+APPEND_TIME = LogConfig(log_append_time=True)
 OK, INVALID = ErrorCode.NONE, ErrorCode.INVALID_RECORD
 GZIP, ZSTD = 1, 4
 
@@ -268,7 +268,7 @@ def test_timestamps_below_0_count_as_none_in_the_header(compression: int) -> Non
 
 
 def test_timestamps_below_0_cannot_be_stored_in_another_codec() -> None:
-    config = LogConfig(compression_type="gzip")
+    config = LogConfig(target_compression=CODECS["gzip"])
     assert _validate(plain(timestamp=-5), config).error is ErrorCode.UNKNOWN_SERVER_ERROR
     assert _validate(plain(timestamp=-1), config).error is OK
 
@@ -278,9 +278,9 @@ def test_offsets_with_gaps_are_put_right_only_where_records_are_written_anew() -
     gap = encode_records(records, 0, NOW)
     gzipped = _of_codec(GZIP, compress(GZIP, gap), 2)
     assert _validate(gzipped).error is ErrorCode.UNKNOWN_SERVER_ERROR
-    gzip = LogConfig(compression_type="gzip")
+    gzip = LogConfig(target_compression=CODECS["gzip"])
     assert _validate(gzipped, gzip).error is ErrorCode.UNKNOWN_SERVER_ERROR
-    stored = _stored(_accept(gzipped, LogConfig(compression_type="uncompressed")))
+    stored = _stored(_accept(gzipped, LogConfig(target_compression=CODECS["uncompressed"])))
     assert [r.offset for r in iterate_records(stored, 0, read_batch_header(stored))] == [0, 1]
 
 
@@ -308,7 +308,7 @@ def test_the_topics_codec_wins(source: int, name: str, codec: int) -> None:
         producer_epoch=1,
         base_sequence=9,
     )
-    stored = _stored(_accept(batch, LogConfig(compression_type=name)))
+    stored = _stored(_accept(batch, LogConfig(target_compression=CODECS[name])))
     header = read_batch_header(stored)
     assert header.compression == codec
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (5, 1, 9)
@@ -323,7 +323,11 @@ def test_the_topics_level_decides_how_small(codec: str, low: int, high: int) -> 
     lines = [b"%d times %d is %d; " % (n, n % 7, n * (n % 7)) * 3 for n in range(300)]
     batch = build_batch([Record(n, NOW, b"k", line) for n, line in enumerate(lines)])
     sizes = [
-        len(_stored(_accept(batch, LogConfig(compression_type=codec, compression_level=level))))
+        len(
+            _stored(
+                _accept(batch, LogConfig(target_compression=CODECS[codec], compression_level=level))
+            )
+        )
         for level in (low, high)
     ]
     assert sizes[0] > sizes[1]
@@ -331,7 +335,7 @@ def test_the_topics_level_decides_how_small(codec: str, low: int, high: int) -> 
 
 def test_a_batch_that_grows_too_large_by_the_topics_codec_is_refused() -> None:
     batch = plain(5000, compression=GZIP)
-    config = LogConfig(compression_type="uncompressed", max_message_bytes=1000)
+    config = LogConfig(target_compression=CODECS["uncompressed"], max_message_bytes=1000)
     assert _validate(batch, config).error is ErrorCode.MESSAGE_TOO_LARGE
 
 
