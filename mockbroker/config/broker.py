@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from mockbroker.config.definition import ConfigDefinition
 
-# Where this broker's defaults differ from Apache Kafka's: (key, value, why). A client that asks sees
-# each as the default.
+# Where this broker's defaults differ from Apache Kafka's: (key, value, why). A client that asks is
+# told each as the default.
 DIFFERENCES: Final[tuple[tuple[str, str, str], ...]] = (
     ("group.initial.rebalance.delay.ms", "0", "a test's group should start at once"),
     ("group.consumer.assignment.interval.ms", "0", "a test's group should move at once"),
