@@ -95,6 +95,7 @@ TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = range(2, 6)
 MATCH, LITERAL, PREFIXED = range(2, 5)
 DENY, ALLOW = 2, 3
 ME = "User:ANONYMOUS"
+DENIED = 31
 
 
 def acl(
@@ -113,11 +114,32 @@ def wanted(
 
 
 def deny(*acls: AclCreation) -> list[Step]:
-    return ask("CreateAcls", 3, CreateAclsRequest(list(acls)))
+    """Create them, and wait until the broker's authorizer knows: Kafka answers before it does."""
+    return [*ask("CreateAcls", 3, CreateAclsRequest(list(acls))), *seen(acls[-1])]
+
+
+def seen(one: AclCreation) -> list[Step]:
+    """Waits until the authorizer has this ACL, be it that it denies to ask for it."""
+    exactly = wanted(
+        one.resource_type, one.resource_name, one.operation,
+        pattern=one.resource_pattern_type, principal=one.principal, host=one.host,
+        permission=one.permission_type,
+    )  # fmt: skip
+    return ask(
+        "see an ACL", 3, DescribeAclsRequest(*exactly),
+        until=lambda answer: answer.error_code == DENIED or answer.resources != [],
+    )  # fmt: skip
 
 
 def forget(*filters: Any) -> list[Step]:
-    return ask("DeleteAcls", 3, DeleteAclsRequest([DeleteAclsFilter(*each) for each in filters]))
+    """Delete them, and wait until the broker's authorizer has none that matches."""
+    deletion = DeleteAclsRequest([DeleteAclsFilter(*each) for each in filters])
+    return [
+        *ask("DeleteAcls", 3, deletion),
+        *(step for each in filters for step in ask(
+            "see no ACL", 3, DescribeAclsRequest(*each),
+            until=lambda answer: answer.error_code == 0 and answer.resources == [])),
+    ]  # fmt: skip
 
 
 def acl_api_steps() -> list[Step]:
@@ -152,7 +174,7 @@ def acl_api_steps() -> list[Step]:
         "nothing": wanted(TOPIC, "nowhere"),
         "groups": wanted(GROUP),
     }
-    steps = ask("CreateAcls of all kinds", (1, 2, 3), CreateAclsRequest(good))
+    steps = [*ask("CreateAcls of all kinds", (1, 2, 3), CreateAclsRequest(good)), *seen(good[-1])]
     for number, one in enumerate(odd):
         steps += ask(f"CreateAcls that is odd, {number}", (1, 3), CreateAclsRequest([one]))
     for what, each in filters.items():
