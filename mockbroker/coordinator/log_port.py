@@ -30,19 +30,14 @@ class GroupLog(Protocol):
     """What the group coordinator wants of its topic: `InternalLog`."""
 
     def append(
-        self, partition_index: int, records: list[tuple[bytes, bytes | None]], /
-    ) -> tuple[ErrorCode, int]:
-        """Append a batch; (error, first record's offset)."""
-
-    def append_transactional(
         self,
         partition_index: int,
         records: list[tuple[bytes, bytes | None]],
-        producer_id: int,
-        producer_epoch: int,
+        producer_id: int = ...,
+        producer_epoch: int = ...,
         /,
     ) -> tuple[ErrorCode, int]:
-        """Append a batch of the producer's transaction; (error, first record's offset)."""
+        """Append a batch; (error, first record's offset)."""
 
     def append_marker(self, partition_index: int, marker: TransactionMarker, /) -> ErrorCode:
         """Append the end of a transaction."""
@@ -59,20 +54,27 @@ class InternalLog:
         self._clock = clock
 
     def append(
-        self, partition_index: int, records: list[tuple[bytes, bytes | None]]
-    ) -> tuple[ErrorCode, int]:
-        """Append (key, value) pairs as one batch; returns (error, first record's offset)."""
-        return self._append_batch(partition_index, records)
-
-    def append_transactional(
         self,
         partition_index: int,
         records: list[tuple[bytes, bytes | None]],
-        producer_id: int,
-        producer_epoch: int,
+        producer_id: int = _NO_PRODUCER_ID,
+        producer_epoch: int = _NO_PRODUCER_EPOCH,
     ) -> tuple[ErrorCode, int]:
-        """The same as a batch of the producer's transaction, without sequence numbers."""
-        return self._append_batch(partition_index, records, producer_id, producer_epoch)
+        """Append (key, value) pairs as one batch; returns (error, first record's offset).
+
+        With a producer it is part of its transaction, without sequence numbers.
+        """
+        from mockbroker_protocol.records.batch import build_batch
+        from mockbroker_protocol.records.record_codec import Record
+
+        now_ms = self._clock.wall_ms()
+        batch = build_batch(
+            [Record(delta, now_ms, key, value) for delta, (key, value) in enumerate(records)],
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transactional=producer_id != _NO_PRODUCER_ID,
+        )
+        return self._append(partition_index, batch)
 
     def append_marker(self, partition_index: int, marker: TransactionMarker) -> ErrorCode:
         """Append the end of a transaction."""
@@ -97,25 +99,6 @@ class InternalLog:
                     yield EndOfTransaction(producer_id, kind == _CONTROL_COMMIT)
                 else:
                     yield record.offset, producer_id, record.key, record.value
-
-    def _append_batch(
-        self,
-        partition_index: int,
-        records: list[tuple[bytes, bytes | None]],
-        producer_id: int = _NO_PRODUCER_ID,
-        producer_epoch: int = _NO_PRODUCER_EPOCH,
-    ) -> tuple[ErrorCode, int]:
-        from mockbroker_protocol.records.batch import build_batch
-        from mockbroker_protocol.records.record_codec import Record
-
-        now_ms = self._clock.wall_ms()
-        batch = build_batch(
-            [Record(delta, now_ms, key, value) for delta, (key, value) in enumerate(records)],
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            transactional=producer_id != _NO_PRODUCER_ID,
-        )
-        return self._append(partition_index, batch)
 
     def _append(
         self, partition_index: int, batch: bytes, marker: TransactionMarker | None = None

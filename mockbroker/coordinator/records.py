@@ -23,6 +23,7 @@ from mockbroker_protocol.plan import decode, encode
 from mockbroker_protocol.schema import schema_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import TypeAlias
 
     from mockbroker_protocol.messages import consumer_group_records as consumer
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     CoordinatorValue: TypeAlias = (
         OffsetCommitValue | GroupMetadataValue | ConsumerGroupValue | TransactionLogValue
     )
+    # The classes of key and value.
+    RecordTypes: TypeAlias = tuple[type[CoordinatorKey], type[CoordinatorValue]]
 
 _PREFIX_BYTES = 2
 
@@ -74,24 +77,34 @@ class CoordinatorRecord:
 
 
 def encode_record(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
-    """Key and value as bytes for the log."""
-    key = _join(_type_number(type(record.key)), encode(record.key, _KEY_BODY_VERSION))
+    """Key and value as bytes for `__consumer_offsets`."""
+    return encode_as(_type_number(type(record.key)), record)
+
+
+def encode_as(number: int, record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
+    """Key and value as bytes, as a record of this type."""
+    key = _join(number, encode(record.key, _KEY_BODY_VERSION))
     if record.value is None:
         return key, None
     return key, _join(record.value_version, encode(record.value, record.value_version))
 
 
 def decode_record(key: bytes | None, value: bytes | None) -> CoordinatorRecord | None:
+    """The record of `__consumer_offsets` that the bytes mean; see `decode_as`."""
+    return decode_as(_types, key, value)
+
+
+def decode_as(
+    types_of: Callable[[int], RecordTypes | None], key: bytes | None, value: bytes | None
+) -> CoordinatorRecord | None:
     """The record that the bytes mean; None for a type or version that this broker does not know.
 
-    Kafka too passes over unknown types when it loads a partition, so that a log written by a
+    `types_of` gives the classes of key and value by the type's number. Kafka too passes over unknown types when it loads a partition, so that a log written by a
     newer broker can be read by an older one.
     """
     if key is None or len(key) < _PREFIX_BYTES:
         return None
-    number = _prefix(key)
-    types: tuple[type[CoordinatorKey], type[CoordinatorValue]] | None
-    types = RECORD_TYPES.get(number) or _consumer_types().get(number)
+    types = types_of(_prefix(key))
     if types is None:
         return None
     key_class, value_class = types
@@ -106,6 +119,10 @@ def decode_record(key: bytes | None, value: bytes | None) -> CoordinatorRecord |
     except ProtocolError:
         return None
     return CoordinatorRecord(decoded_key, decoded, version)
+
+
+def _types(number: int) -> RecordTypes | None:
+    return RECORD_TYPES.get(number) or _consumer_types().get(number)
 
 
 def _type_number(key_class: type) -> int:

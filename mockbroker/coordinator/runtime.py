@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.store import MetadataStore
 
 NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
 
 # What a client of the coordinator is told when its log could not be written
 # (GroupMetadataManager.appendGroupMetadataErrorToResponseError).
@@ -51,22 +52,17 @@ class EndOfTransaction:
 
 
 class AppendPort(Protocol):
-    """Appends records to one partition of the internal topic; (error, first record's offset)."""
+    """Appends records to one partition of the internal topic; (error, first record's offset).
 
-    def __call__(
-        self, partition_index: int, records: list[tuple[bytes, bytes | None]], /
-    ) -> tuple[ErrorCode, int]: ...
-
-
-class TransactionalAppendPort(Protocol):
-    """Appends records as one batch of a producer's transaction; (error, first record's offset)."""
+    With a producer they are part of its transaction.
+    """
 
     def __call__(
         self,
         partition_index: int,
         records: list[tuple[bytes, bytes | None]],
-        producer_id: int,
-        producer_epoch: int,
+        producer_id: int = ...,
+        producer_epoch: int = ...,
         /,
     ) -> tuple[ErrorCode, int]: ...
 
@@ -230,46 +226,15 @@ class CoordinatorRuntime(Generic[ShardT]):
         partition_index: int,
         records: list[CoordinatorRecord],
         done: Callable[[ErrorCode], None],
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> None:
         """Append the records, replay them, and say so; on an error nothing is replayed.
 
         `done` gets NONE, or what the client is to be told. Answers that promise a write are given
-        from `done` only, so that an append which must first be replicated can hold them back.
+        from `done` only, so that an append which must first be replicated can hold them back. With
+        a producer the records are part of its transaction, and what is replayed is pending.
         """
-        self._write(
-            partition_index,
-            NO_PRODUCER_ID,
-            records,
-            lambda encoded: self._append(partition_index, encoded),
-            done,
-        )
-
-    def write_transactional(
-        self,
-        partition_index: int,
-        producer_id: int,
-        producer_epoch: int,
-        records: list[CoordinatorRecord],
-        append: TransactionalAppendPort,
-        done: Callable[[ErrorCode], None],
-    ) -> None:
-        """`write`, as part of the producer's transaction: what is replayed is pending yet."""
-        self._write(
-            partition_index,
-            producer_id,
-            records,
-            lambda encoded: append(partition_index, encoded, producer_id, producer_epoch),
-            done,
-        )
-
-    def _write(
-        self,
-        partition_index: int,
-        producer_id: int,
-        records: list[CoordinatorRecord],
-        append: Callable[[list[tuple[bytes, bytes | None]]], tuple[ErrorCode, int]],
-        done: Callable[[ErrorCode], None],
-    ) -> None:
         shard = self._shards.get(partition_index)
         if shard is None:
             done(ErrorCode.NOT_COORDINATOR)
@@ -283,7 +248,7 @@ class CoordinatorRuntime(Generic[ShardT]):
             ):  # a client's text, such as its id, that no record can hold
                 done(ErrorCode.UNKNOWN_SERVER_ERROR)
                 return
-            error, base_offset = append(encoded)
+            error, base_offset = self._append(partition_index, encoded, producer_id, producer_epoch)
             if error is not ErrorCode.NONE:
                 done(response_error(error))
                 return

@@ -166,7 +166,7 @@ def bad_steps() -> list[Step]:
     for what, request in bad.items():
         steps += ask(f"ConsumerGroupHeartbeat with {what}", (0, 1), request)
     steps += ask("ConsumerGroupDescribe of none", (0, 1), describe("kip848", "", "nobody's"))
-    for regex in ("[", "(", "a**", "(?=x)", "\\", "x{2,1}", "a{1001}"):
+    for regex in BAD_REGEXES:
         request = beat("matched", "m", 0, regex=regex)
         steps += ask(f"ConsumerGroupHeartbeat with regex {regex}", 1, request)
     return steps
@@ -240,6 +240,14 @@ def static_steps() -> list[Step]:
         *ask("the second leaves", 1, beat("fixed", "d", -1)),
         *ask("ConsumerGroupDescribe of nobody", 1, describe("fixed")),
     ]
+
+
+# One for each of RE2J's complaints.
+BAD_REGEXES = (
+    "[", "(", ")", "(a))", "*", "a|+", "a**", "(?=x)", "(?<=x)", "(?i-)", "(?P<n>a)(?P<n>b)", "\\",
+    "x{2,1}", "a{1001}", r"\1", r"\y", r"\C", r"\Z", r"\x{110000}", r"[\b]", "[b-a]", "[[:no:]]",
+    r"\p{Klingon}",
+)  # fmt: skip
 
 
 def regex_steps() -> list[Step]:

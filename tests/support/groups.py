@@ -117,7 +117,11 @@ class Groups:
         )
 
     def append(
-        self, partition_index: int, records: list[tuple[bytes, bytes | None]]
+        self,
+        partition_index: int,
+        records: list[tuple[bytes, bytes | None]],
+        _producer_id: int = -1,
+        _producer_epoch: int = -1,
     ) -> tuple[ErrorCode, int]:
         """The log is a list; see `log_port.GroupLog`."""
         if self.fail_with is not ErrorCode.NONE:
@@ -126,15 +130,6 @@ class Groups:
         base_offset = len(log)
         log.extend(records)
         return ErrorCode.NONE, base_offset
-
-    def append_transactional(
-        self,
-        partition_index: int,
-        records: list[tuple[bytes, bytes | None]],
-        _producer_id: int,
-        _producer_epoch: int,
-    ) -> tuple[ErrorCode, int]:
-        return self.append(partition_index, records)
 
     def append_marker(self, _partition_index: int, _marker: TransactionMarker) -> ErrorCode:
         return self.fail_with

@@ -165,13 +165,12 @@ class OffsetMetadataManager:
         if error is not ErrorCode.NONE:
             answer(error)
             return
-        self._runtime.write_transactional(
+        self._runtime.write(
             shard.partition_index,
+            self._records(request, _NO_EXPIRY, error_of),
+            answer,
             request.producer_id,
             request.producer_epoch,
-            self._records(request, _NO_EXPIRY, error_of),
-            self._log.append_transactional,
-            answer,
         )
 
     def complete_transaction(self, partition_index: int, marker: TransactionMarker) -> ErrorCode:

@@ -22,7 +22,12 @@ from mockbroker.coordinator.group.shard import GroupShard, ShardListener, find_s
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.group.sync import SyncHandler
 from mockbroker.coordinator.group.views import delete_group, describe_group, list_groups
-from mockbroker.coordinator.runtime import CoordinatorRuntime, InternalTopic
+from mockbroker.coordinator.runtime import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    CoordinatorRuntime,
+    InternalTopic,
+)
 from mockbroker.metadata.changes import TopicCreated, TopicDeleted
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker_protocol.errors import ErrorCode
@@ -247,13 +252,17 @@ class GroupCoordinatorService(ShardListener):
         return GroupShard(partition_index, self.runtime.write, self)
 
     def _append_to_topic(
-        self, partition_index: int, records: list[tuple[bytes, bytes | None]]
+        self,
+        partition_index: int,
+        records: list[tuple[bytes, bytes | None]],
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> tuple[ErrorCode, int]:
         if not self._topic.exists:
             refusal = self._controller.ensure_internal_topic(GROUP_METADATA_TOPIC)
             if refusal.error is not ErrorCode.NONE:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE, -1
-        return self._log.append(partition_index, records)
+        return self._log.append(partition_index, records, producer_id, producer_epoch)
 
     def _metadata_changed(self, change: Change) -> None:
         if self._consumers is not None:

@@ -45,8 +45,8 @@ def test_a_batch_of_a_transaction_and_its_end_are_read_back_in_order() -> None:
     log = InternalLog("state", core.broker.services.replicas, core.cluster.clock)
     assert log.append(0, [(b"plain", b"1")]) == (ErrorCode.NONE, 0)
     pairs: list[tuple[bytes, bytes | None]] = [(b"a", b"1"), (b"b", None)]
-    assert log.append_transactional(0, pairs, 7, 3) == (ErrorCode.NONE, 1)
-    assert log.append_transactional(0, pairs, 7, 2)[0] is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert log.append(0, pairs, 7, 3) == (ErrorCode.NONE, 1)
+    assert log.append(0, pairs, 7, 2)[0] is ErrorCode.INVALID_PRODUCER_EPOCH
     marker = TransactionMarker(7, 3, 0, commit=True, transaction_version=0)
     assert log.append_marker(0, marker) is ErrorCode.NONE
     *records, end = log.read(0)

@@ -44,6 +44,7 @@ class Bench:
     def __init__(self, error: ErrorCode = ErrorCode.NONE) -> None:
         self.error = error
         self.appended: list[tuple[int, list[tuple[bytes, bytes | None]]]] = []
+        self.producers: list[tuple[int, int]] = []
         self.errors: list[ErrorCode] = []
         self.runtime: CoordinatorRuntime[Recorder] = CoordinatorRuntime(
             InternalTopic("t", MetadataStore("c", BrokerConfig({})), 50),
@@ -52,8 +53,13 @@ class Bench:
         )
 
     def append(
-        self, partition_index: int, records: list[tuple[bytes, bytes | None]]
+        self,
+        partition_index: int,
+        records: list[tuple[bytes, bytes | None]],
+        producer_id: int = -1,
+        producer_epoch: int = -1,
     ) -> tuple[ErrorCode, int]:
+        self.producers.append((producer_id, producer_epoch))
         self.appended.append((partition_index, records))
         return self.error, 7
 
@@ -139,17 +145,12 @@ def test_loading_replays_the_log() -> None:
 def test_a_write_in_a_transaction_is_replayed_as_its_producers() -> None:
     bench = Bench()
     shard = bench.shard()
-    appended: list[object] = []
-
-    def append(*told: object) -> tuple[ErrorCode, int]:
-        appended.append(told)
-        return bench.error, 7
-
-    bench.runtime.write_transactional(3, 42, 5, [RECORD], append, bench.errors.append)
-    assert appended == [(3, [encode_record(RECORD)], 42, 5)]
+    bench.runtime.write(3, [RECORD], bench.errors.append, 42, 5)
+    assert bench.appended == [(3, [encode_record(RECORD)])]
+    assert bench.producers == [(42, 5)]
     assert shard.told == [(7, 42, RECORD)]
     bench.error = ErrorCode.INVALID_PRODUCER_EPOCH
-    bench.runtime.write_transactional(3, 42, 4, [RECORD], append, bench.errors.append)
+    bench.runtime.write(3, [RECORD], bench.errors.append, 42, 4)
     assert bench.errors == [ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH]
     assert len(shard.told) == 1
 
