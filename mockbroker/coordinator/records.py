@@ -99,8 +99,9 @@ def decode_as(
 ) -> CoordinatorRecord | None:
     """The record that the bytes mean; None for a type or version that this broker does not know.
 
-    `types_of` gives the classes of key and value by the type's number. Kafka too passes over unknown types when it loads a partition, so that a log written by a
-    newer broker can be read by an older one.
+    `types_of` gives the classes of key and value by the type's number. Kafka too passes over
+    unknown types when it loads a partition, so that a log written by a newer broker can be read by
+    an older one.
     """
     if key is None or len(key) < _PREFIX_BYTES:
         return None

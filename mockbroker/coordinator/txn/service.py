@@ -334,7 +334,7 @@ class TransactionCoordinatorService(ShardListener):
         )
 
     def _fence(self, shard: TransactionShard, current: TransactionMetadata) -> None:
-        """It is open for too long; what cannot be written now is tried at the next look."""
+        """It is open for too long; what cannot be written now is tried at the next check."""
         self._abort(shard, current, BY_TIMEOUT, lambda _error: None)
 
     def forget(self, transactional_id: str) -> None:

@@ -3,10 +3,10 @@
 Open longer than its producer's time-out, a transaction is fenced and aborted; looked for every
 `transaction.abort.timed.out.transaction.cleanup.interval.ms` while one is open. At rest for
 `transactional.id.expiration.ms`, an id is forgotten; looked for every
-`transaction.remove.expired.transaction.cleanup.interval.ms` while there are ids. Both looks fall
+`transaction.remove.expired.transaction.cleanup.interval.ms` while there are ids. Both checks fall
 on multiples of their interval since the start, as Kafka's scheduler has them.
 
-Invariant: a look is scheduled exactly while something may come due.
+Invariant: a check is scheduled exactly while something may come due.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EXPIRATION = "transactional.id.expiration.ms"
 
 @dataclass(slots=True, eq=False)
 class Timeouts:
-    """The two recurring looks of one coordinator.
+    """The two recurring checks of one coordinator.
 
     `shards()` are those in use; `fence(shard, metadata)` aborts an open transaction.
     """
@@ -47,7 +47,7 @@ class Timeouts:
     _expire: TimerTask | None = None
 
     def watch(self, metadata: TransactionMetadata) -> None:
-        """It changed: look again when it may be due."""
+        """It changed: check again when it may be due."""
         if self._abort is None and metadata.state is TransactionState.ONGOING:
             self._abort = self._schedule(_ABORT_INTERVAL, self._abort_overdue)
         if self._expire is None:
@@ -92,4 +92,4 @@ class Timeouts:
 
 
 def _ignore(_error: ErrorCode) -> None:
-    """Nobody waits for it: what could not be written now is due at the next look."""
+    """Nobody waits for it: what could not be written now is due at the next check."""

@@ -48,18 +48,26 @@ class Entry:
 class Step:
     """What a step comes to: the member after it, the records, and what else is to be done.
 
-    `bumped` says that the subscription of the group changed, `wants_look` that its expressions want
-    a look, `reconciled` that what the member has changed.
+    `bumped` says that the subscription of the group changed, `needs_regex_resolution` that the
+    topics of its expressions are due, `reconciled` that what the member has changed.
     """
 
-    __slots__ = ("bumped", "candidate", "entry", "member", "reconciled", "records", "wants_look")
+    __slots__ = (
+        "bumped",
+        "candidate",
+        "entry",
+        "member",
+        "needs_regex_resolution",
+        "reconciled",
+        "records",
+    )
 
     def __init__(self, entry: Entry, candidate: Candidate) -> None:
         self.entry = entry
         self.candidate = candidate
         self.member = candidate.member
         self.records = entry.records
-        self.bumped = self.wants_look = self.reconciled = False
+        self.bumped = self.needs_regex_resolution = self.reconciled = False
 
 
 def replaced_member(
@@ -97,7 +105,7 @@ class Advance:
         if isinstance(regex, Refusal):
             return regex
         step.records += regex.records
-        step.wants_look = regex.wants_look
+        step.needs_regex_resolution = regex.needs_regex_resolution
         step.bumped = names_changed or regex.changed
         # A member of the classic protocol brings no expression, so there is none to wait for.
         bump = names_changed or (regex.changed and (regex.resolved or updated.is_classic))

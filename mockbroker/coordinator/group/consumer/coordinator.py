@@ -80,13 +80,13 @@ class ConsumerGroups:
         self._subscriptions = Subscriptions(clock, self._settings, self._view)
         migration = Migration(self._settings, self._view, rebalancer)
         self._fencing = Fencing(clock, rebalancer.timer, self._subscriptions, migration)
-        migration.clocks = self._fencing.clocks
+        migration.timeouts = self._fencing.timeouts
         advance = Advance(clock, self._settings, self._subscriptions)
         self._heartbeats = HeartbeatHandler(
             self._settings,
             self._subscriptions,
             advance,
-            self._fencing.clocks,
+            self._fencing.timeouts,
             self._fencing,
             migration,
             rng,
@@ -131,12 +131,12 @@ class ConsumerGroups:
 
     def loaded(self, shard: GroupShard, group: ConsumerGroup) -> None:
         """Every member gets a whole session, and its time to revoke (onLoaded)."""
-        clocks = self._fencing.clocks
+        timeouts = self._fencing.timeouts
         timeout_ms = self._settings.session_timeout_ms(group.group_id)
         for member_id, member in group.members.items():
-            clocks.touch_session(shard, group, member_id, timeout_ms)
+            timeouts.schedule_session_timeout(shard, group, member_id, timeout_ms)
             if member.state is MemberState.UNREVOKED_PARTITIONS:
-                clocks.start_rebalance(shard, group, member_id)
+                timeouts.schedule_rebalance_timeout(shard, group, member_id)
 
     def expel(self, shard: GroupShard, group: ConsumerGroup) -> None:
         """Every member goes, as if their sessions had ended."""
@@ -144,7 +144,7 @@ class ConsumerGroups:
 
     def unloaded(self, group: ConsumerGroup) -> None:
         """The group is gone from here."""
-        self._fencing.clocks.forget_all(group)
+        self._fencing.timeouts.forget_all(group)
 
     def metadata_changed(self, change: Change) -> None:
         """Groups that read a topic which came, grew or went look at it in their next heartbeat."""

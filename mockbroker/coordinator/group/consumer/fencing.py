@@ -13,7 +13,7 @@ from mockbroker.coordinator.group.consumer.group_records import (
     member_tombstones,
     target_epoch_record,
 )
-from mockbroker.coordinator.group.consumer.timeouts import MemberClocks
+from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class Fencing:
-    """Takes members out, and has the clocks that do so when they are over."""
+    """Takes members out, and has the time-outs that do so when they are over."""
 
-    __slots__ = ("_clock", "_migration", "_subscriptions", "clocks")
+    __slots__ = ("_clock", "_migration", "_subscriptions", "timeouts")
 
     def __init__(
         self, clock: Clock, timer: Timer, subscriptions: Subscriptions, migration: Migration
@@ -39,7 +39,7 @@ class Fencing:
         self._clock = clock
         self._subscriptions = subscriptions
         self._migration = migration
-        self.clocks = MemberClocks(clock, timer, self._expired)
+        self.timeouts = MemberTimeouts(clock, timer, self._expired)
 
     def fence(
         self,
@@ -67,7 +67,7 @@ class Fencing:
         def written(error: ErrorCode) -> None:
             if error is ErrorCode.NONE:
                 for member in members:
-                    self.clocks.forget(group, member.member_id)
+                    self.timeouts.forget(group, member.member_id)
                 self.moved(group)
             done(error)
 

@@ -2,7 +2,7 @@
 
 Durable state changes in `replay` alone, record by record, whether a decision has just written them
 or a log is loaded. Decisions (`heartbeat`, `fencing`, `mixed`, `migration`) read it. Timers, the
-time of the next look at the metadata and that of the last change are volatile.
+time of the next check of the metadata and that of the last change are volatile.
 
 Invariants: every count here is over `members`; a partition has one owner at most in
 `partition_epochs`; `assignment_epoch` never passes `epoch`.

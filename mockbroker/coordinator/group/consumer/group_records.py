@@ -44,7 +44,7 @@ def partition_metadata_tombstone(group_id: str) -> CoordinatorRecord:
 
 
 def member_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
-    """What the member told about itself."""
+    """What the member subscribes to, and who it is."""
     key = ConsumerGroupMemberMetadataKey(group_id, member.member_id)
     return CoordinatorRecord(key, metadata_value(member))
 

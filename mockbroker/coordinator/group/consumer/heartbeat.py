@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.reconcile import Owned
     from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
     from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
-    from mockbroker.coordinator.group.consumer.timeouts import MemberClocks
+    from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
     from mockbroker.coordinator.group.members import ClientIdentity
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
@@ -84,7 +84,7 @@ class HeartbeatHandler:
     _settings: ConsumerSettings
     _subscriptions: Subscriptions
     _advance: Advance
-    _clocks: MemberClocks
+    _timeouts: MemberTimeouts
     _fencing: Fencing
     _migration: Migration
     _rng: Random
@@ -134,17 +134,17 @@ class HeartbeatHandler:
         if group is not step.entry.group:
             self._migration.upgraded(shard, group, step.entry.group)
         if step.entry.old is not None and step.entry.old.member_id != member.member_id:
-            self._clocks.forget(group, step.entry.old.member_id)
+            self._timeouts.forget(group, step.entry.old.member_id)
         if step.records:
             self._fencing.moved(group)
         if step.reconciled:
             if member.state is MemberState.UNREVOKED_PARTITIONS:
-                self._clocks.start_rebalance(shard, group, member.member_id)
+                self._timeouts.schedule_rebalance_timeout(shard, group, member.member_id)
             else:
-                self._clocks.stop_rebalance(group, member.member_id)
+                self._timeouts.cancel_rebalance_timeout(group, member.member_id)
         timeout_ms = self._settings.session_timeout_ms(group.group_id)
-        self._clocks.touch_session(shard, group, member.member_id, timeout_ms)
-        if step.wants_look:
+        self._timeouts.schedule_session_timeout(shard, group, member.member_id, timeout_ms)
+        if step.needs_regex_resolution:
             shard.write(self._subscriptions.resolve(group), lambda _: None)
             self._fencing.moved(group)
         is_full = (
@@ -236,7 +236,7 @@ class HeartbeatHandler:
             on_complete(answer if error is ErrorCode.NONE else refused(Refusal(error)))
 
         if request.member_epoch == STATIC_LEAVE_EPOCH and request.instance_id is not None:
-            # For the member that comes in its place the partitions are assigned since ever.
+            # The member that comes in its place may commit to its partitions from epoch 0 on.
             left = replace(
                 member,
                 epoch=STATIC_LEAVE_EPOCH,
@@ -377,7 +377,7 @@ def _leaving(
 def _updated(
     member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity
 ) -> ConsumerMember:
-    """The member with what it told; None and -1 say that a field is as it was."""
+    """The member with what the request says; None and -1 leave a field as it is."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     if (
         request.instance_id == member.instance_id
@@ -392,24 +392,24 @@ def _updated(
         return member
     return replace(
         member,
-        instance_id=_or_as_it_was(request.instance_id, member.instance_id),
-        rack_id=_or_as_it_was(request.rack_id, member.rack_id),
+        instance_id=_new_or(request.instance_id, member.instance_id),
+        rack_id=_new_or(request.rack_id, member.rack_id),
         rebalance_timeout_ms=(
             member.rebalance_timeout_ms
             if request.rebalance_timeout_ms == _SAME
             else request.rebalance_timeout_ms
         ),
-        server_assignor=_or_as_it_was(request.server_assignor, member.server_assignor),
+        server_assignor=_new_or(request.server_assignor, member.server_assignor),
         topic_names=member.topic_names if names is None else frozenset(names),
-        topic_regex=_or_as_it_was(regex, member.topic_regex),
+        topic_regex=_new_or(regex, member.topic_regex),
         client_id=client.client_id,
         client_host=client.host,
         classic=None,
     )
 
 
-def _or_as_it_was(told: str | None, was: str | None) -> str | None:
-    return was if told is None else told
+def _new_or(new: str | None, current: str | None) -> str | None:
+    return current if new is None else new
 
 
 def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned | None:

@@ -88,7 +88,7 @@ class ConsumerMember:
 
 @dataclass(slots=True)
 class MemberTimers:
-    """The clocks of one member, which `timeouts` winds up; `deadline_ms` ends its session."""
+    """The time-outs of one member, which `timeouts` schedules; `deadline_ms` ends its session."""
 
     deadline_ms: float = 0.0
     session: TimerTask | None = None
@@ -104,7 +104,7 @@ class MemberTimers:
 
 
 def metadata_value(member: ConsumerMember) -> ConsumerGroupMemberMetadataValue:
-    """What it told about itself, as its record has it."""
+    """What it subscribes to and who it is, as its record has it."""
     return ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,

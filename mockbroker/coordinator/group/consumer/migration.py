@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
-    from mockbroker.coordinator.group.consumer.timeouts import MemberClocks
+    from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
     from mockbroker.coordinator.group.consumer.topic_view import TopicView
     from mockbroker.coordinator.group.members import Protocols
     from mockbroker.coordinator.group.rebalance import Rebalancer
@@ -55,15 +55,15 @@ _DOWNGRADES = ("BIDIRECTIONAL", "DOWNGRADE")
 
 
 class Migration:
-    """Converts groups. `clocks` is set once by who makes both."""
+    """Converts groups. `timeouts` is set once by who makes both."""
 
-    __slots__ = ("_rebalancer", "_settings", "_view", "clocks")
+    __slots__ = ("_rebalancer", "_settings", "_view", "timeouts")
 
     def __init__(self, settings: ConsumerSettings, view: TopicView, rebalancer: Rebalancer) -> None:
         self._settings = settings
         self._view = view
         self._rebalancer = rebalancer
-        self.clocks: MemberClocks
+        self.timeouts: MemberTimeouts
 
     @property
     def is_disabled(self) -> bool:
@@ -156,7 +156,7 @@ class Migration:
         for member in group.members.values():
             if member.classic is not None:
                 timeout_ms = member.classic.session_timeout_ms
-                self.clocks.touch_session(shard, group, member.member_id, timeout_ms)
+                self.timeouts.schedule_session_timeout(shard, group, member.member_id, timeout_ms)
 
     # -- downgrade -------------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ class Migration:
     ) -> ClassicGroup:
         """The records of a downgrade are written: the live group gets what they do not say."""
         live = shard.groups[group.group_id]
-        self.clocks.forget_all(group)
+        self.timeouts.forget_all(group)
         for member_id, member in live.members.items():
             was = made.members[member_id]
             live.update(member, was.protocols, was.rebalance_timeout_ms, was.session_timeout_ms)

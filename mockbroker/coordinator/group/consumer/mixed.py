@@ -128,7 +128,7 @@ class MixedHandler:
     def _write_join(
         self, shard: GroupShard, step: Step, request: JoinGroupRequest, on_complete: JoinCallback
     ) -> None:
-        clocks, group, member = self._fencing.clocks, step.entry.group, step.member
+        timeouts, group, member = self._fencing.timeouts, step.entry.group, step.member
         member_id = member.member_id
 
         def written(error: ErrorCode) -> None:
@@ -137,13 +137,13 @@ class MixedHandler:
                 return
             old = step.entry.old
             if old is not None and old.member_id != member_id:
-                clocks.forget(group, old.member_id)
-            clocks.stop_rebalance(group, member_id)
-            clocks.touch_session(shard, group, member_id, request.session_timeout_ms)
-            clocks.await_sync(shard, group, member_id, member.rebalance_timeout_ms)
+                timeouts.forget(group, old.member_id)
+            timeouts.cancel_rebalance_timeout(group, member_id)
+            timeouts.schedule_session_timeout(shard, group, member_id, request.session_timeout_ms)
+            timeouts.schedule_sync_timeout(shard, group, member_id, member.rebalance_timeout_ms)
             if step.records:
                 self._fencing.moved(group)
-            if step.wants_look:
+            if step.needs_regex_resolution:
                 shard.write(self._subscriptions.resolve(group), lambda _: None)
             on_complete(_joined(member))
 
@@ -193,10 +193,10 @@ class MixedHandler:
             on_complete(SyncGroupResponse(error_code=error))
             return
         assert member.classic is not None
-        clocks = self._fencing.clocks
-        clocks.synced(group, member.member_id)
+        timeouts = self._fencing.timeouts
+        timeouts.cancel_sync_timeout(group, member.member_id)
         timeout_ms = member.classic.session_timeout_ms
-        clocks.touch_session(shard, group, member.member_id, timeout_ms)
+        timeouts.schedule_session_timeout(shard, group, member.member_id, timeout_ms)
         named = self._subscriptions.view.named(member.assigned)
         version = version_of(bytes(member.classic.supported_protocols[0].metadata))
         on_complete(
@@ -224,7 +224,7 @@ class MixedHandler:
             group.assignment_epoch > member.epoch
             and member.state is not MemberState.UNREVOKED_PARTITIONS
         ):
-            self._fencing.clocks.await_join(shard, group, member.member_id)
+            self._fencing.timeouts.schedule_join_timeout(shard, group, member.member_id)
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
 
@@ -238,8 +238,10 @@ class MixedHandler:
         if request.generation_id != member.epoch:
             return ErrorCode.ILLEGAL_GENERATION
         assert member.classic is not None
-        clocks, member_id = self._fencing.clocks, member.member_id
-        clocks.touch_session(shard, group, member_id, member.classic.session_timeout_ms)
+        timeouts, member_id = self._fencing.timeouts, member.member_id
+        timeouts.schedule_session_timeout(
+            shard, group, member_id, member.classic.session_timeout_ms
+        )
         if (
             member.epoch < group.assignment_epoch
             or member.state is MemberState.UNREVOKED_PARTITIONS
@@ -248,7 +250,7 @@ class MixedHandler:
                 and not group.is_waiting_for_release(member)
             )
         ):
-            clocks.await_join(shard, group, member_id)
+            timeouts.schedule_join_timeout(shard, group, member_id)
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.topic_view import TopicView
     from mockbroker.coordinator.records import CoordinatorRecord
 
-# A look at the topics is good for so long, whatever a group of members may bring.
+# GroupMetadataManager.REGEX_BATCH_REFRESH_MIN_INTERVAL_MS: how long resolved topics are good.
 REGEX_LEAST_INTERVAL_MS: Final = 10_000
 METADATA_REFRESH_MS: Final = 2_147_483_647
 
@@ -44,7 +44,7 @@ class RegexChange:
 
     changed: bool = False
     resolved: bool = False
-    wants_look: bool = False
+    needs_regex_resolution: bool = False
     records: list[CoordinatorRecord] = field(default_factory=list)
 
 
@@ -87,12 +87,16 @@ class Subscriptions:
                         ErrorCode.INVALID_REGULAR_EXPRESSION,
                         f"SubscribedTopicRegex `{new}` is not a valid regular expression: {error}.",
                     )
-                change.wants_look = True
-        if change.wants_look or group.regex_counts:
-            change.wants_look = self._wants_look(group, old, new, asked=change.wants_look)
+                change.needs_regex_resolution = True
+        if change.needs_regex_resolution or group.regex_counts:
+            change.needs_regex_resolution = self._needs_regex_resolution(
+                group, old, new, asked=change.needs_regex_resolution
+            )
         return change
 
-    def _wants_look(self, group: ConsumerGroup, old: str, new: str, *, asked: bool) -> bool:
+    def _needs_regex_resolution(
+        self, group: ConsumerGroup, old: str, new: str, *, asked: bool
+    ) -> bool:
         now_wall_ms = self._clock.wall_ms()
         looked = next(iter(group.resolved.values()), None)
         if looked is not None and now_wall_ms <= looked.timestamp_ms + REGEX_LEAST_INTERVAL_MS:

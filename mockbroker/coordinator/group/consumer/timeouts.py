@@ -1,15 +1,15 @@
-"""The clocks of a consumer group's members: session, rebalance, and those of the classic protocol.
+"""The time-outs of a consumer group's members, as GroupMetadataManager schedules them.
 
-| clock     | runs                                              | over: the member is fenced |
+| time-out  | runs                                              | over: the member is fenced |
 |-----------|---------------------------------------------------|----------------------------|
-| session   | always; every heartbeat winds it up               | yes                        |
+| session   | always; every heartbeat schedules it anew         | yes                        |
 | rebalance | while the member has partitions to give up        | if its epoch is the same   |
-| join      | once a classic member was told to join again      | yes                        |
+| join      | once a classic member must join again             | yes                        |
 | sync      | between a classic member's join and its sync      | yes                        |
 
-`heartbeat`, `mixed` and `migration` wind them up; what happens when one is over is `fence`.
+`heartbeat`, `mixed` and `migration` schedule them; `fence` is called when one is over.
 
-Invariant: a clock of a member that is not in its group any more is stopped, or does nothing.
+Invariant: a time-out of a member that is not in its group any more is cancelled, or does nothing.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class MemberClocks:
-    """Winds up the clocks of all groups of one coordinator."""
+class MemberTimeouts:
+    """Schedules the time-outs of all groups of one coordinator."""
 
     _clock: Clock
     _timer: Timer
     _fence: Fence
 
-    def touch_session(
+    def schedule_session_timeout(
         self, shard: GroupShard, group: ConsumerGroup, member_id: str, timeout_ms: float
     ) -> None:
-        """The member showed life.
+        """A request of the member: its session lasts another time-out.
 
         The timer's task stays where it is while the deadline moves away from it, and renews itself
         when it runs too early: a heartbeat costs no timer work.
@@ -67,9 +67,11 @@ class MemberClocks:
 
         timers.session = self._timer.schedule(timers.deadline_ms, due)
 
-    def start_rebalance(self, shard: GroupShard, group: ConsumerGroup, member_id: str) -> None:
+    def schedule_rebalance_timeout(
+        self, shard: GroupShard, group: ConsumerGroup, member_id: str
+    ) -> None:
         """The member has to give up partitions, within its rebalance time-out."""
-        self.stop_rebalance(group, member_id)
+        self.cancel_rebalance_timeout(group, member_id)
         member = group.members[member_id]
 
         def due() -> None:
@@ -79,15 +81,17 @@ class MemberClocks:
 
         self._timers(group, member_id).rebalance = self._schedule(member.rebalance_timeout_ms, due)
 
-    def stop_rebalance(self, group: ConsumerGroup, member_id: str) -> None:
+    def cancel_rebalance_timeout(self, group: ConsumerGroup, member_id: str) -> None:
         """The member has given up what it had to."""
         timers = self._timers(group, member_id)
         if timers.rebalance is not None:
             timers.rebalance.cancel()
             timers.rebalance = None
 
-    def await_join(self, shard: GroupShard, group: ConsumerGroup, member_id: str) -> None:
-        """A classic member was told to join again; a clock that runs goes on."""
+    def schedule_join_timeout(
+        self, shard: GroupShard, group: ConsumerGroup, member_id: str
+    ) -> None:
+        """A classic member must join again; a time-out that runs goes on."""
         timers = self._timers(group, member_id)
         if timers.join is None or not timers.join.pending:
             timeout_ms = group.members[member_id].rebalance_timeout_ms
@@ -95,7 +99,7 @@ class MemberClocks:
                 timeout_ms, lambda: self._fence(shard, group.group_id, member_id)
             )
 
-    def await_sync(
+    def schedule_sync_timeout(
         self, shard: GroupShard, group: ConsumerGroup, member_id: str, timeout_ms: int
     ) -> None:
         """A classic member has joined, and shall sync."""
@@ -106,7 +110,7 @@ class MemberClocks:
             timeout_ms, lambda: self._fence(shard, group.group_id, member_id)
         )
 
-    def synced(self, group: ConsumerGroup, member_id: str) -> None:
+    def cancel_sync_timeout(self, group: ConsumerGroup, member_id: str) -> None:
         """A classic member has synced."""
         self._cancel(self._timers(group, member_id).sync)
 

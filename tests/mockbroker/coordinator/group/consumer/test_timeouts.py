@@ -1,4 +1,4 @@
-"""The clocks of members."""
+"""The timeouts of members."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mockbroker.clock import Clock, Timer
 from mockbroker.coordinator.group.consumer.group import ConsumerGroup
 from mockbroker.coordinator.group.consumer.group_records import assignment_record, member_record
 from mockbroker.coordinator.group.consumer.member import ConsumerMember
-from mockbroker.coordinator.group.consumer.timeouts import MemberClocks
+from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
 from tests.support.groups import Groups
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class World:
         self.clock = Clock()
         self.timer = Timer()
         self.fenced: list[str] = []
-        self.clocks = MemberClocks(self.clock, self.timer, self._fence)
+        self.timeouts = MemberTimeouts(self.clock, self.timer, self._fence)
         self.shard = Groups().shard()
         self.group = ConsumerGroup("g")
         member = ConsumerMember("m", epoch=3, rebalance_timeout_ms=50)
@@ -39,23 +39,23 @@ class World:
 
 def test_a_session_is_over_when_nobody_winds_it_up() -> None:
     world = World()
-    world.clocks.touch_session(world.shard, world.group, "m", 100)
+    world.timeouts.schedule_session_timeout(world.shard, world.group, "m", 100)
     world.at(60)
-    world.clocks.touch_session(world.shard, world.group, "m", 100)
+    world.timeouts.schedule_session_timeout(world.shard, world.group, "m", 100)
     assert world.at(159) == []
     assert world.at(160) == ["m"]
 
 
 def test_a_shorter_session_counts_at_once() -> None:
     world = World()
-    world.clocks.touch_session(world.shard, world.group, "m", 100)
-    world.clocks.touch_session(world.shard, world.group, "m", 10)
+    world.timeouts.schedule_session_timeout(world.shard, world.group, "m", 100)
+    world.timeouts.schedule_session_timeout(world.shard, world.group, "m", 10)
     assert world.at(10) == ["m"]
 
 
 def test_a_member_that_left_its_epoch_has_revoked() -> None:
     world = World()
-    world.clocks.start_rebalance(world.shard, world.group, "m")
+    world.timeouts.schedule_rebalance_timeout(world.shard, world.group, "m")
     record = assignment_record("g", ConsumerMember("m", epoch=4))
     world.group.replay(record.key, record.value)
     assert world.at(50) == []
@@ -63,37 +63,37 @@ def test_a_member_that_left_its_epoch_has_revoked() -> None:
 
 def test_one_that_does_not_revoke_is_fenced() -> None:
     world = World()
-    world.clocks.start_rebalance(world.shard, world.group, "m")
+    world.timeouts.schedule_rebalance_timeout(world.shard, world.group, "m")
     assert world.at(49) == []
     assert world.at(50) == ["m"]
-    world.clocks.start_rebalance(world.shard, world.group, "m")
-    world.clocks.stop_rebalance(world.group, "m")
+    world.timeouts.schedule_rebalance_timeout(world.shard, world.group, "m")
+    world.timeouts.cancel_rebalance_timeout(world.group, "m")
     assert world.at(500) == ["m"]
 
 
 def test_who_is_told_to_join_again_has_one_time_out() -> None:
     world = World()
-    world.clocks.await_join(world.shard, world.group, "m")
+    world.timeouts.schedule_join_timeout(world.shard, world.group, "m")
     world.at(30)
-    world.clocks.await_join(world.shard, world.group, "m")
+    world.timeouts.schedule_join_timeout(world.shard, world.group, "m")
     assert world.at(50) == ["m"]
 
 
 def test_a_join_ends_the_wait_for_it_and_begins_that_for_the_sync() -> None:
     world = World()
-    world.clocks.await_join(world.shard, world.group, "m")
-    world.clocks.await_sync(world.shard, world.group, "m", 80)
+    world.timeouts.schedule_join_timeout(world.shard, world.group, "m")
+    world.timeouts.schedule_sync_timeout(world.shard, world.group, "m", 80)
     assert world.at(79) == []
-    world.clocks.synced(world.group, "m")
+    world.timeouts.cancel_sync_timeout(world.group, "m")
     assert world.at(1000) == []
-    world.clocks.await_sync(world.shard, world.group, "m", 80)
+    world.timeouts.schedule_sync_timeout(world.shard, world.group, "m", 80)
     assert world.at(1080) == ["m"]
 
 
 def test_a_group_that_is_gone_has_no_clock() -> None:
     world = World()
-    world.clocks.touch_session(world.shard, world.group, "m", 100)
-    world.clocks.await_join(world.shard, world.group, "m")
-    world.clocks.forget_all(world.group)
+    world.timeouts.schedule_session_timeout(world.shard, world.group, "m", 100)
+    world.timeouts.schedule_join_timeout(world.shard, world.group, "m")
+    world.timeouts.forget_all(world.group)
     assert len(world.timer) == 0
     assert world.group.timers == {}
