@@ -129,11 +129,12 @@ class IncrementalFetchContext:
         session.shrink_changed(len(self._found))
         if self._rejected:
             self._tell_rejected(collected)
-        told = collected.topics
+        topics = collected.topics
         full = session.wire_size
-        spared = full.response_bytes - full.told_bytes(told) if told else full.response_bytes
-        self.response_bytes_saved = spared
-        return FetchResponse(0, 0, session.id, told)
+        self.response_bytes_saved = full.response_bytes
+        if topics:
+            self.response_bytes_saved -= full.listed_bytes(topics)
+        return FetchResponse(0, 0, session.id, topics)
 
     def _tell_rejected(self, collected: ResponseTopics) -> None:
         for cached, error in self._rejected.items():

@@ -112,7 +112,7 @@ class FetchManager(FetchSessions):
             wire_size.measure(version)
         saved = wire_size.request_bytes
         if names_some:
-            saved -= wire_size.asked_bytes(request)
+            saved -= wire_size.requested_bytes(request)
         self.request_bytes_saved += saved
         return IncrementalFetchContext(self, session, saved)
 

@@ -146,7 +146,7 @@ class WireSize:
         self.response_bytes = framing + self.partitions * self._quiet_partition_bytes
         self.version = version
 
-    def asked_bytes(self, request: FetchRequest) -> int:
+    def requested_bytes(self, request: FetchRequest) -> int:
         """What the topic lists of this request cost, beyond empty ones, in the version measured."""
         topics = request.topics
         size = self._list_bytes(topics, self._request_partition_bytes) if topics else 0
@@ -160,7 +160,7 @@ class WireSize:
             size += self._list_bytes(forgotten, FORGOTTEN_PARTITION_BYTES)
         return size
 
-    def told_bytes(self, topics: Sequence[ListedTopic]) -> int:
+    def listed_bytes(self, topics: Sequence[ListedTopic]) -> int:
         """What the topic list of this answer costs beyond an empty one, in the version measured.
 
         Each partition counts as a quiet one: what it has beyond that is in the full answer too.

@@ -161,20 +161,20 @@ class CachedPartition(FetchEntry):
             partition.watch(self)
 
     def has_news(self, data: FetchResponsePartition, size_bytes: int) -> bool:
-        """Whether an incremental answer includes it; remembers what is told thereby.
+        """Whether an incremental answer includes it; remembers what it says thereby.
 
         Kafka: CachedPartition.maybeUpdateResponseData. The comparisons are "differs", so a high
-        watermark that went down is told too. KIP-1166 adds the last rule: a reader that knows less
-        than we do is told, and is taken to know it from then on.
+        watermark that went down counts too. KIP-1166 adds the last rule: a reader that knows less
+        than we do is answered, and is taken to know it from then on.
         """
-        told = size_bytes > 0
+        included = size_bytes > 0
         high_watermark = data.high_watermark
         if high_watermark != self.cached_high_watermark:
             self.cached_high_watermark = high_watermark
-            told = True
+            included = True
         if data.log_start_offset != self.cached_log_start_offset:
             self.cached_log_start_offset = data.log_start_offset
-            told = True
+            included = True
         if data.error_code:
             # Forces one more inclusion after the error has gone.
             self.cached_high_watermark = -1
@@ -183,8 +183,8 @@ class CachedPartition(FetchEntry):
             return True
         if self.high_watermark < high_watermark:
             self.high_watermark = high_watermark
-            told = True
-        return told
+            included = True
+        return included
 
 
 class FetchSession:

@@ -69,10 +69,11 @@ def count_records(data: memoryview, pos: int, end: int) -> int:
                 strides = min(4 * strides, _MOST_STRIDES)
                 next_guess = count + 1
             else:
-                if same >= _FIRST_STRIDES // 2:
-                    pause = _RECORDS_BETWEEN_GUESSES // 8
-                else:
-                    pause = min(2 * pause, _MOST_RECORDS_BETWEEN_GUESSES)
+                pause = (
+                    _RECORDS_BETWEEN_GUESSES // 8
+                    if same >= _FIRST_STRIDES // 2
+                    else min(2 * pause, _MOST_RECORDS_BETWEEN_GUESSES)
+                )
                 strides = _FIRST_STRIDES
                 next_guess = count + pause
     except IndexError:

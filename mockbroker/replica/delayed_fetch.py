@@ -79,14 +79,14 @@ class FetchWait(Protocol):
         """Whether the fetch may be answered now."""
 
     def keys(self) -> Sequence[Hashable]:
-        """What to watch; pokes of these keys call `satisfied`."""
+        """The purgatory's keys; a check of any of them calls `satisfied`."""
 
     def end(self) -> None:
         """The fetch was answered or given up; called once."""
 
 
 class PartitionsWait:
-    """Waits on each partition of a list, as Kafka does: each poke weighs all of them."""
+    """Waits on each partition of a list, as Kafka does: each check weighs all of them."""
 
     __slots__ = ("_entries", "_params", "_segments")
 

@@ -69,11 +69,11 @@ class FetchChannel(Protocol):
         """Hang up."""
 
 
-class Followed:
-    """One partition as its fetcher sees it.
+class PartitionFetchState:
+    """One partition as its fetcher sees it (Kafka: PartitionFetchState).
 
     `asked` is what the session knows of it: offset, leader epoch, last epoch, log start and high
-    watermark. Before `retry_ms` it is left alone.
+    watermark. It is not fetched before `retry_ms`, on the clock of the node.
     """
 
     __slots__ = ("asked", "partition", "retry_ms")
@@ -131,8 +131,8 @@ class ReplicaFetcher:
         self._replica_id = replica_id
         self.broker_epoch = broker_epoch
         self.version = FETCH_VERSION
-        self._by_key: dict[tuple[bytes, int], Followed] = {}
-        self._changed: dict[Followed, None] = {}
+        self._by_key: dict[tuple[bytes, int], PartitionFetchState] = {}
+        self._changed: dict[PartitionFetchState, None] = {}
         self._forgotten: dict[tuple[bytes, int], None] = {}
         self._session_id = 0
         self._epoch = _FULL
@@ -153,7 +153,7 @@ class ReplicaFetcher:
         followed = self._by_key.get(key)
         if followed is None or followed.partition is not partition:
             asked = None if followed is None else followed.asked
-            followed = self._by_key[key] = Followed(partition)
+            followed = self._by_key[key] = PartitionFetchState(partition)
             followed.asked = asked
             self._interrupt = self._busy
         followed.retry_ms = 0.0
@@ -184,10 +184,10 @@ class ReplicaFetcher:
     def poll(self) -> None:
         """Send the next Fetch unless one is under way or nothing is to be fetched.
 
-        One that may be parked does not hold up a partition that is new: it is given up.
+        One that may be parked does not hold up a partition that is new: it is abandoned.
         """
         if self._interrupt:
-            self._give_up()
+            self._abandon_request()
         if self._busy or not self._by_key:
             return
         now_ms = self._clock.now_ms
@@ -196,7 +196,7 @@ class ReplicaFetcher:
             self._forgotten.clear()
         else:
             asked = [each for each in self._changed if each.retry_ms <= now_ms]
-        later: list[Followed] = []
+        later: list[PartitionFetchState] = []
         if self._epoch == _FULL or len(asked) < len(self._changed):
             later = [each for each in self._changed if each.retry_ms > now_ms]
         self._changed = dict.fromkeys(later)
@@ -209,17 +209,17 @@ class ReplicaFetcher:
         if len(later) == len(self._by_key):
             return
         self._busy = True
-        self._channel.fetch(self._request(asked), self.version, self._answered)
+        self._channel.fetch(self._request(asked), self.version, self._process_response)
 
-    def _give_up(self) -> None:
-        """Ask again from the start, in place of the session; Kafka waits for the answer here."""
+    def _abandon_request(self) -> None:
+        """Begin a session in place of the one under way; Kafka waits for its answer here."""
         session_id = self._session_id
         self._channel.close()
-        self._start_over()
+        self._reset_session()
         self._session_id = session_id
         self._busy = self._interrupt = False
 
-    def _request(self, asked: Iterable[Followed]) -> FetchRequest:
+    def _request(self, asked: Iterable[PartitionFetchState]) -> FetchRequest:
         max_bytes = self._max_bytes
         topics: dict[bytes, FetchRequestTopic] = {}
         tells_high_watermark = self.version >= FETCH_VERSION
@@ -275,13 +275,13 @@ class ReplicaFetcher:
 
     # -- the answer --------------------------------------------------------------------------
 
-    def _answered(self, response: FetchResponse | None) -> None:
+    def _process_response(self, response: FetchResponse | None) -> None:
         self._busy = self._interrupt = False
         if response is None or response.error_code:
-            self._start_over()
+            self._reset_session()
             self._failures += 1
             if response is None or self._failures > 1:
-                self._delay(self._by_key.values())
+                self._delay_partitions(self._by_key.values())
             self.poll()
             return
         self._failures = 0
@@ -294,10 +294,10 @@ class ReplicaFetcher:
             for data in topic.partitions:
                 followed = self._by_key.get((topic.topic_id, data.partition_index))
                 if followed is not None:
-                    self._take(followed, data)
+                    self._process_partition_data(followed, data)
         self.poll()
 
-    def _start_over(self) -> None:
+    def _reset_session(self) -> None:
         """The session is gone: the next request is a full one."""
         self._session_id = 0
         self._epoch = _FULL
@@ -305,7 +305,9 @@ class ReplicaFetcher:
         for followed in self._by_key.values():
             followed.asked = None
 
-    def _take(self, followed: Followed, data: FetchResponsePartition) -> None:
+    def _process_partition_data(
+        self, followed: PartitionFetchState, data: FetchResponsePartition
+    ) -> None:
         """What the leader says of one partition (AbstractFetcherThread.processFetchRequest)."""
         partition = followed.partition
         asked = followed.asked
@@ -333,9 +335,9 @@ class ReplicaFetcher:
             self._find_offset(followed)
         else:
             # Another leader or epoch will be heard of; until then ask again from time to time.
-            self._delay([followed])
+            self._delay_partitions([followed])
 
-    def _delay(self, delayed: Iterable[Followed]) -> None:
+    def _delay_partitions(self, delayed: Iterable[PartitionFetchState]) -> None:
         retry_ms = self._clock.now_ms + self._config.int("replica.fetch.backoff.ms")
         for followed in delayed:
             followed.retry_ms = retry_ms
@@ -347,28 +349,28 @@ class ReplicaFetcher:
 
     # -- an offset that the leader does not have ---------------------------------------------
 
-    def _find_offset(self, followed: Followed) -> None:
+    def _find_offset(self, followed: PartitionFetchState) -> None:
         """AbstractFetcherThread.fetchOffsetAndTruncate: ask where the leader's log ends."""
-        self._delay([followed])
-        self._ask_offset(followed, _LATEST, lambda end: self._found_end(followed, end))
+        self._delay_partitions([followed])
+        self._list_offset(followed, _LATEST, lambda end: self._found_end(followed, end))
 
-    def _found_end(self, followed: Followed, end_offset: int) -> None:
+    def _found_end(self, followed: PartitionFetchState, end_offset: int) -> None:
         partition = followed.partition
         log = partition.log or partition.open_log()
         if end_offset < log.log_end_offset:
             partition.truncate_to(end_offset)
-            self._go_on(followed)
+            self._resume(followed)
         else:
-            self._ask_offset(followed, _EARLIEST, lambda start: self._found_start(followed, start))
+            self._list_offset(followed, _EARLIEST, lambda start: self._found_start(followed, start))
 
-    def _found_start(self, followed: Followed, start_offset: int) -> None:
+    def _found_start(self, followed: PartitionFetchState, start_offset: int) -> None:
         partition = followed.partition
         log = partition.log or partition.open_log()
         if start_offset > log.log_end_offset:
             partition.restart_at(start_offset)
-        self._go_on(followed)
+        self._resume(followed)
 
-    def _go_on(self, followed: Followed) -> None:
+    def _resume(self, followed: PartitionFetchState) -> None:
         partition = followed.partition
         if self._by_key.get((partition.topic_id, partition.index)) is not followed:
             return
@@ -376,7 +378,9 @@ class ReplicaFetcher:
         self._changed[followed] = None
         self.poll()
 
-    def _ask_offset(self, followed: Followed, timestamp: int, found: Callable[[int], None]) -> None:
+    def _list_offset(
+        self, followed: PartitionFetchState, timestamp: int, found: Callable[[int], None]
+    ) -> None:
         from mockbroker_protocol.messages.list_offsets import (
             ListOffsetsPartition,
             ListOffsetsRequest,

@@ -60,8 +60,11 @@ class Follower:
         self.fetched_ms = now_ms
         self.reader = reader
 
-    def outrun(self, end_before: int) -> None:
-        """The leader's log grew from `end_before`, where this follower may have idled."""
+    def leader_appended(self, end_before: int) -> None:
+        """The leader's log grew from `end_before`, up to where this follower may have polled idly.
+
+        A poll of its session that did not name this partition counts as one at the leader's end.
+        """
         reader = self.reader
         if reader is not None and self.log_end_offset == end_before:
             polled_ms = reader.polled_ms()
@@ -70,7 +73,7 @@ class Follower:
                 self.caught_up_ms = max(self.caught_up_ms, polled_ms)
 
     def removed_from_isr(self) -> None:
-        """It left the in-sync set: only what it asks for from now on brings it back."""
+        """It left the in-sync set: only what it fetches from now on brings it back."""
         if self.reader is not None:
             self.fetched_ms = max(self.fetched_ms, self.reader.polled_ms())
         self.caught_up_ms = NEVER
@@ -95,9 +98,9 @@ class Followers:
         self._metadata = metadata
         self._now_ms = now_ms
         self._by_id: dict[int, Follower] = {}
-        self.take(state)
+        self.update(state)
 
-    def take(self, state: PartitionState) -> None:
+    def update(self, state: PartitionState) -> None:
         """Replicas or the in-sync set changed under the same leader; a proposal is settled."""
         known = self._by_id
         for node in self.state.isr:
@@ -121,12 +124,12 @@ class Followers:
         """The followers, in the order of the replicas."""
         return self._by_id.values()
 
-    def outrun(self, end_before: int) -> None:
+    def leader_appended(self, end_before: int) -> None:
         """The leader appended."""
         for follower in self._by_id.values():
-            follower.outrun(end_before)
+            follower.leader_appended(end_before)
 
-    def idled(self, replica_id: int, leader_end: int) -> Follower | None:
+    def caught_up_idle(self, replica_id: int, leader_end: int) -> Follower | None:
         """A follower out of the set that polled at the leader's end without being met, if it did.
 
         None too while a proposal is under way.
@@ -140,7 +143,7 @@ class Followers:
             or follower.log_end_offset != leader_end
         ):
             return None
-        follower.outrun(leader_end)
+        follower.leader_appended(leader_end)
         return follower if follower.caught_up_ms == follower.fetched_ms else None
 
     def high_watermark(self, leader_end: int, now_ms: float, max_lag_ms: float) -> int:
@@ -181,7 +184,7 @@ class Followers:
         broker = self._metadata.brokers.get(replica_id)
         return broker is not None and broker.active
 
-    def nearest(self, rack: str, offset: int) -> int:
+    def preferred_replica(self, rack: str, offset: int) -> int:
         """The in-sync follower in `rack` that has `offset` and most behind it; -1: the leader.
 
         KIP-392: RackAwareReplicaSelector. A leader in that rack wins.

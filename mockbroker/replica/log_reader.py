@@ -41,8 +41,8 @@ class LogReader:
     """
 
     __slots__ = (
+        "_checks_reader",
         "_is_follower",
-        "_looks_closer",
         "budget",
         "bytes_read",
         "last_size_bytes",
@@ -56,7 +56,7 @@ class LogReader:
         self.params = params
         self._is_follower = params.is_from_follower
         # A follower must be one; a consumer that tells its rack may be better served elsewhere.
-        self._looks_closer = params.is_from_follower or (
+        self._checks_reader = params.is_from_follower or (
             params.rack_id != "" and not params.only_leader
         )
         self.budget = params.max_bytes
@@ -71,19 +71,19 @@ class LogReader:
         self.last_size_bytes = 0
         partition = entry.partition
         if partition is None:
-            return self._refuse(entry, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return self._error(entry, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if (
             partition.deleted
-            or self._looks_closer
+            or self._checks_reader
             or not partition.is_leader
             or entry.current_leader_epoch >= 0
             or entry.topic.topic_id is not _NO_TOPIC_ID
         ):
             error = self._check(entry, partition)
             if error is not _NONE:
-                return self._refuse(entry, error)
-            if self._looks_closer and not self._is_follower:
-                elsewhere = self._send_elsewhere(entry, partition)
+                return self._error(entry, error)
+            if self._checks_reader and not self._is_follower:
+                elsewhere = self._preferred_replica(entry, partition)
                 if elsewhere is not None:
                     return elsewhere
         log = partition.log
@@ -104,8 +104,8 @@ class LogReader:
             else offset == log.log_end_offset and isolation is _LOG_END
         ):
             # At the bound: most reads of a quiet broker.
-            if self.budget < 0:
-                self._end_negative_budget()
+            if self.budget < 0:  # noqa: PLR1730 - read per partition; a call costs more
+                self.budget = 0
             return FetchResponsePartition(
                 entry.index,
                 0,
@@ -126,7 +126,7 @@ class LogReader:
             limit = self.budget
         found = log.read(offset, limit, isolation, self.min_one)
         if found.error is not _NONE:
-            return self._refuse(entry, found.error)
+            return self._error(entry, found.error)
         aborted: list[AbortedTransaction] | None = None
         if found.aborted is not None:
             aborted = [
@@ -141,8 +141,8 @@ class LogReader:
             self.budget -= size
             if entry.high_watermark != UNKNOWN_HIGH_WATERMARK:
                 self.respond_now = True  # KIP-1166: such a reader waits only while nothing comes
-        if self.budget < 0:
-            self._end_negative_budget()
+        if self.budget < 0:  # noqa: PLR1730 - read per partition; a call costs more
+            self.budget = 0
         return FetchResponsePartition(
             entry.index,
             0,
@@ -183,26 +183,13 @@ class LogReader:
         """Where the reader's log leaves ours, or the error when that cannot be said (KIP-595)."""
         end = log.end_offset_for_epoch(entry.last_fetched_epoch)
         if end is None or entry.fetch_offset < log.log_start_offset:
-            return self._refuse(entry, ErrorCode.OFFSET_OUT_OF_RANGE)
+            return self._error(entry, ErrorCode.OFFSET_OUT_OF_RANGE)
         epoch, end_offset = end
         if epoch >= entry.last_fetched_epoch and end_offset >= entry.fetch_offset:
             return None
-        self.respond_now = True
-        if self.budget < 0:
-            self._end_negative_budget()
-        return FetchResponsePartition(
-            entry.index,
-            0,
-            log.high_watermark,
-            log.last_stable_offset,
-            log.log_start_offset,
-            None,
-            -1,
-            b"",
-            EpochEndOffset(epoch, end_offset),
-        )
+        return self._redirect(entry, log, -1, EpochEndOffset(epoch, end_offset))
 
-    def _send_elsewhere(
+    def _preferred_replica(
         self, entry: FetchEntry, partition: Partition
     ) -> FetchResponsePartition | None:
         """The replica that this consumer should read from, if it is another one (KIP-392)."""
@@ -211,10 +198,14 @@ class LogReader:
         preferred = partition.preferred_read_replica(self.params.rack_id, entry.fetch_offset)
         if preferred < 0:
             return None
+        return self._redirect(entry, partition.log or EMPTY_LOG, preferred, None)
+
+    def _redirect(
+        self, entry: FetchEntry, log: UnifiedLog, preferred: int, diverging: EpochEndOffset | None
+    ) -> FetchResponsePartition:
+        """No records, but where to fetch them: at another replica, or from an earlier offset."""
         self.respond_now = True
-        if self.budget < 0:
-            self._end_negative_budget()
-        log = partition.log or EMPTY_LOG
+        self.budget = max(self.budget, 0)
         return FetchResponsePartition(
             entry.index,
             0,
@@ -224,15 +215,12 @@ class LogReader:
             None,
             preferred,
             b"",
+            diverging,
         )
 
-    def _refuse(self, entry: FetchEntry, error: ErrorCode) -> FetchResponsePartition:
+    def _error(self, entry: FetchEntry, error: ErrorCode) -> FetchResponsePartition:
         self.respond_now = True
-        if self.budget < 0:
-            self._end_negative_budget()
+        self.budget = max(self.budget, 0)
         if error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
             self.leader_errors = True
         return FetchResponsePartition(entry.index, error, -1, -1, -1, None, -1, b"")
-
-    def _end_negative_budget(self) -> None:
-        self.budget = 0

@@ -188,7 +188,10 @@ class Partition(HostedLog):
     def append_batch(
         self, records: Buffer, origin: AppendOrigin, transaction_version: int = 0
     ) -> AppendResult:
-        """Append the first batch in `records` as leader; wakes whom it concerns."""
+        """Append the first batch in `records` as leader (Kafka: Partition.appendRecordsToLeader).
+
+        The caller has checked that this node leads. What waits for records is marked ready.
+        """
         log = self.log or self.open_log()
         segments = log.segment_count
         result = log.append_as_leader(
@@ -211,7 +214,7 @@ class Partition(HostedLog):
         commit: bool,
         transaction_version: int = 0,
     ) -> AppendResult:
-        """Write a transaction's marker as leader; wakes whom it concerns."""
+        """Write the marker that ends a transaction as leader; what waits for it is marked ready."""
         log = self.log or self.open_log()
         segments = log.segment_count
         result = log.append_end_of_transaction(
@@ -233,7 +236,7 @@ class Partition(HostedLog):
         if segments_before and log.segment_count > segments_before:
             self.mark_rolled(log.offset_metadata(base_offset - 1).segment_base_offset)
         if self.followers is not None:
-            self.followers.outrun(base_offset)
+            self.followers.leader_appended(base_offset)
         if log.wants_upkeep:
             self._host.upkeep.look_at(self, log)
         self._advance_high_watermark(log)
@@ -243,7 +246,8 @@ class Partition(HostedLog):
     def _advance_high_watermark(self, log: UnifiedLog) -> None:
         """Raise the high watermark to the smallest end offset in the in-sync set.
 
-        That is the leader's own when it is alone there. Below min.insync.replicas it stands still.
+        That is the leader's own when it is alone there. Below min.insync.replicas it stands still
+        (KIP-966; Kafka: Partition.maybeIncrementLeaderHW).
         """
         if self.high_watermark_held or self.is_under_min_isr():
             return
@@ -309,7 +313,9 @@ class Partition(HostedLog):
         followers = self.followers
         if followers is None:
             return
-        follower = followers.idled(replica_id, 0 if self.log is None else self.log.log_end_offset)
+        follower = followers.caught_up_idle(
+            replica_id, 0 if self.log is None else self.log.log_end_offset
+        )
         if follower is not None:
             self._maybe_expand_isr(followers, follower)
 
@@ -318,10 +324,10 @@ class Partition(HostedLog):
         followers = self.followers
         if followers is None or not self._host.selects_by_rack():
             return -1
-        return followers.nearest(rack, offset)
+        return followers.preferred_replica(rack, offset)
 
     def raise_high_watermark(self) -> bool:
-        """Let the high watermark go where it may; wakes whom it concerns. True if it moved."""
+        """Advance the high watermark as far as the in-sync set has come; True if it moved."""
         log = self.log
         if log is None or not self.is_leader:
             return False
@@ -334,7 +340,7 @@ class Partition(HostedLog):
         return True
 
     def expand_in_sync(self) -> None:
-        """Propose to take in a follower that has caught up while it could not be."""
+        """Propose a follower that caught up while it could not join (Kafka: maybeExpandIsr)."""
         followers = self.followers
         if followers is None or len(self.state.isr) == len(self.state.replicas):
             return
@@ -355,7 +361,7 @@ class Partition(HostedLog):
         return True
 
     def shrink_in_sync(self) -> None:
-        """Propose an in-sync set without those that lag."""
+        """Propose an in-sync set without the followers that lag (Kafka: maybeShrinkIsr)."""
         followers = self.followers
         if followers is None:
             return
@@ -374,7 +380,10 @@ class Partition(HostedLog):
     def append_as_follower(
         self, records: Buffer, leader_high_watermark: int, leader_log_start: int
     ) -> ErrorCode:
-        """Take over what the leader gave; wakes whom it concerns (processPartitionData)."""
+        """Append what the leader answered, and take over its high watermark and log start.
+
+        An error of the log leaves all as it was (Kafka: ReplicaFetcherThread.processPartitionData).
+        """
         log = self.log or self.open_log()
         if len(records):
             segments = log.segment_count
@@ -454,7 +463,10 @@ class Partition(HostedLog):
         return broker is not None and 0 <= broker_epoch < broker.epoch
 
     def change_state(self, state: PartitionState) -> None:
-        """It has another leader, epoch or in-sync set. Losing the lead wakes those who wait."""
+        """It has another leader, epoch or in-sync set (Kafka: Partition.makeLeader, makeFollower).
+
+        A leader lost completes the requests that wait on it, with an error.
+        """
         was_leader = self.is_leader
         self.state = state
         new_epoch = state.leader_epoch != self.leader_epoch
@@ -492,7 +504,7 @@ class Partition(HostedLog):
         elif anew or self.followers is None:
             self.followers = self._new_followers(state)
         else:
-            self.followers.take(state)
+            self.followers.update(state)
             self.expand_in_sync()
         self._host.note_in_sync(self)
 

@@ -87,11 +87,11 @@ def test_idle_polls_of_a_session_count_when_the_leader_goes_on() -> None:
     follower = Follower(2, 0.0)
     polling = Polling(FetchTopic("t", bytes(16)), FetchRequestPartition(fetch_offset=4))
     follower.fetched(polling, 4, 100.0)
-    follower.outrun(4)
+    follower.leader_appended(4)
     assert follower.caught_up_ms == 900.0
     behind = Follower(3, 0.0)
     behind.fetched(Polling(polling.topic, FetchRequestPartition(fetch_offset=2)), 4, 100.0)
-    behind.outrun(4)
+    behind.leader_appended(4)
     assert behind.caught_up_ms == 0.0
 
 
@@ -105,7 +105,7 @@ def test_who_has_the_high_watermark_and_the_epochs_start_may_join(metadata: Meta
     assert known.expansion(follower, 4, 4) == [1, 2, 3]
     known.proposed = [1, 2, 3]
     assert known.expansion(follower, 4, 4) is None
-    known.take(PartitionState(1, [1, 2, 3], [1, 2]))
+    known.update(PartitionState(1, [1, 2, 3], [1, 2]))
     metadata.apply(BrokerChanged(BrokerInfo(3, leaving=True)))
     assert known.expansion(follower, 4, 4) is None
 
@@ -123,7 +123,7 @@ def test_who_lags_too_long_is_removed_from_the_set(metadata: MetadataStore) -> N
 def test_who_was_removed_holds_nothing_back(metadata: MetadataStore) -> None:
     known = followers(metadata, 1, 2, 3)
     fetch(known, 2, 9, 9, 0.0)
-    known.take(PartitionState(1, [1, 2, 3], [1, 2]))
+    known.update(PartitionState(1, [1, 2, 3], [1, 2]))
     assert known.high_watermark(9, 0.0, LAG_MS) == 9
 
 
