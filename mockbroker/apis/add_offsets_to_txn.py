@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
-from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode, known_error
 from mockbroker_protocol.messages.transactions import AddOffsetsToTxnResponse
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.transactions import AddOffsetsToTxnRequest
 
-_FIRST_VERSION_WITH_FENCED = 2
 _TRANSACTION_VERSION = 0
 
 
@@ -31,8 +30,7 @@ def handle(
     """Answer when the transaction has the partition."""
 
     def respond(error: ErrorCode) -> None:
-        if error is ErrorCode.PRODUCER_FENCED and ctx.api_version < _FIRST_VERSION_WITH_FENCED:
-            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        error = known_error(ctx.api_key, ctx.api_version, error)
         ctx.respond(AddOffsetsToTxnResponse(ctx.throttle_time_ms, error))
 
     index = services.groups.service.runtime.partition_for(request.group_id)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.metadata.authorized_operations import AclOperation
-from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode, known_error
 from mockbroker_protocol.messages.transactions import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnResponse,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     Errors: TypeAlias = dict[tuple[str, int], ErrorCode]
 
-_FIRST_VERSION_WITH_FENCED = 2
 _FIRST_VERSION_WITH_MANY = 4
 _TRANSACTION_VERSIONS = {False: 0, True: 2}
 
@@ -95,8 +94,7 @@ def _add(
         return
 
     def added(error: ErrorCode) -> None:
-        if error is ErrorCode.PRODUCER_FENCED and ctx.api_version < _FIRST_VERSION_WITH_FENCED:
-            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        error = known_error(ctx.api_key, ctx.api_version, error)
         on_complete(dict.fromkeys(partitions, error))
 
     # Who sends v4 leaves the adding to brokers, so its producer speaks transactions V2.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.metadata.authorized_operations import AclOperation
-from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.errors import known_error
 from mockbroker_protocol.messages.transactions import EndTxnResponse
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.txn.service import ProducerAnswer
     from mockbroker_protocol.messages.transactions import EndTxnRequest
 
-_FIRST_VERSION_WITH_FENCED = 2
 _FIRST_VERSION_OF_V2 = 5
 _TRANSACTION_VERSIONS = {False: 0, True: 2}
 
@@ -34,8 +33,7 @@ def handle(
 
     def respond(answer: ProducerAnswer) -> None:
         error, producer_id, producer_epoch = answer
-        if error is ErrorCode.PRODUCER_FENCED and ctx.api_version < _FIRST_VERSION_WITH_FENCED:
-            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        error = known_error(ctx.api_key, ctx.api_version, error)
         ctx.respond(EndTxnResponse(ctx.throttle_time_ms, error, producer_id, producer_epoch))
 
     services.transactions.service.end_transaction(

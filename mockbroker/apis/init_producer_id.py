@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import AclOperation
-from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode, known_error
 from mockbroker_protocol.messages.transactions import InitProducerIdResponse
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _NO_PRODUCER_ID = -1
 _NO_PRODUCER_EPOCH = -1
-_FIRST_VERSION_WITH_FENCED = 4
 
 
 def handle(
@@ -49,8 +48,7 @@ def handle(
 
     def respond(answer: ProducerAnswer) -> None:
         error, producer_id, producer_epoch = answer
-        if error is ErrorCode.PRODUCER_FENCED and ctx.api_version < _FIRST_VERSION_WITH_FENCED:
-            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        error = known_error(ctx.api_key, ctx.api_version, error)
         ctx.respond(_response(ctx, error, producer_id, producer_epoch))
 
     services.transactions.service.init_producer_id(

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.faults.errors import FaultError
 from mockbroker.faults.fault import Delay, Fault
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import FENCED_SINCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 GROUP_APIS: Final = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "OffsetFetch")
-FIRST_WITH_FENCED: Final = 2
 LAST: Final = 32767
 TRANSACTION_APIS: Final = ("AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
 
@@ -106,9 +107,10 @@ def fenced_producer(transactional_id: str | None = None, *, count: int = 1) -> l
         count=count,
         error="INVALID_PRODUCER_EPOCH",
     )
-    # KafkaApis: clients that do not know error 90 are told 47.
-    old = replace(fenced, api=TRANSACTION_APIS, versions=(0, FIRST_WITH_FENCED - 1))
-    new = replace(old, versions=(FIRST_WITH_FENCED, LAST), error="PRODUCER_FENCED")
+    # KafkaApis: clients that do not know PRODUCER_FENCED are told INVALID_PRODUCER_EPOCH.
+    first = FENCED_SINCE[ApiKey.END_TXN]
+    old = replace(fenced, api=TRANSACTION_APIS, versions=(0, first - 1))
+    new = replace(old, versions=(first, LAST), error="PRODUCER_FENCED")
     return [fenced, old, new]
 
 

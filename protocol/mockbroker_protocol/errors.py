@@ -9,6 +9,9 @@ never raised.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
+
+from mockbroker_protocol.api_keys import ApiKey
 
 
 class ProtocolError(Exception):
@@ -156,3 +159,22 @@ class ErrorCode(IntEnum):
     GROUP_DELETION_FAILED = 134
     STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
     CONTROLLER_ID_NOT_REGISTERED = 136
+
+
+FENCED_SINCE: Final[dict[int, int]] = {
+    ApiKey.INIT_PRODUCER_ID: 4,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 2,
+    ApiKey.ADD_OFFSETS_TO_TXN: 2,
+    ApiKey.END_TXN: 2,
+}
+"""The first version of an API whose clients know PRODUCER_FENCED (KIP-588)."""
+
+
+def known_error(api_key: int, version: int, error: ErrorCode) -> ErrorCode:
+    """What a client of this version is told: INVALID_PRODUCER_EPOCH before PRODUCER_FENCED.
+
+    As KafkaApis has it in the handlers of InitProducerId, EndTxn and the two that add to one.
+    """
+    if error is ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE.get(api_key, 0):
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error

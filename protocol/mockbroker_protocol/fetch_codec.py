@@ -3,9 +3,10 @@
     request = decode_fetch_request(frame, header.body_pos, header.api_version)
     chunks = encode_fetch_response(response, header.api_version)
 
-The connection boundary calls these two for every poll; a follower's fetcher and the tests call
-the other two. All four speak the classes of `messages.fetch` and agree, byte for byte,
-with what `plan` compiles from them. Layouts: FetchRequest.json, FetchResponse.json.
+The connection boundary calls these two for every poll; a follower's fetcher and the tests call the
+other two, which leave versions before 12 to their plans. All four speak the classes of
+`messages.fetch` and agree, byte for byte, with what `plan` compiles from them. Layouts:
+FetchRequest.json, FetchResponse.json.
 
 Invariants: malformed bytes raise ProtocolError and nothing else, before anything is allocated for
 a count that the bytes cannot hold; bytes after the body are ignored; unknown tagged fields are

@@ -36,7 +36,6 @@ from mockbroker_protocol.primitives import (
     read_uvarint_tail,
     take,
     write_compact_string,
-    write_string,
     write_tags,
     write_uvarint,
 )
@@ -426,14 +425,19 @@ def _fixed_forgotten(
 
 
 def encode_fetch_request(request: FetchRequest, version: int) -> bytes:
-    """The body of a request; what the version has no field for is left out."""
-    if version >= 12:
-        if version >= 18 and len(request.topics) == 1:
-            whole = encode_followed(request, request.topics[0])
-            if whole is not None:
-                return whole
-        return b"".join(_encode_flexible(request, version))
-    return b"".join(_encode_fixed(request, version))
+    """The body of a request; from version 12 on what it has no field for is left out.
+
+    Older ones, which no broker sends, go through their plan.
+    """
+    if version < 12:
+        from mockbroker_protocol.plan import encode
+
+        return b"".join(encode(request, version))
+    if version >= 18 and len(request.topics) == 1:
+        whole = encode_followed(request, request.topics[0])
+        if whole is not None:
+            return whole
+    return b"".join(_encode_flexible(request, version))
 
 
 def _encode_flexible(request: FetchRequest, version: int) -> list[bytes]:
@@ -502,39 +506,3 @@ def _write_request_tags(request: FetchRequest, version: int) -> bytes:
         fields = pack(">iq", state.replica_id, state.replica_epoch)
         tags[1] = fields + write_tags(state.unknown_tags)
     return write_tags(tags)
-
-
-def _encode_fixed(request: FetchRequest, version: int) -> list[bytes]:
-    out = [
-        pack(">iiii", request.replica_id, request.max_wait_ms, request.min_bytes, request.max_bytes)
-    ]
-    if version >= 4:
-        out.append(pack(">b", request.isolation_level))
-    if version >= 7:
-        out.append(pack(">ii", request.session_id, request.session_epoch))
-    out.append(pack(">i", len(request.topics)))
-    for topic in request.topics:
-        out += (write_string(topic.topic), pack(">i", len(topic.partitions)))
-        out += [_fixed_partition(partition, version) for partition in topic.partitions]
-    if version >= 7:
-        out.append(pack(">i", len(request.forgotten_topics_data)))
-        for forgotten in request.forgotten_topics_data:
-            count = len(forgotten.partitions)
-            out += (
-                write_string(forgotten.topic),
-                pack(f">i{count}i", count, *forgotten.partitions),
-            )
-    if version >= 11:
-        out.append(write_string(request.rack_id))
-    return out
-
-
-def _fixed_partition(partition: FetchRequestPartition, version: int) -> bytes:
-    index, offset = partition.partition, partition.fetch_offset
-    max_bytes = partition.partition_max_bytes
-    if version >= 9:
-        epoch = partition.current_leader_epoch
-        return pack(">iiqqi", index, epoch, offset, partition.log_start_offset, max_bytes)
-    if version >= 5:
-        return pack(">iqqi", index, offset, partition.log_start_offset, max_bytes)
-    return pack(">iqi", index, offset, max_bytes)

@@ -25,7 +25,6 @@ from mockbroker_protocol.primitives import (
     Buffer,
     read_compact_nullable_string,
     read_compact_string,
-    read_string,
     read_tags,
     read_uvarint,
     take,
@@ -324,11 +323,16 @@ def _encode_fixed_partition(
 
 
 def decode_fetch_response(buf: Buffer, pos: int, version: int) -> FetchResponse:
-    """The response whose body begins at `pos`; records are views into `buf`."""
+    """The response whose body begins at `pos`; records are views into `buf`.
+
+    Versions before 12, which no broker asks for, go through their plan.
+    """
+    if version < 12:
+        from mockbroker_protocol.plan import decode
+
+        return decode(FetchResponse, version, buf, pos)[0]
     try:
-        if version >= 12:
-            return _decode_flexible(buf, pos, version)
-        return _decode_fixed(buf, pos, version)
+        return _decode_flexible(buf, pos, version)
     except (error, IndexError):
         raise ProtocolError("truncated Fetch response") from None
 
@@ -505,80 +509,7 @@ def _count(buf: Buffer, pos: int, least: int) -> tuple[int, int]:
     count, pos = read_uvarint(buf, pos)
     if count == 0:
         raise ProtocolError("null array where null is not allowed")
-    _check(buf, pos, count - 1, least)
-    return count - 1, pos
-
-
-def _check(buf: Buffer, pos: int, count: int, least: int) -> None:
-    if count < 0:
-        raise ProtocolError("null array where null is not allowed")
+    count -= 1
     if count * least > len(buf) - pos:
         raise ProtocolError(f"array of {count} in {len(buf) - pos} bytes")
-
-
-def _decode_fixed(buf: Buffer, pos: int, version: int) -> FetchResponse:
-    error_code = session_id = 0
-    if version >= 7:
-        throttle_time_ms, error_code, session_id, count = _HEAD_V7.unpack_from(buf, pos)
-        pos += 14
-    else:
-        throttle_time_ms, count = _INT32_PAIR.unpack_from(buf, pos)
-        pos += 8
-    _check(buf, pos, count, 6)
-    view = memoryview(buf)
-    topics = []
-    for _ in range(count):
-        name, pos = read_string(buf, pos)
-        (partition_count,) = _INT32.unpack_from(buf, pos)
-        pos += 4
-        _check(buf, pos, partition_count, 18)
-        partitions = []
-        for _ in range(partition_count):
-            partition, pos = _decode_fixed_partition(view, pos, version)
-            partitions.append(partition)
-        topics.append(FetchResponseTopic(name, ZERO_UUID, partitions))
-    return FetchResponse(throttle_time_ms, error_code, session_id, topics)
-
-
-def _decode_fixed_partition(
-    view: memoryview, pos: int, version: int
-) -> tuple[FetchResponsePartition, int]:
-    last_stable = log_start = preferred = -1
-    aborted: list[AbortedTransaction] | None = []
-    if version >= 5:
-        fields = _PARTITION_V5.unpack_from(view, pos)
-        index, error_code, high_watermark, last_stable, log_start = fields
-        pos += 30
-    elif version == 4:
-        index, error_code, high_watermark, last_stable = _PARTITION_V4.unpack_from(view, pos)
-        pos += 22
-    else:
-        index, error_code, high_watermark = _PARTITION_V3.unpack_from(view, pos)
-        pos += 14
-    if version >= 4:
-        aborted, pos = _fixed_aborted(view, pos)
-    if version >= 11:
-        (preferred,) = _INT32.unpack_from(view, pos)
-        pos += 4
-    (size,) = _INT32.unpack_from(view, pos)
-    pos += 4
-    records = None
-    if size >= 0:
-        if size > len(view) - pos:
-            raise ProtocolError(f"{size} bytes of records in {len(view) - pos} bytes")
-        records = view[pos : pos + size]
-        pos += size
-    return FetchResponsePartition(
-        index, error_code, high_watermark, last_stable, log_start, aborted, preferred, records
-    ), pos
-
-
-def _fixed_aborted(view: memoryview, pos: int) -> tuple[list[AbortedTransaction] | None, int]:
-    (count,) = _INT32.unpack_from(view, pos)
-    pos += 4
-    if count < 0:
-        return None, pos
-    _check(view, pos, count, 16)
-    stop = pos + 16 * count
-    rows = _INT64_PAIR.iter_unpack(view[pos:stop])
-    return [AbortedTransaction(producer_id, first) for producer_id, first in rows], stop
+    return count, pos
