@@ -1,8 +1,8 @@
 """What an extension of the group protocol is told, and where it may change something.
 
-`GroupCoordinator.hooks` holds one `GroupHooks`; the one here does nothing. A hook is called in
-the step in which the thing happens, before the answers to it are given. To start a rebalance from
-outside, call `GroupCoordinator.force_rebalance`.
+`GroupCoordinatorService.hooks` holds one `GroupHooks`; the one here does nothing. A hook is called
+in the step in which the thing happens, before the answers to it are given. To start a rebalance
+from outside, call `GroupCoordinatorService.force_rebalance`.
 """
 
 from __future__ import annotations
