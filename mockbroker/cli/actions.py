@@ -19,15 +19,40 @@ if TYPE_CHECKING:
 Outcome = tuple[Any, str]
 """Plain data for programs, text for people."""
 
+# Actions whose answer says nothing but that it is done: request, what programs are told (the word,
+# and the argument that it is about), what people are told.
+_DONE: Final[dict[str, tuple[str, str, str, str, str]]] = {
+    "topics_delete": ("DELETE", "/v1/topics/{name}", "deleted", "name", "deleted {name}"),
+    "groups_delete": ("DELETE", "/v1/groups/{group}", "deleted", "group", "deleted {group}"),
+    "faults_remove": ("DELETE", "/v1/faults/{id}", "removed", "id", "removed {id}"),
+    "faults_clear": ("DELETE", "/v1/faults", "cleared", "", "no rule is armed"),
+    "snapshots_restore": (
+        "POST", "/v1/snapshots/{name}/restore", "restored", "name", "restored {name}",
+    ),
+    "snapshots_delete": ("DELETE", "/v1/snapshots/{name}", "deleted", "name", "deleted {name}"),
+    "reset": ("POST", "/v1/reset", "reset", "", "the broker is as it was when it started"),
+}  # fmt: skip
 
-def _topics_list(client: AdminClient, given: Namespace) -> Outcome:
+
+def act(action: str, client: AdminClient, given: Namespace) -> Outcome:
+    """Carry out an action of `parser`: one of these, or the function of its name."""
+    if action not in _DONE:
+        function: Callable[[AdminClient, Namespace], Outcome] = globals()[action]
+        return function(client, given)
+    method, path, word, argument, text = _DONE[action]
+    subject = getattr(given, argument) if argument else True
+    client.send(method, path.format(**{argument: segment(str(subject))}))
+    return {word: subject}, text.format(**{argument: subject})
+
+
+def topics_list(client: AdminClient, given: Namespace) -> Outcome:
     internal = given.internal or None
     found = list(client.pages("/v1/topics", "topics", prefix=given.prefix, internal=internal))
     rows = [(t["name"], t["partitions"], t["replication_factor"], t["records"]) for t in found]
     return found, table(("topic", "partitions", "replicas", "records"), rows)
 
 
-def _topics_show(client: AdminClient, given: Namespace) -> Outcome:
+def topics_show(client: AdminClient, given: Namespace) -> Outcome:
     topic = client.get(f"/v1/topics/{segment(given.name)}")
     rows = [
         (
@@ -49,7 +74,7 @@ def _topics_show(client: AdminClient, given: Namespace) -> Outcome:
     return topic, "\n".join(lines)
 
 
-def _topics_create(client: AdminClient, given: Namespace) -> Outcome:
+def topics_create(client: AdminClient, given: Namespace) -> Outcome:
     body = {
         "name": given.name,
         "partitions": given.partitions,
@@ -60,12 +85,7 @@ def _topics_create(client: AdminClient, given: Namespace) -> Outcome:
     return topic, f"made {topic['name']} with {topic['partitions']} partition(s)"
 
 
-def _topics_delete(client: AdminClient, given: Namespace) -> Outcome:
-    client.send("DELETE", f"/v1/topics/{segment(given.name)}")
-    return {"deleted": given.name}, f"deleted {given.name}"
-
-
-def _topics_records(client: AdminClient, given: Namespace) -> Outcome:
+def topics_records(client: AdminClient, given: Namespace) -> Outcome:
     records: list[Any] = []
     partition, offset = given.partition or 0, given.offset
     while len(records) < given.limit:
@@ -85,7 +105,7 @@ def _topics_records(client: AdminClient, given: Namespace) -> Outcome:
     return records, table(("partition", "offset", "timestamp", "key", "value"), rows)
 
 
-def _topics_put(client: AdminClient, given: Namespace) -> Outcome:
+def topics_put(client: AdminClient, given: Namespace) -> Outcome:
     record = {
         "value": given.value,
         "key": given.key,
@@ -101,7 +121,7 @@ def _topics_put(client: AdminClient, given: Namespace) -> Outcome:
     return at, f"{given.name}-{at['partition']} offset {at['offset']}"
 
 
-def _topics_wait(client: AdminClient, given: Namespace) -> Outcome:
+def topics_wait(client: AdminClient, given: Namespace) -> Outcome:
     timeout_ms = milliseconds("--timeout", given.timeout)
     body = {
         "count": given.count,
@@ -112,14 +132,14 @@ def _topics_wait(client: AdminClient, given: Namespace) -> Outcome:
     return client.send("POST", path, body, wait_seconds=timeout_ms / 1000), ""
 
 
-def _groups_list(client: AdminClient, given: Namespace) -> Outcome:
+def groups_list(client: AdminClient, given: Namespace) -> Outcome:
     found = list(client.pages("/v1/groups", "groups", prefix=given.prefix))
     fields = ("group_id", "type", "state", "members", "generation_id", "lag")
     rows = [tuple(group[field] for field in fields) for group in found]
     return found, table(("group", "type", "state", "members", "generation", "lag"), rows)
 
 
-def _groups_show(client: AdminClient, given: Namespace) -> Outcome:
+def groups_show(client: AdminClient, given: Namespace) -> Outcome:
     group = client.get(f"/v1/groups/{segment(given.group)}")
     members = [
         (m["member_id"], m["client_id"], m["client_host"], _assignment(m["assignment"]))
@@ -141,18 +161,13 @@ def _assignment(assignment: dict[str, list[int]]) -> str:
     )
 
 
-def _groups_delete(client: AdminClient, given: Namespace) -> Outcome:
-    client.send("DELETE", f"/v1/groups/{segment(given.group)}")
-    return {"deleted": given.group}, f"deleted {given.group}"
-
-
-def _groups_commit(client: AdminClient, given: Namespace) -> Outcome:
+def groups_commit(client: AdminClient, given: Namespace) -> Outcome:
     path = f"/v1/groups/{segment(given.group)}/offsets"
     group = client.send("PUT", path, {"offsets": offsets(given.offset)})
     return group, f"committed {len(given.offset)} offset(s) for {given.group}"
 
 
-def _groups_wait(client: AdminClient, given: Namespace) -> Outcome:
+def groups_wait(client: AdminClient, given: Namespace) -> Outcome:
     timeout_ms = milliseconds("--timeout", given.timeout)
     body = {
         "state": given.state,
@@ -164,7 +179,7 @@ def _groups_wait(client: AdminClient, given: Namespace) -> Outcome:
     return client.send("POST", path, body, wait_seconds=timeout_ms / 1000), ""
 
 
-def _faults_list(client: AdminClient, _given: Namespace) -> Outcome:
+def faults_list(client: AdminClient, _given: Namespace) -> Outcome:
     found = list(client.pages("/v1/faults", "faults"))
     return found, _fault_table(found)
 
@@ -174,38 +189,28 @@ def _fault_table(found: list[Any]) -> str:
     return table(("id", "hits", "matched", "waiting", "rule"), rows)
 
 
-def _faults_add(client: AdminClient, given: Namespace) -> Outcome:
+def faults_add(client: AdminClient, given: Namespace) -> Outcome:
     armed = client.send("POST", "/v1/faults", {"rules": rules(given.rule)})
     return armed, _fault_table(armed["faults"])
 
 
-def _faults_preset(client: AdminClient, given: Namespace) -> Outcome:
+def faults_preset(client: AdminClient, given: Namespace) -> Outcome:
     rule = {"preset": given.name, **preset_arguments(given.argument)}
     armed = client.send("POST", "/v1/faults", {"rules": [rule]})
     return armed, _fault_table(armed["faults"])
 
 
-def _faults_presets(client: AdminClient, _given: Namespace) -> Outcome:
+def faults_presets(client: AdminClient, _given: Namespace) -> Outcome:
     found = client.get("/v1/fault-presets")
     return found, table(("preset", "what it does"), sorted(found["presets"].items()))
 
 
-def _faults_remove(client: AdminClient, given: Namespace) -> Outcome:
-    client.send("DELETE", f"/v1/faults/{segment(given.id)}")
-    return {"removed": given.id}, f"removed {given.id}"
-
-
-def _faults_release(client: AdminClient, given: Namespace) -> Outcome:
+def faults_release(client: AdminClient, given: Namespace) -> Outcome:
     released = client.send("POST", f"/v1/faults/{segment(given.id)}/release")
     return released, f"{released['released']} request(s) go on"
 
 
-def _faults_clear(client: AdminClient, _given: Namespace) -> Outcome:
-    client.send("DELETE", "/v1/faults")
-    return {"cleared": True}, "no rule is armed"
-
-
-def _clock_show(client: AdminClient, _given: Namespace) -> Outcome:
+def clock_show(client: AdminClient, _given: Namespace) -> Outcome:
     return _clock(client.get("/v1/clock"))
 
 
@@ -220,25 +225,25 @@ def _clock(time: dict[str, Any]) -> Outcome:
     return time, f"{wall}  {time['now_ms']:.0f} ms since the start  {state}"
 
 
-def _clock_freeze(client: AdminClient, _given: Namespace) -> Outcome:
+def clock_freeze(client: AdminClient, _given: Namespace) -> Outcome:
     return _clock(client.send("POST", "/v1/clock/freeze"))
 
 
-def _clock_unfreeze(client: AdminClient, _given: Namespace) -> Outcome:
+def clock_unfreeze(client: AdminClient, _given: Namespace) -> Outcome:
     return _clock(client.send("POST", "/v1/clock/unfreeze"))
 
 
-def _clock_advance(client: AdminClient, given: Namespace) -> Outcome:
+def clock_advance(client: AdminClient, given: Namespace) -> Outcome:
     body = {"ms": milliseconds("BY", given.by), "wall": not given.keep_wall}
     return _clock(client.send("POST", "/v1/clock/advance", body, wait_seconds=60))
 
 
-def _clock_jump(client: AdminClient, given: Namespace) -> Outcome:
+def clock_jump(client: AdminClient, given: Namespace) -> Outcome:
     by_ms = milliseconds("BY", given.by) * (-1 if given.back else 1)
     return _clock(client.send("POST", "/v1/clock/jump", {"ms": by_ms}))
 
 
-def _clock_rate(client: AdminClient, given: Namespace) -> Outcome:
+def clock_rate(client: AdminClient, given: Namespace) -> Outcome:
     return _clock(client.send("PUT", "/v1/clock/rate", {"rate": given.rate}))
 
 
@@ -249,17 +254,17 @@ def _filters(given: Namespace) -> dict[str, object]:
     return found
 
 
-def _journal_list(client: AdminClient, given: Namespace) -> Outcome:
+def journal_list(client: AdminClient, given: Namespace) -> Outcome:
     page = client.get("/v1/journal", since=given.since, limit=given.limit, **_filters(given))
     return page, "\n".join(event_text("request", one) for one in page["requests"])
 
 
-def _journal_events(client: AdminClient, _given: Namespace) -> Outcome:
+def journal_events(client: AdminClient, _given: Namespace) -> Outcome:
     found = client.get("/v1/journal/events")
     return found, "\n".join(event_text(str(one["kind"]), one) for one in found["events"])
 
 
-def _journal_expect(client: AdminClient, given: Namespace) -> Outcome:
+def journal_expect(client: AdminClient, given: Namespace) -> Outcome:
     timeout_ms = milliseconds("--timeout", given.timeout)
     body = {key: _plain(value) for key, value in _filters(given).items()}
     body.update(since=given.since, times=given.times, timeout_ms=int(timeout_ms))
@@ -289,63 +294,11 @@ def event_text(kind: str, data: dict[str, Any]) -> str:
     )
 
 
-def _snapshots_list(client: AdminClient, _given: Namespace) -> Outcome:
+def snapshots_list(client: AdminClient, _given: Namespace) -> Outcome:
     found = client.get("/v1/snapshots")["snapshots"]
     return found, table(("snapshot", "topics"), [(s["name"], len(s["topics"])) for s in found])
 
 
-def _snapshots_take(client: AdminClient, given: Namespace) -> Outcome:
+def snapshots_take(client: AdminClient, given: Namespace) -> Outcome:
     taken = client.send("PUT", f"/v1/snapshots/{segment(given.name)}")
     return taken, f"kept {len(taken['topics'])} topic(s) as {taken['name']}"
-
-
-def _snapshots_restore(client: AdminClient, given: Namespace) -> Outcome:
-    client.send("POST", f"/v1/snapshots/{segment(given.name)}/restore")
-    return {"restored": given.name}, f"restored {given.name}"
-
-
-def _snapshots_delete(client: AdminClient, given: Namespace) -> Outcome:
-    client.send("DELETE", f"/v1/snapshots/{segment(given.name)}")
-    return {"deleted": given.name}, f"deleted {given.name}"
-
-
-def _reset(client: AdminClient, _given: Namespace) -> Outcome:
-    client.send("POST", "/v1/reset")
-    return {"reset": True}, "the broker is as it was when it started"
-
-
-ACTIONS: Final[dict[str, Callable[[AdminClient, Namespace], Outcome]]] = {
-    "topics_list": _topics_list,
-    "topics_show": _topics_show,
-    "topics_create": _topics_create,
-    "topics_delete": _topics_delete,
-    "topics_records": _topics_records,
-    "topics_put": _topics_put,
-    "topics_wait": _topics_wait,
-    "groups_list": _groups_list,
-    "groups_show": _groups_show,
-    "groups_delete": _groups_delete,
-    "groups_commit": _groups_commit,
-    "groups_wait": _groups_wait,
-    "faults_list": _faults_list,
-    "faults_add": _faults_add,
-    "faults_preset": _faults_preset,
-    "faults_presets": _faults_presets,
-    "faults_remove": _faults_remove,
-    "faults_release": _faults_release,
-    "faults_clear": _faults_clear,
-    "clock_show": _clock_show,
-    "clock_freeze": _clock_freeze,
-    "clock_unfreeze": _clock_unfreeze,
-    "clock_advance": _clock_advance,
-    "clock_jump": _clock_jump,
-    "clock_rate": _clock_rate,
-    "journal_list": _journal_list,
-    "journal_events": _journal_events,
-    "journal_expect": _journal_expect,
-    "snapshots_list": _snapshots_list,
-    "snapshots_take": _snapshots_take,
-    "snapshots_restore": _snapshots_restore,
-    "snapshots_delete": _snapshots_delete,
-    "reset": _reset,
-}

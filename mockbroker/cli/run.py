@@ -41,7 +41,7 @@ def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
 
         data, text = read(arguments)
     else:
-        data, text = actions.ACTIONS[arguments.action](client, arguments)
+        data, text = actions.act(arguments.action, client, arguments)
     if arguments.json:
         print(json.dumps(data, indent=2))
     elif text:

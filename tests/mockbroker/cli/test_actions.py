@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
+from mockbroker.cli import actions
+from mockbroker.cli.parser import add_commands
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.mockbroker.cli.conftest import Shell
 
 
@@ -99,3 +105,26 @@ def test_what_the_broker_refuses_is_one_line(shell: Shell) -> None:
         "api: 'Fetsch' is no API"
     )
     assert shell.refused("clock", "rate", "0").startswith("rate: ")
+
+
+def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parsers of the verbs, and of the commands without any."""
+    below = [
+        each
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for each in action.choices.values()
+    ]
+    if not below:
+        yield parser
+    for each in below:
+        yield from leaves(each)
+
+
+def test_every_verb_has_its_action() -> None:
+    parser = argparse.ArgumentParser()
+    add_commands(parser.add_subparsers())
+    wanted = {leaf.get_default("action") for leaf in leaves(parser)}
+    elsewhere = {"healthcheck", "journal_follow", "journal_read"}
+    assert wanted - elsewhere
+    assert [one for one in wanted - elsewhere if one not in {*actions._DONE, *vars(actions)}] == []
