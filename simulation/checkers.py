@@ -18,6 +18,7 @@ from mockbroker.fetch.session import CHANGED, QUIET, READY
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.frames import FrameBuffer
+from simulation.stage import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +63,7 @@ class _WireBook:
     answered_ms: float = 0.0
 
 
-class AnswerChecker:
+class AnswerChecker(Observer):
     """Rules 3 and 5: each request is answered once, in order, and none is kept too long."""
 
     def __init__(self, world: World) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.metadata.changes import PartitionsAdded, TopicCreated
 from mockbroker_protocol.records.batch import iterate_records, verify_crc
+from simulation.stage import Observer
 
 if TYPE_CHECKING:
     from mockbroker.log.unified_log import UnifiedLog
@@ -93,7 +94,7 @@ class Acknowledged:
     values: list[bytes]
 
 
-class Ledger:
+class Ledger(Observer):
     """All partitions that ever were, and what producers know."""
 
     def __init__(self, world: World) -> None:
@@ -122,16 +123,10 @@ class Ledger:
         logs = self.incarnations(topic, index)
         return logs[-1] if logs and not logs[-1].deleted else None
 
-    def bytes_arrived(self, wire: Wire, count: int) -> None:  # noqa: ARG002 - the protocol's
+    def bytes_arrived(self, wire: Wire, count: int) -> None:  # noqa: ARG002 - the observer's
         """Take hold of the logs that were opened, before this may drop them."""
         if self._unopened:
             self._unopened = [log for log in self._unopened if log.log is None and not log.deleted]
-
-    def bytes_emitted(self, wire: Wire, data: bytes) -> None:
-        """Nothing to learn."""
-
-    def hung_up(self, wire: Wire) -> None:
-        """Nothing to learn."""
 
     def catch_up(self, log: TrueLog) -> None:
         """Read on in one log."""

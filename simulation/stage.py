@@ -1,6 +1,6 @@
 """The stage of a simulation: one heap of events, virtual time, wires, and what is told of it all.
 
-`World` puts one broker on it, `cluster.world` several. Actors schedule actions with `at` and talk
+`World` puts brokers on it. Actors schedule actions with `at` and talk
 through `Wire`s; `run_for` and `run_until` let time pass. Events run in the order (time, age), the
 timers of what is simulated are asked between them as the shell would, and nothing here reads a
 clock or makes a random number that the seed did not give.
@@ -43,8 +43,8 @@ class Endpoint(Protocol):
         """The wire is gone; called once, and not when this end closed it."""
 
 
-class Observer(Protocol):
-    """Watches the broker's end of all wires."""
+class Observer:
+    """Watches the broker's end of all wires; a subclass does something about what it is told."""
 
     def bytes_arrived(self, wire: Wire, count: int) -> None:
         """The broker is about to be given so many bytes."""
@@ -70,14 +70,17 @@ class Wire:
         "emission_step",
         "emitted_bytes",
         "id",
+        "node",
         "open",
         "read_bytes",
     )
 
-    def __init__(self, world: Stage, wire_id: int, endpoint: Endpoint) -> None:
+    def __init__(self, world: Stage, wire_id: int, endpoint: Endpoint, node: int) -> None:
         self._world = world
         self._endpoint = endpoint
         self.id = wire_id
+        self.node = node
+        """The id of the broker at its other end."""
         self.open = True
         """Whether the client still holds its end."""
         self.at_broker = True

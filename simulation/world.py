@@ -1,6 +1,8 @@
-"""The simulated world of one broker: a cluster of one node on the stage.
+"""The simulated world: the brokers of a cluster on the stage, and clients' wires to each of them.
 
-Its clients' connections are wires of the stage; what the broker writes goes back over them.
+After each step what the brokers sent each other arrives, what they want written goes on the wires,
+and whoever watches looks at the brokers (`on_step`): so a rule is checked in every state that a
+client could meet. `cluster.world` adds what several brokers have.
 """
 
 from __future__ import annotations
@@ -11,19 +13,20 @@ from mockbroker.cluster.cluster import Cluster
 from simulation.stage import EPOCH_MS, Stage, Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from random import Random
 
+    from mockbroker.node.broker import Broker
+    from mockbroker.node.outbox import Outgoing
     from simulation.faults import NetworkFaults
     from simulation.stage import Endpoint, Observer
 
 PROBE = 0
 """The connection of `World.exchange`; wires count from 1."""
-BROKER_ADDRESS = ("127.0.0.1", 9092)
 
 
 class World(Stage):
-    """A cluster of one node, its clients' network, and time."""
+    """Brokers from 1 on, their clients' network, and time. `broker` is the first of them."""
 
     def __init__(
         self,
@@ -32,11 +35,16 @@ class World(Stage):
         *,
         substream: Callable[[str], Random],
         faults: NetworkFaults,
+        brokers: int = 1,
+        racks: Sequence[str | None] = (),
     ) -> None:
         super().__init__(substream("network"), faults)
-        self.cluster = Cluster(config, topics, substream=substream, epoch_ms=EPOCH_MS)
+        self.cluster = Cluster(
+            config, topics, substream=substream, epoch_ms=EPOCH_MS, brokers=brokers, racks=racks
+        )
         self.broker = self.cluster.brokers[0]
         self.observers: list[Observer] = []
+        self.on_step: list[Callable[[], None]] = []
         self._wires: dict[int, Wire] = {}
         self._wires_made = 0
         self.cluster.journal.listen(self.hear)
@@ -46,36 +54,48 @@ class World(Stage):
 
     def tick(self) -> None:
         self.cluster.tick(self.now_ms)
-        self._carry_out()
+        self.carry_out()
 
     # -- the network -----------------------------------------------------------------------
 
     def connect(self, endpoint: Endpoint) -> Wire:
-        """Open a connection; bytes may be sent at once."""
+        """Open a connection to the first broker; bytes may be sent at once."""
+        return self.wire_to(self.broker, endpoint)
+
+    def wire_to(self, broker: Broker, endpoint: Endpoint) -> Wire:
+        """Open a connection to a broker that is up."""
         self._wires_made += 1
-        wire = Wire(self, self._wires_made, endpoint)
+        wire = Wire(self, self._wires_made, endpoint, broker.broker_id)
         self._wires[wire.id] = wire
-        self.broker.connect(wire.id, "/127.0.0.1", self.now_ms, local_address=BROKER_ADDRESS)
+        self._open(broker, wire.id)
         return wire
 
+    def _open(self, broker: Broker, connection_id: int) -> None:
+        address = ("127.0.0.1", 9091 + broker.broker_id)
+        broker.connect(connection_id, "/127.0.0.1", self.now_ms, local_address=address)
+
     def wires(self) -> list[Wire]:
-        """The connections that the broker knows."""
+        """The connections that a broker knows."""
         return list(self._wires.values())
 
     def receive(self, wire: Wire, data: bytes) -> None:
         for observer in self.observers:
             observer.bytes_arrived(wire, len(data))
-        self.steps += 1
-        self.broker.receive(wire.id, data, self.now_ms)
-        self._carry_out()
+        broker = self.cluster.broker(wire.node)
+        if broker is not None:
+            self.steps += 1
+            broker.receive(wire.id, data, self.now_ms)
+            self.carry_out()
 
     def hang_up(self, wire: Wire) -> None:
         del self._wires[wire.id]
         for observer in self.observers:
             observer.hung_up(wire)
-        self.steps += 1
-        self.broker.disconnect(wire.id, self.now_ms)
-        self._carry_out()
+        broker = self.cluster.broker(wire.node)
+        if broker is not None:
+            self.steps += 1
+            broker.disconnect(wire.id, self.now_ms)
+            self.carry_out()
 
     def exchange(self, frame: bytes) -> bytes:
         """Give the broker one request on a connection of its own, now; its answer's frame.
@@ -83,7 +103,7 @@ class World(Stage):
         For questions that change nothing: no step is counted, nobody observes.
         """
         broker = self.broker
-        broker.connect(PROBE, "/127.0.0.1", self.now_ms, local_address=BROKER_ADDRESS)
+        self._open(broker, PROBE)
         broker.receive(PROBE, frame, self.now_ms)
         answers = [
             b"".join(outgoing.chunks)[4:]
@@ -94,32 +114,42 @@ class World(Stage):
         assert len(answers) == 1, "a probe was not answered at once"
         return answers[0]
 
-    def operate(self, action: Callable[[], None]) -> None:
-        """Do something to the core that no client can ask for, as one step."""
+    def operate(self, action: Callable[[], object]) -> None:
+        """Do something to the cluster that no client can ask for, as one step."""
         self.steps += 1
         self.cluster.set_time(self.now_ms)
         action()
-        self.cluster.tick(self.now_ms)
-        self._carry_out()
+        self.carry_out()
 
-    def _carry_out(self) -> None:
-        """Put on the wires what the broker wants written, as the shell does."""
-        self.cluster.drain(self.now_ms)
-        while outbox := self.cluster.take_outbox(0):
-            for outgoing in outbox:
-                wire = self._wires.get(outgoing.connection_id)
-                if wire is None:
-                    continue
-                data = b"".join(outgoing.chunks)
-                for observer in self.observers:
-                    observer.bytes_emitted(wire, data)
-                if data:
-                    wire.emit(data)
-                if outgoing.close:
-                    self.violate(f"the broker closed wire {wire.id}")
-                    wire.closed_by_broker()
-                elif self.faults.loses(self.rng):
-                    wire.cut(0.0)
-                elif outgoing.more:
-                    self.broker.resume(wire.id, self.now_ms)
+    def carry_out(self) -> None:
+        """Let all arrive that the step sent, and put on the wires what is for clients."""
+        again = True
+        while again:
+            again = False
             self.cluster.drain(self.now_ms)
+            for index in range(len(self.cluster.nodes)):
+                for outgoing in self.cluster.take_outbox(index):
+                    wire = self._wires.get(outgoing.connection_id)
+                    if wire is not None and self._write(wire, outgoing):
+                        again = True
+        for look in self.on_step:
+            look()
+
+    def _write(self, wire: Wire, outgoing: Outgoing) -> bool:
+        """Put it on the wire as the shell does; True when the broker went on with more."""
+        data = b"".join(outgoing.chunks)
+        for observer in self.observers:
+            observer.bytes_emitted(wire, data)
+        if data:
+            wire.emit(data)
+        if outgoing.close:
+            self.violate(f"broker {wire.node} closed wire {wire.id}")
+            wire.closed_by_broker()
+        elif self.faults.loses(self.rng):
+            wire.cut(0.0)
+        elif outgoing.more:
+            broker = self.cluster.broker(wire.node)
+            assert broker is not None
+            broker.resume(wire.id, self.now_ms)
+            return True
+        return False

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from simulation.clients import Call
     from simulation.cluster.truth import Truth
-    from simulation.cluster.world import ClusterWorld, NodeWire
+    from simulation.cluster.world import ClusterWorld
+    from simulation.stage import Wire
 
 T = TypeVar("T")
 REQUEST_TIMEOUT_MS = 1_000.0
@@ -37,7 +38,7 @@ class NodeChannel(Calls):
         super().__init__(world, name)
         self._world = world
         self._node = node
-        self._wire: NodeWire | None = None
+        self._wire: Wire | None = None
 
     def call(
         self, request: object, version: int, on_answer: Callable[[object | None], None]
@@ -47,7 +48,7 @@ class NodeChannel(Calls):
         world = self._world
         if self._wire is None or not self._wire.open:
             self._frames = FrameBuffer()
-            self._wire = world.connect(self, self._node)
+            self._wire = world.connect_to(self, self._node)
         call, data = self.add(request, version, on_answer)
         if self._wire is None:
             world.at(0, lambda: self._fail(call))

@@ -16,7 +16,7 @@ def test_each_broker_answers_on_its_own_wire() -> None:
     world = SimulatedCluster().world
     for node in world.nodes:
         end = Listener()
-        wire = world.connect(end, node)
+        wire = world.connect_to(end, node)
         assert wire is not None
         wire.send(PING)
         world.run_for(0)
@@ -27,13 +27,13 @@ def test_each_broker_answers_on_its_own_wire() -> None:
 def test_a_broker_that_dies_takes_its_wires_and_is_not_reached() -> None:
     world = SimulatedCluster().world
     end = Listener()
-    wire = world.connect(end, 2)
+    wire = world.connect_to(end, 2)
     world.operate(lambda: world.controls.kill(2))
     world.run_for(1)
     assert end.lost == 1
     assert wire is not None
     assert not wire.open
-    assert world.connect(end, 2) is None
+    assert world.connect_to(end, 2) is None
     assert world.wires() == []
 
 
