@@ -38,8 +38,7 @@ class Crowd(Client):
             for index in range(self.rng.randint(0, 4))
         }
         # The only replica there is: a follower that claims to be it is served, and privileged.
-        own_id = self.world.broker.services.broker_id
-        replica_id = own_id if self.rng.random() < 0.2 else -1
+        replica_id = self.world.broker.broker_id if self.rng.random() < 0.2 else -1
         request = FetchRequest(
             replica_id=replica_id, session_epoch=0, topics=topics_of(wanted, by_id=False)
         )

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.changes import LeaderChanged, PartitionState
 from mockbroker_protocol.errors import ErrorCode
-from mockbroker_protocol.records.batch import build_batch
-from mockbroker_protocol.records.record_codec import Record
-from simulation.stage import EPOCH_MS
+from simulation.producers import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +49,7 @@ class Operator:
         self.stopped = False
         self.transactions: list[Transaction] = []
         self.stalled: list[TrueLog] = []
+        self._own_id = setting.world.broker.broker_id
         self._made = 0
         self._turn = 0
         self._acts: list[Callable[[TrueLog], None]] = [
@@ -85,7 +84,7 @@ class Operator:
             self.end(transaction)
         self.transactions = []
         for log in self.stalled:
-            self._set_in_sync(log, [self.world.broker.services.broker_id])
+            self._set_in_sync(log, [self._own_id])
         self.stalled = []
 
     def _act(self, turn: int) -> None:
@@ -117,10 +116,10 @@ class Operator:
         """Let the high watermark stand still, or move again."""
         if log in self.stalled:
             self.stalled.remove(log)
-            self._set_in_sync(log, [self.world.broker.services.broker_id])
+            self._set_in_sync(log, [self._own_id])
         else:
             self.stalled.append(log)
-            self._set_in_sync(log, [self.world.broker.services.broker_id, ABSENT_REPLICA])
+            self._set_in_sync(log, [self._own_id, ABSENT_REPLICA])
 
     def transact(self, log: TrueLog) -> None:
         """Append to the partition's transaction, or end it."""
@@ -158,13 +157,9 @@ class Operator:
         self._made += 1
         value = f"{self.name}:{self._made}".encode()
         self.ledger.sent[value] = log.topic, log.index
-        timestamp = EPOCH_MS + int(self.world.now_ms)
-        data = build_batch(
-            [Record(0, timestamp, None, value, [])],
-            producer_id=transaction.producer_id,
-            producer_epoch=0,
-            base_sequence=len(transaction.offsets),
-            transactional=True,
+        sequence = len(transaction.offsets)
+        data = batch_of(
+            [value], self.world.now_ms, transaction.producer_id, sequence, transactional=True
         )
         self.world.note(self.name, f"{log} transactional append")
 
@@ -180,13 +175,12 @@ class Operator:
 
     def _set_in_sync(self, log: TrueLog, in_sync: list[int]) -> None:
         if not log.deleted:
-            replicas = [self.world.broker.services.broker_id, ABSENT_REPLICA]
+            replicas = [self._own_id, ABSENT_REPLICA]
             self._change(log, replicas, in_sync, 0)
 
     def _change(self, log: TrueLog, replicas: list[int], in_sync: list[int], epochs: int) -> None:
         partition: Partition = log.partition
-        leader = self.world.broker.services.broker_id
-        state = PartitionState(leader, replicas, in_sync, partition.leader_epoch + epochs)
+        state = PartitionState(self._own_id, replicas, in_sync, partition.leader_epoch + epochs)
         self.world.note(self.name, f"{log} epoch {state.leader_epoch}, in sync {in_sync}")
         change = LeaderChanged(log.topic, log.topic_id, log.index, state)
         self.world.operate(lambda: self.world.cluster.metadata.apply(change))

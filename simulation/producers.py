@@ -69,6 +69,28 @@ class Batch:
     data: bytes
 
 
+def batch_of(
+    values: list[bytes],
+    now_ms: float,
+    producer_id: int,
+    sequence: int,
+    *,
+    compression: int = 0,
+    transactional: bool = False,
+) -> bytes:
+    """A batch of these values, with sequence numbers unless the producer id is -1."""
+    timestamp = EPOCH_MS + int(now_ms)
+    idempotent = producer_id >= 0
+    return build_batch(
+        [Record(at, timestamp, None, value, []) for at, value in enumerate(values)],
+        compression=compression,
+        producer_id=producer_id,
+        producer_epoch=0 if idempotent else -1,
+        base_sequence=sequence if idempotent else -1,
+        transactional=transactional,
+    )
+
+
 class Producer(Client):
     """Appends to all partitions of its topics; `stop` lets it finish what it began."""
 
@@ -144,15 +166,12 @@ class Producer(Client):
             self._made += 1
             padding = b"." * self.rng.randint(0, self.style.record_bytes)
             values.append(f"{self.name}:{self._made}".encode() + padding)
-        sequence = self._sequences.get((topic, index), 0)
-        timestamp = EPOCH_MS + int(self.world.now_ms)
-        idempotent = self.style.idempotent
-        data = build_batch(
-            [Record(at, timestamp, None, value, []) for at, value in enumerate(values)],
+        data = batch_of(
+            values,
+            self.world.now_ms,
+            self.producer_id,
+            self._sequences.get((topic, index), 0),
             compression=GZIP if self.rng.random() < self.style.compression_chance else 0,
-            producer_id=self.producer_id if idempotent else -1,
-            producer_epoch=0 if idempotent else -1,
-            base_sequence=sequence if idempotent else -1,
         )
         for value in values:
             self.ledger.sent[value] = topic, index

@@ -10,6 +10,7 @@ seed again. Nothing but the seed decides: two runs of it have one trace hash.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -116,13 +117,7 @@ class Run:
     def _live(self, *, first: bool) -> None:
         """Everybody acts, and the faults of the plan strike."""
         world, plan = self.world, self.plan
-        network = plan.network
-        world.faults = NetworkFaults(
-            network.max_delay_ms,
-            network.split_chance,
-            network.cut_every_ms,
-            network.lose_chance,
-        )
+        world.faults = replace(plan.network)
         if first:
             for actor in (self.admin, self.crowd, *self.consumers, *self.producers):
                 actor.start()
@@ -133,7 +128,7 @@ class Run:
             self.operator.go_on()
             for consumer in self.consumers:
                 consumer.quiet_since = None
-        if network.cut_every_ms:
+        if plan.network.cut_every_ms:
             self._cut_later()
         world.run_for(plan.active_ms * plan.time_scale)
         check_cache(world)

@@ -170,3 +170,8 @@ class ClusterClient:
     def forget(self, part: tuple[str, int]) -> None:
         """Its leader was not who it was taken for."""
         self.leaders.pop(part, None)
+
+    def leadership(self, part: tuple[str, int]) -> tuple[int, int]:
+        """Leader and epoch that the controller has by now."""
+        truth = self.truth.find(*part)
+        return (-1, -1) if truth is None else (truth.state.leader, truth.state.leader_epoch)

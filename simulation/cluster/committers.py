@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from simulation.cluster.truth import Truth
     from simulation.cluster.world import ClusterWorld
 
+COORDINATED_BY = GROUP_METADATA_TOPIC, 0
 FIND_VERSION = 3
 COMMIT_VERSION = 8
 FETCH_VERSION = 7
@@ -110,7 +111,7 @@ class Committer(ClusterClient):
         self.ask(node, request, COMMIT_VERSION, OffsetCommitResponse, answered)
 
     def _ask(self, node: int) -> None:
-        leadership = self._leadership()
+        leadership = self.leadership(COORDINATED_BY)
 
         def answered(answer: OffsetFetchResponse | None) -> None:
             error = -1 if answer is None else answer.error_code
@@ -121,7 +122,7 @@ class Committer(ClusterClient):
             known = max(data.committed_offset, 0)
             self.note(f"finds {known} at {node}")
             if not self.acknowledged <= known <= self.tried:
-                if (node, leadership[1]) != self._leadership():
+                if (node, leadership[1]) != self.leadership(COORDINATED_BY):
                     # A coordinator of before that has not heard so yet, as in Apache Kafka.
                     self._coordinator = None
                     self.later()
@@ -138,11 +139,6 @@ class Committer(ClusterClient):
             group_id=self.name, topics=[OffsetFetchRequestTopic(self.part[0], [self.part[1]])]
         )
         self.ask(node, request, FETCH_VERSION, OffsetFetchResponse, answered)
-
-    def _leadership(self) -> tuple[int, int]:
-        """Whom the controller lets coordinate, and in which leader epoch."""
-        truth = self.truth.find(GROUP_METADATA_TOPIC, 0)
-        return (-1, -1) if truth is None else (truth.state.leader, truth.state.leader_epoch)
 
     def _again(self, error: int) -> None:
         if error != -1 and error not in RETRIABLE:

@@ -18,10 +18,8 @@ from mockbroker_protocol.messages.produce import (
     ProduceResponsePartition,
 )
 from mockbroker_protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
-from mockbroker_protocol.records.batch import build_batch
-from mockbroker_protocol.records.record_codec import Record
 from simulation.cluster.clients import ClusterClient
-from simulation.stage import EPOCH_MS
+from simulation.producers import batch_of
 
 if TYPE_CHECKING:
     from random import Random
@@ -113,26 +111,14 @@ class ClusterProducer(ClusterClient):
         )
 
     def _send(self, node: int, part: tuple[str, int], values: list[bytes]) -> None:
-        timestamp = EPOCH_MS + int(self.world.now_ms)
-        idempotent = self.idempotent
-        data = build_batch(
-            [Record(at, timestamp, None, value, []) for at, value in enumerate(values)],
-            producer_id=self._producer_id if idempotent else -1,
-            producer_epoch=0 if idempotent else -1,
-            base_sequence=self._sequences.get(part, 0) if idempotent else -1,
-        )
+        sequence = self._sequences.get(part, 0)
+        data = batch_of(values, self.world.now_ms, self._producer_id, sequence)
         topic = ProduceRequestTopic(part[0], bytes(16), [ProduceRequestPartition(part[1], data)])
         self._sent_acks = self.acks
-        self._asked = node, self._leadership(part)[1]
+        self._asked = node, self.leadership(part)[1]
         request = ProduceRequest(None, self.acks, self.timeout_ms, [topic])
         self.note(f"produce {values[0].decode()} to {part[0]}-{part[1]} at {node}")
         self.ask(node, request, VERSION, ProduceResponse, self._answered)
-
-    def _leadership(self, part: tuple[str, int]) -> tuple[int, int]:
-        """Leader and epoch that the controller has."""
-        truth = self.truth.find(*part)
-        assert truth is not None
-        return truth.state.leader, truth.state.leader_epoch
 
     def _answered(self, answer: ProduceResponse | None) -> None:
         assert self._batch is not None
@@ -149,7 +135,7 @@ class ClusterProducer(ClusterClient):
         elif data.error_code in RETRIABLE:
             self.forget(part)
             self.later()
-        elif data.error_code in LOST_SEQUENCES and self._asked != self._leadership(part):
+        elif data.error_code in LOST_SEQUENCES and self._asked != self.leadership(part):
             self.forget(part)  # a leader of before, which lacks what came after it
             self.later()
         elif data.error_code in LOST_SEQUENCES and self.may_lose:

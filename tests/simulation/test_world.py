@@ -9,21 +9,7 @@ from simulation.clients import frame_of
 from simulation.faults import NetworkFaults
 from simulation.world import World
 from tests.support.simulated import Simulated
-
-
-class Listener:
-    """A client's end that writes down what it hears."""
-
-    def __init__(self) -> None:
-        self.data = b""
-        self.lost = 0
-
-    def data_received(self, data: bytes) -> None:
-        self.data += data
-
-    def connection_lost(self) -> None:
-        self.lost += 1
-
+from tests.support.simulated_cluster import Listener
 
 PING = frame_of(ApiVersionsRequest(), 0, 7, "test")
 
