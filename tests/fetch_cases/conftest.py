@@ -25,7 +25,7 @@ from tests.fetch_cases.replica_target import (
     OurReplicas,
     ReplicaTarget,
 )
-from tests.fetch_cases.target import KAFKA, OURS, Target
+from tests.fetch_cases.target import KAFKA, OURS, Target, TimedTarget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,9 @@ OLD_KAFKA_VERSION = "3.9.2"
 PROFILE = ("mockbroker.version.profile=4.4",)
 # Batches of a transaction are appended without its coordinator.
 UNVERIFIED = "transaction.partition.verification.enable"
-KAFKA_CONFIGS = ("log.retention.ms=-1", f"{UNVERIFIED}=false")
+# Some records are as old as their timestamps say.
+KEPT = "log.retention.ms=-1"
+KAFKA_CONFIGS = (KEPT, f"{UNVERIFIED}=false")
 SMALL = ("max.incremental.fetch.session.cache.slots=8", "fetch.max.bytes=1024")
 # The metadata log stands still unless a case moves it.
 SILENT = ("metadata.max.idle.interval.ms=0",)
@@ -73,15 +75,21 @@ class Brokers:
             return self._start_raft(kind)
         if purpose == "replicas":
             return self._start_replicas(kind)
+        if purpose == "timed":
+            return self.get(KAFKA) if kind == KAFKA else self._start_timed()
         configs = PURPOSES.get(purpose, ())
         if kind == KAFKA:
             version = OLD_KAFKA_VERSION if purpose == "old" else KAFKA_VERSION
             return Target(KAFKA, self._stack.enter_context(kafka(version, *configs)))
         if purpose != "old":
             configs = (*configs, *PROFILE, f"{UNVERIFIED}=false")
-        options = [f"--set={config}" for config in configs]
+        options = [f"--set={config}" for config in (*configs, KEPT)]
         folder = self._factory.mktemp("ours")
         return Target(OURS, self._stack.enter_context(serving(folder, *options)))
+
+    def _start_timed(self) -> Target:
+        config = {"mockbroker.version.profile": "4.4"}
+        return TimedTarget(self._stack.enter_context(MockBroker(config=config, freeze_clock=True)))
 
     def _start_raft(self, kind: str) -> RaftTarget:
         if kind == KAFKA:
@@ -119,6 +127,14 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
 def target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
     """Ours as a process that serves 4.4's versions, and Apache Kafka 4.4."""
     found = brokers.get(request.param)
+    yield found
+    found.close_readers()
+
+
+@pytest.fixture(params=EACH)
+def timed_target(request: pytest.FixtureRequest, brokers: Brokers) -> Iterator[Target]:
+    """As `target`, but on ours time passes when a case says so, and only then."""
+    found = brokers.get(request.param, "timed")
     yield found
     found.close_readers()
 

@@ -68,6 +68,8 @@ from tests.support.blocking import BlockingConnection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mockbroker.testing.mock_broker import MockBroker
+
 T = TypeVar("T")
 R = TypeVar("R", bound=Reader)
 KAFKA = "kafka"
@@ -287,6 +289,20 @@ class Target:
         self.control.call(MetadataRequest([]), 9, MetadataResponse)
         self.control.call(MetadataRequest([]), 9, MetadataResponse)
         return reader.readable_within(0)
+
+    def pass_time(self, milliseconds: float) -> None:
+        """Let the broker's time go on: by itself, unless it can be told to."""
+
+
+class TimedTarget(Target):
+    """Ours in this process; its clock stands still until a case moves it on."""
+
+    def __init__(self, broker: MockBroker) -> None:
+        super().__init__(OURS, broker.bootstrap_servers)
+        self._clock = broker.clock
+
+    def pass_time(self, milliseconds: float) -> None:
+        self._clock.advance(milliseconds)
 
 
 class Coordinated:
