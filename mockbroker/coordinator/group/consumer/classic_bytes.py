@@ -39,7 +39,7 @@ def parse_assignment(data: bytes) -> list[ConsumerProtocolTopicPartition]:
     if not data:
         return []
     assignment = _parse(ConsumerProtocolAssignment, data)
-    if assignment.user_data:
+    if assignment.user_data:  # librdkafka's cooperative-sticky too, from a second generation on
         raise MalformedError(
             "because an unsupported custom assignor is in use. Please refer to the documentation "
             "or switch to a default assignor before re-attempting the upgrade."
