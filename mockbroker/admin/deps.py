@@ -24,7 +24,13 @@ def host_of(request: Request) -> Host:
 
 async def refuse_unknown_parameters(request: Request) -> None:
     """A slip in a parameter's name is a 422; it would otherwise answer with everything."""
-    known = [field.alias for field in request.scope["route"].dependant.query_params]
+    declared = request.scope["route"].dependant.query_params
+    # A parameter that is a model stands for one of each of its fields.
+    known = [
+        name
+        for field in declared
+        for name in getattr(field.field_info.annotation, "model_fields", (field.alias,))
+    ]
     for name in request.query_params:
         if name not in known:
             near = get_close_matches(name, known, n=1) or known

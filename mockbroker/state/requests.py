@@ -6,7 +6,7 @@ expectation shows the nearest requests: those with the fewest things that do not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from mockbroker_protocol.api_keys import API_SPECS
 from mockbroker_protocol.errors import ErrorCode
@@ -26,17 +26,20 @@ class QueryError(ValueError):
 
 
 class Filters(TypedDict, total=False):
-    """The arguments of `RequestQuery`, for those who pass them on."""
+    """The arguments of `RequestQuery`; None: anything."""
 
-    api: str | int
-    client: str
-    topic: str
-    group: str
-    transactional_id: str
-    error: int | str | bool
-    fault: str | bool
-    connection: int
-    where: Callable[[RequestServed], bool]
+    api: str | int | None
+    client: str | None
+    topic: str | None
+    group: str | None
+    transactional_id: str | None
+    error: int | str | bool | None
+    fault: str | bool | None
+    connection: int | None
+    where: Callable[[RequestServed], bool] | None
+
+
+_ORDER: Final = tuple(Filters.__annotations__)
 
 
 class RequestQuery:
@@ -48,40 +51,19 @@ class RequestQuery:
     QueryError for an unknown API or error.
     """
 
-    def __init__(
-        self,
-        *,
-        api: str | int | None = None,
-        client: str | None = None,
-        topic: str | None = None,
-        group: str | None = None,
-        transactional_id: str | None = None,
-        error: int | str | bool | None = None,
-        fault: str | bool | None = None,
-        connection: int | None = None,
-        where: Callable[[RequestServed], bool] | None = None,
-    ) -> None:
+    def __init__(self, **filters: Unpack[Filters]) -> None:
+        given = {name: one for name, one in filters.items() if one is not None}
+        self._text = ", ".join(f"{name}={given[name]!r}" for name in _ORDER if name in given)
+        api, error = filters.get("api"), filters.get("error")
         self._api_key = None if api is None else _api_key(api)
-        self._client = client
-        self._topic = topic
-        self._group = group
-        self._transactional_id = transactional_id
+        self._client = filters.get("client")
+        self._topic = filters.get("topic")
+        self._group = filters.get("group")
+        self._transactional_id = filters.get("transactional_id")
         self._error = _error_code(error) if isinstance(error, str) else error
-        self._fault = fault
-        self._connection = connection
-        self._where = where
-        given = {
-            "api": api,
-            "client": client,
-            "topic": topic,
-            "group": group,
-            "transactional_id": transactional_id,
-            "error": error,
-            "fault": fault,
-            "connection": connection,
-            "where": where,
-        }
-        self._text = ", ".join(f"{name}={one!r}" for name, one in given.items() if one is not None)
+        self._fault = filters.get("fault")
+        self._connection = filters.get("connection")
+        self._where = filters.get("where")
 
     def __str__(self) -> str:
         return self._text or "any request"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from mockbroker.admin.deps import INT32_MAX, INT64_MAX, MAX_TIMEOUT_MS, Body, Limit, TheHost
+from mockbroker.admin.deps import INT32_MAX, INT64_MAX, MAX_TIMEOUT_MS, Body, TheHost
 from mockbroker.admin.waiting import Met, wait_until
 from mockbroker.journal.lines import line_of
 from mockbroker.state.requests import Filters, RequestQuery, tail
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["journal"])
 
 _MAX_DIGITS: Final = 10
-Text = Annotated[str | None, Query(max_length=32_767)]
+_FILTERS: Final = {*Filters.__annotations__} - {"where"}
 _TAIL_LINES = 1000
 
 
@@ -42,7 +42,7 @@ class Tail(BaseModel):
     lines: list[str]
 
 
-class Expectation(Body):
+class Wanted(Body):
     """What requests must be; what is left out is anything."""
 
     api: str | None = Field(None, max_length=100, examples=["OffsetCommit"])
@@ -56,37 +56,37 @@ class Expectation(Body):
     fault: str | bool | None = Field(None, description="A rule's id; true: any rule")
     connection: int | None = Field(None, ge=0, le=INT64_MAX)
     since: int = Field(0, ge=0, le=INT64_MAX, description="A cursor: only what came after")
+
+    def query(self) -> RequestQuery:
+        """The query, also of a URL, where all is text."""
+        filters: dict[str, Any] = self.model_dump(include=_FILTERS, exclude_none=True)
+        for name in ("error", "fault"):
+            if filters.get(name) in ("true", "false"):
+                filters[name] = filters[name] == "true"
+        for name in ("api", "error"):
+            text = filters.get(name)
+            if isinstance(text, str) and _is_number(text.removeprefix("-")):
+                filters[name] = int(text)
+        return RequestQuery(**filters)
+
+
+class Listing(Wanted):
+    """The parameters of a page of requests."""
+
+    limit: int = Field(100, ge=1, le=1000, description="How many at most")
+
+
+class Expectation(Wanted):
+    """What to wait for."""
+
     times: int = Field(1, ge=1, le=INT32_MAX)
     timeout_ms: int = Field(5000, ge=0, le=MAX_TIMEOUT_MS)
 
 
 @router.get("/journal")
-async def list_requests(
-    host: TheHost,
-    since: Annotated[int, Query(ge=0, le=INT64_MAX, description="A cursor")] = 0,
-    limit: Limit = 100,
-    api: Text = None,
-    client: Text = None,
-    topic: Text = None,
-    group: Text = None,
-    transactional_id: Text = None,
-    error: Text = None,
-    fault: Text = None,
-    connection: Annotated[int | None, Query(ge=0, le=INT64_MAX)] = None,
-) -> RequestPage:
+async def list_requests(host: TheHost, wanted: Annotated[Listing, Query()]) -> RequestPage:
     """The requests that are still kept and match, from a cursor on."""
-    query = _query(
-        {
-            "api": api,
-            "client": client,
-            "topic": topic,
-            "group": group,
-            "transactional_id": transactional_id,
-            "error": None if error is None else _error(error),
-            "fault": {"true": True, "false": False}.get(fault or "", fault),
-            "connection": connection,
-        }
-    )
+    query, since, limit = wanted.query(), wanted.since, wanted.limit
 
     def look(cluster: Cluster) -> RequestPage:
         journal = cluster.journal
@@ -124,8 +124,7 @@ async def get_tail(host: TheHost, lines: Annotated[int, Query(ge=1, le=_TAIL_LIN
 @router.post("/journal/expect")
 async def expect(host: TheHost, wanted: Expectation) -> Met:
     """Wait for requests; those that are there already count too."""
-    given = wanted.model_dump(exclude={"since", "times", "timeout_ms"})
-    query = _query(given)
+    query = wanted.query()
     found, position = 0, wanted.since
 
     def enough(cluster: Cluster) -> bool:
@@ -142,20 +141,5 @@ async def expect(host: TheHost, wanted: Expectation) -> Met:
     return await wait_until(host, enough, explain, wanted.timeout_ms)
 
 
-def _error(text: str) -> int | str | bool:
-    """What a query string says of errors: true, false, a code or a name."""
-    if text in ("true", "false"):
-        return text == "true"
-    return int(text) if _is_number(text.removeprefix("-")) else text
-
-
 def _is_number(text: str) -> bool:
     return text.isdecimal() and len(text) <= _MAX_DIGITS
-
-
-def _query(given: dict[str, Any]) -> RequestQuery:
-    api = given.get("api")
-    if isinstance(api, str) and _is_number(api):
-        given["api"] = int(api)
-    filters = cast("Filters", {key: one for key, one in given.items() if one is not None})
-    return RequestQuery(**filters)
