@@ -38,7 +38,7 @@ KINDS: Final[dict[type, str]] = {
     FaultChanged: "fault",
     TransactionDecided: "transaction",
 }
-_NAMES: Final = {
+FIELD_NAMES: Final = {
     "api_name": "api",
     "api_version": "version",
     "broker_id": "broker",
@@ -58,7 +58,7 @@ def line_of(event: Event, topic_name: TopicName) -> Line:
         return event.line(topic_name)
     line: Line = {"schema": SCHEMA, "kind": KINDS[type(event)]}
     for name, value in event._asdict().items():
-        line[_NAMES.get(name, name)] = _plain(name, value)
+        line[FIELD_NAMES.get(name, name)] = _plain(name, value)
     return line
 
 

@@ -8,7 +8,7 @@ the time to start.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from mockbroker.journal import (
     ConnectionClosed,
@@ -17,6 +17,7 @@ from mockbroker.journal import (
     RequestRefused,
     RequestServed,
 )
+from mockbroker.journal.lines import FIELD_NAMES
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.store import RESOURCE_BROKER_LOGGER, ROOT_LOGGER
 
@@ -121,12 +122,18 @@ class EventLog:
             self._tell_opened(event)
         if isinstance(event, RequestServed):
             self._request(event)
-        elif isinstance(event, ConnectionClosed):
-            self._closed(event)
+        elif isinstance(event, ConnectionClosed) and self._level <= LEVELS["debug"]:
+            reason = event.reason or "closed by the client"
+            closed = event._replace(reason=reason, lifetime_ms=round(event.lifetime_ms))
+            self.logger().debug("connection closed", **_fields(closed))
         elif isinstance(event, RequestRefused):
-            self._refused(event)
+            self.logger().warning("connection closed: request refused", **_fields(event))
         elif isinstance(event, HandlerFailed):
-            self._failed(event)
+            self.logger().error(
+                "connection closed: the handler failed, this is a defect of mockbroker",
+                exc_info=event.error,
+                **_fields(event),
+            )
 
     def _tell_opened(self, event: Event) -> None:
         """The line of a connection, with its client's id, which its first request brings."""
@@ -165,38 +172,11 @@ class EventLog:
             **of_fetch,
         )
 
-    def _closed(self, event: ConnectionClosed) -> None:
-        if self._level > LEVELS["debug"]:
-            return
-        self.logger().debug(
-            "connection closed",
-            connection=event.connection_id,
-            peer=event.peer,
-            client_id=event.client_id,
-            requests=event.requests,
-            lifetime_ms=round(event.lifetime_ms),
-            reason=event.reason or "closed by the client",
-        )
 
-    def _refused(self, event: RequestRefused) -> None:
-        self.logger().warning(
-            "connection closed: request refused",
-            api=event.api_name,
-            api_key=event.api_key,
-            version=event.api_version,
-            client_id=event.client_id,
-            connection=event.connection_id,
-            peer=event.peer,
-            reason=event.reason,
-        )
-
-    def _failed(self, event: HandlerFailed) -> None:
-        self.logger().error(
-            "connection closed: the handler failed, this is a defect of mockbroker",
-            api=event.api_name,
-            version=event.api_version,
-            client_id=event.client_id,
-            connection=event.connection_id,
-            peer=event.peer,
-            exc_info=event.error,
-        )
+def _fields(event: ConnectionClosed | RequestRefused | HandlerFailed) -> dict[str, Any]:
+    """What an event tells, under the names that it has in the journal's lines."""
+    return {
+        FIELD_NAMES.get(name, name): value
+        for name, value in event._asdict().items()
+        if name not in ("broker_id", "error")
+    }

@@ -16,7 +16,7 @@ import sys
 import threading
 from collections import deque
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.journal.lines import line_of
 from mockbroker.journal.request import SCHEMA, RequestServed
@@ -36,23 +36,17 @@ QUEUE_BYTES: Final = 128 << 20
 FLUSH_SECONDS: Final = 0.5
 
 
-class _Taken:
+class _Taken(NamedTuple):
     """An event in the queue, with what the ring may let go before it is written."""
 
-    __slots__ = ("at_ms", "chunks", "event", "frame", "lost", "seq", "size_bytes", "wall_ms")
-
-    def __init__(self, seq: int, at_ms: float, wall_ms: int, event: Event, lost: int) -> None:
-        self.seq = seq
-        self.at_ms = at_ms
-        self.wall_ms = wall_ms
-        self.event = event
-        self.lost = lost
-        self.size_bytes = 0
-        self.frame: Frame | None = None
-        self.chunks: list[Buffer] | None = None
-        if isinstance(event, RequestServed):
-            self.frame, self.chunks = event.frame, event.chunks
-            self.size_bytes = event.request_bytes + event.response_bytes
+    seq: int
+    at_ms: float
+    wall_ms: int
+    event: Event
+    lost: int
+    size_bytes: int
+    frame: Frame | None
+    chunks: list[Buffer] | None
 
 
 class JournalWriter:
@@ -122,9 +116,13 @@ class JournalWriter:
             return
         lost, self._lost = self._lost, 0
         clock = self._clock
-        taken = _Taken(self._seq, clock.now_ms, clock.wall_ms(), event, lost)
-        self._bytes_in += taken.size_bytes
-        queue.append(taken)
+        size_bytes, frame, chunks = 0, None, None
+        if isinstance(event, RequestServed):
+            size_bytes = event.request_bytes + event.response_bytes
+            frame, chunks = event.frame, event.chunks
+        self._bytes_in += size_bytes
+        now_ms, wall_ms = clock.now_ms, clock.wall_ms()
+        queue.append(_Taken(self._seq, now_ms, wall_ms, event, lost, size_bytes, frame, chunks))
         if length * 2 == self._queue_events:
             self._wake.set()
 

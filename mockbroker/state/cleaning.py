@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.topic_requests import TopicReference
 from mockbroker.state.groups import group_ids, owning_shard
+from mockbroker.state.transactions import every_transaction, transactional_ids
 from mockbroker.state.writing import create_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from mockbroker.cluster.cluster import Cluster
-    from mockbroker.coordinator.txn.service import TransactionCoordinatorService
-    from mockbroker.coordinator.txn.shard import TransactionShard
     from mockbroker.faults import Fault
     from mockbroker.state.preparation import Preparation
     from mockbroker_protocol.errors import ErrorCode
@@ -50,7 +49,7 @@ def holdings(cluster: Cluster) -> Holdings:
     return Holdings(
         frozenset(topic.id for topic in cluster.metadata.topics.values() if not topic.internal),
         frozenset(group_ids(cluster)),
-        frozenset(one for _, shard in _transaction_shards(cluster) for one in shard.transactions),
+        frozenset(transactional_ids(cluster)),
         frozenset(_fault_ids(cluster)),
     )
 
@@ -60,10 +59,9 @@ def delete_since(cluster: Cluster, before: Holdings) -> None:
     for fault_id in _fault_ids(cluster):
         if fault_id not in before.faults:
             cluster.faults.remove(fault_id)
-    for service, shard in _transaction_shards(cluster):
-        for transactional_id in [*shard.transactions]:
-            if transactional_id not in before.transactional_ids:
-                service.forget(transactional_id)
+    for service, metadata in list(every_transaction(cluster)):
+        if metadata.transactional_id not in before.transactional_ids:
+            service.forget(metadata.transactional_id)
     for group_id in group_ids(cluster):
         if group_id not in before.groups:
             delete_group(cluster, group_id)
@@ -106,16 +104,6 @@ def delete_group(cluster: Cluster, group_id: str) -> None:
     shard = owning_shard(cluster, group_id)
     if shard is not None and (group_id in shard.groups or group_id in shard.consumer_groups):
         shard.write(shard.tombstones(group_id), _ignore)
-
-
-def _transaction_shards(
-    cluster: Cluster,
-) -> Iterator[tuple[TransactionCoordinatorService, TransactionShard]]:
-    for broker in cluster.brokers:
-        transactions = broker.services.transactions
-        if transactions.in_use:
-            for shard in transactions.service.runtime.shards():
-                yield transactions.service, shard
 
 
 def _fault_ids(cluster: Cluster) -> list[str]:

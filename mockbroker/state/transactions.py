@@ -1,10 +1,8 @@
-"""Transactions as values, from the coordinators' shards, and forcing one to end. For `admin`."""
+"""Transactions as values, from the coordinators' shards, and forcing one to end. For `admin` and `cleaning`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
-
-from mockbroker.coordinator.txn.views import describe_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +26,14 @@ class Transaction(NamedTuple):
 
 def transactional_ids(cluster: Cluster) -> list[str]:
     """The transactional ids that there are, in order."""
-    return sorted(metadata.transactional_id for _, metadata in _every(cluster))
+    return sorted(metadata.transactional_id for _, metadata in every_transaction(cluster))
 
 
 def transaction(cluster: Cluster, transactional_id: str) -> Transaction | None:
     """What the coordinator knows of an id; None: nothing."""
-    for _, metadata in _every(cluster):
+    from mockbroker.coordinator.txn.views import describe_transaction
+
+    for _, metadata in every_transaction(cluster):
         if metadata.transactional_id == transactional_id:
             told = describe_transaction(metadata)
             return Transaction(
@@ -50,16 +50,17 @@ def transaction(cluster: Cluster, transactional_id: str) -> Transaction | None:
 
 def forget(cluster: Cluster, transactional_id: str) -> bool:
     """Abort what is open and forget the id; False when there is none. Its producer is fenced."""
-    for service, metadata in list(_every(cluster)):
+    for service, metadata in list(every_transaction(cluster)):
         if metadata.transactional_id == transactional_id:
             service.forget(transactional_id)
             return True
     return False
 
 
-def _every(
+def every_transaction(
     cluster: Cluster,
 ) -> Iterator[tuple[TransactionCoordinatorService, TransactionMetadata]]:
+    """Every transactional id, with the coordinator that has it."""
     for broker in cluster.brokers:
         transactions = broker.services.transactions
         if transactions.in_use:
