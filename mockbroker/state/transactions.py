@@ -1,4 +1,4 @@
-"""Transactions as values, from the coordinators' shards, and forcing one to end. For `admin` and `cleaning`."""
+"""Transactions as values, and forcing one to end. Called by `admin` and `cleaning`."""
 
 from __future__ import annotations
 
