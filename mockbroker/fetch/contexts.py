@@ -112,36 +112,6 @@ class ResponseTopics:
         self._partitions.append(data)
 
 
-class SessionErrorContext:
-    """A session that is unknown or used wrongly: an empty answer, at once."""
-
-    __slots__ = ("_error", "fetch_class")
-
-    request_bytes_saved = response_bytes_saved = 0
-
-    def __init__(self, error: ErrorCode) -> None:
-        self.fetch_class = INCREMENTAL
-        self._error = error
-
-    def resolve(self, params: FetchParams) -> int:  # noqa: ARG002 - the protocol's signature
-        return 0
-
-    def read(self, reader: LogReader) -> None:
-        """Nothing to read."""
-
-    def wait(self, params: FetchParams) -> FetchWait:
-        return PartitionsWait((), params)
-
-    def respond(self) -> FetchResponse:
-        return FetchResponse(0, self._error, INVALID_SESSION_ID, [])
-
-    def results(self) -> Iterable[tuple[FetchEntry, FetchResponsePartition]]:
-        return ()
-
-    def throttled(self, throttle_time_ms: int) -> FetchResponse:
-        return FetchResponse(throttle_time_ms, 0, INVALID_SESSION_ID, [])
-
-
 class ListContext(Generic[Entry]):
     """What sessionless and full fetches share: a list of entries, all read, all answered."""
 
@@ -195,6 +165,19 @@ class ListContext(Generic[Entry]):
         for entry, error in self.rejected:
             add(entry.topic, rejection(entry.index, error))
         return collected.topics
+
+
+class SessionErrorContext(ListContext[FetchEntry]):
+    """A session that is unknown or used wrongly: an answer without partitions, at once."""
+
+    __slots__ = ("_error",)
+
+    def __init__(self, sessions: FetchSessions, error: ErrorCode) -> None:
+        super().__init__(sessions, [], INCREMENTAL)
+        self._error = error
+
+    def respond(self) -> FetchResponse:
+        return FetchResponse(0, self._error, INVALID_SESSION_ID, [])
 
 
 class SessionlessFetchContext(ListContext[FetchEntry]):

@@ -89,13 +89,13 @@ class FetchManager(FetchSessions):
         found = self.cache.get(session_id)
         if found is None:
             self.log.not_found(session_id, epoch)
-            return SessionErrorContext(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            return SessionErrorContext(self, ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if found.epoch != epoch:
             self.log.wrong_epoch(found, epoch)
-            return SessionErrorContext(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+            return SessionErrorContext(self, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if found.uses_topic_ids != by_id:
             self.log.mixed_ids(found)
-            return SessionErrorContext(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+            return SessionErrorContext(self, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         return self._continue(found, request, version)
 
     def _continue(self, session: FetchSession, request: FetchRequest, version: int) -> FetchContext:

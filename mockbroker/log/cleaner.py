@@ -146,7 +146,7 @@ class _Cleaning:
             return batch
         if sets_horizon:
             horizon_ms = self._now + self._log.config.delete_retention_ms
-        return _rewritten(header, records, horizon_ms)
+        return _build(header, records, horizon_ms, compression=header.compression)
 
     def _stays(self, record: Record, horizon_ms: int | None) -> bool:
         """Cleaner.shouldRetainRecord; below the end offset, so every dirty key is known."""
@@ -173,14 +173,10 @@ class _Cleaning:
         return _with_max_timestamp(_build(header, [], None, compression=0), header)
 
 
-def _rewritten(header: BatchHeader, records: list[Record], horizon_ms: int | None) -> Buffer:
-    """The batch with these of its records (MemoryRecords.buildRetainedRecordsInto)."""
-    return _build(header, records, horizon_ms, compression=header.compression)
-
-
 def _build(
     header: BatchHeader, records: list[Record], horizon_ms: int | None, *, compression: int
 ) -> bytes:
+    """The batch with these of its records (MemoryRecords.buildRetainedRecordsInto)."""
     return rebuild_batch(
         records,
         header,

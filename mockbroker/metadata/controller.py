@@ -135,7 +135,7 @@ class Controller:
         if name in self._store.topics:
             return ACCEPTED
         (answer,) = self.create_topics([internal_topic(name, self.config)])
-        return Refusal(answer.error, answer.message)
+        return answer.refusal
 
     def _auto_topic(self, name: str) -> NewTopic:
         return internal_topic(name, self.config) if is_internal(name) else NewTopic(name)

@@ -25,7 +25,7 @@ _MAX_NAME_LENGTH: Final = 249
 _PUNCTUATION: Final = str.maketrans("", "", "._-")
 NO_TOPIC_ID: Final = ZERO_UUID
 CLUSTER_METADATA_TOPIC_ID: Final = bytes(15) + b"\x01"
-_RESERVED_IDS: Final = frozenset({NO_TOPIC_ID, CLUSTER_METADATA_TOPIC_ID})
+RESERVED_IDS: Final = frozenset({NO_TOPIC_ID, CLUSTER_METADATA_TOPIC_ID})
 
 
 def invalid_topic_name(name: str) -> str | None:
@@ -71,5 +71,5 @@ def random_uuid(rng: Random) -> bytes:
         bits = bits & ~(0xF << 76) | 0x4 << 76
         bits = bits & ~(0x3 << 62) | 0x2 << 62
         value = bits.to_bytes(16, "big")
-        if value not in _RESERVED_IDS and not uuid_text(value).startswith("-"):
+        if value not in RESERVED_IDS and not uuid_text(value).startswith("-"):
             return value

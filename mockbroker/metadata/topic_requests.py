@@ -42,35 +42,25 @@ class NewTopic(NamedTuple):
     configs: Sequence[tuple[str, str | None]] = ()
 
 
-class CreatedTopic:
+class CreatedTopic(NamedTuple):
     """What became of a topic to create; on an error the counts are -1 and `config` is None."""
 
-    __slots__ = (
-        "config",
-        "error",
-        "message",
-        "name",
-        "num_partitions",
-        "replication_factor",
-        "topic_id",
-    )
+    name: str
+    refusal: Refusal = ACCEPTED
+    topic_id: bytes = NO_TOPIC_ID
+    num_partitions: int = -1
+    replication_factor: int = -1
+    config: TopicConfig | None = None
 
-    def __init__(
-        self,
-        name: str,
-        refusal: Refusal = ACCEPTED,
-        topic_id: bytes = NO_TOPIC_ID,
-        num_partitions: int = -1,
-        replication_factor: int = -1,
-        config: TopicConfig | None = None,
-    ) -> None:
-        self.name = name
-        self.error = refusal.error
-        self.message = refusal.message
-        self.topic_id = topic_id
-        self.num_partitions = num_partitions
-        self.replication_factor = replication_factor
-        self.config = config
+    @property
+    def error(self) -> ErrorCode:
+        """NONE if it was created."""
+        return self.refusal.error
+
+    @property
+    def message(self) -> str | None:
+        """Why it was not."""
+        return self.refusal.message
 
 
 class TopicReference(NamedTuple):
@@ -80,18 +70,22 @@ class TopicReference(NamedTuple):
     topic_id: bytes = NO_TOPIC_ID
 
 
-class DeletedTopic:
+class DeletedTopic(NamedTuple):
     """What became of a topic to delete."""
 
-    __slots__ = ("error", "message", "name", "topic_id")
+    name: str | None
+    topic_id: bytes = NO_TOPIC_ID
+    refusal: Refusal = ACCEPTED
 
-    def __init__(
-        self, name: str | None, topic_id: bytes = NO_TOPIC_ID, refusal: Refusal = ACCEPTED
-    ) -> None:
-        self.name = name
-        self.topic_id = topic_id
-        self.error = refusal.error
-        self.message = refusal.message
+    @property
+    def error(self) -> ErrorCode:
+        """NONE if it was deleted."""
+        return self.refusal.error
+
+    @property
+    def message(self) -> str | None:
+        """Why it was not."""
+        return self.refusal.message
 
 
 class NewPartitions(NamedTuple):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.config.client_metrics import Subscription
 from mockbroker.metadata.changes import ConfigsChanged
-from mockbroker.metadata.names import random_uuid
+from mockbroker.metadata.names import RESERVED_IDS, random_uuid
 from mockbroker.metadata.store import RESOURCE_CLIENT_METRICS
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.primitives import uuid_text
@@ -37,7 +37,6 @@ MAX_PUSHES: Final = 1_000
 _DEFAULT_INTERVAL_MS: Final = 300_000
 _EXPIRY_MS: Final = 300_000
 _ALL_METRICS: Final = "*"
-_RESERVED_IDS: Final = (bytes(16), bytes(15) + b"\x01")
 _NEVER: Final = float("-inf")
 
 
@@ -155,7 +154,7 @@ class ClientMetrics:
         terminating: bool,
     ) -> ErrorCode:
         """Take metrics; 42, 89, 117, 76, 118 and 87 as ClientMetricsManager, in its order."""
-        if client_instance_id in _RESERVED_IDS:
+        if client_instance_id in RESERVED_IDS:
             return ErrorCode.INVALID_REQUEST
         instance = self._instance(client_instance_id, client)
         error = self._refusal(instance, subscription_id, compression, metrics, terminating)

@@ -57,7 +57,7 @@ def test_entries_by_id_have_no_name_yet() -> None:
 
 
 def test_a_session_error_is_an_empty_answer() -> None:
-    context = SessionErrorContext(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    context = SessionErrorContext(World().fetch, ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     reader = LogReader(PARAMS)
     assert context.resolve(PARAMS) == 0
     context.read(reader)
