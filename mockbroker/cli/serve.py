@@ -8,7 +8,6 @@ A mistake raises `SettingsError`, one line that names what the user wrote.
 from __future__ import annotations
 
 import argparse
-import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mockbroker.server.options import OPTIONS, VARIABLE_PREFIX, ServeOptions
@@ -28,7 +27,10 @@ _NO_OPTIONS: Final = tuple(
     VARIABLE_PREFIX + name for name in ("CONFIG", "ADMIN", "BOOTSTRAP", "PURE", "SPARK_JARS")
 )
 # What Kubernetes and Docker's links tell a container of a service that is named mockbroker.
-_OF_A_SERVICE: Final = re.compile(r"MOCKBROKER_(TEST_|SERVICE_|PORT_\d+_|ENV_|NAME$)")
+_OF_A_SERVICE: Final = tuple(
+    VARIABLE_PREFIX + name for name in ("SERVICE_", "PORT_", "ENV_", "NAME")
+)
+_OF_TESTS: Final = VARIABLE_PREFIX + "TEST_"
 _SERVICE_ADDRESS: Final = "tcp://"
 
 
@@ -188,7 +190,7 @@ def _refuse_unknown_variables(environment: Mapping[str, str]) -> None:
     for variable, text in environment.items():
         if not variable.startswith(VARIABLE_PREFIX) or not text or variable in known:
             continue
-        if not _OF_A_SERVICE.match(variable):
+        if not variable.startswith((*_OF_A_SERVICE, _OF_TESTS)):
             raise SettingsError(variable, "there is no such variable", _nearest(variable, known))
 
 

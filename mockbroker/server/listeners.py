@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_NAME: Final = "PLAINTEXT"
 MAX_PORT: Final = 65535
-_ENTRY: Final = re.compile(r"([\w.-]+)://(\[[0-9a-fA-F:.%]*\]|[^\[\]:/\s]*):(\d{1,6})", re.ASCII)
+_ENTRY: Final = r"(?a)([\w.-]+)://(\[[0-9a-fA-F:.%]*\]|[^\[\]:/\s]*):(\d{1,6})"
 _NOT_ROUTABLE: Final = ("0.0.0.0", "::")  # noqa: S104 -- refused, not bound
 # Names that this broker gives to what is not for clients.
 _RESERVED: Final = ("REPLICATION",)
@@ -81,7 +81,7 @@ def parse_addresses(texts: Iterable[str]) -> list[Address]:
     """Each of `texts` as an address. Raises ListenerError."""
     addresses: list[Address] = []
     for text in texts:
-        match = _ENTRY.fullmatch(text.strip())
+        match = re.fullmatch(_ENTRY, text.strip())
         if match is None:
             raise ListenerError(f"{text.strip()!r} is no listener", "NAME://HOST:PORT")
         name, host, port = match[1].upper(), match[2].strip("[]"), int(match[3])

@@ -20,8 +20,9 @@ MAX_PARTITIONS: Final = 100_000
 """A topic declared at start has at most this many partitions: a slip of a digit is caught."""
 MAX_BROKERS: Final = 50
 MIN_TOKEN_CHARACTERS: Final = 8
-_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_CLUSTER_ID: Final = re.compile(r"[\w.-]{1,249}", re.ASCII)
+# Patterns are compiled when they are first needed: a start without topics needs none.
+_TOPIC_NAME: Final = r"[a-zA-Z0-9._-]{1,249}"
+_CLUSTER_ID: Final = r"[a-zA-Z0-9_.-]{1,249}"
 _WORDS: Final = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
     **dict.fromkeys(("0", "false", "no", "off"), False),
@@ -129,7 +130,7 @@ def choice(*words: str) -> Callable[[str, object], str]:
 def parse_cluster_id(option: str, value: object) -> str:
     """A cluster's id."""
     text = str(value)
-    if not _CLUSTER_ID.fullmatch(text):
+    if not re.fullmatch(_CLUSTER_ID, text):
         problem = f"{text!r} is no cluster id"
         raise SettingsError(option, problem, "1 to 249 letters, digits, '.', '_' and '-'")
     return text
@@ -169,7 +170,7 @@ def parse_topic(option: str, text: str) -> tuple[str, int | None]:
 
 def check_topic_name(option: str, name: str) -> None:
     """Kafka's rule for a topic's name (Topic.validate)."""
-    if name in {".", ".."} or not _TOPIC_NAME.fullmatch(name):
+    if name in {".", ".."} or not re.fullmatch(_TOPIC_NAME, name):
         raise SettingsError(
             option,
             f"{name!r} is not a topic name",
