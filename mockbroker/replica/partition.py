@@ -108,6 +108,21 @@ class PartitionHost:
         """Whether a DeleteRecords waits for followers."""
         return self.delete_records_purgatory.num_delayed_operations > 0
 
+    def tell_high_watermark(
+        self, journal: Journal, partition: Partition, log: UnifiedLog, before: int
+    ) -> None:
+        """The partition's high watermark moved, from `before` to where the log has it now."""
+        journal.record_high_watermark(
+            HighWatermarkMoved(
+                self.broker_id,
+                partition.topic,
+                partition.index,
+                before,
+                log.high_watermark,
+                log.log_end_offset,
+            )
+        )
+
     def note_in_sync(self, partition: Partition) -> None:
         """Its leader, replicas or in-sync set changed."""
         state = partition.state
@@ -162,8 +177,7 @@ class Partition(HostedLog):
         self.followers: Followers | None = None
         """What is known of the other replicas; None when there are none, or others lead."""
         if self.is_leader and len(state.replicas) > 1:
-            self.followers = self._new_followers(state)
-            host.note_in_sync(self)
+            self._follow_followers(state, anew=True)
 
     def __repr__(self) -> str:
         return f"Partition({self.topic}-{self.index})"
@@ -260,25 +274,7 @@ class Partition(HostedLog):
         if log.advance_high_watermark(end):
             journal = self._host.journal
             if journal is not None and journal.wants_high_watermarks:
-                self._tell_high_watermark(journal, log, before)
-
-    def _tell_high_watermark(self, journal: Journal, log: UnifiedLog, before: int) -> None:
-        journal.record_high_watermark(
-            HighWatermarkMoved(
-                self._host.broker_id,
-                self.topic,
-                self.index,
-                before,
-                log.high_watermark,
-                log.log_end_offset,
-            )
-        )
-
-    def _new_followers(self, state: PartitionState) -> Followers:
-        from mockbroker.replica.in_sync import Followers
-
-        host = self._host
-        return Followers(host.broker_id, state, host.metadata, host.clock.now_ms)
+                self._host.tell_high_watermark(journal, self, log, before)
 
     # -- replication ---------------------------------------------------------------------------
 
@@ -397,7 +393,7 @@ class Partition(HostedLog):
         moved = log.set_high_watermark(leader_high_watermark)
         journal = self._host.journal
         if moved and journal is not None and journal.wants_high_watermarks:
-            self._tell_high_watermark(journal, log, known)
+            self._host.tell_high_watermark(journal, self, log, known)
         if leader_log_start > log.log_start_offset:
             log.advance_log_start(min(leader_log_start, log.high_watermark))
         self.mark_watchers()
@@ -502,7 +498,10 @@ class Partition(HostedLog):
         if not self.is_leader or len(state.replicas) <= 1:
             self.followers = None
         elif anew or self.followers is None:
-            self.followers = self._new_followers(state)
+            from mockbroker.replica.in_sync import Followers
+
+            host = self._host
+            self.followers = Followers(host.broker_id, state, host.metadata, host.clock.now_ms)
         else:
             self.followers.update(state)
             self.expand_in_sync()
