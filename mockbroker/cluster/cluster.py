@@ -239,6 +239,7 @@ class Cluster:
             services.clock, services.timer, services.replicas, services.defer, propose
         ).propose
         quorum.start(controller, broker_listeners)
+        self.controller.replication.supervise(self.clock, self.timer, self.metadata.config)
         return quorum
 
     # -- driving ---------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from mockbroker.cluster.links.metadata_feed import MetadataFeed, copy_of
 from mockbroker.cluster.nodes import Incarnation
 from mockbroker.coordinator.leadership import CoordinatorLeadership
 from mockbroker.coordinator.log_port import InternalLog
-from mockbroker.metadata.changes import BrokerChanged, ConfigsChanged
+from mockbroker.metadata.changes import BrokerChanged
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.node.assembly import make_broker
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from mockbroker.cluster.interconnect import Interconnect
     from mockbroker.cluster.links.link import Link
     from mockbroker.cluster.nodes import Node
-    from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.rebalance import Asker
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdBlocks
@@ -110,7 +109,7 @@ class Peers:
         store.subscribe(self._publish)
         for node in self.nodes:
             self._start(node)
-        self._balance_later(config)
+        self.control.supervise(self.clock, self.timer, config)
 
     # -- start and stop ------------------------------------------------------------------------
 
@@ -272,9 +271,7 @@ class Peers:
     def _publish(self, change: Change) -> None:
         for feed in self.interconnect.feeds:
             feed.publish(change)
-        if isinstance(change, ConfigsChanged):
-            self.control.review_eligible()
-        elif isinstance(change, BrokerChanged):
+        if isinstance(change, BrokerChanged):
             node = self.interconnect.node(change.broker.node_id)
             assert node is not None
             node.info = change.broker
@@ -290,18 +287,6 @@ class Peers:
         node = self.interconnect.node(node_id)
         if node is not None and node.incarnation is not None and node.epoch == epoch:
             self.sessions.heard(node_id)
-
-    def _balance_later(self, config: BrokerConfig) -> None:
-        """The periodic return to preferred leaders (auto.leader.rebalance.enable)."""
-        if not config.bool("auto.leader.rebalance.enable"):
-            return
-        interval_ms = config.int("leader.imbalance.check.interval.seconds") * 1000
-
-        def balance() -> None:
-            self.control.balance()
-            self.timer.schedule(self.clock.now_ms + interval_ms, balance)
-
-        self.timer.schedule(self.clock.now_ms + interval_ms, balance)
 
     # -- a broker as the client of another -----------------------------------------------------
 

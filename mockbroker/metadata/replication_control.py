@@ -11,7 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.brokers import COPIES_NOTHING, may_lead
-from mockbroker.metadata.changes import BrokerChanged, BrokerUnregistered, LeaderChanged
+from mockbroker.metadata.changes import (
+    BrokerChanged,
+    BrokerUnregistered,
+    ConfigsChanged,
+    LeaderChanged,
+)
 from mockbroker.metadata.elections import NO_LEADER, Election, changed
 from mockbroker.metadata.placement import invalid_assignment
 from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
@@ -20,6 +25,8 @@ from mockbroker_protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from mockbroker.clock import Clock, Timer
+    from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.metadata.store import MetadataStore, Topic
 
@@ -90,6 +97,20 @@ class ReplicationControl:
         for topic, index, state in self._partitions():
             if state.leader != state.replicas[0] and state.replicas[0] in state.isr:
                 self._change(topic, index, state, election=Election.PREFERRED)
+
+    def supervise(self, clock: Clock, timer: Timer, config: BrokerConfig) -> None:
+        """Do from now on what no broker asks for: `review_eligible` and, if wanted, `balance`."""
+        self._store.subscribe(
+            lambda change: self.review_eligible() if isinstance(change, ConfigsChanged) else None
+        )
+        interval_ms = config.int("leader.imbalance.check.interval.seconds") * 1000
+
+        def balance() -> None:
+            self.balance()
+            timer.schedule(clock.now_ms + interval_ms, balance)
+
+        if config.bool("auto.leader.rebalance.enable"):
+            timer.schedule(clock.now_ms + interval_ms, balance)
 
     def review_eligible(self) -> None:
         """Configs changed: where the in-sync set is large enough by now, nobody else is eligible.

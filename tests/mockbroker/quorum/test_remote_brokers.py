@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.metadata.changes import PartitionState
-from mockbroker.metadata.topic_requests import NewTopic
+from mockbroker.metadata.store import RESOURCE_TOPIC
+from mockbroker.metadata.topic_requests import ConfigAlteration, NewTopic
 from mockbroker.quorum.quorum import METADATA_VERSION
 from mockbroker.quorum.registrations import ListenerAddress, Registration
 from mockbroker_protocol.errors import ErrorCode
@@ -189,6 +190,38 @@ def test_the_last_in_sync_replica_leads_again_when_it_is_back(core: QuorumCore) 
     assert now(core)[::2] == (-1, 1)
     beat(core, epoch, epoch)
     assert now(core) == (2, [2], 2)
+
+
+def test_the_controller_gives_the_lead_back_to_a_preferred_leader_outside() -> None:
+    core = QuorumCore(config={"broker.session.timeout.ms": "600000"})
+    epoch = unfenced(core)
+    with_another(core)
+    led_by(core, [2, 3])
+    beat(core, epoch, epoch, fence=True)
+    beat(core, epoch, epoch)
+    (topic,) = core.cluster.metadata.topics.values()
+    propose = core.cluster.controller.replication.alter_partition
+    state = topic.partitions[0]
+    epochs = state.leader_epoch, state.partition_epoch
+    assert core.act(lambda: propose(3, topic.id, 0, *epochs, [3, 2])) == 0
+    assert now(core) == (3, [3, 2], 1)
+    core.advance(300_000)
+    assert now(core) == (2, [3, 2], 2)
+
+
+def test_a_lower_min_isr_leaves_nobody_outside_eligible() -> None:
+    core = QuorumCore(config={"min.insync.replicas": "2"})
+    epoch = unfenced(core)
+    with_another(core)
+    led_by(core, [2, 3])
+    beat(core, epoch, epoch, fence=True)
+    assert core.cluster.metadata.topics["a"].partitions[0].elr == [2]
+    lower = ConfigAlteration(RESOURCE_TOPIC, "a", [("min.insync.replicas", 0, "1")])
+    core.act(lambda: core.cluster.controller.alter_configs([lower]))
+    assert core.cluster.metadata.topics["a"].partitions[0].elr == []
+    change = records_in(core.quorum.log)[-1]
+    assert isinstance(change, PartitionChangeRecord)
+    assert change.eligible_leader_replicas == []
 
 
 # -- as a follower of what is led here ---------------------------------------------------------
