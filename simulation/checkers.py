@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mockbroker.fetch.session import CachedPartition, FetchSession
     from simulation.ledger import Ledger, TrueLog
-    from simulation.session_handler import SessionKey, Told
+    from simulation.session_handler import AnsweredPartition, SessionKey
     from simulation.stage import Wire
     from simulation.world import World
 
@@ -211,8 +211,8 @@ def check_sizes(
 def check_view(
     world: World,
     name: str,
-    view: Mapping[SessionKey, Told],
-    full: Mapping[SessionKey, Told],
+    view: Mapping[SessionKey, AnsweredPartition],
+    full: Mapping[SessionKey, AnsweredPartition],
 ) -> None:
     """Rule 2: what the session told of each partition is what a full fetch tells now.
 

@@ -27,9 +27,9 @@ from simulation.consumer_styles import NO_LIMIT
 from simulation.record_reader import read_records
 from simulation.session_handler import (
     UNKNOWN_HIGH_WATERMARK,
-    Asked,
     FetchBody,
     FetchSessionHandler,
+    RequestedPartition,
     bytes_by_key,
     size_of,
     told_by_key,
@@ -172,7 +172,7 @@ class Consumer(Client):
 
     # -- polling ---------------------------------------------------------------------------
 
-    def wanted(self) -> dict[SessionKey, Asked]:
+    def wanted(self) -> dict[SessionKey, RequestedPartition]:
         """What to fetch now."""
         style = self.style
         sends_last_epochs = (
@@ -181,12 +181,12 @@ class Consumer(Client):
         sends_high_watermarks = (
             style.sends_high_watermarks and style.version >= FIRST_VERSION_WITH_HIGH_WATERMARKS
         )
-        wanted: dict[SessionKey, Asked] = {}
+        wanted: dict[SessionKey, RequestedPartition] = {}
         for (name, index), position in self.positions.items():
             if (name, index) in self.paused:
                 continue
             key = (self.ids[name] if self.by_id else name, index)
-            wanted[key] = Asked(
+            wanted[key] = RequestedPartition(
                 position,
                 style.partition_max_bytes,
                 self._leader_epoch(name, index),

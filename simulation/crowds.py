@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
 from simulation.clients import Client
-from simulation.session_handler import Asked, SessionKey, topics_of
+from simulation.session_handler import RequestedPartition, SessionKey, topics_of
 
 VERSION = 12
 
@@ -32,8 +32,8 @@ class Crowd(Client):
 
     def open_session(self) -> None:
         """A full fetch, of which the answer's session is forgotten."""
-        wanted: dict[SessionKey, Asked] = {
-            (name, index): Asked(0, 1000, -1)
+        wanted: dict[SessionKey, RequestedPartition] = {
+            (name, index): RequestedPartition(0, 1000, -1)
             for name in self.plan.topics
             for index in range(self.rng.randint(0, 4))
         }

@@ -35,7 +35,7 @@ INITIAL_EPOCH = 0
 UNKNOWN_HIGH_WATERMARK = 2**63 - 1
 
 
-class Asked(NamedTuple):
+class RequestedPartition(NamedTuple):
     """What is asked of a partition."""
 
     offset: int
@@ -45,7 +45,7 @@ class Asked(NamedTuple):
     high_watermark: int = UNKNOWN_HIGH_WATERMARK
 
 
-class Told(NamedTuple):
+class AnsweredPartition(NamedTuple):
     """What the client was last told of a partition."""
 
     error: int
@@ -70,8 +70,8 @@ class FetchSessionHandler:
         self.session_id = 0
         self.epoch = FINAL_EPOCH if sessionless else INITIAL_EPOCH
         self.by_id = False
-        self.asked: dict[SessionKey, Asked] = {}
-        self.view: dict[SessionKey, Told] = {}
+        self.asked: dict[SessionKey, RequestedPartition] = {}
+        self.view: dict[SessionKey, AnsweredPartition] = {}
         self._doubts: list[tuple[Wire, int]] = []
 
     @property
@@ -88,7 +88,7 @@ class FetchSessionHandler:
         """Whether the next request, or the one that was built, names everything."""
         return self.epoch <= INITIAL_EPOCH
 
-    def build(self, wanted: Mapping[SessionKey, Asked], *, by_id: bool) -> FetchBody:
+    def build(self, wanted: Mapping[SessionKey, RequestedPartition], *, by_id: bool) -> FetchBody:
         """The request for `wanted`; `by_id` says how its keys name topics."""
         if by_id != self.by_id and not self.is_full:
             self.epoch = INITIAL_EPOCH
@@ -96,7 +96,7 @@ class FetchSessionHandler:
         if self.is_full:
             self.asked = dict(wanted)
             return FetchBody(self.session_id, self.epoch, topics_of(wanted, by_id), [])
-        changed: dict[SessionKey, Asked] = {}
+        changed: dict[SessionKey, RequestedPartition] = {}
         for key, asked in wanted.items():
             if self.asked.get(key) != asked:
                 self.asked[key] = changed[key] = asked
@@ -136,7 +136,9 @@ class FetchSessionHandler:
         self.epoch += 1
         return None
 
-    def _accept_full(self, response: FetchResponse, told: dict[SessionKey, Told]) -> str | None:
+    def _accept_full(
+        self, response: FetchResponse, told: dict[SessionKey, AnsweredPartition]
+    ) -> str | None:
         self.view = told
         self._doubts = []
         if not self._sessionless:
@@ -160,12 +162,12 @@ class FetchSessionHandler:
             self.doubt(wire, wire.read_bytes)
 
 
-def told_of(data: FetchResponsePartition) -> Told:
+def told_of(data: FetchResponsePartition) -> AnsweredPartition:
     """What an answer tells of a partition."""
-    return Told(data.error_code, data.high_watermark, data.log_start_offset)
+    return AnsweredPartition(data.error_code, data.high_watermark, data.log_start_offset)
 
 
-def told_by_key(response: FetchResponse, *, by_id: bool) -> dict[SessionKey, Told]:
+def told_by_key(response: FetchResponse, *, by_id: bool) -> dict[SessionKey, AnsweredPartition]:
     """What an answer tells of each partition."""
     return {
         (topic.topic_id if by_id else topic.topic, data.partition_index): told_of(data)
@@ -192,7 +194,9 @@ def size_of(data: FetchResponsePartition) -> int:
     return len(records) if records else 0
 
 
-def topics_of(wanted: Mapping[SessionKey, Asked], by_id: bool) -> list[FetchRequestTopic]:
+def topics_of(
+    wanted: Mapping[SessionKey, RequestedPartition], by_id: bool
+) -> list[FetchRequestTopic]:
     """`wanted` as a request names it; neighbours of one topic share its entry."""
     topics: list[FetchRequestTopic] = []
     last: str | bytes | None = None

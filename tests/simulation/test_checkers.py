@@ -14,7 +14,7 @@ from simulation.checkers import (
 )
 from simulation.clients import frame_of
 from simulation.consumers import Consumer
-from simulation.session_handler import Told
+from simulation.session_handler import AnsweredPartition
 from simulation.stage import Wire
 from tests.support.simulated import Simulated
 
@@ -98,11 +98,16 @@ def test_a_reader_is_sent_on_only_when_the_log_start_moved() -> None:
 
 def test_views_must_agree_except_on_how_a_topic_is_gone() -> None:
     world = Simulated().world
-    told = Told(0, 5, 0)
+    told = AnsweredPartition(0, 5, 0)
     check_view(world, "c", {("t", 0): told}, {("t", 0): told})
-    check_view(world, "c", {("t", 0): Told(103, -1, -1)}, {("t", 0): Told(100, -1, -1)})
+    check_view(
+        world,
+        "c",
+        {("t", 0): AnsweredPartition(103, -1, -1)},
+        {("t", 0): AnsweredPartition(100, -1, -1)},
+    )
     assert world.violations == []
-    check_view(world, "c", {("t", 0): told}, {("t", 0): Told(0, 6, 0)})
+    check_view(world, "c", {("t", 0): told}, {("t", 0): AnsweredPartition(0, 6, 0)})
     check_view(world, "c", {}, {("t", 0): told})
     check_sizes(world, "c", {("t", 0): 1}, {("t", 0): 1})
     check_sizes(world, "c", {("t", 0): 1}, {})

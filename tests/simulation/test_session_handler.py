@@ -8,10 +8,10 @@ from mockbroker_protocol.messages.fetch import (
     FetchResponseTopic,
 )
 from simulation.session_handler import (
-    Asked,
+    AnsweredPartition,
     FetchSessionHandler,
+    RequestedPartition,
     SessionKey,
-    Told,
     bytes_by_key,
 )
 from simulation.stage import Wire
@@ -19,8 +19,8 @@ from tests.support.simulated import Simulated
 
 A: SessionKey = ("t", 0)
 B: SessionKey = ("t", 1)
-AT_0 = Asked(0, 100, -1)
-AT_5 = Asked(5, 100, -1)
+AT_0 = RequestedPartition(0, 100, -1)
+AT_5 = RequestedPartition(5, 100, -1)
 
 
 def answer(session_id: int, *indexes: int, error: int = 0) -> FetchResponse:
@@ -50,7 +50,7 @@ def wire() -> Wire:
 def test_the_first_request_is_full_and_its_answer_opens_the_session() -> None:
     handler = opened()
     assert (handler.session_id, handler.epoch, handler.is_full) == (7, 1, False)
-    assert handler.view == {A: Told(0, 9, 1), B: Told(0, 9, 1)}
+    assert handler.view == {A: AnsweredPartition(0, 9, 1), B: AnsweredPartition(0, 9, 1)}
 
 
 def test_an_incremental_request_names_changes_and_what_is_forgotten() -> None:
