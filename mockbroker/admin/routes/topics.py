@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
@@ -11,15 +11,25 @@ from mockbroker.admin.deps import Body, Cursor, Limit, Prefix, TheHost, TopicNam
 from mockbroker.admin.paging import page_of
 from mockbroker.admin.problems import ApiError, problems
 from mockbroker.state import topics
+from mockbroker.state.partitions import leading_partition
 from mockbroker.state.writing import create_topic, delete_topic, no_topic
+from mockbroker_protocol.primitives import uuid_text
 
 if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
+    from mockbroker.metadata.changes import PartitionState
 
 router = APIRouter(tags=["topics"])
 
 MAX_PARTITIONS = 100_000
 Configs = dict[str, str | None]
+_OF_THE_LOG: Final = (
+    "log_start_offset",
+    "last_stable_offset",
+    "high_watermark",
+    "log_end_offset",
+    "size_bytes",
+)
 
 
 class PartitionOut(BaseModel):
@@ -91,7 +101,7 @@ async def list_topics(
     def look(cluster: Cluster) -> TopicPage:
         names = topics.names(cluster, internal=internal)
         page, following = page_of(names, cursor, limit, prefix)
-        found = [TopicOut(**topics.describe(cluster, name)._asdict()) for name in page]
+        found = [TopicOut(**_summary(cluster, name)) for name in page]
         return TopicPage(topics=found, next_cursor=following)
 
     return host.act(look)
@@ -144,10 +154,41 @@ def _check(cluster: Cluster, name: str) -> None:
 
 def _details(cluster: Cluster, name: str) -> TopicDetails:
     _check(cluster, name)
+    topic = cluster.metadata.topics[name]
     return TopicDetails(
-        **topics.describe(cluster, name)._asdict(),
-        configs=dict(cluster.metadata.topics[name].configs),
+        **_summary(cluster, name),
+        configs=dict(topic.configs),
         partition_list=[
-            PartitionOut(**partition._asdict()) for partition in topics.partitions(cluster, name)
+            _partition(cluster, name, index, state) for index, state in enumerate(topic.partitions)
         ],
+    )
+
+
+def _summary(cluster: Cluster, name: str) -> dict[str, Any]:
+    """The fields of a TopicOut."""
+    topic = cluster.metadata.topics[name]
+    leaders = [leading_partition(cluster, name, index) for index in range(len(topic.partitions))]
+    logs = [one.log for one in leaders if one is not None and one.log is not None]
+    return {
+        "name": name,
+        "topic_id": uuid_text(topic.id),
+        "internal": topic.internal,
+        "partitions": len(topic.partitions),
+        "replication_factor": len(topic.partitions[0].replicas),
+        "records": sum(log.high_watermark - log.log_start_offset for log in logs),
+    }
+
+
+def _partition(cluster: Cluster, name: str, index: int, state: PartitionState) -> PartitionOut:
+    leading = leading_partition(cluster, name, index)
+    log = None if leading is None else leading.log
+    # A log is made by the first write: until then all offsets are 0 at the leader.
+    nothing = None if state.leader < 0 else 0
+    return PartitionOut(
+        partition=index,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        replicas=list(state.replicas),
+        isr=list(state.isr),
+        **{field: nothing if log is None else getattr(log, field) for field in _OF_THE_LOG},
     )

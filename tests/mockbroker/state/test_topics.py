@@ -8,19 +8,16 @@ import pytest
 
 from mockbroker import MockBroker
 from mockbroker.state import topics
-from mockbroker.state.writing import NewRecord, TopicError, put
+from mockbroker.state.writing import TopicError
 
 
-def test_summaries_count_records_and_tell_offsets() -> None:
-    with MockBroker(topics={"t": 2}) as broker:
+def test_names_are_in_order_and_without_the_coordinators() -> None:
+    with MockBroker(topics={"t": 2, "a": 1}) as broker:
+        broker.group("g").commit({("t", 0): 0})
         call = broker._bridged().call
-        call(lambda cluster: put(cluster, "t", [NewRecord(b"a", partition=1)]))
-        summary = call(lambda cluster: topics.describe(cluster, "t"))
-        assert (summary.partitions, summary.replication_factor, summary.records) == (2, 1, 1)
-        empty, full = call(lambda cluster: topics.partitions(cluster, "t"))
-        assert (empty.leader, empty.log_end_offset, empty.size_bytes) == (1, 0, 0)
-        assert (full.high_watermark, full.log_end_offset) == (1, 1)
-        assert call(lambda cluster: topics.names(cluster, internal=False)) == ["t"]
+        assert call(lambda cluster: topics.names(cluster, internal=False)) == ["a", "t"]
+        every = call(lambda cluster: topics.names(cluster, internal=True))
+        assert every == ["__consumer_offsets", "a", "t"]
 
 
 def test_a_change_is_checked_before_any_of_it_is_made() -> None:

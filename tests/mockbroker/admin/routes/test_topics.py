@@ -29,6 +29,17 @@ def test_a_topic_is_made_seen_changed_and_deleted(api: Api) -> None:
     )
 
 
+def test_records_and_offsets_are_told_also_of_what_was_never_written_to(api: Api) -> None:
+    api("POST", "/v1/topics", {"name": "t", "partitions": 2})
+    api("POST", "/v1/topics/t/records", {"records": [{"value": "a", "partition": 1}]})
+    topic = api("GET", "/v1/topics/t").body
+    assert (topic["partitions"], topic["replication_factor"], topic["records"]) == (2, 1, 1)
+    empty, full = topic["partition_list"]
+    assert (empty["leader"], empty["log_end_offset"], empty["size_bytes"]) == (1, 0, 0)
+    assert (full["high_watermark"], full["log_end_offset"]) == (1, 1)
+    assert full["size_bytes"] > 0
+
+
 def test_a_change_is_made_whole_or_not_at_all(api: Api) -> None:
     status, detail, _ = api.problem(
         "PATCH", "/v1/topics/orders", {"partitions": 2, "configs": {"segment.ms": "5"}}
