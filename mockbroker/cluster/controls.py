@@ -61,7 +61,7 @@ class ClusterControls(NodeControls):
         self._refuse(refusal.message if refusal.error else None)
 
     def coordinator(self, group_id: str) -> int:
-        """Who coordinates a group; -1: nobody does."""
+        """Which broker coordinates a group; -1: none does."""
         return self.partition_state(*self._coordinating(group_id)).leader
 
     def move_coordinator(self, group_id: str, to: int) -> None:

@@ -114,7 +114,11 @@ class Peers:
     # -- start and stop ------------------------------------------------------------------------
 
     def stop(self, node: Node) -> None:
-        """A controlled shutdown: leaders move first, who waits is answered."""
+        """Stop cleanly: leaders move first, and who waits is answered.
+
+        Kafka: BrokerLifecycleManager.beginControlledShutdown, and the controller's
+        BrokerHeartbeatManager, which lets the broker go once it leads nothing.
+        """
         interconnect = self.interconnect
         self.control.begin_shutdown(node.node_id)
         interconnect.drain()

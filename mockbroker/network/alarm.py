@@ -1,4 +1,4 @@
-"""The one timer of a server: it rings when the core wants to be stepped though nothing arrives.
+"""The one timer of a server: it goes off when the core wants to be stepped though nothing arrives.
 
 `network.server` has one for all brokers of its cluster. It calls `rearm` at the end of each step;
 `ring` is called back in the loop, and is a step itself.

@@ -7,7 +7,7 @@ A broker that goes down loses its listeners and connections as a dead process do
 back listens at its old addresses.
 
 Invariants: the core knows a connection from `opened` to `lost`, unless its broker goes down before;
-nobody is accepted while the broker is down.
+no connection is accepted while the broker is down.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SocketServer(NodeWatcher):
     # -- listening -------------------------------------------------------------------------
 
     async def bind(self, name: str, host: str, port: int) -> tuple[Acceptor, tuple[str, int]]:
-        """Take an address, where nobody is accepted before `serve`. Raises OSError."""
+        """Take an address, where no connection is accepted before `serve`. Raises OSError."""
         self._loop = asyncio.get_running_loop()
         acceptor = Acceptor(name, host, port, lambda: self.accept(name))
         address = await acceptor.bind()
@@ -77,7 +77,7 @@ class SocketServer(NodeWatcher):
         self._acceptors.remove(acceptor)
 
     async def stop_accepting(self) -> None:
-        """Let nobody in from now on."""
+        """Accept no connection from now on."""
         self.is_open = False
         for acceptor in self._acceptors:
             if acceptor.opening is not None:
@@ -157,7 +157,7 @@ class SocketServer(NodeWatcher):
         self._end_step(now_ms)
 
     def lost(self, transport: ClientTransport) -> None:
-        """A connection ended; one of an earlier incarnation concerns nobody."""
+        """A connection ended; of one of an earlier incarnation no broker knows."""
         if self._transports.pop(transport.id, None) is None:
             return
         now_ms = self._now_ms()
@@ -268,7 +268,7 @@ class SocketServer(NodeWatcher):
             self._listen_again(acceptor)
 
     def _refuse(self, acceptor: Acceptor) -> None:
-        """As a broker that is down: nobody listens, and its connections are gone."""
+        """As a broker that is down: its port is closed, and its connections are gone."""
         acceptor.shut()
         for transport in list(self._transports.values()):
             inner = transport if isinstance(transport, ClientTransport) else transport.transport

@@ -2,8 +2,8 @@
 
 Shell, cluster and simulation call the same verbs and nothing else: `connect`, `receive` (or
 `receive_buffer` and `received`, which save a copy), `disconnect`, `block`, `tick`,
-`next_deadline`, `take_outbox`. No socket, clock, dice, thread or file is known here: time comes
-in as `now_ms`, randomness as a seeded `Random`.
+`next_deadline`, `take_outbox`. It knows no socket, clock, thread or file: time comes in as
+`now_ms`, randomness as a seeded `Random`.
 
 A step is one verb. It ends with the drain: what appends and timers made ready is completed then,
 after the answers of the step itself are queued, so nothing completes re-entrantly. What becomes of

@@ -15,6 +15,7 @@ every part of the way runs inside the request boundary.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
@@ -129,31 +130,26 @@ class _Subjects:
         ]
 
 
+@dataclass(eq=False)
 class Interception:
     """One request on its way through the rules that it set off."""
 
-    def __init__(
-        self,
-        boundary: RequestBoundary,
-        faults: FaultSet,
-        ctx: RequestContext,
-        api: ServedApi,
-        request: object,
-        fired: Sequence[ArmedFault],
-        subjects: _Subjects,
-    ) -> None:
-        self.broker_id = boundary.broker_id
-        self._boundary = boundary
-        self._faults = faults
-        self._ctx = ctx
-        self._api = api
-        self._request = request
-        self._fired = fired
-        self._subjects = subjects
-        self._response: object = None
-        self._refused: list[object] = []
-        self._overwriting: list[ArmedFault] = []
-        self._task: TimerTask | None = None
+    _boundary: RequestBoundary
+    _faults: FaultSet
+    _ctx: RequestContext
+    _api: ServedApi
+    _request: object
+    _fired: Sequence[ArmedFault]
+    _subjects: _Subjects
+    _response: object = None
+    _refused: list[object] = field(default_factory=list)
+    _overwriting: list[ArmedFault] = field(default_factory=list)
+    _task: TimerTask | None = None
+
+    @property
+    def broker_id(self) -> int:
+        """The node that serves it."""
+        return self._boundary.broker_id
 
     def start(self) -> None:
         """Begin: hold it back, or go on at once."""
@@ -290,7 +286,7 @@ class Interception:
             ctx.woken_by = PEER
 
     def _process_ghost(self) -> None:
-        """Process it once more, and tell nobody what came of it."""
+        """Process it once more, and drop its answer."""
         ctx = self._ctx
         frame = ctx.frame
         assert frame is not None
@@ -386,8 +382,8 @@ class _Nobody:
     """The responder of a request that was processed once too often."""
 
     def complete(self, ctx: RequestContext, response: object) -> None:
-        """Nobody is told."""
+        """Its answer is dropped."""
 
     def complete_by(self, _ctx: RequestContext, make: Callable[[], object]) -> None:
-        """Nobody is told, but what making it changes is changed."""
+        """Its answer is dropped, but what making it changes is changed."""
         make()

@@ -1,4 +1,4 @@
-"""What is said of a request that this broker does not serve. Called by `broker`.
+"""What is said of a request that this broker does not serve. Called by `request_handler`.
 
 Apache Kafka closes the connection without an answer, but for ApiVersions (KIP-511); the log and
 the journal tell why.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.cluster.cluster import Cluster
+from mockbroker.network.acceptor import listening_socket
 from mockbroker.network.server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -114,6 +115,22 @@ async def test_who_was_accepted_by_a_broker_that_went_down_meanwhile_is_cut_off(
             theirs.send(bytes(8))
         assert await loop.sock_recv(theirs, 1) == b""
     assert told == []
+
+
+async def test_a_broker_whose_port_was_taken_meanwhile_listens_once_it_is_free(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mockbroker.network.socket_server.REOPEN_SECONDS", 0)
+    served.server.act(lambda: served.cluster.controls.kill(2))
+    with listening_socket("127.0.0.1", int(served.addresses[1].rpartition(":")[2])) as taken:
+        taken.listen()
+        served.server.act(lambda: served.cluster.controls.revive(2))
+        assert served.cluster.broker(2) is not None
+    async with asyncio.timeout(60):
+        while True:
+            with suppress(ConnectionRefusedError):
+                await served.metadata(1)
+                break
 
 
 async def test_steps_are_told(served: Served) -> None:
