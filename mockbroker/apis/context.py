@@ -329,7 +329,7 @@ class Services:
 
     def _announce_here(self, node_id: int, group_id: str, ctx: RequestContext) -> None:
         assert node_id == self.broker_id, "a broker alone coordinates all groups"
-        self.groups.service.announce(group_id, ctx)
+        self.groups.service.rebalancer.announce(group_id, ctx)
 
     def _own_progress(self) -> Mapping[int, int]:
         return {self.broker_id: self.metadata.version}

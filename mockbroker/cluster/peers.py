@@ -263,7 +263,8 @@ class Peers:
         def arrive() -> None:
             incarnation = self.running.get(target)
             if incarnation is not None:
-                incarnation.broker.services.groups.service.announce(group_id, asker)
+                groups = incarnation.broker.services.groups
+                groups.service.rebalancer.announce(group_id, asker)
 
         if source == target:
             arrive()

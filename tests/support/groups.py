@@ -156,6 +156,10 @@ class Groups:
     def group(self, group_id: str = "g") -> ClassicGroup:
         return self.shard(group_id).groups[group_id]
 
+    def rebalance(self, group_id: str = "g") -> None:
+        """Let the members of a classic group join again."""
+        self.service.rebalancer.prepare(self.shard(group_id), self.group(group_id))
+
     def records(self, group_id: str = "g") -> list[CoordinatorRecord]:
         """The records of the group's partition."""
         log = self.log.get(self.service.runtime.partition_for(group_id), [])

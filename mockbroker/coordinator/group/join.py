@@ -266,7 +266,6 @@ class JoinHandler:
         group.update(member, join.protocols, join.rebalance_timeout_ms, request.session_timeout_ms)
         member.join_reason = request.reason
         group.park_join(member, join.parked)
-        self._rebalancer.hooks.on_member_removed(group.group_id, old.member_id)
         self._fence(old.member_id, *fenced)
         if group.state is not GroupState.STABLE:
             if group.state is GroupState.COMPLETING_REBALANCE:

@@ -74,12 +74,12 @@ class OffsetStore:
         _put(pending, key.group, key.topic, key.partition, committed)
         self._open_by_group.setdefault(key.group, {})[producer_id] = None
 
-    def remove(self, group_id: str, topic: str, partition_index: int) -> bool:
-        """Forget an offset, pending ones too; whether a committed one was there."""
+    def remove(self, group_id: str, topic: str, partition_index: int) -> None:
+        """Forget an offset, pending ones too."""
         for producer_id in self._open_by_group.get(group_id, ()):
             if producer_id in self._pending:
                 _remove(self._pending[producer_id], group_id, topic, partition_index)
-        return _remove(self._committed, group_id, topic, partition_index)
+        _remove(self._committed, group_id, topic, partition_index)
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
         """Commit or drop what the producer has pending; a newer plain commit stays."""
@@ -159,13 +159,10 @@ def _put(
     offsets.setdefault(group_id, {}).setdefault(topic, {})[partition_index] = committed
 
 
-def _remove(offsets: Offsets, group_id: str, topic: str, partition_index: int) -> bool:
-    topics = offsets.get(group_id)
-    partitions = None if topics is None else topics.get(topic)
-    if topics is None or partitions is None or partitions.pop(partition_index, None) is None:
-        return False
-    if not partitions:
+def _remove(offsets: Offsets, group_id: str, topic: str, partition_index: int) -> None:
+    topics = offsets.get(group_id, {})
+    partitions = topics.get(topic, {})
+    if partitions.pop(partition_index, None) is not None and not partitions:
         del topics[topic]
         if not topics:
             del offsets[group_id]
-    return True

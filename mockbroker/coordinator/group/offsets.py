@@ -115,34 +115,28 @@ class OffsetMetadataManager:
         on_complete: Callable[[OffsetCommitResponse], None],
     ) -> None:
         """OffsetCommit; `request` names existing partitions only."""
+        error_of = self._metadata_check()
 
-        def fail(error: ErrorCode) -> None:
-            on_complete(_committed(request, lambda _: error))
+        def answer(error: ErrorCode) -> None:
+            on_complete(
+                _committed(request, error_of if error is ErrorCode.NONE else lambda _: error)
+            )
 
         shard = self._runtime.shard_for(request.group_id)
         if shard is None:
-            fail(ErrorCode.NOT_COORDINATOR)
+            answer(ErrorCode.NOT_COORDINATOR)
             return
         error = _validate_commit(shard, request, api_version)
         if error is not ErrorCode.NONE:
-            fail(error)
+            answer(error)
             return
         group = shard.groups.get(request.group_id)
         if group is not None and group.state in _RENEWS_SESSION:
             self._rebalancer.touch_session(shard, group, group.members[request.member_id])
-        error_of = self._metadata_check()
         expiry_ms = _NO_EXPIRY
         if request.retention_time_ms != _NO_RETENTION_TIME:
             expiry_ms = self._rebalancer.clock.wall_ms() + request.retention_time_ms
-
-        def written(error: ErrorCode) -> None:
-            if error is not ErrorCode.NONE:
-                fail(error)
-                return
-            self._tell_hooks(request, error_of)
-            on_complete(_committed(request, error_of))
-
-        shard.write(self._records(request, expiry_ms, error_of), written)
+        shard.write(self._records(request, expiry_ms, error_of), answer)
 
     def commit_transactional(
         self,
@@ -215,13 +209,6 @@ class OffsetMetadataManager:
             for partition in topic.partitions
             if error_of(partition) is ErrorCode.NONE
         ]
-
-    def _tell_hooks(self, request: OffsetCommitRequest, error_of: _ErrorOf) -> None:
-        on_commit = self._rebalancer.hooks.on_commit
-        for topic in request.topics:
-            for partition in topic.partitions:
-                if error_of(partition) is ErrorCode.NONE:
-                    on_commit(request.group_id, request.member_id, topic.name, partition)
 
     # -- fetch -----------------------------------------------------------------------------
 

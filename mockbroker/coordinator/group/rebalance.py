@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.coordinator.group.classic_group import group_metadata_record
-from mockbroker.coordinator.group.hooks import GroupHooks
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.group.subscription import subscribed_topics
 from mockbroker_protocol.errors import ErrorCode
@@ -64,9 +63,9 @@ class Asker(Protocol):
 
 
 class Rebalancer:
-    """Moves groups on. `hooks` may be replaced at any time."""
+    """Moves groups on."""
 
-    __slots__ = ("_topics", "announced", "awaiting_topics", "clock", "config", "hooks", "timer")
+    __slots__ = ("_topics", "announced", "awaiting_topics", "clock", "config", "timer")
 
     def __init__(
         self, clock: Clock, timer: Timer, config: BrokerConfig, topics: Container[str]
@@ -74,7 +73,6 @@ class Rebalancer:
         self.clock = clock
         self.timer = timer
         self.config = config
-        self.hooks = GroupHooks()
         # By group: when its coordinator was asked for, and by whom, before its first rebalance.
         self.announced: dict[str, list[tuple[float, Asker]]] = {}
         self._topics = topics
@@ -253,7 +251,6 @@ class Rebalancer:
                 group.apply(value)  # as Kafka does: a lost record is no reason to hang
 
         shard.write([group_metadata_record(group.group_id, value)], written)
-        self.hooks.on_generation(group.group_id, group.generation_id, ())
 
     def _begin_generation(self, shard: GroupShard, group: ClassicGroup) -> None:
         group.begin_generation(self.clock.wall_ms())
@@ -270,7 +267,6 @@ class Rebalancer:
             self.clock.now_ms + group.rebalance_timeout_ms(),
             lambda: self._sync_expired(shard, group, generation_id),
         )
-        self.hooks.on_generation(group.group_id, generation_id, tuple(group.members))
         for parked, response in answers:
             parked(response)
 
@@ -314,7 +310,6 @@ class Rebalancer:
         error = ErrorCode.UNKNOWN_MEMBER_ID
         join, sync = group.take_join(member), group.take_sync(member)
         group.remove(member.member_id)
-        self.hooks.on_member_removed(group.group_id, member.member_id)
         if join is not None:
             join(JoinGroupResponse(error_code=error))
         if sync is not None:

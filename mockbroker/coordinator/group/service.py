@@ -6,7 +6,7 @@ Methods with an `on_complete` call it exactly once, in the same step or later; t
 their answer.
 
 State of a group is the replay of its partition of `__consumer_offsets`, which is created when the
-first record is written. `hooks` is the seam for extensions of the protocol.
+first record is written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from mockbroker.coordinator.group.offsets import OffsetMetadataManager
 from mockbroker.coordinator.group.rebalance import Rebalancer
 from mockbroker.coordinator.group.sessions import SessionHandler
 from mockbroker.coordinator.group.shard import GroupShard, ShardListener, find_shard
-from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.group.sync import SyncHandler
 from mockbroker.coordinator.group.views import delete_group, describe_group, list_groups
 from mockbroker.coordinator.runtime import (
@@ -49,9 +48,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.consumer.coordinator import ConsumerGroups
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
-    from mockbroker.coordinator.group.hooks import GroupHooks
     from mockbroker.coordinator.group.members import ClientIdentity, JoinCallback, SyncCallback
-    from mockbroker.coordinator.group.rebalance import Asker
     from mockbroker.coordinator.log_port import GroupLog
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
@@ -98,11 +95,12 @@ class GroupCoordinatorService(ShardListener):
             self._topic, self._append_to_topic, self._make_shard
         )
         """Which shard has a group's state, and the way in which that changes."""
-        self._rebalancer = Rebalancer(clock, timer, config, metadata.topics)
-        self._joins = JoinHandler(self._rebalancer, rng)
-        self._syncs = SyncHandler(self._rebalancer)
-        self._sessions = SessionHandler(self._rebalancer)
-        self.offsets = OffsetMetadataManager(self.runtime, self._rebalancer, log)
+        self.rebalancer = Rebalancer(clock, timer, config, metadata.topics)
+        """When classic groups move on; FindCoordinator announces members to it."""
+        self._joins = JoinHandler(self.rebalancer, rng)
+        self._syncs = SyncHandler(self.rebalancer)
+        self._sessions = SessionHandler(self.rebalancer)
+        self.offsets = OffsetMetadataManager(self.runtime, self.rebalancer, log)
         """Commits, fetches and deletes offsets."""
         self._expiry = Expiry(clock, timer, config)
         metadata.subscribe(self._metadata_changed)
@@ -182,17 +180,6 @@ class GroupCoordinatorService(ShardListener):
         else:
             self.consumers.mixed.leave(shard, group, identities, answer)
 
-    def force_rebalance(self, group_id: str) -> bool:
-        """Make the members of a group join again; False when there is nothing to rebalance."""
-        shard = self.runtime.shard_for(group_id)
-        group = None if shard is None else shard.groups.get(group_id)
-        if shard is None or group is None:
-            return False
-        if group.state not in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
-            return False
-        self._rebalancer.prepare(shard, group)
-        return True
-
     # -- groups from outside ---------------------------------------------------------------
 
     def list_groups(self, states_filter: list[str], types_filter: list[str]) -> list[ListedGroup]:
@@ -223,30 +210,17 @@ class GroupCoordinatorService(ShardListener):
             from mockbroker.coordinator.group.consumer.coordinator import ConsumerGroups
 
             self._consumers = ConsumerGroups(
-                self._rebalancer, self.runtime, self._metadata, self._rng
+                self.rebalancer, self.runtime, self._metadata, self._rng
             )
         return self._consumers
 
-    # -- extensions, and the end -----------------------------------------------------------
-
-    @property
-    def hooks(self) -> GroupHooks:
-        """What an extension put here."""
-        return self._rebalancer.hooks
-
-    @hooks.setter
-    def hooks(self, hooks: GroupHooks) -> None:
-        self._rebalancer.hooks = hooks
-
-    def announce(self, group_id: str, asker: Asker) -> None:
-        """Somebody asked for the group's coordinator, and may join soon."""
-        self._rebalancer.announce(group_id, asker)
+    # -- shutdown, and what the metadata says ----------------------------------------------
 
     def release_parked(self) -> None:
         """The node shuts down: every parked answer goes out now, as COORDINATOR_NOT_AVAILABLE."""
         for shard in self.runtime.shards():
             for group in shard.groups.values():
-                self._rebalancer.release(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                self.rebalancer.release(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def _make_shard(self, partition_index: int) -> GroupShard:
         return GroupShard(partition_index, self.runtime.write, self)
@@ -268,7 +242,7 @@ class GroupCoordinatorService(ShardListener):
         if self._consumers is not None:
             self._consumers.metadata_changed(change)
         if isinstance(change, TopicCreated):
-            self._rebalancer.topic_created(change.name)
+            self.rebalancer.topic_created(change.name)
         if not isinstance(change, TopicDeleted):
             return
         if change.name == GROUP_METADATA_TOPIC:
@@ -284,9 +258,9 @@ class GroupCoordinatorService(ShardListener):
         max_size = self._config.int("group.max.size")
         for group in list(shard.groups.values()):
             for member in group.members.values():
-                self._rebalancer.touch_session(shard, group, member)
+                self.rebalancer.touch_session(shard, group, member)
             if len(group.members) > max_size:
-                self._rebalancer.prepare(shard, group)
+                self.rebalancer.prepare(shard, group)
         for consumers in shard.consumer_groups.values():
             self.consumers.loaded(shard, consumers)
 
@@ -294,7 +268,7 @@ class GroupCoordinatorService(ShardListener):
         """GroupMetadataManager.onUnloaded."""
         self._expiry.forget(shard)
         for group in shard.groups.values():
-            self._rebalancer.kill(group, error)
+            self.rebalancer.kill(group, error)
         for consumers in shard.consumer_groups.values():
             self.consumers.unloaded(consumers)
 
@@ -304,14 +278,8 @@ class GroupCoordinatorService(ShardListener):
 
     def on_group_removed(self, group: ClassicGroup) -> None:
         """Its pending ids and time-outs go with it."""
-        self._rebalancer.kill(group, ErrorCode.UNKNOWN_MEMBER_ID)
-        self.hooks.on_group_deleted(group.group_id)
+        self.rebalancer.kill(group, ErrorCode.UNKNOWN_MEMBER_ID)
 
     def on_consumer_group_removed(self, group: ConsumerGroup) -> None:
         """The clocks of its members go with it."""
         self.consumers.unloaded(group)
-        self.hooks.on_group_deleted(group.group_id)
-
-    def on_offset_removed(self, group_id: str, topic: str, partition_index: int) -> None:
-        """Extensions may keep more about the partition."""
-        self.hooks.on_offsets_removed(group_id, topic, partition_index)

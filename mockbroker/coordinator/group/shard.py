@@ -55,9 +55,6 @@ class ShardListener:
     def on_consumer_group_removed(self, group: ConsumerGroup) -> None:
         """A tombstone took a group of KIP-848 away."""
 
-    def on_offset_removed(self, group_id: str, topic: str, partition_index: int) -> None:
-        """A tombstone took a stored offset away."""
-
 
 def find_shard(
     runtime: CoordinatorRuntime[GroupShard], group_id: str
@@ -103,8 +100,8 @@ class GroupShard:
             if key.group not in self.consumer_groups:
                 self._group_or_new(key.group)
             self.offsets.put(offset, producer_id, key, value)
-        elif self.offsets.remove(key.group, key.topic, key.partition):
-            self._listener.on_offset_removed(key.group, key.topic, key.partition)
+        else:
+            self.offsets.remove(key.group, key.topic, key.partition)
 
     def _replay_group(self, group_id: str, value: GroupMetadataValue | None) -> None:
         if value is not None:

@@ -60,7 +60,6 @@ class SyncHandler:
     def _assign(self, shard: GroupShard, group: ClassicGroup, request: SyncGroupRequest) -> None:
         assignments = {one.member_id: bytes(one.assignment) for one in request.assignments}
         generation_id = group.generation_id
-        assignments = self._rebalancer.hooks.on_sync(group.group_id, generation_id, assignments)
 
         def written(error: ErrorCode) -> None:
             if group.generation_id != generation_id:

@@ -25,8 +25,6 @@ from mockbroker.replica.append_entry import TransactionMarker
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.coordinator.txn.marker_writer import WritesMarkers
     from mockbroker.coordinator.txn.metadata import TopicPartition, TransactionMetadata
@@ -50,13 +48,12 @@ class _Attempt:
 
 @dataclass(slots=True, eq=False)
 class TransactionMarkers:
-    """What still has to get its markers. `on_end(metadata, committed)` hears of each that has."""
+    """What still has to get its markers."""
 
     _clock: Clock
     _timer: Timer
     _metadata: MetadataStore
     _writer: WritesMarkers
-    _on_end: Callable[[TransactionMetadata, bool], None]
     _attempts: dict[str, _Attempt] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -117,12 +114,10 @@ class TransactionMarkers:
     def _write_completion(self, attempt: _Attempt) -> None:
         metadata = attempt.metadata
         transactional_id = metadata.transactional_id
-        committed = metadata.state is TransactionState.PREPARE_COMMIT
 
         def written(error: ErrorCode) -> None:
             if error is ErrorCode.NONE:
                 del self._attempts[transactional_id]
-                self._on_end(metadata, committed)
             elif error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 self._again(attempt)
             else:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from mockbroker.coordinator.runtime import CoordinatorRuntime, InternalTopic
 from mockbroker.coordinator.txn import records
 from mockbroker.coordinator.txn.end_txn import decide_end_v1, decide_end_v2, decide_fence
-from mockbroker.coordinator.txn.hooks import TransactionHooks
 from mockbroker.coordinator.txn.init_producer import Fence, decide_init_producer
 from mockbroker.coordinator.txn.markers import TransactionMarkers
 from mockbroker.coordinator.txn.metadata import (
@@ -108,9 +107,9 @@ class TransactionCoordinatorService(ShardListener):
             decode=records.decode_record,
         )
         """Which shard has the state of an id, and the way in which that changes."""
-        self._markers = TransactionMarkers(clock, timer, metadata, marker_writer, self._ended)
+        self.markers = TransactionMarkers(clock, timer, metadata, marker_writer)
+        """The transactions that are decided and not ended."""
         self._timeouts = Timeouts(clock, timer, config, self.runtime.shards, self._fence)
-        self.hooks = TransactionHooks()
         metadata.subscribe(self._metadata_changed)
 
     # -- producers -------------------------------------------------------------------------
@@ -295,7 +294,7 @@ class TransactionCoordinatorService(ShardListener):
                     ErrorCode.NONE, completed.producer_id, completed.producer_epoch
                 )
             on_complete(answer)
-            self._markers.send(shard, current)
+            self.markers.send(shard, current)
 
         shard.write(current.transactional_id, transition, written)
 
@@ -353,10 +352,6 @@ class TransactionCoordinatorService(ShardListener):
                 [records.transaction_tombstone(transactional_id)], lambda _error: None
             )
 
-    def _ended(self, metadata: TransactionMetadata, committed: bool) -> None:
-        producer_id = metadata.previous_producer_id
-        self.hooks.on_end(metadata.transactional_id, producer_id, committed)
-
     # -- from outside ----------------------------------------------------------------------
 
     def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
@@ -380,10 +375,6 @@ class TransactionCoordinatorService(ShardListener):
             error_code=error, transactional_id=transactional_id
         )
 
-    def pending_markers(self) -> int:
-        """Transactions that are decided and not ended."""
-        return len(self._markers)
-
     def _make_shard(self, partition_index: int) -> TransactionShard:
         return TransactionShard(partition_index, self.runtime.write, self)
 
@@ -397,11 +388,11 @@ class TransactionCoordinatorService(ShardListener):
         """TransactionStateManager.loadTransactionsForTxnTopicPartition: end what was decided."""
         for metadata in list(shard.transactions.values()):
             if metadata.state in PREPARED:
-                self._markers.send(shard, metadata)
+                self.markers.send(shard, metadata)
 
     def on_unloaded(self, shard: TransactionShard) -> None:
         """Its new owner goes on with the markers."""
-        self._markers.forget(shard)
+        self.markers.forget(shard)
 
     def on_changed(self, metadata: TransactionMetadata) -> None:
         """It may run out of time from now on."""

@@ -36,6 +36,7 @@ PROTOCOLS = st.lists(
 INSTANCES = st.sampled_from(["i", "j"])
 SESSIONS = st.sampled_from([6_000, 30_000, 200_000])
 REBALANCES = st.sampled_from([5_000, 60_000])
+SETTLED = (GroupState.STABLE, GroupState.COMPLETING_REBALANCE)
 
 
 class Membership(RuleBasedStateMachine):
@@ -168,9 +169,10 @@ class Membership(RuleBasedStateMachine):
         error = ErrorCode.NOT_ENOUGH_REPLICAS if fails else ErrorCode.NONE
         self.groups.fail_with = error
 
+    @precondition(lambda self: self.group is not None and self.group.state in SETTLED)
     @rule()
     def a_rebalance_is_forced(self) -> None:
-        self.groups.service.force_rebalance("g")
+        self.groups.rebalance()
 
     # -- what holds ------------------------------------------------------------------------
 

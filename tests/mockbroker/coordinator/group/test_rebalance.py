@@ -217,7 +217,7 @@ def test_static_members_that_stay_away_without_a_timeout_cost_no_time() -> None:
     groups = Groups()
     first = groups.join(instance="i", rebalance_ms=0, session_ms=60_000).value
     groups.sync(first.member_id, first.generation_id, {first.member_id: b""})
-    assert groups.service.force_rebalance("g")
+    groups.rebalance()
     groups.advance(0)
     rounds = sum(groups.timer.advance(groups.clock.now_ms) for _ in range(100))
     assert rounds == 0
@@ -226,8 +226,8 @@ def test_static_members_that_stay_away_without_a_timeout_cost_no_time() -> None:
 
 def test_who_asked_for_the_coordinator_is_waited_for_a_moment() -> None:
     groups = Groups()
-    groups.service.announce("g", Asker())
-    groups.service.announce("g", Asker())
+    groups.service.rebalancer.announce("g", Asker())
+    groups.service.rebalancer.announce("g", Asker())
     first = groups.join(groups.new_id())
     assert first.waits
     second = groups.join(groups.new_id())
@@ -236,9 +236,9 @@ def test_who_asked_for_the_coordinator_is_waited_for_a_moment() -> None:
 
 def test_who_asked_and_does_not_come_is_not_waited_for_long() -> None:
     groups = Groups()
-    groups.service.announce("g", Asker())
+    groups.service.rebalancer.announce("g", Asker())
     groups.advance(ANNOUNCED_GRACE_MS - 1)
-    groups.service.announce("g", Asker())
+    groups.service.rebalancer.announce("g", Asker())
     answer = groups.join(groups.new_id())
     groups.advance(ANNOUNCED_GRACE_MS - 1)
     assert answer.waits
@@ -248,15 +248,15 @@ def test_who_asked_and_does_not_come_is_not_waited_for_long() -> None:
 
 def test_one_that_asked_alone_joins_at_once() -> None:
     groups = Groups()
-    groups.service.announce("g", Asker())
+    groups.service.rebalancer.announce("g", Asker())
     assert groups.join(groups.new_id()).value.generation_id == 1
 
 
 def test_one_that_asked_again_on_another_connection_is_one_member() -> None:
     groups = Groups()
-    groups.service.announce("g", Asker(connected=False))
+    groups.service.rebalancer.announce("g", Asker(connected=False))
     groups.advance(ASKED_AGAIN_MS)
-    groups.service.announce("g", Asker())
+    groups.service.rebalancer.announce("g", Asker())
     assert groups.join(groups.new_id()).value.generation_id == 1
 
 
@@ -270,21 +270,21 @@ def test_one_that_asked_again_on_another_connection_is_one_member() -> None:
 )
 def test_two_that_asked_are_two_members_unless_one_left_before(first: Asker, later_ms: int) -> None:
     groups = Groups()
-    groups.service.announce("g", first)
+    groups.service.rebalancer.announce("g", first)
     groups.advance(later_ms)
-    groups.service.announce("g", Asker())
+    groups.service.rebalancer.announce("g", Asker())
     assert groups.join(groups.new_id()).waits
 
 
 def test_old_questions_and_those_of_many_groups_are_forgotten() -> None:
     groups = Groups()
-    groups.service.announce("g", Asker())
+    groups.service.rebalancer.announce("g", Asker())
     groups.advance(ANNOUNCED_GRACE_MS)
-    groups.service.announce("g", Asker())
+    groups.service.rebalancer.announce("g", Asker())
     assert groups.join(groups.new_id()).value.generation_id == 1
     for number in range(1100):
-        groups.service.announce(f"other-{number}", Asker())
-    assert len(groups.service._rebalancer.announced) == 1000
+        groups.service.rebalancer.announce(f"other-{number}", Asker())
+    assert len(groups.service.rebalancer.announced) == 1000
 
 
 def join_for(groups: Groups, *topics: str, member_id: str = "") -> Answer[JoinGroupResponse]:
@@ -317,7 +317,7 @@ def test_a_topic_that_never_comes_is_waited_for_as_long_as_kafka_would() -> None
     assert first.waits
     groups.advance(1)
     assert first.value.generation_id == second.value.generation_id == 1
-    assert groups.service._rebalancer.awaiting_topics == {}
+    assert groups.service.rebalancer.awaiting_topics == {}
 
 
 def test_a_first_generation_that_has_a_topic_to_read_begins_at_once() -> None:
@@ -357,7 +357,7 @@ def test_only_the_first_generation_waits_for_topics() -> None:
 def test_a_group_that_is_gone_waits_for_no_topic() -> None:
     groups = Groups()
     answer = join_for(groups, "late")
-    groups.service._rebalancer.kill(groups.group(), ErrorCode.NOT_COORDINATOR)
+    groups.service.rebalancer.kill(groups.group(), ErrorCode.NOT_COORDINATOR)
     assert answer.value.error_code == ErrorCode.NOT_COORDINATOR
-    assert groups.service._rebalancer.awaiting_topics == {}
+    assert groups.service.rebalancer.awaiting_topics == {}
     create(groups, "late")

@@ -61,7 +61,6 @@ def test_a_group_that_is_coordinated_elsewhere() -> None:
     errors: list[ErrorCode] = []
     groups.service.delete_group("g", errors.append)
     assert errors == [error]
-    assert not groups.service.force_rebalance("g")
 
 
 def test_bad_requests_are_refused_before_they_reach_a_shard() -> None:

@@ -36,7 +36,7 @@ def test_a_transaction_ends_in_the_step_of_its_answer(core: Core) -> None:
     producer.finish(commit=True)
     assert producer.state == "CompleteCommit"
     assert read_committed(core, "t") == ["a"]
-    assert core.broker.services.transactions.service.pending_markers() == 0
+    assert not core.broker.services.transactions.service.markers
 
 
 @pytest.mark.parametrize("commit", [False, True])
@@ -91,7 +91,7 @@ def test_somebody_newer_makes_it_give_up(core: Core) -> None:
     )
     core.client().call(WriteTxnMarkersRequest([marker]), 2, WriteTxnMarkersResponse)
     producer.finish(commit=True)
-    assert core.broker.services.transactions.service.pending_markers() == 0
+    assert not core.broker.services.transactions.service.markers
     assert producer.state == "PrepareCommit"
 
 

@@ -87,7 +87,7 @@ def test_a_prepared_transaction_is_ended_by_the_new_owner(core: Core) -> None:
     service = core.broker.services.transactions.service
     index = service.runtime.partition_for("tx")
     service.runtime.unload(index)
-    assert service.pending_markers() == 0
+    assert not service.markers
     assert producer.describe().error_code == 16
     assert producer.init().error == 16
     partition.state.isr.append(core.broker.services.broker_id)
