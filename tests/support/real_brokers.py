@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -68,8 +69,10 @@ class RealBroker:
         self._wait()
 
     def pause(self) -> None:
-        """Let it do nothing, though its connections stay."""
+        """Let it do nothing, though its connections stay; its last thread has stopped then."""
         self._signal(signal.SIGSTOP)
+        assert self._process is not None
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
 
     def resume(self) -> None:
         """Let it go on."""
