@@ -18,7 +18,7 @@ MAX_ELEMENTS: Final = 1000
 _UUID_BYTES: Final = 16
 _HIDDEN: Final = "[hidden]"
 _SECRETS: Final = ("password", "secret", "jaas.config", "sasl.oauthbearer")
-"""In the name of a config: its value stays out of files, as Kafka's request log keeps it out."""
+"""In the name of a config: its value stays out of files, as out of the log of RequestChannel."""
 _ANSWER_SAYS_NOTHING: Final = frozenset({ApiKey.API_VERSIONS})
 """It is the same each time."""
 

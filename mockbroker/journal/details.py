@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     TopicName = Callable[[bytes], str | None]
 
 _NO_HIGH_WATERMARK: Final = 2**63 - 1
+"""What a fetch of v18 says of a partition whose high watermark it does not know (KIP-1166)."""
 
 Line = dict[str, object]
 Key = tuple[str | None, bytes | None, int]
@@ -168,7 +169,7 @@ def _overrun(
     asked: dict[Key, tuple[TopicRef, FetchRequestPartition]],
     answered: list[tuple[Key, TopicRef, FetchResponsePartition]],
 ) -> int:
-    """By how much the first batch given went beyond a limit: only the first one may."""
+    """By how much the first batch given went beyond a limit: only the first one may (KIP-74)."""
     for key, _, data in answered:
         size = _size(data.records)
         if size:
@@ -304,7 +305,7 @@ def _transaction(request: object, response: object | None, ids: list[str]) -> Li
     part = request
     transactions = _first_list(request, "transactions")
     if transactions:
-        part = transactions[0]  # AddPartitionsToTxn v4 and later
+        part = transactions[0]  # AddPartitionsToTxn v4 and later (KIP-890)
     committed = getattr(request, "committed", None)
     outcome = None if committed is None else "commit" if committed else "abort"
     return {

@@ -200,7 +200,8 @@ def commit_offsets(
 ) -> None:
     """Commit for a group from outside, as an admin client does. Raises GroupError.
 
-    Kafka refuses that for a group with members, so does this. `outcome` holds what came of it once
+    Kafka refuses that for a group with members (ClassicGroup.validateOffsetCommit answers
+    UNKNOWN_MEMBER_ID), so does this. `outcome` holds what came of it once
     the commit is written, which in a cluster takes its followers; see `check_commit`.
     """
     from mockbroker.coordinator.group.offset_store import offset_commit_record

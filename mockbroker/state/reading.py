@@ -180,7 +180,7 @@ def read_page(
 
 
 def _aborted_batches(log: UnifiedLog, start: int) -> frozenset[int]:
-    """Base offsets of the batches from `start` on whose transaction was aborted.
+    """Base offsets of the batches from `start` on whose transaction was aborted (KIP-98).
 
     Read backwards: the next marker of a producer says what became of its batches before it. That
     marker may stand behind the last stable offset.
