@@ -12,7 +12,7 @@ in the order in which they were appended; `done` of a write is called exactly on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from struct import error as StructError  # noqa: N812 -- a class
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -115,6 +115,10 @@ def partition_for(key: str, partition_count: int) -> int:
     return (0 if value == -(1 << 31) else abs(value)) % partition_count
 
 
+def ignore_error(_error: ErrorCode) -> None:
+    """For a write that nobody waits for: if it failed, it is due again at the next check."""
+
+
 def response_error(append_error: ErrorCode) -> ErrorCode:
     """What a client is told when appending to the coordinator's log failed."""
     return _RESPONSE_ERRORS.get(append_error, append_error)
@@ -152,46 +156,25 @@ class InternalTopic:
         self._fixed_count = None
 
 
+@dataclass(slots=True, eq=False)
 class CoordinatorRuntime(Generic[ShardT]):
     """The shards of one coordinator on this node.
 
-    `make_shard(partition_index)` makes an empty shard of `topic`. A partition is owned unless
+    `_make_shard(partition_index)` makes an empty shard of `_topic`. A partition is owned unless
     `unload` gave it away; with `needs_topic`, only while the topic is there. `encode` and `decode`
     turn records to bytes and back; by default those of `__consumer_offsets`.
     """
 
-    __slots__ = (
-        "_append",
-        "_decode",
-        "_encode",
-        "_make_shard",
-        "_needs_topic",
-        "_shards",
-        "_topic",
-        "_unloaded",
-        "replication",
-    )
-
-    def __init__(
-        self,
-        topic: InternalTopic,
-        append: AppendPort,
-        make_shard: Callable[[int], ShardT],
-        *,
-        needs_topic: bool = False,
-        encode: Callable[[CoordinatorRecord], tuple[bytes, bytes | None]] = encode_record,
-        decode: Callable[[bytes | None, bytes | None], CoordinatorRecord | None] = decode_record,
-    ) -> None:
-        self._topic = topic
-        self._needs_topic = needs_topic
-        self._append = append
-        self._encode = encode
-        self._decode = decode
-        self._make_shard = make_shard
-        self._shards: dict[int, ShardT] = {}
-        self._unloaded: set[int] = set()
-        self.replication: Replication | None = None
-        """Set where other nodes may own partitions, and have replicas of them."""
+    _topic: InternalTopic
+    _append: AppendPort
+    _make_shard: Callable[[int], ShardT]
+    needs_topic: bool = False
+    encode: Callable[[CoordinatorRecord], tuple[bytes, bytes | None]] = encode_record
+    decode: Callable[[bytes | None, bytes | None], CoordinatorRecord | None] = decode_record
+    _shards: dict[int, ShardT] = field(default_factory=dict)
+    _unloaded: set[int] = field(default_factory=set)
+    replication: Replication | None = None
+    """Set where other nodes may own partitions, and have replicas of them."""
 
     def partition_for(self, key: str) -> int:
         """The partition whose shard owns `key`."""
@@ -199,7 +182,7 @@ class CoordinatorRuntime(Generic[ShardT]):
 
     def shard_for(self, key: str) -> ShardT | None:
         """The shard that owns `key`; None when this node does not own its partition."""
-        if self._needs_topic and not self._topic.exists:
+        if self.needs_topic and not self._topic.exists:
             return None
         index = self.partition_for(key)
         shard = self._shards.get(index)
@@ -241,7 +224,7 @@ class CoordinatorRuntime(Generic[ShardT]):
             return
         if records:
             try:
-                encoded = [self._encode(record) for record in records]
+                encoded = [self.encode(record) for record in records]
             except (
                 ValueError,
                 StructError,
@@ -281,7 +264,7 @@ class CoordinatorRuntime(Generic[ShardT]):
                 shard.end_transaction(logged.producer_id, commit=logged.commit)
                 continue
             offset, producer_id, key, value = logged
-            record = self._decode(key, value)
+            record = self.decode(key, value)
             if record is not None:
                 shard.replay(offset, producer_id, record)
         shard.on_loaded()

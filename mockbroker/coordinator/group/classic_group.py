@@ -160,6 +160,16 @@ class ClassicGroup:
         self.state_timestamp_ms = now_wall_ms
 
     @property
+    def state_name(self) -> str:
+        """As ListGroups and DescribeGroups show it."""
+        return self.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no generation with members, and none is being joined."""
+        return self.state is GroupState.EMPTY
+
+    @property
     def is_of_consumers(self) -> bool:
         """Whether its members speak the consumers' protocol, so that their topics are known."""
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE

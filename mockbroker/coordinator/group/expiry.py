@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mockbroker.coordinator.group.classic_group import ClassicGroup, group_metadata_record
+from mockbroker.coordinator.group.classic_group import ClassicGroup
 from mockbroker.coordinator.group.offset_store import offset_tombstone
 from mockbroker.coordinator.group.states import GroupState
+from mockbroker.coordinator.runtime import ignore_error
 
 if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer, TimerTask
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.offset_store import CommittedOffset
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
-    from mockbroker_protocol.errors import ErrorCode
 
 _MS_PER_MINUTE = 60_000
 _NO_EXPIRY = -1
@@ -64,14 +64,11 @@ class Expiry:
     def clean(self, shard: GroupShard) -> None:
         """Write the tombstones that are due in this shard."""
         records: list[CoordinatorRecord] = []
-        for group in shard.groups.values():
-            if self._clean_group(shard, group, records) and group.state is GroupState.EMPTY:
-                records.append(group_metadata_record(group.group_id, None))
-        for consumers in shard.consumer_groups.values():
-            if self._clean_group(shard, consumers, records) and consumers.is_empty:
-                records += shard.group_tombstones(consumers.group_id)
+        for group in shard.all_groups():
+            if self._clean_group(shard, group, records) and group.is_empty:
+                records += shard.group_tombstones(group.group_id)
         if records:
-            shard.write(records, _ignore)
+            shard.write(records, ignore_error)
 
     def _clean_group(
         self,
@@ -123,8 +120,4 @@ class Expiry:
             for group_id, index in shard.offsets.of_topic(topic)
         ]
         if records:
-            shard.write(records, _ignore)
-
-
-def _ignore(_error: ErrorCode) -> None:
-    """Nobody waits for it: what could not be written now is due at the next check."""
+            shard.write(records, ignore_error)

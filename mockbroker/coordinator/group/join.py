@@ -17,7 +17,7 @@ told to join again (REBALANCE_IN_PROGRESS), where Kafka forgets it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.members import ClassicMember
@@ -49,37 +49,24 @@ _FIRST_VERSION_WITH_SKIP_ASSIGNMENT = 9
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 
 
+@dataclass(slots=True, eq=False)
 class Join:
     """One JoinGroup on its way: the request with what it means under its version."""
 
-    __slots__ = (
-        "client",
-        "group",
-        "parked",
-        "protocols",
-        "rebalance_timeout_ms",
-        "request",
-        "shard",
-    )
+    shard: GroupShard
+    group: ClassicGroup
+    request: JoinGroupRequest
+    client: ClientIdentity
+    parked: JoinCallback
+    protocols: Protocols = field(init=False)
+    rebalance_timeout_ms: int = field(init=False)
 
-    def __init__(
-        self,
-        shard: GroupShard,
-        group: ClassicGroup,
-        request: JoinGroupRequest,
-        client: ClientIdentity,
-        parked: JoinCallback,
-    ) -> None:
-        self.shard = shard
-        self.group = group
-        self.request = request
-        self.client = client
-        self.parked = parked
-        self.protocols: Protocols = [(one.name, bytes(one.metadata)) for one in request.protocols]
+    def __post_init__(self) -> None:
+        self.protocols = [(one.name, bytes(one.metadata)) for one in self.request.protocols]
         self.rebalance_timeout_ms = (
-            request.rebalance_timeout_ms
-            if client.api_version >= _FIRST_VERSION_WITH_REBALANCE_TIMEOUT
-            else request.session_timeout_ms
+            self.request.rebalance_timeout_ms
+            if self.client.api_version >= _FIRST_VERSION_WITH_REBALANCE_TIMEOUT
+            else self.request.session_timeout_ms
         )
 
     def fail(self, error: ErrorCode, member_id: str = "") -> None:

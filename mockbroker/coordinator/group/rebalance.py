@@ -11,6 +11,7 @@ changes before answers go out, so an answer never sees a group halfway.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.coordinator.group.classic_group import group_metadata_record
@@ -62,22 +63,18 @@ class Asker(Protocol):
     def connected(self) -> bool: ...
 
 
+@dataclass(slots=True, eq=False)
 class Rebalancer:
     """Moves groups on."""
 
-    __slots__ = ("_topics", "announced", "awaiting_topics", "clock", "config", "timer")
-
-    def __init__(
-        self, clock: Clock, timer: Timer, config: BrokerConfig, topics: Container[str]
-    ) -> None:
-        self.clock = clock
-        self.timer = timer
-        self.config = config
-        # By group: when its coordinator was asked for, and by whom, before its first rebalance.
-        self.announced: dict[str, list[tuple[float, Asker]]] = {}
-        self._topics = topics
-        # By group: until when its first rebalance waits for topics that do not exist.
-        self.awaiting_topics: dict[str, tuple[float, GroupShard, ClassicGroup]] = {}
+    clock: Clock
+    timer: Timer
+    config: BrokerConfig
+    _topics: Container[str]
+    # By group: when its coordinator was asked for, and by whom, before its first rebalance.
+    announced: dict[str, list[tuple[float, Asker]]] = field(default_factory=dict)
+    # By group: until when its first rebalance waits for topics that do not exist.
+    awaiting_topics: dict[str, tuple[float, GroupShard, ClassicGroup]] = field(default_factory=dict)
 
     # -- joining ---------------------------------------------------------------------------
 

@@ -136,6 +136,10 @@ class GroupShard:
         """Whether there is a group of either protocol."""
         return bool(self.groups or self.consumer_groups)
 
+    def all_groups(self) -> list[ClassicGroup | ConsumerGroup]:
+        """The groups of both protocols, classic ones first."""
+        return [*self.groups.values(), *self.consumer_groups.values()]
+
     def _group_or_new(self, group_id: str) -> ClassicGroup:
         group = self.groups.get(group_id)
         if group is None:
@@ -154,17 +158,7 @@ class GroupShard:
 
     def create_group(self, group_id: str, now_wall_ms: int) -> CoordinatorRecord:
         """The record that makes an empty group (newEmptyGroupMetadataRecord)."""
-        return group_metadata_record(
-            group_id,
-            GroupMetadataValue(
-                protocol_type="",
-                generation=0,
-                protocol=None,
-                leader=None,
-                current_state_timestamp=now_wall_ms,
-                members=[],
-            ),
-        )
+        return ClassicGroup(group_id).metadata_record(now_wall_ms)
 
     def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
         """The records that take away a group and its offsets, pending ones too."""

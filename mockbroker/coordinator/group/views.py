@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mockbroker.coordinator.group.classic_group import ClassicGroup
-    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.shard import GroupShard
 
 _FIRST_VERSION_WITH_GROUP_NOT_FOUND = 6
@@ -31,33 +30,18 @@ def list_groups(
     """The groups that pass both filters; an empty filter lets all pass, case does not matter."""
     states = {state.strip().lower() for state in states_filter}
     types = {group_type.lower() for group_type in types_filter}
-    listed = []
-    for shard in shards:
-        listed += [
-            _listed(group, group.state.value, group.protocol_type)
-            for group in shard.groups.values()
-        ]
-        listed += [
-            _listed(group, group.state_name, group.protocol_type)
-            for group in shard.consumer_groups.values()
-        ]
     return [
-        one
-        for one in listed
-        if (not states or one.group_state.lower() in states)
-        and (not types or one.group_type in types)
+        ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            group_state=group.state_name,
+            group_type=group.group_type,
+        )
+        for shard in shards
+        for group in shard.all_groups()
+        if (not states or group.state_name.lower() in states)
+        and (not types or group.group_type in types)
     ]
-
-
-def _listed(
-    group: ClassicGroup | ConsumerGroup, state: str, protocol_type: str | None
-) -> ListedGroup:
-    return ListedGroup(
-        group_id=group.group_id,
-        protocol_type=protocol_type or "",
-        group_state=state,
-        group_type=group.group_type,
-    )
 
 
 def describe_group(shard: GroupShard, group_id: str, api_version: int) -> DescribedGroup:
@@ -107,13 +91,10 @@ def delete_group(
     shard: GroupShard, group_id: str, on_complete: Callable[[ErrorCode], None]
 ) -> None:
     """Delete an empty group and its offsets: 69 when there is none, 68 when it has members."""
-    group = shard.groups.get(group_id)
-    consumers = shard.consumer_groups.get(group_id)
-    if group is None and consumers is None:
+    group = shard.groups.get(group_id) or shard.consumer_groups.get(group_id)
+    if group is None:
         on_complete(ErrorCode.GROUP_ID_NOT_FOUND)
-    elif (group is not None and group.state is not GroupState.EMPTY) or (
-        consumers is not None and not consumers.is_empty
-    ):
+    elif not group.is_empty:
         on_complete(ErrorCode.NON_EMPTY_GROUP)
     else:
         shard.write(shard.tombstones(group_id), on_complete)

@@ -144,7 +144,7 @@ def add_partitions(
 ) -> Transition:
     """These partitions join; the first ones begin the transaction."""
     value = _next(current, TransactionState.ONGOING, now_ms)
-    value.transaction_partitions = _by_topic({**current.partitions, **dict.fromkeys(partitions)})
+    value.transaction_partitions = _schemas({**current.partitions, **dict.fromkeys(partitions)})
     if current.state is not TransactionState.ONGOING:
         value.transaction_start_timestamp_ms = now_ms
     value.client_transaction_version = client_transaction_version
@@ -198,7 +198,7 @@ def _next(
         producer_epoch=current.producer_epoch,
         transaction_timeout_ms=current.timeout_ms,
         transaction_status=state,
-        transaction_partitions=_by_topic(current.partitions),
+        transaction_partitions=_schemas(current.partitions),
         transaction_last_update_timestamp_ms=now_ms,
         transaction_start_timestamp_ms=current.start_ms,
         previous_producer_id=current.producer_id,
@@ -213,8 +213,13 @@ def _begin_anew(value: TransactionLogValue, timeout_ms: int) -> None:
     value.transaction_start_timestamp_ms = NO_START_TIME
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> list[PartitionsSchema]:
-    by_topic: dict[str, list[int]] = {}
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """The partitions of each topic, in the order in which they come."""
+    topics: dict[str, list[int]] = {}
     for topic, index in partitions:
-        by_topic.setdefault(topic, []).append(index)
-    return [PartitionsSchema(topic, indexes) for topic, indexes in by_topic.items()]
+        topics.setdefault(topic, []).append(index)
+    return topics
+
+
+def _schemas(partitions: Iterable[TopicPartition]) -> list[PartitionsSchema]:
+    return [PartitionsSchema(topic, indexes) for topic, indexes in by_topic(partitions).items()]

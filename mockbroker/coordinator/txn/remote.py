@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from mockbroker.coordinator.txn.metadata import by_topic
 from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transaction_admin import (
@@ -24,12 +25,10 @@ from mockbroker_protocol.messages.transaction_admin import (
 from mockbroker_protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
     from mockbroker.coordinator.txn.marker_writer import MarkerWriter
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.txn.service import TransactionCoordinatorService
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.append_entry import TransactionMarker
+    from mockbroker_protocol.messages.transactions import AddPartitionsToTxnTransaction
 
     Errors: TypeAlias = dict[TopicPartition, ErrorCode]
     OnErrors: TypeAlias = Callable[[Errors], None]
@@ -107,7 +107,7 @@ class RemoteMarkerWriter:
                     marker.producer_id,
                     marker.producer_epoch,
                     marker.commit,
-                    [WritableTxnMarkerTopic(name, at) for name, at in _by_topic(led).items()],
+                    [WritableTxnMarkerTopic(name, at) for name, at in by_topic(led).items()],
                     marker.coordinator_epoch,
                     marker.transaction_version,
                 )
@@ -126,34 +126,24 @@ class RemoteVerification:
     _connect: Callable[[int], Channel]
 
     def add_or_verify(
-        self,
-        transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
-        partitions: Collection[TopicPartition],
-        on_complete: OnErrors,
-        *,
-        verify_only: bool,
+        self, transaction: AddPartitionsToTxnTransaction, on_complete: OnErrors
     ) -> None:
         """As `TransactionCoordinatorService.add_or_verify`."""
-        index = self._local.runtime.partition_for(transactional_id)
+        index = self._local.runtime.partition_for(transaction.transactional_id)
         coordinator = _leader(self._metadata, TRANSACTION_STATE_TOPIC, index)
         if coordinator == self._node_id:
-            self._local.add_or_verify(
-                transactional_id,
-                producer_id,
-                producer_epoch,
-                partitions,
-                on_complete,
-                verify_only=verify_only,
-            )
+            self._local.add_or_verify(transaction, on_complete)
             return
+        errors: Errors = {
+            (topic.name, index): ErrorCode.COORDINATOR_NOT_AVAILABLE
+            for topic in transaction.topics
+            for index in topic.partitions
+        }
         if coordinator < 0:
-            on_complete(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            on_complete(errors)
             return
 
         def received(response: object | None) -> None:
-            errors: Errors = dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
             if isinstance(response, AddPartitionsToTxnResponse):
                 for result in response.results_by_transaction:
                     for topic in result.topic_results:
@@ -162,11 +152,7 @@ class RemoteVerification:
                             errors[name] = ErrorCode(partition.partition_error_code)
             on_complete(errors)
 
-        topics = [AddPartitionsToTxnTopic(name, at) for name, at in _by_topic(partitions).items()]
-        asked = AddPartitionsToTxnTransaction(
-            transactional_id, producer_id, producer_epoch, verify_only, topics
-        )
-        request = AddPartitionsToTxnRequest([asked])
+        request = AddPartitionsToTxnRequest([transaction])
         self._connect(coordinator).send(request, _ADD_PARTITIONS_VERSION, received)
 
 
@@ -175,10 +161,3 @@ def _leader(metadata: MetadataStore, topic: str, index: int) -> int:
     if known is None or not 0 <= index < len(known.partitions):
         return -1
     return known.partitions[index].leader
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        topics.setdefault(topic, []).append(index)
-    return topics

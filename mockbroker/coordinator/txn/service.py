@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         ListTransactionsRequest,
         ListTransactionsResponse,
     )
+    from mockbroker_protocol.messages.transactions import AddPartitionsToTxnTransaction
 
     OnError: TypeAlias = Callable[[ErrorCode], None]
 
@@ -122,15 +123,13 @@ class TransactionCoordinatorService(ShardListener):
         on_complete: Callable[[ProducerAnswer], None],
     ) -> None:
         """InitProducerId; an open transaction is aborted, and the client asks again (51)."""
-        if not transactional_id:
-            on_complete(ProducerAnswer(ErrorCode.INVALID_REQUEST))
-            return
-        if not 0 < timeout_ms <= self._config.int("transaction.max.timeout.ms"):
+        max_timeout_ms = self._config.int("transaction.max.timeout.ms")
+        if transactional_id and not 0 < timeout_ms <= max_timeout_ms:
             on_complete(ProducerAnswer(ErrorCode.INVALID_TRANSACTION_TIMEOUT))
             return
-        shard = self.runtime.shard_for(transactional_id)
+        shard, error = self._find_shard(transactional_id)
         if shard is None:
-            on_complete(ProducerAnswer(ErrorCode.NOT_COORDINATOR))
+            on_complete(ProducerAnswer(error))
             return
         current = shard.transactions.get(transactional_id)
         decision = decide_init_producer(
@@ -167,12 +166,9 @@ class TransactionCoordinatorService(ShardListener):
         on_complete: OnError,
     ) -> None:
         """AddPartitionsToTxn and AddOffsetsToTxn."""
-        if not transactional_id:
-            on_complete(ErrorCode.INVALID_REQUEST)
-            return
-        shard = self.runtime.shard_for(transactional_id)
+        shard, error = self._find_shard(transactional_id)
         if shard is None:
-            on_complete(ErrorCode.NOT_COORDINATOR)
+            on_complete(error)
             return
         decision = decide_add_partitions(
             shard.transactions.get(transactional_id),
@@ -195,34 +191,31 @@ class TransactionCoordinatorService(ShardListener):
         partitions: Collection[TopicPartition],
     ) -> dict[TopicPartition, ErrorCode]:
         """AddPartitionsToTxn with VerifyOnly: whether each is in the open transaction."""
-        if not transactional_id:
-            return dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST)
-        shard = self.runtime.shard_for(transactional_id)
+        shard, error = self._find_shard(transactional_id)
         if shard is None:
-            return dict.fromkeys(partitions, ErrorCode.NOT_COORDINATOR)
+            return dict.fromkeys(partitions, error)
         current = shard.transactions.get(transactional_id)
         return verify_partitions(current, producer_id, producer_epoch, partitions)
 
     def add_or_verify(
         self,
-        transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
-        partitions: Collection[TopicPartition],
+        transaction: AddPartitionsToTxnTransaction,
         on_complete: Callable[[dict[TopicPartition, ErrorCode]], None],
-        *,
-        verify_only: bool,
     ) -> None:
         """AddPartitionsToTxn between brokers (v4 on), on behalf of a batch."""
-        if verify_only:
-            on_complete(
-                self.verify_partitions(transactional_id, producer_id, producer_epoch, partitions)
-            )
+        producer = (
+            transaction.transactional_id,
+            transaction.producer_id,
+            transaction.producer_epoch,
+        )
+        partitions = [
+            (topic.name, index) for topic in transaction.topics for index in topic.partitions
+        ]
+        if transaction.verify_only:
+            on_complete(self.verify_partitions(*producer, partitions))
             return
         self.add_partitions(
-            transactional_id,
-            producer_id,
-            producer_epoch,
+            *producer,
             partitions,
             TRANSACTION_VERSION_2,
             lambda error: on_complete(dict.fromkeys(partitions, error)),
@@ -240,12 +233,9 @@ class TransactionCoordinatorService(ShardListener):
         on_complete: Callable[[ProducerAnswer], None],
     ) -> None:
         """EndTxn. Of transactions V2 the answer is who the producer is from now on."""
-        if not transactional_id:
-            on_complete(ProducerAnswer(ErrorCode.INVALID_REQUEST))
-            return
-        shard = self.runtime.shard_for(transactional_id)
+        shard, error = self._find_shard(transactional_id)
         if shard is None:
-            on_complete(ProducerAnswer(ErrorCode.NOT_COORDINATOR))
+            on_complete(ProducerAnswer(error))
             return
         current = shard.transactions.get(transactional_id)
         if current is None:
@@ -362,18 +352,22 @@ class TransactionCoordinatorService(ShardListener):
         self, transactional_id: str
     ) -> DescribeTransactionsResponseTransactionState:
         """DescribeTransactions, of one id."""
-        error = ErrorCode.INVALID_REQUEST
-        if transactional_id:
-            shard = self.runtime.shard_for(transactional_id)
-            error = ErrorCode.NOT_COORDINATOR
-            if shard is not None:
-                current = shard.transactions.get(transactional_id)
-                if current is not None:
-                    return describe_transaction(current)
-                error = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        shard, error = self._find_shard(transactional_id)
+        if shard is not None:
+            current = shard.transactions.get(transactional_id)
+            if current is not None:
+                return describe_transaction(current)
+            error = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
         return DescribeTransactionsResponseTransactionState(
             error_code=error, transactional_id=transactional_id
         )
+
+    def _find_shard(self, transactional_id: str) -> tuple[TransactionShard | None, ErrorCode]:
+        """The shard that owns an id, or the error for the client."""
+        if not transactional_id:
+            return None, ErrorCode.INVALID_REQUEST
+        shard = self.runtime.shard_for(transactional_id)
+        return shard, ErrorCode.NONE if shard is not None else ErrorCode.NOT_COORDINATOR
 
     def _make_shard(self, partition_index: int) -> TransactionShard:
         return TransactionShard(partition_index, self.runtime.write, self)

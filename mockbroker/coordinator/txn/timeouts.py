@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mockbroker.coordinator.runtime import ignore_error
 from mockbroker.coordinator.txn.records import transaction_tombstone
 from mockbroker.coordinator.txn.states import AT_REST, TransactionState
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.txn.metadata import TransactionMetadata
     from mockbroker.coordinator.txn.shard import TransactionShard
-    from mockbroker_protocol.errors import ErrorCode
 
 _ABORT_INTERVAL = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 _REMOVE_INTERVAL = "transaction.remove.expired.transaction.cleanup.interval.ms"
@@ -87,9 +87,5 @@ class Timeouts:
                 if metadata.state in AT_REST and metadata.last_update_ms <= oldest_ms
             ]
             if records:
-                shard.write_records(records, _ignore)
+                shard.write_records(records, ignore_error)
         self._watch_all()
-
-
-def _ignore(_error: ErrorCode) -> None:
-    """Nobody waits for it: what could not be written now is due at the next check."""

@@ -22,11 +22,15 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Protocol
 
-from mockbroker.coordinator.txn.metadata import TRANSACTION_VERSION_2
+from mockbroker.coordinator.txn.metadata import TRANSACTION_VERSION_2, by_topic
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transactions import (
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
     from mockbroker.clock import Clock, Timer, TimerTask
@@ -90,13 +94,8 @@ class AnswersBatches(Protocol):
 
     def add_or_verify(
         self,
-        transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
-        partitions: Collection[TopicPartition],
+        transaction: AddPartitionsToTxnTransaction,
         on_complete: Callable[[dict[TopicPartition, ErrorCode]], None],
-        *,
-        verify_only: bool,
     ) -> None:
         """Add partitions to the transaction, or say whether they are in it."""
 
@@ -175,14 +174,14 @@ class TransactionVerifier:
                     refused[by_name[name]] = _append_error(error, check.operation)
             self._decided(check, refused)
 
-        self._service.add_or_verify(
+        transaction = AddPartitionsToTxnTransaction(
             check.transactional_id,
             check.producer_id,
             check.producer_epoch,
-            list(by_name),
-            answered,
-            verify_only=check.operation is not Operation.ADD,
+            check.operation is not Operation.ADD,
+            [AddPartitionsToTxnTopic(topic, at) for topic, at in by_topic(by_name).items()],
         )
+        self._service.add_or_verify(transaction, answered)
 
     def _decided(self, check: _Check, refused: Refused) -> None:
         if (

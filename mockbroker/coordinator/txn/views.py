@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.coordinator.txn.metadata import by_topic
 from mockbroker.coordinator.txn.states import STATE_NAMES
 from mockbroker.re2.expression import compiled
 from mockbroker.re2.parser import RegexError
@@ -65,9 +66,6 @@ def describe_transaction(
     metadata: TransactionMetadata,
 ) -> DescribeTransactionsResponseTransactionState:
     """State, producer and partitions; of a prepared one those that have no marker yet."""
-    topics: dict[str, list[int]] = {}
-    for topic, index in metadata.partitions:
-        topics.setdefault(topic, []).append(index)
     return DescribeTransactionsResponseTransactionState(
         transactional_id=metadata.transactional_id,
         transaction_state=STATE_NAMES[metadata.state],
@@ -75,5 +73,7 @@ def describe_transaction(
         transaction_start_time_ms=metadata.start_ms,
         producer_id=metadata.producer_id,
         producer_epoch=metadata.producer_epoch,
-        topics=[TopicData(topic, indexes) for topic, indexes in topics.items()],
+        topics=[
+            TopicData(topic, indexes) for topic, indexes in by_topic(metadata.partitions).items()
+        ],
     )

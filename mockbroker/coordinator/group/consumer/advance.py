@@ -18,10 +18,7 @@ from mockbroker.coordinator.group.consumer.group_records import (
     member_tombstones,
     target_record,
 )
-from mockbroker.coordinator.group.consumer.member import (
-    JOIN_EPOCH,
-    ConsumerMember,
-)
+from mockbroker.coordinator.group.consumer.member import JOIN_EPOCH, ConsumerMember
 from mockbroker.coordinator.group.consumer.reconcile import Target, reconcile
 from mockbroker.coordinator.group.consumer.refusal import Refusal
 from mockbroker.coordinator.group.consumer.target import Candidate, compute_target, may_compute
@@ -45,6 +42,7 @@ class Entry:
     records: list[CoordinatorRecord] = field(default_factory=list)
 
 
+@dataclass(slots=True, eq=False)
 class Step:
     """What a step comes to: the member after it, the records, and what else is to be done.
 
@@ -52,22 +50,13 @@ class Step:
     topics of its expressions are due, `reconciled` that what the member has changed.
     """
 
-    __slots__ = (
-        "bumped",
-        "candidate",
-        "entry",
-        "member",
-        "needs_regex_resolution",
-        "reconciled",
-        "records",
-    )
-
-    def __init__(self, entry: Entry, candidate: Candidate) -> None:
-        self.entry = entry
-        self.candidate = candidate
-        self.member = candidate.member
-        self.records = entry.records
-        self.bumped = self.needs_regex_resolution = self.reconciled = False
+    entry: Entry
+    candidate: Candidate
+    member: ConsumerMember
+    records: list[CoordinatorRecord]
+    bumped: bool = False
+    needs_regex_resolution: bool = False
+    reconciled: bool = False
 
 
 def replaced_member(
@@ -97,7 +86,7 @@ class Advance:
         """The member with what it told now: its record, its expressions and the group's epoch."""
         group, base = entry.group, entry.base
         candidate = Candidate(group, entry.old, updated, group.epoch)
-        step = Step(entry, candidate)
+        step = Step(entry, candidate, updated, entry.records)
         names_changed = updated.topic_names != base.topic_names
         if updated is not base and updated != base:
             step.records.append(member_record(group.group_id, updated))

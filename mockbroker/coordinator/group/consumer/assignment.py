@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from mockbroker.coordinator.group.consumer.java_order import ordered_strings
@@ -28,24 +28,18 @@ class MemberSpec:
     instance_id: str | None = None
 
 
+@dataclass(slots=True, eq=False)
 class GroupSpec:
     """The members by id, how many partitions each topic has, and who has a partition now.
 
     `is_homogeneous` says that all members read the same topics.
     """
 
-    __slots__ = ("is_homogeneous", "member_ids", "members", "owners", "partition_counts")
+    members: Mapping[str, MemberSpec]
+    partition_counts: Mapping[bytes, int]
+    owners: Mapping[tuple[bytes, int], str]
+    is_homogeneous: bool
+    member_ids: list[str] = field(init=False)
 
-    def __init__(
-        self,
-        members: Mapping[str, MemberSpec],
-        partition_counts: Mapping[bytes, int],
-        owners: Mapping[tuple[bytes, int], str],
-        *,
-        is_homogeneous: bool,
-    ) -> None:
-        self.members = members
-        self.member_ids = ordered_strings(members)
-        self.partition_counts = partition_counts
-        self.owners = owners
-        self.is_homogeneous = is_homogeneous
+    def __post_init__(self) -> None:
+        self.member_ids = ordered_strings(self.members)

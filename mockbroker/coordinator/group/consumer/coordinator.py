@@ -23,6 +23,7 @@ from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
 from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
 from mockbroker.coordinator.group.consumer.topic_view import TopicView
 from mockbroker.coordinator.group.shard import find_shard
+from mockbroker.coordinator.runtime import ignore_error
 from mockbroker.metadata.changes import (
     AclsChanged,
     BrokerChanged,
@@ -140,7 +141,7 @@ class ConsumerGroups:
 
     def expel(self, shard: GroupShard, group: ConsumerGroup) -> None:
         """Every member goes, as if their sessions had ended."""
-        self._fencing.fence(shard, group, list(group.members.values()), _ignore)
+        self._fencing.fence(shard, group, list(group.members.values()), ignore_error)
 
     def unloaded(self, group: ConsumerGroup) -> None:
         """The group is gone from here."""
@@ -164,7 +165,3 @@ class ConsumerGroups:
             for group in shard.consumer_groups.values():
                 if group.is_subscribed_to(change.name):
                     group.request_metadata_refresh()
-
-
-def _ignore(_error: ErrorCode) -> None:
-    """The members are not asked."""

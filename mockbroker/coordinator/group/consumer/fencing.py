@@ -14,6 +14,7 @@ from mockbroker.coordinator.group.consumer.group_records import (
     target_epoch_record,
 )
 from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
+from mockbroker.coordinator.runtime import ignore_error
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -81,8 +82,4 @@ class Fencing:
         group = shard.consumer_groups.get(group_id)
         member = None if group is None else group.members.get(member_id)
         if group is not None and member is not None:
-            self.fence(shard, group, [member], _ignore)
-
-
-def _ignore(_error: ErrorCode) -> None:
-    """Nobody waits for it."""
+            self.fence(shard, group, [member], ignore_error)

@@ -10,6 +10,7 @@ Sources: GroupMetadataManager.convertToConsumerGroup and convertToClassicGroup.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.classic_group import ClassicGroup, group_metadata_record
@@ -54,16 +55,14 @@ _UPGRADES = ("BIDIRECTIONAL", "UPGRADE")
 _DOWNGRADES = ("BIDIRECTIONAL", "DOWNGRADE")
 
 
+@dataclass(slots=True, eq=False)
 class Migration:
     """Converts groups. `timeouts` is set once by who makes both."""
 
-    __slots__ = ("_rebalancer", "_settings", "_view", "timeouts")
-
-    def __init__(self, settings: ConsumerSettings, view: TopicView, rebalancer: Rebalancer) -> None:
-        self._settings = settings
-        self._view = view
-        self._rebalancer = rebalancer
-        self.timeouts: MemberTimeouts
+    _settings: ConsumerSettings
+    _view: TopicView
+    _rebalancer: Rebalancer
+    timeouts: MemberTimeouts = field(init=False)
 
     @property
     def is_disabled(self) -> bool:

@@ -56,8 +56,7 @@ class MemberTimeouts:
     def _arm_session(
         self, shard: GroupShard, group_id: str, member_id: str, timers: MemberTimers
     ) -> None:
-        if timers.session is not None:
-            timers.session.cancel()
+        self._cancel(timers.session)
 
         def due() -> None:
             if timers.deadline_ms > self._clock.now_ms:
@@ -83,10 +82,7 @@ class MemberTimeouts:
 
     def cancel_rebalance_timeout(self, group: ConsumerGroup, member_id: str) -> None:
         """The member has given up what it had to."""
-        timers = self._timers(group, member_id)
-        if timers.rebalance is not None:
-            timers.rebalance.cancel()
-            timers.rebalance = None
+        self._cancel(self._timers(group, member_id).rebalance)
 
     def schedule_join_timeout(
         self, shard: GroupShard, group: ConsumerGroup, member_id: str
