@@ -27,17 +27,6 @@ if TYPE_CHECKING:
 class CoordinatorLeadership:
     """The partitions of `topic` that this broker coordinates."""
 
-    __slots__ = (
-        "_coordinator",
-        "_defer",
-        "_led",
-        "_log",
-        "_owned",
-        "_replicas",
-        "_timeout_ms",
-        "topic",
-    )
-
     def __init__(
         self,
         topic: str,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mockbroker.clock import Clock
-    from mockbroker.coordinator.runtime import EndOfTransaction
+    from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction
     from mockbroker.replica.append_entry import TransactionMarker
     from mockbroker.replica.manager import ReplicaManager
 
@@ -29,14 +29,8 @@ _CONTROL_COMMIT = 1
 class GroupLog(Protocol):
     """What the group coordinator wants of its topic: `InternalLog`."""
 
-    def append(
-        self,
-        partition_index: int,
-        records: list[tuple[bytes, bytes | None]],
-        producer_id: int = ...,
-        producer_epoch: int = ...,
-        /,
-    ) -> tuple[ErrorCode, int]:
+    @property
+    def append(self) -> AppendPort:
         """Append a batch; (error, first record's offset)."""
 
     def append_marker(self, partition_index: int, marker: TransactionMarker, /) -> ErrorCode:

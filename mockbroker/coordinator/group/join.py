@@ -21,21 +21,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.members import ClassicMember
-from mockbroker.coordinator.group.rebalance import join_response
+from mockbroker.coordinator.group.rebalance import answer_parked, join_response
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker_protocol.errors import ErrorCode
-from mockbroker_protocol.messages.group_membership import JoinGroupResponse, SyncGroupResponse
+from mockbroker_protocol.messages.group_membership import JoinGroupResponse
 
 if TYPE_CHECKING:
     from random import Random
 
     from mockbroker.coordinator.group.classic_group import ClassicGroup
-    from mockbroker.coordinator.group.members import (
-        ClientIdentity,
-        JoinCallback,
-        Protocols,
-        SyncCallback,
-    )
+    from mockbroker.coordinator.group.members import ClientIdentity, JoinCallback, Protocols
     from mockbroker.coordinator.group.rebalance import Rebalancer
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker_protocol.messages.group_membership import JoinGroupRequest
@@ -253,7 +248,7 @@ class JoinHandler:
         group.update(member, join.protocols, join.rebalance_timeout_ms, request.session_timeout_ms)
         member.join_reason = request.reason
         group.park_join(member, join.parked)
-        self._fence(old.member_id, *fenced)
+        answer_parked(*fenced, ErrorCode.FENCED_INSTANCE_ID, old.member_id)
         if group.state is not GroupState.STABLE:
             if group.state is GroupState.COMPLETING_REBALANCE:
                 self._rebalancer.prepare(join.shard, group)
@@ -309,15 +304,3 @@ class JoinHandler:
         response.leader = leader_before or ""
         response.members = []
         return response
-
-    def _fence(
-        self,
-        old_id: str,
-        join: JoinCallback | None,
-        sync: SyncCallback | None,
-    ) -> None:
-        error = ErrorCode.FENCED_INSTANCE_ID
-        if join is not None:
-            join(JoinGroupResponse(error_code=error, member_id=old_id))
-        if sync is not None:
-            sync(SyncGroupResponse(error_code=error))

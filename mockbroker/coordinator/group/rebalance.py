@@ -304,13 +304,9 @@ class Rebalancer:
 
         Kafka forgets the parked sync of a member that an admin removes; here none is forgotten.
         """
-        error = ErrorCode.UNKNOWN_MEMBER_ID
-        join, sync = group.take_join(member), group.take_sync(member)
+        parked = group.take_join(member), group.take_sync(member)
         group.remove(member.member_id)
-        if join is not None:
-            join(JoinGroupResponse(error_code=error))
-        if sync is not None:
-            sync(SyncGroupResponse(error_code=error))
+        answer_parked(*parked, ErrorCode.UNKNOWN_MEMBER_ID)
 
     def touch_session(
         self,
@@ -390,11 +386,18 @@ class Rebalancer:
     def release(self, group: ClassicGroup, error: ErrorCode) -> None:
         """Answer what is parked with `error`; the group stays as it is."""
         for member in list(group.members.values()):
-            join, sync = group.take_join(member), group.take_sync(member)
-            if join is not None:
-                join(JoinGroupResponse(error_code=error, member_id=member.member_id))
-            if sync is not None:
-                sync(SyncGroupResponse(error_code=error))
+            parked = group.take_join(member), group.take_sync(member)
+            answer_parked(*parked, error, member.member_id)
+
+
+def answer_parked(
+    join: JoinCallback | None, sync: SyncCallback | None, error: ErrorCode, member_id: str = ""
+) -> None:
+    """Answer the join and the sync that a member had parked with `error`."""
+    if join is not None:
+        join(JoinGroupResponse(error_code=error, member_id=member_id))
+    if sync is not None:
+        sync(SyncGroupResponse(error_code=error))
 
 
 def _topics_named_by(group: ClassicGroup) -> frozenset[str]:
@@ -411,7 +414,16 @@ def join_response(
     """The current generation as `member_id` sees it: the members are for the leader only."""
     members: list[JoinGroupResponseMember] = []
     if group.leader_id == member_id:
-        members = generation_members(group)
+        protocol = group.protocol_name
+        assert protocol is not None
+        members = [
+            JoinGroupResponseMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                metadata=member.metadata(protocol),
+            )
+            for member in group.members.values()
+        ]
     return JoinGroupResponse(
         generation_id=group.generation_id,
         protocol_type=group.protocol_type,
@@ -421,20 +433,6 @@ def join_response(
         member_id=member_id,
         members=members,
     )
-
-
-def generation_members(group: ClassicGroup) -> list[JoinGroupResponseMember]:
-    """Each member with its metadata for the protocol that was chosen."""
-    protocol = group.protocol_name
-    assert protocol is not None
-    return [
-        JoinGroupResponseMember(
-            member_id=member.member_id,
-            group_instance_id=member.group_instance_id,
-            metadata=member.metadata(protocol),
-        )
-        for member in group.members.values()
-    ]
 
 
 def sync_response(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:

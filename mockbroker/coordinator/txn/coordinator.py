@@ -37,21 +37,6 @@ class TransactionCoordinator(LazyCoordinator["TransactionCoordinatorService"]):
     coordinator's, for markers in `__consumer_offsets`.
     """
 
-    __slots__ = (
-        "_append",
-        "_clock",
-        "_complete_group_transaction",
-        "_config",
-        "_marker_writer",
-        "_metadata",
-        "_producer_ids",
-        "_replicas",
-        "_timer",
-        "_verifier",
-        "connect",
-        "record",
-    )
-
     def __init__(
         self,
         clock: Clock,

@@ -53,16 +53,6 @@ if TYPE_CHECKING:
 class ConsumerGroups:
     """The consumer groups of one coordinator; `mixed` serves their classic members."""
 
-    __slots__ = (
-        "_fencing",
-        "_heartbeats",
-        "_runtime",
-        "_settings",
-        "_subscriptions",
-        "_view",
-        "mixed",
-    )
-
     def __init__(
         self,
         rebalancer: Rebalancer,
@@ -84,13 +74,7 @@ class ConsumerGroups:
         migration.timeouts = self._fencing.timeouts
         advance = Advance(clock, self._settings, self._subscriptions)
         self._heartbeats = HeartbeatHandler(
-            self._settings,
-            self._subscriptions,
-            advance,
-            self._fencing.timeouts,
-            self._fencing,
-            migration,
-            rng,
+            self._settings, self._subscriptions, advance, self._fencing, migration, rng
         )
         self.mixed = MixedHandler(
             self._settings, self._subscriptions, advance, self._fencing, migration, rng

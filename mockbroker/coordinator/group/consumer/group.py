@@ -20,15 +20,7 @@ from mockbroker.coordinator.group.consumer.member import (
     assigned_of,
     state_of,
 )
-from mockbroker_protocol.messages.consumer_group_records import (
-    ConsumerGroupCurrentMemberAssignmentKey,
-    ConsumerGroupMemberMetadataKey,
-    ConsumerGroupMetadataKey,
-    ConsumerGroupPartitionMetadataKey,
-    ConsumerGroupRegularExpressionKey,
-    ConsumerGroupTargetAssignmentMemberKey,
-    ConsumerGroupTargetAssignmentMetadataKey,
-)
+from mockbroker_protocol.messages import consumer_group_records as records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,14 +28,6 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.assignment import Partitions
     from mockbroker.coordinator.group.consumer.member import Assigned, MemberTimers
     from mockbroker.coordinator.records import CoordinatorKey, CoordinatorValue
-    from mockbroker_protocol.messages.consumer_group_records import (
-        ConsumerGroupCurrentMemberAssignmentValue,
-        ConsumerGroupMemberMetadataValue,
-        ConsumerGroupMetadataValue,
-        ConsumerGroupRegularExpressionValue,
-        ConsumerGroupTargetAssignmentMemberValue,
-        ConsumerGroupTargetAssignmentMetadataValue,
-    )
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 NO_ASSIGNMENT_EPOCH = -1
@@ -170,20 +154,24 @@ class ConsumerGroup:
         self._replays[type(key)](self, key, value)
 
     def _replay_epoch(
-        self, _key: ConsumerGroupMetadataKey, value: ConsumerGroupMetadataValue | None
+        self,
+        _key: records.ConsumerGroupMetadataKey,
+        value: records.ConsumerGroupMetadataValue | None,
     ) -> None:
         if value is not None:
             self.epoch = value.epoch
             self.metadata_hash = value.metadata_hash
 
     def _replay_partition_metadata(
-        self, _key: ConsumerGroupPartitionMetadataKey, value: object
+        self, _key: records.ConsumerGroupPartitionMetadataKey, value: object
     ) -> None:
         # What Kafka 4.0 wrote; a tombstone is due once the metadata is looked at.
         self.has_partition_metadata = value is not None
 
     def _replay_member(
-        self, key: ConsumerGroupMemberMetadataKey, value: ConsumerGroupMemberMetadataValue | None
+        self,
+        key: records.ConsumerGroupMemberMetadataKey,
+        value: records.ConsumerGroupMemberMetadataValue | None,
     ) -> None:
         if value is None:
             self._remove(key.member_id)
@@ -205,8 +193,8 @@ class ConsumerGroup:
 
     def _replay_target_epoch(
         self,
-        _key: ConsumerGroupTargetAssignmentMetadataKey,
-        value: ConsumerGroupTargetAssignmentMetadataValue | None,
+        _key: records.ConsumerGroupTargetAssignmentMetadataKey,
+        value: records.ConsumerGroupTargetAssignmentMetadataValue | None,
     ) -> None:
         if value is None:
             self.assignment_epoch, self.assignment_timestamp_ms = NO_ASSIGNMENT_EPOCH, 0
@@ -216,8 +204,8 @@ class ConsumerGroup:
 
     def _replay_target(
         self,
-        key: ConsumerGroupTargetAssignmentMemberKey,
-        value: ConsumerGroupTargetAssignmentMemberValue | None,
+        key: records.ConsumerGroupTargetAssignmentMemberKey,
+        value: records.ConsumerGroupTargetAssignmentMemberValue | None,
     ) -> None:
         member_id = key.member_id
         owners = self.target_owners
@@ -237,8 +225,8 @@ class ConsumerGroup:
 
     def _replay_assignment(
         self,
-        key: ConsumerGroupCurrentMemberAssignmentKey,
-        value: ConsumerGroupCurrentMemberAssignmentValue | None,
+        key: records.ConsumerGroupCurrentMemberAssignmentKey,
+        value: records.ConsumerGroupCurrentMemberAssignmentValue | None,
     ) -> None:
         member = self.members.get(key.member_id)
         if value is not None:
@@ -266,8 +254,8 @@ class ConsumerGroup:
 
     def _replay_regex(
         self,
-        key: ConsumerGroupRegularExpressionKey,
-        value: ConsumerGroupRegularExpressionValue | None,
+        key: records.ConsumerGroupRegularExpressionKey,
+        value: records.ConsumerGroupRegularExpressionValue | None,
     ) -> None:
         if value is None:
             self.resolved.pop(key.regular_expression, None)
@@ -321,13 +309,13 @@ class ConsumerGroup:
                     del epochs[owned]
 
     _replays: ClassVar[dict[type, Callable[[ConsumerGroup, Any, Any], None]]] = {
-        ConsumerGroupMetadataKey: _replay_epoch,
-        ConsumerGroupPartitionMetadataKey: _replay_partition_metadata,
-        ConsumerGroupMemberMetadataKey: _replay_member,
-        ConsumerGroupTargetAssignmentMetadataKey: _replay_target_epoch,
-        ConsumerGroupTargetAssignmentMemberKey: _replay_target,
-        ConsumerGroupCurrentMemberAssignmentKey: _replay_assignment,
-        ConsumerGroupRegularExpressionKey: _replay_regex,
+        records.ConsumerGroupMetadataKey: _replay_epoch,
+        records.ConsumerGroupPartitionMetadataKey: _replay_partition_metadata,
+        records.ConsumerGroupMemberMetadataKey: _replay_member,
+        records.ConsumerGroupTargetAssignmentMetadataKey: _replay_target_epoch,
+        records.ConsumerGroupTargetAssignmentMemberKey: _replay_target,
+        records.ConsumerGroupCurrentMemberAssignmentKey: _replay_assignment,
+        records.ConsumerGroupRegularExpressionKey: _replay_regex,
     }
 
 

@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.reconcile import Owned
     from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
     from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
-    from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
     from mockbroker.coordinator.group.members import ClientIdentity
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
@@ -84,7 +83,6 @@ class HeartbeatHandler:
     _settings: ConsumerSettings
     _subscriptions: Subscriptions
     _advance: Advance
-    _timeouts: MemberTimeouts
     _fencing: Fencing
     _migration: Migration
     _rng: Random
@@ -130,20 +128,20 @@ class HeartbeatHandler:
         self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest, step: Step
     ) -> ConsumerGroupHeartbeatResponse:
         group = shard.consumer_groups[request.group_id]
-        member = step.member
+        member, timeouts = step.member, self._fencing.timeouts
         if group is not step.entry.group:
             self._migration.upgraded(shard, group, step.entry.group)
         if step.entry.old is not None and step.entry.old.member_id != member.member_id:
-            self._timeouts.forget(group, step.entry.old.member_id)
+            timeouts.forget(group, step.entry.old.member_id)
         if step.records:
             self._fencing.moved(group)
         if step.reconciled:
             if member.state is MemberState.UNREVOKED_PARTITIONS:
-                self._timeouts.schedule_rebalance_timeout(shard, group, member.member_id)
+                timeouts.schedule_rebalance_timeout(shard, group, member.member_id)
             else:
-                self._timeouts.cancel_rebalance_timeout(group, member.member_id)
+                timeouts.cancel_rebalance_timeout(group, member.member_id)
         timeout_ms = self._settings.session_timeout_ms(group.group_id)
-        self._timeouts.schedule_session_timeout(shard, group, member.member_id, timeout_ms)
+        timeouts.schedule_session_timeout(shard, group, member.member_id, timeout_ms)
         if step.needs_regex_resolution:
             shard.write(self._subscriptions.resolve(group), lambda _: None)
             self._fencing.moved(group)
