@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 
-# What a client of the coordinator is told when its log could not be written
+# The error for the client when the coordinator's log could not be written
 # (GroupMetadataManager.appendGroupMetadataErrorToResponseError).
 _RESPONSE_ERRORS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -120,7 +120,7 @@ def ignore_error(_error: ErrorCode) -> None:
 
 
 def response_error(append_error: ErrorCode) -> ErrorCode:
-    """What a client is told when appending to the coordinator's log failed."""
+    """The error for the client when appending to the coordinator's log failed."""
     return _RESPONSE_ERRORS.get(append_error, append_error)
 
 
@@ -214,7 +214,7 @@ class CoordinatorRuntime(Generic[ShardT]):
     ) -> None:
         """Append the records, replay them, and say so; on an error nothing is replayed.
 
-        `done` gets NONE, or what the client is to be told. Answers that promise a write are given
+        `done` gets NONE, or the error for the client. Answers that promise a write are given
         from `done` only, so that an append which must first be replicated can hold them back. With
         a producer the records are part of its transaction, and what is replayed is pending.
         """

@@ -12,7 +12,7 @@
 | leader or changed, Stable          | a rebalance                                               |
 
 Each join is answered exactly once; one that is superseded by a later join of the same member is
-told to join again (REBALANCE_IN_PROGRESS), where Kafka forgets it.
+answered with REBALANCE_IN_PROGRESS, where Kafka forgets it.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ _RENEWS_SESSION = frozenset({GroupState.STABLE, GroupState.PREPARING_REBALANCE})
 
 @dataclass(slots=True, eq=False)
 class TopicPartitions:
-    """Partitions of one topic that are asked for; `topic_id` is zero when it was not given."""
+    """Partitions of one topic in a request; `topic_id` is zero when it was not given."""
 
     name: str
     partition_indexes: Iterable[int]
@@ -89,7 +89,7 @@ class TopicPartitions:
 
 @dataclass(slots=True, eq=False)
 class FetchedOffset:
-    """A stored position, or -1 with an empty text; `error` tells why it cannot be told."""
+    """A stored position, or -1 with an empty text; `error` says why there is none."""
 
     partition_index: int
     offset: int = NO_OFFSET

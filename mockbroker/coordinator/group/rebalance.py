@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # How long an id handed out holds up the first rebalance of a group without initial delay. A client
 # that is alive comes back within a round trip; one that comes later starts another rebalance.
 PENDING_MEMBER_GRACE_MS = 500
-# How long one who asked for the group's coordinator does: it is about to join, and whoever joins
+# How long a FindCoordinator for the group does: it is about to join, and whoever joins
 # after a generation began waits for the others' next heartbeat.
 ANNOUNCED_GRACE_MS = 100
 # How long a group does of which no topic exists yet: a client that does not watch its topics
@@ -48,12 +48,12 @@ MISSING_TOPICS_GRACE_MS = 3000
 ASKED_AGAIN_MS = 10
 # A round in which a group waits for its static members, where their time-outs are shorter.
 _LEAST_ROUND_MS = 1000
-# Of so many groups it is kept who asked for their coordinator.
+# For so many groups the clients that sent FindCoordinator are kept.
 _MOST_ANNOUNCED = 1000
 
 
 class Asker(Protocol):
-    """Who asked for a coordinator; `apis.context.RequestContext` is one."""
+    """The client of a FindCoordinator; `apis.context.RequestContext` is one."""
 
     @property
     def client_id(self) -> str: ...
@@ -71,7 +71,7 @@ class Rebalancer:
     timer: Timer
     config: BrokerConfig
     _topics: Container[str]
-    # By group: when its coordinator was asked for, and by whom, before its first rebalance.
+    # By group: when FindCoordinator came for it, and from whom, before its first rebalance.
     announced: dict[str, list[tuple[float, Asker]]] = field(default_factory=dict)
     # By group: until when its first rebalance waits for topics that do not exist.
     awaiting_topics: dict[str, tuple[float, GroupShard, ClassicGroup]] = field(default_factory=dict)
@@ -158,7 +158,7 @@ class Rebalancer:
                 self._schedule_completion(shard, group, timeout_ms)
 
     def announce(self, group_id: str, asker: Asker) -> None:
-        """Somebody asked for the group's coordinator."""
+        """A client found the group's coordinator by FindCoordinator, and may join soon."""
         announced = self.announced.setdefault(group_id, [])
         now_ms = self.clock.now_ms
         if announced and announced[-1][0] + ANNOUNCED_GRACE_MS <= now_ms:

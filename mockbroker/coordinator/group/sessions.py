@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker_protocol.messages.group_membership import HeartbeatRequest, MemberIdentity
 
-# What a member of the current generation is told.
+# The error code of a heartbeat from a member of the current generation.
 _HEARTBEAT_ANSWERS = {
     GroupState.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
     GroupState.PREPARING_REBALANCE: ErrorCode.REBALANCE_IN_PROGRESS,

@@ -59,7 +59,7 @@ class ShardListener:
 def find_shard(
     runtime: CoordinatorRuntime[GroupShard], group_id: str
 ) -> tuple[GroupShard | None, ErrorCode]:
-    """The shard that owns a group, or what a client is told instead."""
+    """The shard that owns a group, or the error for the client."""
     if not group_id:
         return None, ErrorCode.INVALID_GROUP_ID
     shard = runtime.shard_for(group_id)

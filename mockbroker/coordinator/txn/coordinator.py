@@ -62,7 +62,7 @@ class TransactionCoordinator(LazyCoordinator["TransactionCoordinatorService"]):
         self.connect: Callable[[int], Channel] | None = None
         """Gives a connection to another broker; set before the first use."""
         self.record: Callable[[TransactionDecided], None] | None = None
-        """Is told how transactions end; set before the first use."""
+        """Records how transactions end; set before the first use."""
 
     def _make_service(self) -> TransactionCoordinatorService:
         from mockbroker.coordinator.txn.service import TransactionCoordinatorService

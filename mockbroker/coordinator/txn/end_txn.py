@@ -1,4 +1,4 @@
-"""EndTxn, in both protocol generations: the next state, or what the client is told.
+"""EndTxn, in both protocol generations: the next state, or the error for the client.
 
 TransactionCoordinator.endTransaction and endTransactionWithTV1; `service` calls these and writes.
 An error NONE says that the transaction ended so before: nothing is left to do.
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _LAST_CLIENT_EPOCH = MAX_PRODUCER_EPOCH - 1
 
-# What a repeated end is told once the transaction is decided: (state, commit) → error.
+# The answer to a repeated EndTxn once the transaction is decided: (state, commit) → error.
 _SETTLED: Final[dict[tuple[TransactionState, bool], ErrorCode]] = {
     (TransactionState.PREPARE_COMMIT, True): ErrorCode.CONCURRENT_TRANSACTIONS,
     (TransactionState.PREPARE_ABORT, False): ErrorCode.CONCURRENT_TRANSACTIONS,

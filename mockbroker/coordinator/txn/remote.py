@@ -5,7 +5,7 @@ transactional id: here if that is this broker, else by WriteTxnMarkers and AddPa
 link (Kafka: TransactionMarkerChannelManager, AddPartitionsToTxnManager). Whoever cannot be reached
 answers with an error that is tried again.
 
-Invariant: `on_complete` is called once, with an answer for every partition asked.
+Invariant: `on_complete` is called once, with an error code for every partition.
 """
 
 from __future__ import annotations

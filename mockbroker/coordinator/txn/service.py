@@ -3,7 +3,7 @@
 It finds the shard that owns a transactional id, refuses what no shard need see (Kafka:
 TransactionCoordinator), asks `init_producer`, `partitions` and `end_txn` for the next state, and
 writes it. Methods with an `on_complete` call it exactly once. After the answer to an end comes the
-end itself: `markers` tells the partitions, in the same step where they are led by this node.
+end itself: `markers` writes to the partitions, in the same step where this node leads them.
 
 State is the replay of `__transaction_state`. Unlike a group, a transactional id is served only
 once that topic is there: FindCoordinator makes it, and without it no node is a coordinator.
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 
 class ProducerAnswer(NamedTuple):
-    """What a producer is told to be from now on."""
+    """Which producer id and epoch the client has from now on (Kafka: InitProducerIdResult)."""
 
     error: ErrorCode
     producer_id: int = NO_PRODUCER_ID
@@ -291,7 +291,7 @@ class TransactionCoordinatorService(ShardListener):
     def _decided(
         self, current: TransactionMetadata, transition: Transition, by: str
     ) -> TransactionDecided | None:
-        """What the journal is told; None: it is not, or nothing was open."""
+        """The event for the journal; None without a journal, or when nothing was open."""
         if self._record is None or current.state is not TransactionState.ONGOING:
             return None
         return TransactionDecided(

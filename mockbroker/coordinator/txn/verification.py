@@ -1,4 +1,4 @@
-"""Whether a transactional batch may be appended: asked of the producer's coordinator (KIP-890).
+"""Whether the producer's coordinator lets a transactional batch be appended (KIP-890).
 
 Produce and TxnOffsetCommit call `check` before they append the first batch of a transaction to a
 partition (Kafka: AddPartitionsToTxnManager, ReplicaManager
@@ -6,11 +6,11 @@ partition (Kafka: AddPartitionsToTxnManager, ReplicaManager
 partition already needs no question. Old clients added the partition themselves: it is verified.
 New ones leave that to the broker (transactions V2): it is added.
 
-| coordinator says          | the append is told                        |
+| error of the coordinator  | error of the append                       |
 |---------------------------|-------------------------------------------|
 | 90 another epoch          | 47                                        |
 | 120 not in the transaction | 48 to clients that do not know 120       |
-| 51, when adding           | asked again for a while, then 51          |
+| 51, when adding           | retried for a while, then 51              |
 | else                      | the same                                  |
 
 Invariant: `on_complete` of a check is called exactly once.
@@ -77,7 +77,7 @@ def _operation(version: int, first_abortable: int) -> Operation:
 
 @dataclass(slots=True, eq=False)
 class _Check:
-    """One question, as long as it is asked again."""
+    """One verification, as long as it is retried."""
 
     transactional_id: str
     producer_id: int
@@ -206,7 +206,7 @@ def _append_error(error: ErrorCode, operation: Operation) -> ErrorCode:
 
 
 def _ask_log(partition: Partition, producer_id: int, producer_epoch: int) -> ErrorCode | None:
-    """UnifiedLog.maybeStartTransactionVerification; None when the coordinator has to be asked."""
+    """UnifiedLog.maybeStartTransactionVerification; None when the coordinator decides."""
     if not partition.is_leader or partition.deleted:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     log = partition.log

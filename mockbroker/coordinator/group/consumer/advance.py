@@ -1,6 +1,6 @@
 """One member's step in its group, of either protocol: subscription, epoch, target, assignment.
 
-`heartbeat` and `mixed` say what the member told about itself; `Advance` collects the records of all
+`heartbeat` and `mixed` read what the request says; `Advance` collects the records of all
 that follows (GroupMetadataManager.consumerGroupHeartbeat, steps 1 to 3). They are written as one
 batch, so a step is done as a whole or not at all.
 """
@@ -83,7 +83,7 @@ class Advance:
     _subscriptions: Subscriptions
 
     def subscribe(self, entry: Entry, updated: ConsumerMember) -> Step | Refusal:
-        """The member with what it told now: its record, its expressions and the group's epoch."""
+        """The member as its request says: its record, its expressions and the group's epoch."""
         group, base = entry.group, entry.base
         candidate = Candidate(group, entry.old, updated, group.epoch)
         step = Step(entry, candidate, updated, entry.records)

@@ -139,7 +139,7 @@ class ConsumerGroup:
         )
 
     def request_metadata_refresh(self) -> None:
-        """A topic of the group changed: the next heartbeat looks."""
+        """A topic of the group changed: the next heartbeat computes the metadata hash anew."""
         self.metadata_deadline_ms = None
 
     def has_metadata_expired(self, now_ms: float) -> bool:

@@ -3,7 +3,7 @@
 A join is a heartbeat in other words: it takes the member a step towards its target, and is
 answered at once with the member's epoch as the generation; nobody leads. A sync gives the member
 its partitions, in the consumers' bytes. Where a member of the consumer protocol would learn of a
-change by its heartbeat, a classic one is told to join again (REBALANCE_IN_PROGRESS).
+change by its heartbeat, a classic one gets REBALANCE_IN_PROGRESS and joins again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The topics as consumer groups see them: ids, partition counts, and a hash that tells of changes.
+"""The topics as consumer groups see them: ids, partition counts, and a hash that shows changes.
 
 Kafka compares a hash of the topics that a group reads with the one in the group's record, and
 bumps the group's epoch when they differ (ModernGroup.computeMetadataHash). The number itself means
