@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # How long an id handed out holds up the first rebalance of a group without initial delay. A client
 # that is alive comes back within a round trip; one that comes later starts another rebalance.
 PENDING_MEMBER_GRACE_MS = 500
-# How long a FindCoordinator for the group does: it is about to join, and whoever joins
+# How long a FindCoordinator for the group does: its client is about to join, and whoever joins
 # after a generation began waits for the others' next heartbeat.
 ANNOUNCED_GRACE_MS = 100
 # How long a group does of which no topic exists yet: a client that does not watch its topics
