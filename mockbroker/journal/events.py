@@ -6,107 +6,242 @@ writes them down; docs/journal.md is their public form, and names the fields.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from mockbroker.journal.request import RequestServed
 
 
-class ConnectionOpened(NamedTuple):
+class EventValues:
+    """What the events below share; they print and compare by their fields.
+
+    They are plain classes: a named tuple takes a start of the broker ten times as long to make.
+    """
+
+    __slots__: tuple[str, ...] = ()
+
+    def values(self) -> dict[str, object]:
+        """The fields by their names, in the order of the constructor."""
+        names = type(self).__init__.__code__.co_varnames[1 : len(self.__slots__) + 1]
+        return {name: getattr(self, name) for name in names}
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.values() == self.values()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.values().items())
+        return f"{type(self).__name__}({fields})"
+
+
+class ConnectionOpened(EventValues):
     """A client connected, from `peer_port` of its host (0: not over a socket)."""
 
-    connection_id: int
-    peer: str
-    listener: str
-    broker_id: int = -1
-    peer_port: int = 0
+    __slots__ = ("broker_id", "connection_id", "listener", "peer", "peer_port")
+
+    def __init__(
+        self, connection_id: int, peer: str, listener: str, broker_id: int = -1, peer_port: int = 0
+    ) -> None:
+        self.connection_id = connection_id
+        self.peer = peer
+        self.listener = listener
+        self.broker_id = broker_id
+        self.peer_port = peer_port
 
 
-class ConnectionClosed(NamedTuple):
+class ConnectionClosed(EventValues):
     """A connection ended; `reason` is None when its client closed it."""
 
-    connection_id: int
-    peer: str
-    client_id: str
-    requests: int
-    lifetime_ms: float
-    reason: str | None
-    broker_id: int = -1
+    __slots__ = (
+        "broker_id",
+        "client_id",
+        "connection_id",
+        "lifetime_ms",
+        "peer",
+        "reason",
+        "requests",
+    )
+
+    def __init__(
+        self,
+        connection_id: int,
+        peer: str,
+        client_id: str,
+        requests: int,
+        lifetime_ms: float,
+        reason: str | None,
+        broker_id: int = -1,
+    ) -> None:
+        self.connection_id = connection_id
+        self.peer = peer
+        self.client_id = client_id
+        self.requests = requests
+        self.lifetime_ms = lifetime_ms
+        self.reason = reason
+        self.broker_id = broker_id
 
 
-class RequestRefused(NamedTuple):
+class RequestRefused(EventValues):
     """Bytes or a request that this broker does not answer: the connection closes.
 
     `api_key` and `api_version` are None when not even a request header could be read.
     """
 
-    connection_id: int
-    peer: str
-    client_id: str
-    api_key: int | None
-    api_name: str
-    api_version: int | None
-    reason: str
-    broker_id: int = -1
+    __slots__ = (
+        "api_key",
+        "api_name",
+        "api_version",
+        "broker_id",
+        "client_id",
+        "connection_id",
+        "peer",
+        "reason",
+    )
+
+    def __init__(
+        self,
+        connection_id: int,
+        peer: str,
+        client_id: str,
+        api_key: int | None,
+        api_name: str,
+        api_version: int | None,
+        reason: str,
+        broker_id: int = -1,
+    ) -> None:
+        self.connection_id = connection_id
+        self.peer = peer
+        self.client_id = client_id
+        self.api_key = api_key
+        self.api_name = api_name
+        self.api_version = api_version
+        self.reason = reason
+        self.broker_id = broker_id
 
 
-class HandlerFailed(NamedTuple):
+class HandlerFailed(EventValues):
     """A defect of ours: a handler raised. The connection closes; `error` has the traceback."""
 
-    connection_id: int
-    peer: str
-    client_id: str
-    api_name: str
-    api_version: int
-    error: Exception
-    broker_id: int = -1
+    __slots__ = (
+        "api_name",
+        "api_version",
+        "broker_id",
+        "client_id",
+        "connection_id",
+        "error",
+        "peer",
+    )
+
+    def __init__(
+        self,
+        connection_id: int,
+        peer: str,
+        client_id: str,
+        api_name: str,
+        api_version: int,
+        error: Exception,
+        broker_id: int = -1,
+    ) -> None:
+        self.connection_id = connection_id
+        self.peer = peer
+        self.client_id = client_id
+        self.api_name = api_name
+        self.api_version = api_version
+        self.error = error
+        self.broker_id = broker_id
 
 
-class SessionEvent(NamedTuple):
+class SessionEvent(EventValues):
     """A fetch session (KIP-227) came, went or was used wrongly; docs/journal.md has the words.
 
     `event` is one of opened, closed, emptied, evicted, refused, not_found, wrong_epoch and
     mixed_ids; `rule` says why it was evicted, `why` what was wrong.
     """
 
-    broker_id: int
-    event: str
-    session_id: int
-    partitions: int = 0
-    rule: str | None = None
-    why: str | None = None
-    epoch: int | None = None
-    expected_epoch: int | None = None
-    age_ms: float | None = None
-    idle_ms: float | None = None
+    __slots__ = (
+        "age_ms",
+        "broker_id",
+        "epoch",
+        "event",
+        "expected_epoch",
+        "idle_ms",
+        "partitions",
+        "rule",
+        "session_id",
+        "why",
+    )
+
+    def __init__(
+        self,
+        broker_id: int,
+        event: str,
+        session_id: int,
+        partitions: int = 0,
+        rule: str | None = None,
+        why: str | None = None,
+        epoch: int | None = None,
+        expected_epoch: int | None = None,
+        age_ms: float | None = None,
+        idle_ms: float | None = None,
+    ) -> None:
+        self.broker_id = broker_id
+        self.event = event
+        self.session_id = session_id
+        self.partitions = partitions
+        self.rule = rule
+        self.why = why
+        self.epoch = epoch
+        self.expected_epoch = expected_epoch
+        self.age_ms = age_ms
+        self.idle_ms = idle_ms
 
 
-class HighWatermarkMoved(NamedTuple):
+class HighWatermarkMoved(EventValues):
     """The high watermark of a partition went from one offset to another."""
 
-    broker_id: int
-    topic: str
-    partition: int
-    before: int
-    after: int
-    log_end_offset: int
+    __slots__ = ("after", "before", "broker_id", "log_end_offset", "partition", "topic")
+
+    def __init__(
+        self,
+        broker_id: int,
+        topic: str,
+        partition: int,
+        before: int,
+        after: int,
+        log_end_offset: int,
+    ) -> None:
+        self.broker_id = broker_id
+        self.topic = topic
+        self.partition = partition
+        self.before = before
+        self.after = after
+        self.log_end_offset = log_end_offset
 
 
-class ClockChanged(NamedTuple):
+class ClockChanged(EventValues):
     """Someone changed the time: `action` is freeze, unfreeze, advance, jump or rate."""
 
-    action: str
-    by_ms: float | None
-    rate: float
-    frozen: bool
+    __slots__ = ("action", "by_ms", "frozen", "rate")
+
+    def __init__(self, action: str, by_ms: float | None, rate: float, frozen: bool) -> None:
+        self.action = action
+        self.by_ms = by_ms
+        self.rate = rate
+        self.frozen = frozen
 
 
-class FaultChanged(NamedTuple):
+class FaultChanged(EventValues):
     """A fault rule was added, removed, cleared, released or is exhausted."""
 
-    action: str
-    fault_id: str
-    hits: int
-    rule: dict[str, object] | None = None
+    __slots__ = ("action", "fault_id", "hits", "rule")
+
+    def __init__(
+        self, action: str, fault_id: str, hits: int, rule: dict[str, object] | None = None
+    ) -> None:
+        self.action = action
+        self.fault_id = fault_id
+        self.hits = hits
+        self.rule = rule
 
 
 # Who decided how a transaction ends.
@@ -116,7 +251,7 @@ BY_FENCING: Final = "fenced"
 BY_REMOVAL: Final = "removed"
 
 
-class TransactionDecided(NamedTuple):
+class TransactionDecided(EventValues):
     """A coordinator decided how an open transaction ends; its markers follow.
 
     Producer id and epoch are those of its records; `by` is BY_CLIENT (EndTxn), BY_TIMEOUT (it was
@@ -124,14 +259,36 @@ class TransactionDecided(NamedTuple):
     id away).
     """
 
-    broker_id: int
-    transactional_id: str
-    producer_id: int
-    producer_epoch: int
-    committed: bool
-    by: str
-    open_ms: int
-    partitions: int
+    __slots__ = (
+        "broker_id",
+        "by",
+        "committed",
+        "open_ms",
+        "partitions",
+        "producer_epoch",
+        "producer_id",
+        "transactional_id",
+    )
+
+    def __init__(
+        self,
+        broker_id: int,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        committed: bool,
+        by: str,
+        open_ms: int,
+        partitions: int,
+    ) -> None:
+        self.broker_id = broker_id
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.committed = committed
+        self.by = by
+        self.open_ms = open_ms
+        self.partitions = partitions
 
 
 Event = (

@@ -57,7 +57,7 @@ def line_of(event: Event, topic_name: TopicName) -> Line:
     if isinstance(event, RequestServed):
         return event.line(topic_name)
     line: Line = {"schema": SCHEMA, "kind": KINDS[type(event)]}
-    for name, value in event._asdict().items():
+    for name, value in event.values().items():
         line[FIELD_NAMES.get(name, name)] = _plain(name, value)
     return line
 

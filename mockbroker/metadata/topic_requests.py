@@ -32,25 +32,46 @@ def invalid_request(message: str) -> Refusal:
     return Refusal(ErrorCode.INVALID_REQUEST, message)
 
 
-class NewTopic(NamedTuple):
+class NewTopic:
     """A topic to create. -1 takes the broker's default; `assignments` are (partition, brokers)."""
 
-    name: str
-    num_partitions: int = -1
-    replication_factor: int = -1
-    assignments: Sequence[tuple[int, Sequence[int]]] = ()
-    configs: Sequence[tuple[str, str | None]] = ()
+    __slots__ = ("assignments", "configs", "name", "num_partitions", "replication_factor")
+
+    def __init__(
+        self,
+        name: str,
+        num_partitions: int = -1,
+        replication_factor: int = -1,
+        assignments: Sequence[tuple[int, Sequence[int]]] = (),
+        configs: Sequence[tuple[str, str | None]] = (),
+    ) -> None:
+        self.name = name
+        self.num_partitions = num_partitions
+        self.replication_factor = replication_factor
+        self.assignments = assignments
+        self.configs = configs
 
 
-class CreatedTopic(NamedTuple):
+class CreatedTopic:
     """What became of a topic to create; on an error the counts are -1 and `config` is None."""
 
-    name: str
-    refusal: Refusal = ACCEPTED
-    topic_id: bytes = NO_TOPIC_ID
-    num_partitions: int = -1
-    replication_factor: int = -1
-    config: TopicConfig | None = None
+    __slots__ = ("config", "name", "num_partitions", "refusal", "replication_factor", "topic_id")
+
+    def __init__(
+        self,
+        name: str,
+        refusal: Refusal = ACCEPTED,
+        topic_id: bytes = NO_TOPIC_ID,
+        num_partitions: int = -1,
+        replication_factor: int = -1,
+        config: TopicConfig | None = None,
+    ) -> None:
+        self.name = name
+        self.refusal = refusal
+        self.topic_id = topic_id
+        self.num_partitions = num_partitions
+        self.replication_factor = replication_factor
+        self.config = config
 
     @property
     def error(self) -> ErrorCode:
@@ -63,19 +84,27 @@ class CreatedTopic(NamedTuple):
         return self.refusal.message
 
 
-class TopicReference(NamedTuple):
+class TopicReference:
     """A topic by name or by id; one of the two is expected."""
 
-    name: str | None
-    topic_id: bytes = NO_TOPIC_ID
+    __slots__ = ("name", "topic_id")
+
+    def __init__(self, name: str | None, topic_id: bytes = NO_TOPIC_ID) -> None:
+        self.name = name
+        self.topic_id = topic_id
 
 
-class DeletedTopic(NamedTuple):
+class DeletedTopic:
     """What became of a topic to delete."""
 
-    name: str | None
-    topic_id: bytes = NO_TOPIC_ID
-    refusal: Refusal = ACCEPTED
+    __slots__ = ("name", "refusal", "topic_id")
+
+    def __init__(
+        self, name: str | None, topic_id: bytes = NO_TOPIC_ID, refusal: Refusal = ACCEPTED
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.refusal = refusal
 
     @property
     def error(self) -> ErrorCode:
@@ -88,21 +117,35 @@ class DeletedTopic(NamedTuple):
         return self.refusal.message
 
 
-class NewPartitions(NamedTuple):
+class NewPartitions:
     """A topic and the partition count it should grow to; `assignments` are brokers of each."""
 
-    name: str
-    total_count: int
-    assignments: Sequence[Sequence[int]] | None = None
+    __slots__ = ("assignments", "name", "total_count")
+
+    def __init__(
+        self, name: str, total_count: int, assignments: Sequence[Sequence[int]] | None = None
+    ) -> None:
+        self.name = name
+        self.total_count = total_count
+        self.assignments = assignments
 
 
-class ConfigAlteration(NamedTuple):
+class ConfigAlteration:
     """A resource whose configs shall change: (key, operation, value) by AlterConfigOp's codes.
 
     `replace` takes away first whatever is set.
     """
 
-    resource_type: int
-    name: str
-    changes: Sequence[tuple[str, int, str | None]]
-    replace: bool = False
+    __slots__ = ("changes", "name", "replace", "resource_type")
+
+    def __init__(
+        self,
+        resource_type: int,
+        name: str,
+        changes: Sequence[tuple[str, int, str | None]],
+        replace: bool = False,
+    ) -> None:
+        self.resource_type = resource_type
+        self.name = name
+        self.changes = changes
+        self.replace = replace

@@ -124,8 +124,8 @@ class EventLog:
             self._request(event)
         elif isinstance(event, ConnectionClosed) and self._level <= LEVELS["debug"]:
             reason = event.reason or "closed by the client"
-            closed = event._replace(reason=reason, lifetime_ms=round(event.lifetime_ms))
-            self.logger().debug("connection closed", **_fields(closed))
+            rounded = {"reason": reason, "lifetime_ms": round(event.lifetime_ms)}
+            self.logger().debug("connection closed", **{**_fields(event), **rounded})
         elif isinstance(event, RequestRefused):
             self.logger().warning("connection closed: request refused", **_fields(event))
         elif isinstance(event, HandlerFailed):
@@ -177,6 +177,6 @@ def _fields(event: ConnectionClosed | RequestRefused | HandlerFailed) -> dict[st
     """What an event tells, under the names that it has in the journal's lines."""
     return {
         FIELD_NAMES.get(name, name): value
-        for name, value in event._asdict().items()
+        for name, value in event.values().items()
         if name not in ("broker_id", "error")
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from copy import copy
 
 import pytest
 
@@ -59,7 +60,9 @@ def test_a_connection_is_told_at_debug_with_its_port_and_its_clients_id() -> Non
 
 
 def test_a_connection_without_a_request_is_told_when_it_closes() -> None:
-    opened, _ = lines("debug", OPENED, CLOSED._replace(client_id=""))
+    silent = copy(CLOSED)
+    silent.client_id = ""
+    opened, _ = lines("debug", OPENED, silent)
     assert (opened["event"], opened["client_id"]) == ("connection opened", "")
 
 
