@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ IMPORT_NAMES = ("mockbroker", "mockbroker_protocol", "simulation")
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 70
 MAX_LINE_LENGTH = 100
+MAX_METHODS = 30
+MAX_PARAMETERS = 8
 MAX_ROOMS = 28
 MAX_FLOORS = 14
 MAX_ARROWS = 150
@@ -79,6 +82,33 @@ def test_functions_fit_on_one_screen() -> None:
     assert {name: n for name, n in lengths.items() if n > MAX_FUNCTION_LINES} == {}
 
 
+def test_classes_have_one_duty() -> None:
+    methods = {
+        f"{name_of(path)} {node.name}": sum(
+            isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) for part in node.body
+        )
+        for path in python_files(*PACKAGES)
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert {name: n for name, n in methods.items() if n > MAX_METHODS} == {}
+
+
+def test_signatures_can_be_remembered() -> None:
+    parameters = {
+        f"{name_of(path)}:{node.lineno} {node.name}": len(
+            [
+                each.arg
+                for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                if each.arg not in {"self", "cls"}
+            ]
+        )
+        for path in python_files(*PACKAGES)
+        for node in functions(path)
+    }
+    assert {name: n for name, n in parameters.items() if n > MAX_PARAMETERS} == {}
+
+
 @cache
 def import_graph() -> dict[str, set[str]]:
     """The modules that each module imports, those of its annotations included."""
@@ -115,6 +145,11 @@ def layers() -> dict[str, int]:
         if contract["id"] == "rooms"
     ]
     return {room.strip(): n for n, floor in enumerate(rooms) for room in floor.split("|")}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Annotations count: a type that two modules need stands below both."""
+    TopologicalSorter(import_graph()).prepare()
 
 
 def test_each_room_imports_from_the_rooms_below_it() -> None:

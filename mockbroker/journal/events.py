@@ -6,7 +6,7 @@ writes them down; docs/journal.md is their public form, and names the fields.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from mockbroker.journal.request import RequestServed
 
@@ -151,49 +151,27 @@ class HandlerFailed(EventValues):
         self.broker_id = broker_id
 
 
-class SessionEvent(EventValues):
+class SessionEvent(NamedTuple):
     """A fetch session (KIP-227) came, went or was used wrongly; docs/journal.md has the words.
 
     `event` is one of opened, closed, emptied, evicted, refused, not_found, wrong_epoch and
     mixed_ids; `rule` says why it was evicted, `why` what was wrong.
     """
 
-    __slots__ = (
-        "age_ms",
-        "broker_id",
-        "epoch",
-        "event",
-        "expected_epoch",
-        "idle_ms",
-        "partitions",
-        "rule",
-        "session_id",
-        "why",
-    )
+    broker_id: int
+    event: str
+    session_id: int
+    partitions: int = 0
+    rule: str | None = None
+    why: str | None = None
+    epoch: int | None = None
+    expected_epoch: int | None = None
+    age_ms: float | None = None
+    idle_ms: float | None = None
 
-    def __init__(
-        self,
-        broker_id: int,
-        event: str,
-        session_id: int,
-        partitions: int = 0,
-        rule: str | None = None,
-        why: str | None = None,
-        epoch: int | None = None,
-        expected_epoch: int | None = None,
-        age_ms: float | None = None,
-        idle_ms: float | None = None,
-    ) -> None:
-        self.broker_id = broker_id
-        self.event = event
-        self.session_id = session_id
-        self.partitions = partitions
-        self.rule = rule
-        self.why = why
-        self.epoch = epoch
-        self.expected_epoch = expected_epoch
-        self.age_ms = age_ms
-        self.idle_ms = idle_ms
+    def values(self) -> dict[str, object]:
+        """The fields by their names, in their order."""
+        return self._asdict()
 
 
 class HighWatermarkMoved(EventValues):

@@ -23,21 +23,76 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class ClusterView:
-    """The brokers of one cluster. A call that cannot be carried out raises `ControlError`."""
-
-    CONTROLLER = CONTROLLER
-    """The controller's end of a link."""
+class NodesView:
+    """What is done to brokers as a whole, to their links and clocks."""
 
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
-
-    # -- look --------------------------------------------------------------------------------
 
     @property
     def brokers(self) -> list[int]:
         """The ids of the brokers that run."""
         return self._bridge.call(lambda cluster: [each.broker_id for each in cluster.brokers])
+
+    def kill(self, node_id: int, *, fence: bool = True) -> None:
+        """Crash a broker; with `fence` False it is found out by its session time-out only."""
+        return self._do(lambda controls: controls.kill(node_id, fence=fence))
+
+    def stop(self, node_id: int) -> None:
+        """Stop a broker cleanly: its leaders move away first."""
+        return self._do(lambda controls: controls.stop(node_id))
+
+    def revive(self, node_id: int) -> None:
+        """Start a broker that was killed or stopped, on its old port with its old logs."""
+        return self._do(lambda controls: controls.revive(node_id))
+
+    def fence(self, node_id: int) -> None:
+        """Let the controller take a running broker for lost."""
+        return self._do(lambda controls: controls.fence(node_id))
+
+    def unfence(self, node_id: int) -> None:
+        """Undo `fence`."""
+        return self._do(lambda controls: controls.unfence(node_id))
+
+    def cut_link(self, source: int, target: int) -> None:
+        """Lose what `source` sends to `target`, one way."""
+        return self._do(lambda controls: controls.cut_link(source, target))
+
+    def hold_link(self, source: int, target: int) -> None:
+        """Let what `source` sends to `target` wait."""
+        return self._do(lambda controls: controls.hold_link(source, target))
+
+    def slow_link(self, source: int, target: int, *, seconds: float) -> None:
+        """Let what `source` sends take so long to `target`."""
+        return self._do(lambda controls: controls.slow_link(source, target, seconds * 1000.0))
+
+    def restore_link(self, source: int, target: int) -> None:
+        """Let the link work as before."""
+        return self._do(lambda controls: controls.restore_link(source, target))
+
+    def isolate(self, node_id: int) -> None:
+        """Cut a broker off from all others and the controller; clients still reach it."""
+        return self._do(lambda controls: controls.isolate(node_id))
+
+    def reconnect(self, node_id: int) -> None:
+        """Undo `isolate`."""
+        return self._do(lambda controls: controls.reconnect(node_id))
+
+    def skew_clock(self, node_id: int, *, seconds: float) -> None:
+        """Put a broker's wall clock ahead, or behind."""
+        return self._do(lambda controls: controls.skew_clock(node_id, int(seconds * 1000)))
+
+    def _do(self, action: Callable[[ClusterControls], None]) -> None:
+        return self._bridge.call(lambda cluster: action(cluster.controls))
+
+
+class ClusterView(NodesView):
+    """The brokers of one cluster. A call that cannot be carried out raises `ControlError`."""
+
+    CONTROLLER = CONTROLLER
+    """The controller's end of a link."""
+
+    # -- look --------------------------------------------------------------------------------
 
     def leader(self, topic: str, partition: int) -> int:
         """Who leads a partition; -1 when nobody does."""
@@ -106,28 +161,6 @@ class ClusterView:
             lambda cluster: take(cluster.controls.partition_state(topic, partition))
         )
 
-    # -- brokers -----------------------------------------------------------------------------
-
-    def kill(self, node_id: int, *, fence: bool = True) -> None:
-        """Crash a broker; with `fence` False it is found out by its session time-out only."""
-        return self._do(lambda controls: controls.kill(node_id, fence=fence))
-
-    def stop(self, node_id: int) -> None:
-        """Stop a broker cleanly: its leaders move away first."""
-        return self._do(lambda controls: controls.stop(node_id))
-
-    def revive(self, node_id: int) -> None:
-        """Start a broker that was killed or stopped, on its old port with its old logs."""
-        return self._do(lambda controls: controls.revive(node_id))
-
-    def fence(self, node_id: int) -> None:
-        """Let the controller take a running broker for lost."""
-        return self._do(lambda controls: controls.fence(node_id))
-
-    def unfence(self, node_id: int) -> None:
-        """Undo `fence`."""
-        return self._do(lambda controls: controls.unfence(node_id))
-
     # -- partitions --------------------------------------------------------------------------
 
     def move_leader(self, topic: str, partition: int, *, to: int) -> None:
@@ -175,36 +208,3 @@ class ClusterView:
     def tell_high_watermark(self, tell: bool) -> None:
         """Whether followers fetch by v18 and tell their high watermark, or by v17."""
         return self._do(lambda controls: controls.tell_high_watermark(tell))
-
-    # -- links and clocks --------------------------------------------------------------------
-
-    def cut_link(self, source: int, target: int) -> None:
-        """Lose what `source` sends to `target`, one way."""
-        return self._do(lambda controls: controls.cut_link(source, target))
-
-    def hold_link(self, source: int, target: int) -> None:
-        """Let what `source` sends to `target` wait."""
-        return self._do(lambda controls: controls.hold_link(source, target))
-
-    def slow_link(self, source: int, target: int, *, seconds: float) -> None:
-        """Let what `source` sends take so long to `target`."""
-        return self._do(lambda controls: controls.slow_link(source, target, seconds * 1000.0))
-
-    def restore_link(self, source: int, target: int) -> None:
-        """Let the link work as before."""
-        return self._do(lambda controls: controls.restore_link(source, target))
-
-    def isolate(self, node_id: int) -> None:
-        """Cut a broker off from all others and the controller; clients still reach it."""
-        return self._do(lambda controls: controls.isolate(node_id))
-
-    def reconnect(self, node_id: int) -> None:
-        """Undo `isolate`."""
-        return self._do(lambda controls: controls.reconnect(node_id))
-
-    def skew_clock(self, node_id: int, *, seconds: float) -> None:
-        """Put a broker's wall clock ahead, or behind."""
-        return self._do(lambda controls: controls.skew_clock(node_id, int(seconds * 1000)))
-
-    def _do(self, action: Callable[[ClusterControls], None]) -> None:
-        return self._bridge.call(lambda cluster: action(cluster.controls))

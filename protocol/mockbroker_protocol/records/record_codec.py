@@ -164,7 +164,7 @@ def scan_records(
     return scan
 
 
-def _scan(
+def _scan(  # noqa: C901 -- a call costs as much as three fields
     buf: Buffer, pos: int, end: int, scan: RecordScan, base_timestamp: int, low: int, high: int
 ) -> None:
     """The hot loop of `scan_records`; `low` and `high` limit the timestamp deltas.
