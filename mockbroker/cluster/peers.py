@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mockbroker.cluster.interconnect import Interconnect
     from mockbroker.cluster.links.link import Link
     from mockbroker.cluster.nodes import Node
-    from mockbroker.coordinator.group.rebalance import Asker
+    from mockbroker.coordinator.group.rebalance import FindingClient
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdBlocks
     from mockbroker.journal import Journal
@@ -257,14 +257,14 @@ class Peers:
     def _gather_feeds(self) -> None:
         self.interconnect.feeds = [self.running[node_id].feed for node_id in sorted(self.running)]
 
-    def _announce(self, source: int, target: int, group_id: str, asker: Asker) -> None:
+    def _announce(self, source: int, target: int, group_id: str, client: FindingClient) -> None:
         """A client of `source` is sent to `target` as its group's coordinator: let that know."""
 
         def arrive() -> None:
             incarnation = self.running.get(target)
             if incarnation is not None:
                 groups = incarnation.broker.services.groups
-                groups.service.rebalancer.announce(group_id, asker)
+                groups.service.rebalancer.announce(group_id, client)
 
         if source == target:
             arrive()

@@ -45,14 +45,14 @@ ANNOUNCED_GRACE_MS = 100
 MISSING_TOPICS_GRACE_MS = 3000
 # A client that asks on one connection, closes it and asks again on another (librdkafka) is one
 # member: the second time takes the place of the first, when that is older than this.
-ASKED_AGAIN_MS = 10
+RECONNECT_MS = 10
 # A round in which a group waits for its static members, where their time-outs are shorter.
 _LEAST_ROUND_MS = 1000
 # For so many groups the clients that sent FindCoordinator are kept.
 _MOST_ANNOUNCED = 1000
 
 
-class Asker(Protocol):
+class FindingClient(Protocol):
     """The client of a FindCoordinator; `apis.context.RequestContext` is one."""
 
     @property
@@ -72,7 +72,7 @@ class Rebalancer:
     config: BrokerConfig
     _topics: Container[str]
     # By group: when FindCoordinator came for it, and from whom, before its first rebalance.
-    announced: dict[str, list[tuple[float, Asker]]] = field(default_factory=dict)
+    announced: dict[str, list[tuple[float, FindingClient]]] = field(default_factory=dict)
     # By group: until when its first rebalance waits for topics that do not exist.
     awaiting_topics: dict[str, tuple[float, GroupShard, ClassicGroup]] = field(default_factory=dict)
 
@@ -157,7 +157,7 @@ class Rebalancer:
                 timeout_ms = PENDING_MEMBER_GRACE_MS if group.pending_joins else 0.0
                 self._schedule_completion(shard, group, timeout_ms)
 
-    def announce(self, group_id: str, asker: Asker) -> None:
+    def announce(self, group_id: str, client: FindingClient) -> None:
         """A client found the group's coordinator by FindCoordinator, and may join soon."""
         announced = self.announced.setdefault(group_id, [])
         now_ms = self.clock.now_ms
@@ -165,14 +165,14 @@ class Rebalancer:
             announced.clear()
         for index, (asked_ms, before) in enumerate(announced):
             if (
-                asked_ms + ASKED_AGAIN_MS <= now_ms
-                and before.client_id == asker.client_id
-                and before.peer == asker.peer
+                asked_ms + RECONNECT_MS <= now_ms
+                and before.client_id == client.client_id
+                and before.peer == client.peer
                 and not before.connected
             ):
                 del announced[index]
                 break
-        announced.append((now_ms, asker))
+        announced.append((now_ms, client))
         if len(self.announced) > _MOST_ANNOUNCED:
             del self.announced[next(iter(self.announced))]
 

@@ -6,9 +6,9 @@ import pytest
 
 from mockbroker.coordinator.group.rebalance import (
     ANNOUNCED_GRACE_MS,
-    ASKED_AGAIN_MS,
     MISSING_TOPICS_GRACE_MS,
     PENDING_MEMBER_GRACE_MS,
+    RECONNECT_MS,
 )
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.metadata.topic_requests import NewTopic
@@ -17,7 +17,7 @@ from mockbroker_protocol.messages.group_membership import JoinGroupResponse
 from tests.support.groups import REBALANCE_MS, SESSION_MS, Answer, Groups, subscription
 
 
-class Asker:
+class FindingClient:
     """One who asked for the coordinator."""
 
     def __init__(self, client_id: str = "c", *, connected: bool = True) -> None:
@@ -226,8 +226,8 @@ def test_static_members_that_stay_away_without_a_timeout_cost_no_time() -> None:
 
 def test_who_asked_for_the_coordinator_is_waited_for_a_moment() -> None:
     groups = Groups()
-    groups.service.rebalancer.announce("g", Asker())
-    groups.service.rebalancer.announce("g", Asker())
+    groups.service.rebalancer.announce("g", FindingClient())
+    groups.service.rebalancer.announce("g", FindingClient())
     first = groups.join(groups.new_id())
     assert first.waits
     second = groups.join(groups.new_id())
@@ -236,9 +236,9 @@ def test_who_asked_for_the_coordinator_is_waited_for_a_moment() -> None:
 
 def test_who_asked_and_does_not_come_is_not_waited_for_long() -> None:
     groups = Groups()
-    groups.service.rebalancer.announce("g", Asker())
+    groups.service.rebalancer.announce("g", FindingClient())
     groups.advance(ANNOUNCED_GRACE_MS - 1)
-    groups.service.rebalancer.announce("g", Asker())
+    groups.service.rebalancer.announce("g", FindingClient())
     answer = groups.join(groups.new_id())
     groups.advance(ANNOUNCED_GRACE_MS - 1)
     assert answer.waits
@@ -248,42 +248,44 @@ def test_who_asked_and_does_not_come_is_not_waited_for_long() -> None:
 
 def test_one_that_asked_alone_joins_at_once() -> None:
     groups = Groups()
-    groups.service.rebalancer.announce("g", Asker())
+    groups.service.rebalancer.announce("g", FindingClient())
     assert groups.join(groups.new_id()).value.generation_id == 1
 
 
 def test_one_that_asked_again_on_another_connection_is_one_member() -> None:
     groups = Groups()
-    groups.service.rebalancer.announce("g", Asker(connected=False))
-    groups.advance(ASKED_AGAIN_MS)
-    groups.service.rebalancer.announce("g", Asker())
+    groups.service.rebalancer.announce("g", FindingClient(connected=False))
+    groups.advance(RECONNECT_MS)
+    groups.service.rebalancer.announce("g", FindingClient())
     assert groups.join(groups.new_id()).value.generation_id == 1
 
 
 @pytest.mark.parametrize(
     ("first", "later_ms"),
     [
-        (Asker(), ASKED_AGAIN_MS),
-        (Asker("other", connected=False), ASKED_AGAIN_MS),
-        (Asker(connected=False), ASKED_AGAIN_MS - 1),
+        (FindingClient(), RECONNECT_MS),
+        (FindingClient("other", connected=False), RECONNECT_MS),
+        (FindingClient(connected=False), RECONNECT_MS - 1),
     ],
 )
-def test_two_that_asked_are_two_members_unless_one_left_before(first: Asker, later_ms: int) -> None:
+def test_two_that_asked_are_two_members_unless_one_left_before(
+    first: FindingClient, later_ms: int
+) -> None:
     groups = Groups()
     groups.service.rebalancer.announce("g", first)
     groups.advance(later_ms)
-    groups.service.rebalancer.announce("g", Asker())
+    groups.service.rebalancer.announce("g", FindingClient())
     assert groups.join(groups.new_id()).waits
 
 
 def test_old_questions_and_those_of_many_groups_are_forgotten() -> None:
     groups = Groups()
-    groups.service.rebalancer.announce("g", Asker())
+    groups.service.rebalancer.announce("g", FindingClient())
     groups.advance(ANNOUNCED_GRACE_MS)
-    groups.service.rebalancer.announce("g", Asker())
+    groups.service.rebalancer.announce("g", FindingClient())
     assert groups.join(groups.new_id()).value.generation_id == 1
     for number in range(1100):
-        groups.service.rebalancer.announce(f"other-{number}", Asker())
+        groups.service.rebalancer.announce(f"other-{number}", FindingClient())
     assert len(groups.service.rebalancer.announced) == 1000
 
 
