@@ -60,8 +60,10 @@ class Interconnect:
             for node in nodes:
                 if node.incarnation is not None:
                     outbox = node.incarnation.broker.take_outbox()
-                    if outbox:
+                    if self._connections_made:
                         self._sort(node, node.incarnation.broker, outbox)
+                    else:
+                        node.outbox += outbox
             if not links.run() and not (self.feeds and self._deliver_metadata()):
                 return
 
@@ -76,9 +78,6 @@ class Interconnect:
 
     def _sort(self, node: Node, broker: Broker, outbox: list[Outgoing]) -> None:
         """What a broker wants written is for another broker's client, or for the shell's."""
-        if not self._connections_made:
-            node.outbox += outbox
-            return
         for outgoing in outbox:
             connection_id = outgoing.connection_id
             if connection_id >= 0:

@@ -12,7 +12,8 @@ JOURNAL_SCHEMA: Final = 1
 
 _EVERY_LINE: Final = """
 schema INT, kind STRING, run STRING, seq BIGINT, at_ms DOUBLE, wall_ms BIGINT,
-broker INT, connection BIGINT, listener STRING, peer STRING, client_id STRING, reason STRING"""
+broker INT, connection BIGINT, listener STRING, peer STRING, peer_port INT, client_id STRING,
+reason STRING"""
 
 _RUN: Final = """
 mockbroker STRING, cluster_id STRING, nodes ARRAY<INT>, seed STRING, started_wall_ms BIGINT,
