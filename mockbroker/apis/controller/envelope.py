@@ -31,7 +31,10 @@ FORWARDABLE: Final = frozenset(
         ApiKey.DESCRIBE_QUORUM,
     }
 )
-"""Those of Kafka's forwardable APIs that this broker serves (Kafka: ApiKeys.forwardable)."""
+"""Those of Kafka's forwardable APIs that are taken from an envelope (Kafka: ApiKeys.forwardable).
+
+The others (reassignments, elections, ACLs, quotas, features) are asked of this broker itself.
+"""
 _PRINCIPAL_VERSION_BYTES: Final = 2
 
 
