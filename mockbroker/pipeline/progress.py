@@ -127,12 +127,18 @@ def _watch_classic(spark: SparkSession, bar: Bar) -> Callable[[], None]:
 
 
 def _watch_connect(spark: SparkSession, bar: Bar) -> Callable[[], None]:
-    def handle(stages: Iterable[StageInfo] | None, inflight_tasks: int, *_: object) -> None:
+    # Spark calls it by these names (pyspark.sql.connect.shell.progress.ProgressHandler).
+    def handle(
+        stages: Iterable[StageInfo] | None,
+        inflight_tasks: int,
+        operation_id: str | None,  # noqa: ARG001
+        done: bool,  # noqa: ARG001
+    ) -> None:
         listed = list(stages or ())
         total = sum(stage.num_tasks for stage in listed)
-        done = sum(stage.num_completed_tasks for stage in listed)
+        completed = sum(stage.num_completed_tasks for stage in listed)
         read = sum(stage.num_bytes_read for stage in listed)
-        bar.draw(done, total, inflight_tasks, f", {human_bytes(read)} read")
+        bar.draw(completed, total, inflight_tasks, f", {human_bytes(read)} read")
 
     spark.registerProgressHandler(handle)
     return lambda: spark.removeProgressHandler(handle)

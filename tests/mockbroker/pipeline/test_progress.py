@@ -66,7 +66,7 @@ def test_a_connect_server_feeds_the_same_bar() -> None:
     out = Terminal()
     with watch(session, Bar("dump", out)):
         stage = SimpleNamespace(num_tasks=4, num_completed_tasks=3, num_bytes_read=2_000_000)
-        handlers[0]([stage], 1, "operation", False)
+        handlers[0](stages=[stage], inflight_tasks=1, operation_id="one", done=False)
     assert "1 running" in out.getvalue()
     assert "3/4" in out.getvalue()
     assert "2.0 MB read" in out.getvalue()
