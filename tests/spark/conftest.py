@@ -41,7 +41,7 @@ ENVIRONMENT = {
     "JDK_JAVA_OPTIONS": SHORT_LIVED_JVM,
     "SPARK_LOCAL_IP": "127.0.0.1",
     # A driver of spark-submit starts in the folder of its script, not in this clone.
-    "PYTHONPATH": str(ROOT),
+    "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'protocol'}",
 }
 
 # One session for all jobs: each would wait for executors of its own.
