@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from mockbroker.pipeline.summary import human_bytes
 
@@ -37,29 +37,25 @@ class Bar:
     """
 
     def __init__(self, label: str, stream: TextIO, *, wanted: bool = True) -> None:
-        from tqdm import tqdm
-
         self._label = label
         self._stream = stream
         self._started = self._last_line = time.monotonic()
         self.shown = wanted
-        self.interactive = stream.isatty()
-        self._bar = tqdm(
-            desc=label,
-            total=0,
-            unit="task",
-            file=stream,
-            leave=False,
-            dynamic_ncols=True,
-            disable=not (wanted and self.interactive),
-        )
+        self._bar: Any = None
+        if wanted and stream.isatty():
+            # Imported for a terminal alone: the Python of a cluster's driver may not have it.
+            from tqdm import tqdm
+
+            self._bar = tqdm(
+                desc=label, total=0, unit="task", file=stream, leave=False, dynamic_ncols=True
+            )
 
     def draw(self, done: int, total: int, active: int, note: str = "") -> None:
         """Show how many of the tasks known by now are done, and how many run."""
         if not self.shown:
             return
         note = f"{active} running{note}"
-        if self.interactive:
+        if self._bar is not None:
             self._bar.total, self._bar.n = total, done
             self._bar.set_postfix_str(note)
         elif time.monotonic() - self._last_line >= LINE_SECONDS:
@@ -73,7 +69,8 @@ class Bar:
 
     def clear(self) -> None:
         """Leave an empty line."""
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
 
 @contextmanager

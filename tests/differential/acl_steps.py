@@ -343,7 +343,7 @@ def authorizer_steps() -> list[Step]:
         *ask("FindCoordinator until it is up", 3, FindCoordinatorRequest("acl-group", 0), until=up),
         *ask("FindCoordinator until txns are up", 3, FindCoordinatorRequest("t", 1), until=up),
         *ask("InitProducerId until it is up", 4, InitProducerIdRequest(None, 1, -1, -1), until=up),
-        # While the group's partition is loaded, Kafka answers 0 (GroupCoordinatorService.heartbeat).
+        # While the group's partition loads, Kafka answers 0 (GroupCoordinatorService.heartbeat).
         *ask("Heartbeat until it is up", 4, HeartbeatRequest("acl-group", 1, "x"),
              until=lambda answer: answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID),
         *ask("InitProducerId until a txn is up", 4, InitProducerIdRequest(
