@@ -17,7 +17,8 @@ from mockbroker.config.describe import (
     describe_group,
     describe_topic,
 )
-from mockbroker.config.rows import ConfigRow, ConfigSource, documentation_of
+from mockbroker.config.registry import documentation_of
+from mockbroker.config.rows import ConfigRow, ConfigSource
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import invalid_topic_name
 from mockbroker.metadata.store import RESOURCE_CLIENT_METRICS

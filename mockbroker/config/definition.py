@@ -1,13 +1,17 @@
 """What one config key is: its type, default, check and flags (Kafka: ConfigDef.ConfigKey).
 
-Read from rows of the definition tables: `name TYPE default check flags`, where
+Read from rows of the files in `tables`: `name TYPE default check flags behind documentation`, where
 
 - default is the text as in a properties file; `-` is null, `''` the empty text, `!` none at all;
 - check is `-` (none), `1..` or `1..9` (a range), `1..9|-1` (a range or one other value),
   `=a|b` (one of, per element for a LIST), `~A|B` (one of, in any case), `nonempty`, `replicas`
   (`*` or partition:broker pairs);
 - flags are an importance (H, M, L), `d` when the broker accepts it at run time, and `i` when it
-  is internal: known and settable, but not described.
+  is internal: known and settable, but not described;
+- behind are the broker configs that a topic's or a group's falls back to, the first that is set
+  first, as `a|b*1000`: the number turns it into the unit of this one (Kafka:
+  ServerTopicConfigSynonyms.ALL_TOPIC_CONFIG_SYNONYMS), or `-`;
+- documentation is in our own words; `-` is none.
 
 A value that fails raises `ConfigError` with the text that Apache Kafka sends for it.
 """
@@ -38,7 +42,6 @@ class ConfigType(IntEnum):
 
 
 _BITS: Final = {ConfigType.INT: 31, ConfigType.SHORT: 15, ConfigType.LONG: 63}
-_IMPORTANCE: Final = {"H": "high", "M": "medium", "L": "low"}
 _REPLICAS_SYNTAX: Final = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 
 
@@ -46,11 +49,11 @@ class ConfigDefinition:
     """One key. `default` is text as in a properties file; None is Kafka's null."""
 
     __slots__ = (
+        "behind",
         "check",
         "default",
+        "documentation",
         "dynamic",
-        "has_default",
-        "importance",
         "internal",
         "name",
         "type",
@@ -63,33 +66,33 @@ class ConfigDefinition:
         default: str | None,
         *,
         check: str = "-",
-        importance: str = "medium",
         dynamic: bool = False,
         internal: bool = False,
-        has_default: bool = True,
+        behind: tuple[tuple[str, int], ...] = (),
+        documentation: str | None = None,
     ) -> None:
         self.name = name
         self.type = type
         self.default = default
         self.check = check
-        self.importance = importance
         self.dynamic = dynamic
         self.internal = internal
-        self.has_default = has_default
+        self.behind = behind
+        self.documentation = documentation
 
     @classmethod
     def from_row(cls, row: str) -> ConfigDefinition:
         """Read one row of a definition table."""
-        name, type_name, default, check, flags = row.split()
+        name, type_name, default, check, flags, behind, documentation = row.split(" ", 6)
         return cls(
             name,
             ConfigType[type_name],
             None if default in ("-", "!") else "" if default == "''" else default,
             check=check,
-            importance=_IMPORTANCE[flags[0]],
             dynamic="d" in flags,
             internal="i" in flags,
-            has_default=default != "!",
+            behind=() if behind == "-" else tuple(map(_factored, behind.split("|"))),
+            documentation=None if documentation == "-" else documentation,
         )
 
     @property
@@ -206,6 +209,11 @@ def _format_double(value: float) -> str:
         if float(f"{digits}e{exponent}") == value:
             break
     return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
+
+
+def _factored(behind: str) -> tuple[str, int]:
+    name, _, factor = behind.partition("*")
+    return name, int(factor or 1)
 
 
 def _is_pair(item: str) -> bool:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.config import client_metrics, group
+from mockbroker.config import client_metrics
 from mockbroker.config.broker import synonym_names
 from mockbroker.config.definition import ConfigType, format_value
 from mockbroker.config.dynamic import find_definition
-from mockbroker.config.registry import BROKER, TOPIC
+from mockbroker.config.registry import BROKER, GROUP, TOPIC
 from mockbroker.config.rows import ConfigRow, ConfigSource, ConfigSynonym
-from mockbroker.config.topic_definitions import BROKER_SYNONYMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.config.definition import ConfigDefinition
     from mockbroker.config.group import GroupConfig
     from mockbroker.config.topic import TopicConfig
 
@@ -102,9 +102,9 @@ def describe_topic(config: TopicConfig) -> Iterator[ConfigRow]:
 
 def describe_group(config: GroupConfig) -> Iterator[ConfigRow]:
     """The rows of a group, known or not (Kafka: ConfigHelper, GroupConfig)."""
-    for name, (definition, broker_name) in group.definitions().items():
-        value = config.inherited(name)
-        synonyms = () if broker_name is None else broker_synonyms(config.broker, broker_name)
+    for definition in GROUP:
+        name, value = definition.name, config.inherited(definition.name)
+        synonyms = _synonyms_behind(config.broker, definition)
         if not synonyms:
             synonyms = (ConfigSynonym(name, value, ConfigSource.DEFAULT_CONFIG),)
         if name in config.overrides:
@@ -154,12 +154,17 @@ def _listed(config: TopicConfig) -> Iterator[str]:
 
 
 def _topic_synonyms(config: TopicConfig, name: str) -> tuple[ConfigSynonym, ...]:
-    behind = BROKER_SYNONYMS.get(name)
-    found = broker_synonyms(config.broker, behind[0][0]) if behind else ()
+    found = _synonyms_behind(config.broker, TOPIC.require(name))
     if name in config.overrides:
         own = ConfigSynonym(name, format_value(config.value(name)), ConfigSource.TOPIC_CONFIG)
         return (own, *found)
     return found
+
+
+def _synonyms_behind(
+    broker: BrokerConfig, definition: ConfigDefinition
+) -> tuple[ConfigSynonym, ...]:
+    return broker_synonyms(broker, definition.behind[0][0]) if definition.behind else ()
 
 
 def _source(broker: BrokerConfig, key: str | None) -> ConfigSource:

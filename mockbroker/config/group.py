@@ -8,43 +8,17 @@ GroupConfig, GroupConfigManager).
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.config.definition import ConfigDefinition, format_value
+from mockbroker.config.definition import format_value
 from mockbroker.config.errors import ConfigError
 from mockbroker.config.lookups import TypedLookups
-from mockbroker.config.registry import BROKER
+from mockbroker.config.registry import BROKER, GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mockbroker.config.broker import BrokerConfig
-
-# A row of a definition table, and the broker config behind it or `-`.
-GROUP_DEFINITIONS: Final = """\
-consumer.assignment.interval.ms INT 1000 0.. Md group.consumer.assignment.interval.ms
-consumer.heartbeat.interval.ms INT 5000 1.. Md group.consumer.heartbeat.interval.ms
-consumer.session.timeout.ms INT 45000 1.. Md group.consumer.session.timeout.ms
-errors.deadletterqueue.copy.record.enable BOOLEAN false - Md -
-errors.deadletterqueue.topic.name STRING '' - Md -
-share.assignment.interval.ms INT 1000 0.. Md group.share.assignment.interval.ms
-share.auto.offset.reset STRING latest - Md -
-share.delivery.count.limit INT 5 2.. Md group.share.delivery.count.limit
-share.heartbeat.interval.ms INT 5000 1.. Md group.share.heartbeat.interval.ms
-share.isolation.level STRING read_uncommitted =read_committed|read_uncommitted Md -
-share.partition.max.record.locks INT 2000 100.. Md group.share.partition.max.record.locks
-share.record.lock.duration.ms INT 30000 1000.. Md group.share.record.lock.duration.ms
-share.renew.acknowledge.enable BOOLEAN true - Md -
-share.session.timeout.ms INT 45000 1.. Md group.share.session.timeout.ms
-streams.assignment.interval.ms INT 1000 0.. Md group.streams.assignment.interval.ms
-streams.assignor.name STRING sticky - Md group.streams.assignors
-streams.heartbeat.interval.ms INT 5000 1.. Md group.streams.heartbeat.interval.ms
-streams.initial.rebalance.delay.ms INT 3000 0.. Md group.streams.initial.rebalance.delay.ms
-streams.num.standby.replicas INT 0 0.. Md group.streams.num.standby.replicas
-streams.rack.aware.assignment.tags LIST '' - Md group.streams.rack.aware.assignment.tags
-streams.session.timeout.ms INT 45000 1.. Md group.streams.session.timeout.ms
-"""
 
 _ASSIGNOR: Final = "streams.assignor.name"
 _OFFSET_RESET: Final = "share.auto.offset.reset"
@@ -58,7 +32,7 @@ class GroupConfig(TypedLookups):
     __slots__ = ("broker", "overrides")
 
     def __init__(self, overrides: Mapping[str, str], broker: BrokerConfig) -> None:
-        super().__init__(lambda name: require(name).parse(self.text(name)))
+        super().__init__(lambda name: GROUP.require(name).parse(self.text(name)))
         self.overrides = overrides
         self.broker = broker
 
@@ -69,9 +43,10 @@ class GroupConfig(TypedLookups):
 
     def inherited(self, name: str) -> str | None:
         """What holds without an override: the broker's value, or the default."""
-        definition, broker_name = definitions()[name]
-        if broker_name is None:
+        definition = GROUP.require(name)
+        if not definition.behind:
             return definition.default
+        ((broker_name, _),) = definition.behind
         text = format_value(self.broker.value(broker_name))
         # The first of the registered assignors stands for those that name none.
         return text.split(",")[0] if text and name == _ASSIGNOR else text
@@ -79,7 +54,7 @@ class GroupConfig(TypedLookups):
     def validate(self) -> None:
         """Check the overrides (GroupConfig.validate); raises ConfigError."""
         for name in self.overrides:
-            require(name)
+            GROUP.require(name)
         for name in self.overrides:
             self.value(name)
         for name in self.overrides:
@@ -121,25 +96,6 @@ class GroupConfig(TypedLookups):
         low, high = self.broker.int(lowest), self.broker.int(highest)
         if not low <= value <= high:
             raise ConfigError(f"{name} must be in the range {low} to {high} inclusive.")
-
-
-@lru_cache(maxsize=1)
-def definitions() -> dict[str, tuple[ConfigDefinition, str | None]]:
-    """Each key's definition and the broker config behind it."""
-    found: dict[str, tuple[ConfigDefinition, str | None]] = {}
-    for line in GROUP_DEFINITIONS.splitlines():
-        row, _, broker_name = line.rpartition(" ")
-        definition = ConfigDefinition.from_row(row)
-        found[definition.name] = definition, None if broker_name == "-" else broker_name
-    return found
-
-
-def require(name: str) -> ConfigDefinition:
-    """The definition of a key; ConfigError when there is none."""
-    known = definitions().get(name)
-    if known is None:
-        raise ConfigError(f"Unknown group config name: {name}")
-    return known[0]
 
 
 def _check_offset_reset(text: str) -> None:

@@ -1,13 +1,12 @@
-"""The open registries of config keys: one for brokers, one for topics.
+"""The registries of config keys: of brokers, topics and groups.
 
-`BrokerConfig` and `TopicConfig` look their keys up here; a room that brings a config of its own
-registers it with `BROKER.register(...)`. The tables are split into rows at the first look-up and
-a row is read when its key is first asked for, so that a broker that starts reads a few of them.
+`BrokerConfig`, `TopicConfig` and `GroupConfig` look their keys up here; a config of our own is a
+row of `tables/own.txt`. The files are split into rows at the first look-up and a row is read when
+its key is first asked for, so that a broker that starts reads a few of them.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from mockbroker.config.definition import ConfigDefinition
@@ -15,14 +14,15 @@ from mockbroker.config.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from importlib.abc import ResourceLoader
 
 
 class ConfigRegistry:
-    """Definitions by key, read lazily from the named tables (module and attribute)."""
+    """Definitions by key, read lazily from the named files in `tables`."""
 
     __slots__ = ("_definitions", "_rows", "_tables", "kind")
 
-    def __init__(self, kind: str, *tables: tuple[str, str]) -> None:
+    def __init__(self, kind: str, *tables: str) -> None:
         self.kind = kind
         self._tables = tables
         self._rows: dict[str, str] | None = None
@@ -40,18 +40,13 @@ class ConfigRegistry:
     def require(self, name: str) -> ConfigDefinition:
         """The definition of a key; ConfigError when there is none.
 
-        For a broker's key, which a person typed, the text names the nearest ones; for a topic's,
-        which a client sent, it is Apache Kafka's text.
+        For a broker's key, which a person typed, the text names the nearest ones; for a topic's or
+        a group's, which a client sent, it is Apache Kafka's text.
         """
         definition = self.get(name)
         if definition is None:
             raise ConfigError(f"Unknown {self.kind} config name: {name}{self._suggestion(name)}")
         return definition
-
-    def register(self, definition: ConfigDefinition) -> None:
-        """Add a key, or replace its definition."""
-        self._row_of_name()[definition.name] = ""
-        self._definitions[definition.name] = definition
 
     def names(self) -> list[str]:
         """All keys, in the order of the tables."""
@@ -67,14 +62,14 @@ class ConfigRegistry:
         rows = self._rows
         if rows is None:
             rows = self._rows = {}
-            for module, attribute in self._tables:
-                text = cast("str", getattr(import_module(module), attribute))
-                for row in text.splitlines():
-                    rows[row[: row.index(" ")]] = row
+            for table in self._tables:
+                for row in _read(table).splitlines():
+                    if row[0] != "#":
+                        rows[row[: row.index(" ")]] = row
         return rows
 
     def _suggestion(self, name: str) -> str:
-        if self.kind == "topic":
+        if self.kind != "broker":
             return ""
         from difflib import get_close_matches
 
@@ -82,9 +77,22 @@ class ConfigRegistry:
         return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-BROKER: Final = ConfigRegistry(
-    "broker",
-    ("mockbroker.config.broker_definitions", "BROKER_DEFINITIONS"),
-    ("mockbroker.config.own_definitions", "OWN_DEFINITIONS"),
-)
-TOPIC: Final = ConfigRegistry("topic", ("mockbroker.config.topic_definitions", "TOPIC_DEFINITIONS"))
+def _read(table: str) -> str:
+    # By the module's loader, as a module is read, so that it works wherever the package is found.
+    path = f"{__file__[: __file__.rindex('registry')]}tables/{table}.txt"
+    loader = cast("ResourceLoader", __spec__.loader)
+    return loader.get_data(path).decode()
+
+
+def documentation_of(name: str) -> str | None:
+    """What a config is for, in a few words; None where nothing is said of it."""
+    for registry in (GROUP, TOPIC, BROKER):
+        definition = registry.get(name)
+        if definition is not None:
+            return definition.documentation
+    return None
+
+
+BROKER: Final = ConfigRegistry("broker", "broker", "own")
+TOPIC: Final = ConfigRegistry("topic", "topic")
+GROUP: Final = ConfigRegistry("group", "group")

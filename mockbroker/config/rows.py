@@ -44,10 +44,3 @@ class ConfigRow(NamedTuple):
     sensitive: bool
     read_only: bool
     synonyms: tuple[ConfigSynonym, ...]
-
-
-def documentation_of(name: str) -> str | None:
-    """What a config is for, in a few words; the texts are loaded at the first call."""
-    from mockbroker.config.documentation import documentation
-
-    return documentation(name)

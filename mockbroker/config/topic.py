@@ -14,7 +14,6 @@ from mockbroker.config.errors import ConfigError
 from mockbroker.config.log_config import CODECS, LogConfig
 from mockbroker.config.lookups import TypedLookups
 from mockbroker.config.registry import TOPIC
-from mockbroker.config.topic_definitions import BROKER_SYNONYMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,12 +112,13 @@ class TopicConfig(TypedLookups):
 
     def inherited(self, name: str) -> tuple[str | None, str | None]:
         """What holds without an override: the text, and the broker config that gives it, if any."""
-        for synonym, factor in BROKER_SYNONYMS.get(name, ()):
+        definition = TOPIC.require(name)
+        for synonym, factor in definition.behind:
             text = self.broker.configured(synonym)
             if text is not None:
-                if TOPIC.require(name).type is ConfigType.LONG:
+                if definition.type is ConfigType.LONG:
                     number = int(text) * factor
                     unlimited = number < 0 and name == _UNLIMITED_WHEN_NEGATIVE
                     text = "-1" if unlimited else f"{number}"
                 return text, synonym
-        return TOPIC.require(name).default, None
+        return definition.default, None

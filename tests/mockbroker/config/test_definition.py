@@ -9,7 +9,7 @@ from mockbroker.config.errors import ConfigError
 
 
 def row(rest: str) -> ConfigDefinition:
-    return ConfigDefinition.from_row(f"key {rest}")
+    return ConfigDefinition.from_row(f"key {rest} - -")
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,19 @@ def test_a_row_carries_its_flags() -> None:
     definition = row("PASSWORD - - Hdi")
     assert definition.type is ConfigType.PASSWORD
     assert definition.sensitive
-    assert definition.importance == "high"
     assert definition.dynamic
     assert definition.internal
     assert definition.default is None
-    assert not row("INT ! - L").has_default
+    assert row("INT ! - L").default is None
     assert row("STRING '' - L").default == ""
+
+
+def test_a_row_tells_what_is_behind_and_what_it_is_for() -> None:
+    definition = ConfigDefinition.from_row("a.ms LONG 1 - M b.ms|c.hours*3600000 Wait so long.")
+    assert definition.behind == (("b.ms", 1), ("c.hours", 3600000))
+    assert definition.documentation == "Wait so long."
+    assert row("INT 1 - M").behind == ()
+    assert row("INT 1 - M").documentation is None
 
 
 def test_null_is_none_without_a_check() -> None:
