@@ -225,7 +225,7 @@ class Peers:
         for topic, coordinator in by_topic.items():
             log = InternalLog(topic, replicas, clock)
             incarnation.coordinators[topic] = CoordinatorLeadership(
-                topic, coordinator, log, replicas, config, services.defer
+                topic, coordinator, log, replicas, config, clock, timer, services.defer
             )
         groups.replication = incarnation.coordinators[GROUP_METADATA_TOPIC]
         transactions.replication = incarnation.coordinators[TRANSACTION_STATE_TOPIC]

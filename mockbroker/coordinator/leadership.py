@@ -2,8 +2,9 @@
 
 A broker coordinates what is in the partitions that it leads (Kafka: onElection, onResignation). On
 becoming the leader it replays the partition's log before it owns it; on losing the lead whoever is
-parked there is sent away. What it writes counts for clients once it is replicated. `peers` makes
-one for each coordinator; a broker alone owns everything and needs none.
+parked there is sent away. What it writes counts for clients once it is replicated: the partition
+tells when its high watermark moves. `peers` makes one for each coordinator; a broker alone owns
+everything and needs none.
 
 Invariant: a partition is owned only while this broker leads it, and after its log was replayed.
 """
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.log_port import InternalLog
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
-    from mockbroker_protocol.errors import ErrorCode
 
 
 class CoordinatorLeadership:
@@ -34,6 +35,8 @@ class CoordinatorLeadership:
         log: InternalLog,
         replicas: ReplicaManager,
         config: BrokerConfig,
+        clock: Clock,
+        timer: Timer,
         defer: Callable[[Callable[[], None]], None],
     ) -> None:
         self.topic = topic
@@ -41,6 +44,8 @@ class CoordinatorLeadership:
         self._log = log
         self._replicas = replicas
         self._timeout_ms = config.int("offsets.commit.timeout.ms")
+        self._clock = clock
+        self._timer = timer
         self._defer = defer
         self._led: set[int] = set()
         self._owned: set[int] = set()
@@ -49,13 +54,22 @@ class CoordinatorLeadership:
         """Whether requests for the partition are answered here."""
         return partition_index in self._owned
 
-    def when_replicated(
-        self, partition_index: int, last_offset: int, done: Callable[[ErrorCode], None]
-    ) -> None:
-        """`done(error)` once the in-sync replicas have the partition's log up to that offset."""
-        self._replicas.when_replicated(
-            self.topic, partition_index, last_offset, self._timeout_ms, done
-        )
+    def high_watermark(self, partition_index: int) -> int:
+        """Up to where the in-sync replicas have the partition's log."""
+        partition = self._replicas.partition(self.topic, partition_index)
+        return 0 if partition is None else partition.high_watermark
+
+    def expire_write(self, expire: Callable[[], None], timeout_ms: float | None) -> TimerTask:
+        """Call `expire` when a write has waited for the in-sync replicas too long."""
+        if timeout_ms is None:
+            timeout_ms = self._timeout_ms
+        return self._timer.schedule(self._clock.now_ms + timeout_ms, expire)
+
+    def _high_watermark_updated(self, partition: Partition) -> None:
+        if partition.index in self._owned and self._coordinator.in_use:
+            self._coordinator.service.runtime.high_watermark_updated(
+                partition.index, partition.high_watermark
+            )
 
     def role_changed(self, partition: Partition) -> None:
         """The broker leads a partition of the topic from now on, or no longer."""
@@ -63,6 +77,7 @@ class CoordinatorLeadership:
         leads = partition.is_leader and not partition.deleted
         if leads == (index in self._led):
             return
+        partition.high_watermark_listener = self._high_watermark_updated if leads else None
         if leads:
             self._led.add(index)
             if partition.log is None or not partition.log.log_end_offset:

@@ -13,16 +13,18 @@ in the order in which they were appended; `done` of a write is called exactly on
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from struct import error as StructError  # noqa: N812 -- a class
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from mockbroker.coordinator.deferred_writes import DeferredWrite, DeferredWrites
 from mockbroker.coordinator.records import CoordinatorRecord, decode_record, encode_record
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from mockbroker.clock import TimerTask
     from mockbroker.metadata.store import MetadataStore
 
 NO_PRODUCER_ID = -1
@@ -84,15 +86,19 @@ class Shard(Protocol):
 
 
 class Replication(Protocol):
-    """Where there are other brokers: `leadership.CoordinatorLeadership`."""
+    """Where there are other brokers: `leadership.CoordinatorLeadership`.
+
+    It calls `CoordinatorRuntime.high_watermark_updated` when the step drains.
+    """
 
     def owns(self, partition_index: int, /) -> bool:
         """Whether this node leads the partition, with its log replayed."""
 
-    def when_replicated(
-        self, partition_index: int, last_offset: int, done: Callable[[ErrorCode], None], /
-    ) -> None:
-        """Say when an append is on the in-sync replicas."""
+    def high_watermark(self, partition_index: int, /) -> int:
+        """Up to where the in-sync replicas have the partition's log."""
+
+    def expire_write(self, expire: Callable[[], None], timeout_ms: float | None, /) -> TimerTask:
+        """Call `expire` when a write has waited for its replicas too long (None: as configured)."""
 
 
 ShardT = TypeVar("ShardT", bound=Shard)
@@ -175,6 +181,10 @@ class CoordinatorRuntime(Generic[ShardT]):
     _unloaded: set[int] = field(default_factory=set)
     replication: Replication | None = None
     """Set where other nodes may own partitions, and have replicas of them."""
+    replays_when_committed: bool = False
+    """Whether a shard changes once its record is replicated, and not at all when that took too long
+    (TransactionStateManager keeps what is pending itself), instead of when it is appended."""
+    _deferred: dict[int, DeferredWrites] = field(default_factory=dict)
 
     def partition_for(self, key: str) -> int:
         """The partition whose shard owns `key`."""
@@ -211,40 +221,81 @@ class CoordinatorRuntime(Generic[ShardT]):
         done: Callable[[ErrorCode], None],
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = NO_PRODUCER_EPOCH,
+        timeout_ms: float | None = None,
     ) -> None:
         """Append the records, replay them, and say so; on an error nothing is replayed.
 
-        `done` gets NONE, or the error for the client. Answers that promise a write are given
-        from `done` only, so that an append which must first be replicated can hold them back. With
-        a producer the records are part of its transaction, and what is replayed is pending.
+        `done` gets NONE once the in-sync replicas have them, or the error for the client; after
+        `timeout_ms`, by default `offsets.commit.timeout.ms`, that is COORDINATOR_NOT_AVAILABLE,
+        although the records are in the log. Without records it waits for the writes before. With a
+        producer they are part of its transaction, and what is replayed is pending.
         """
         shard = self._shards.get(partition_index)
         if shard is None:
             done(ErrorCode.NOT_COORDINATOR)
             return
-        if records:
-            try:
-                encoded = [self.encode(record) for record in records]
-            except (
-                ValueError,
-                StructError,
-            ):  # a client's text, such as its id, that no record can hold
-                done(ErrorCode.UNKNOWN_SERVER_ERROR)
-                return
-            error, base_offset = self._append(partition_index, encoded, producer_id, producer_epoch)
-            if error is not ErrorCode.NONE:
-                done(response_error(error))
-                return
-            for offset, record in enumerate(records, base_offset):
-                shard.replay(offset, producer_id, record)
-            if self.replication is not None:
-                self.replication.when_replicated(
-                    partition_index,
-                    base_offset + len(records) - 1,
-                    lambda error: done(response_error(error)),
-                )
-                return
-        done(ErrorCode.NONE)
+        if not records:
+            self._await_writes_before(partition_index, done, timeout_ms)
+            return
+        try:
+            encoded = [self.encode(record) for record in records]
+        except (
+            ValueError,
+            StructError,
+        ):  # a client's text, such as its id, that no record can hold
+            done(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
+        error, base_offset = self._append(partition_index, encoded, producer_id, producer_epoch)
+        if error is not ErrorCode.NONE:
+            done(response_error(error))
+            return
+        if self.replication is None:
+            _replay(shard, base_offset, producer_id, records)
+            done(ErrorCode.NONE)
+            return
+        end_offset = base_offset + len(records)
+        if self.replays_when_committed:
+            replay = partial(_replay, shard, base_offset, producer_id, records)
+            write = DeferredWrite(end_offset, _for_client(done), replay)
+            self._defer(partition_index, write, write.abandon, timeout_ms)
+        else:
+            _replay(shard, base_offset, producer_id, records)
+            write = DeferredWrite(end_offset, _for_client(done))
+            self._defer(partition_index, write, write.expire, timeout_ms)
+
+    def _await_writes_before(
+        self, partition_index: int, done: Callable[[ErrorCode], None], timeout_ms: float | None
+    ) -> None:
+        deferred = self._deferred.get(partition_index)
+        if deferred:
+            write = DeferredWrite(deferred.last_offset, _for_client(done))
+            self._defer(partition_index, write, write.expire, timeout_ms)
+        else:
+            done(ErrorCode.NONE)
+
+    def _defer(
+        self,
+        partition_index: int,
+        write: DeferredWrite,
+        expire: Callable[[], None],
+        timeout_ms: float | None,
+    ) -> None:
+        assert self.replication is not None
+        deferred = self._deferred.get(partition_index)
+        if deferred is None:
+            deferred = self._deferred[partition_index] = DeferredWrites()
+        deferred.add(write)
+        high_watermark = self.replication.high_watermark(partition_index)
+        if write.end_offset <= high_watermark:  # nobody else is in sync
+            deferred.complete_up_to(high_watermark)
+        else:
+            write.timeout = self.replication.expire_write(expire, timeout_ms)
+
+    def high_watermark_updated(self, partition_index: int, high_watermark: int) -> None:
+        """The in-sync replicas have the partition's log up to that offset."""
+        deferred = self._deferred.get(partition_index)
+        if deferred:
+            deferred.complete_up_to(high_watermark)
 
     def load(
         self,
@@ -274,6 +325,9 @@ class CoordinatorRuntime(Generic[ShardT]):
         """Give the partition away: what is parked is answered with `error`, the state forgotten."""
         self._unloaded.add(partition_index)
         shard = self._shards.pop(partition_index, None)
+        deferred = self._deferred.pop(partition_index, None)
+        if deferred:
+            deferred.fail_all(error)
         if shard is not None:
             shard.on_unloaded(error)
 
@@ -283,3 +337,14 @@ class CoordinatorRuntime(Generic[ShardT]):
             self.unload(index)
         self._unloaded.clear()
         self._topic.deleted()
+
+
+def _replay(
+    shard: Shard, base_offset: int, producer_id: int, records: list[CoordinatorRecord]
+) -> None:
+    for offset, record in enumerate(records, base_offset):
+        shard.replay(offset, producer_id, record)
+
+
+def _for_client(done: Callable[[ErrorCode], None]) -> Callable[[ErrorCode], None]:
+    return lambda error: done(response_error(error))

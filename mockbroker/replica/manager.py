@@ -21,7 +21,6 @@ from mockbroker.metadata.changes import (
     TopicDeleted,
 )
 from mockbroker.purgatory.purgatory import Purgatory
-from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.delayed_entries import DelayedEntries
 from mockbroker.replica.log_dirs import LogDirs
 from mockbroker.replica.partition import ACKS_ALL, Partition, PartitionHost
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.changes import Change, PartitionState
     from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.append_entry import AppendEntry
     from mockbroker.replica.delayed_delete_records import DeletedEntry
     from mockbroker.replica.fetch_entry import FetchEntry
     from mockbroker_protocol.messages.fetch import FetchResponsePartition
@@ -242,28 +242,6 @@ class ReplicaManager(PartitionHost):
         self.produce_purgatory.watch(delayed, [entry.partition for entry in pending])
         return delayed
 
-    def when_replicated(
-        self,
-        topic: str,
-        index: int,
-        last_offset: int,
-        timeout_ms: float,
-        on_complete: Callable[[ErrorCode], None],
-    ) -> None:
-        """`on_complete(error)`, now or once the in-sync replicas have what was appended here."""
-        partition = self.partition(topic, index)
-        entry = AppendEntry(index, partition, b"")
-        entry.last_offset = last_offset
-        if partition is None:
-            on_complete(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        elif partition.high_watermark > last_offset:
-            on_complete(ErrorCode.NONE)
-        else:
-            delayed = DelayedEntries(
-                self.clock.now_ms + timeout_ms, [entry], lambda: on_complete(entry.error)
-            )
-            self.produce_purgatory.try_complete_else_watch(delayed, [partition])
-
     def when_deleted(
         self, timeout_ms: float, entries: list[DeletedEntry], on_complete: Callable[[], None]
     ) -> DelayedEntries | None:
@@ -295,6 +273,8 @@ class ReplicaManager(PartitionHost):
             partition = ready.popleft()
             partition.ready = False
             self.draining = partition.cause
+            if partition.high_watermark_listener is not None:
+                partition.high_watermark_listener(partition)
             if produces.purgatory_size:
                 produces.check_and_complete(partition)
             fetches.check_and_complete(partition)

@@ -146,6 +146,7 @@ class Partition(HostedLog):
         "epoch_start_offset",
         "followers",
         "high_watermark_held",
+        "high_watermark_listener",
         "is_leader",
         "leader_epoch",
         "leader_id",
@@ -174,6 +175,9 @@ class Partition(HostedLog):
         """The log end when this node began to lead."""
         self.high_watermark_held = False
         """Whether the high watermark stands still, by an operator's wish."""
+        self.high_watermark_listener: Callable[[Partition], None] | None = None
+        """Told when the step drains that the high watermark may have moved: a coordinator that
+        leads here (Kafka: PartitionListener.onHighWatermarkUpdated)."""
         self.followers: Followers | None = None
         """What is known of the other replicas; None when there are none, or others lead."""
         if self.is_leader and len(state.replicas) > 1:

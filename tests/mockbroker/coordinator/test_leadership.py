@@ -113,3 +113,21 @@ def test_who_waits_at_a_coordinator_that_moves_is_sent_away(core: ClusterCore) -
     core.controls.move_leader("__consumer_offsets", index, node % 3 + 1)
     core.deliver()
     assert committed(client) == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_commit_that_is_not_replicated_in_time_is_refused_and_replicated_later(
+    core: ClusterCore,
+) -> None:
+    node = coordinator(core, "a")
+    client = core.client(node=node)
+    core.advance(1000)
+    index = core.cluster.brokers[0].services.groups.service.runtime.partition_for("a")
+    core.controls.hold_high_watermark("__consumer_offsets", index)
+    commit(client, "a", 5)
+    core.advance(4999)
+    assert not client.answered
+    core.advance(1)
+    assert committed(client) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    core.controls.release_high_watermark("__consumer_offsets", index)
+    core.advance(1000)
+    assert fetched(core, node, "a") == (0, 5)

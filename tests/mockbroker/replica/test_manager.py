@@ -134,3 +134,16 @@ def test_a_shutdown_completes_what_is_parked_everywhere() -> None:
     world.replicas.release_parked()
     assert all(pending.answered for pending in parked)
     assert world.replicas.fetch_purgatory.num_delayed_operations == 0
+
+
+def test_a_coordinator_is_told_of_the_high_watermark_when_the_step_drains() -> None:
+    world = World()
+    world.create_topic("t0", 2)
+    told: list[tuple[int, int]] = []
+    partition = world.partition("t0", 1)
+    partition.high_watermark_listener = lambda one: told.append((one.index, one.high_watermark))
+    for index in (0, 1, 1):
+        world.append_undrained("t0", index, 50)
+    assert told == []
+    world.replicas.drain()
+    assert told == [(1, 2)]
