@@ -85,6 +85,41 @@ def put(cluster: Cluster, name: str, records: Sequence[NewRecord]) -> list[Posit
     return [positions[at] for at in range(len(records))]
 
 
+class Put:
+    """Records on their way into a topic that need not exist yet, in two steps of the cluster.
+
+    `begin` is the first; `append` the second, once `is_ready`: a topic that was just made has
+    leaders when its brokers have heard of it.
+    """
+
+    def __init__(self, name: str, records: Sequence[NewRecord]) -> None:
+        self._name = name
+        self._records = records
+        self._made = False
+
+    def begin(self, cluster: Cluster) -> None:
+        """Make the topic where brokers make topics by themselves. Raises TopicError."""
+        self._made = self._name not in cluster.metadata.topics
+        _topic(cluster, self._name)
+
+    def is_ready(self, cluster: Cluster) -> bool:
+        """Whether there is nothing to wait for; a topic that was there before is not waited for."""
+        return not self._made or not self._leaderless(cluster)
+
+    def append(self, cluster: Cluster) -> list[Position]:
+        """Append them. Raises TopicError; what was appended before stays."""
+        return put(cluster, self._name, self._records)
+
+    def explain(self, cluster: Cluster) -> str:
+        """Why it is not ready."""
+        without = ", ".join(map(str, self._leaderless(cluster)))
+        return f"topic {self._name} was made, but no broker leads partition {without} yet"
+
+    def _leaderless(self, cluster: Cluster) -> list[int]:
+        count = len(_topic(cluster, self._name).partitions)
+        return [at for at in range(count) if leading_partition(cluster, self._name, at) is None]
+
+
 def create_topic(
     cluster: Cluster,
     name: str,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,20 +33,25 @@ class WaitTimeoutError(AssertionError, TimeoutError):
     """What was waited for did not happen in time; the message says what there is instead."""
 
 
-class _Waiter:
+class _Waiter(Generic[T]):
     """One wait; all but `future` is touched in the loop only."""
 
-    __slots__ = ("condition", "explain", "future", "timer")
+    __slots__ = ("begin", "condition", "explain", "future", "then", "timeout_seconds", "timer")
 
     def __init__(
         self,
-        condition: Callable[[Cluster], object | None],
+        condition: Callable[[Cluster], Any],
+        timeout_seconds: float,
         explain: Callable[[Cluster], str],
-        future: Future[Any],
+        begin: Sequence[Callable[[Cluster], object]] = (),
+        then: Callable[[Cluster], T] | None = None,
     ) -> None:
         self.condition = condition
+        self.timeout_seconds = timeout_seconds
         self.explain = explain
-        self.future = future
+        self.begin = begin
+        self.then = then
+        self.future: Future[T] = Future()
         self.timer: asyncio.TimerHandle | None = None
 
 
@@ -60,7 +65,7 @@ class Bridge:
         self._lock = threading.Lock()
         self._open: set[Future[Any]] = set()
         self._closed = False
-        self._waiters: list[_Waiter] = []
+        self._waiters: list[_Waiter[Any]] = []
         self._unwatch: Callable[[], None] | None = None
 
     # -- from any thread -------------------------------------------------------------------
@@ -85,15 +90,34 @@ class Bridge:
         `explain` says, when time is over, what was waited for and what there is. Raises
         WaitTimeoutError then, and what `condition` or one of `begin` raises.
         """
+        return self._block(_Waiter[T](condition, timeout_seconds, explain, begin))
+
+    def act_when(
+        self,
+        ready: Callable[[Cluster], bool],
+        action: Callable[[Cluster], T],
+        timeout_seconds: float,
+        explain: Callable[[Cluster], str],
+        *,
+        begin: Callable[[Cluster], object],
+    ) -> T:
+        """Run `begin` as a step, and once it is `ready` `action` as another; returns what it gives.
+
+        Raises as `wait` does, and what `action` raises.
+        """
+        waiter = _Waiter[T](lambda c: ready(c) or None, timeout_seconds, explain, (begin,), action)
+        return self._block(waiter)
+
+    def _block(self, waiter: _Waiter[T]) -> T:
         if self.is_inside():
-            for action in begin:
+            for action in waiter.begin:
                 self.running.act(action)
-            found = self.running.act(condition) if begin else None
+            found: Any = self.running.act(waiter.condition) if waiter.begin else None
             if found is not None:
-                return found
+                return self.running.act(waiter.then) if waiter.then else cast("T", found)
             message = "this would block the broker's own event loop: await the same of `broker.aio`"
             raise RuntimeError(message)
-        future = self.submit_wait(condition, timeout_seconds, explain, begin)
+        future = self.submit_wait(waiter)
         try:
             return future.result()
         except BaseException:
@@ -116,44 +140,33 @@ class Bridge:
         future: Future[T] = Future()
 
         def run() -> None:
-            if not self._take(future):
-                return
-            try:
-                future.set_result(self.running.act(action))
-            except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
-                future.set_exception(error)
+            if self._take(future):
+                self._finish(future, action)
 
         self._post(future, run)
         return future
 
-    def submit_wait(
-        self,
-        condition: Callable[[Cluster], T | None],
-        timeout_seconds: float,
-        explain: Callable[[Cluster], str],
-        begin: Sequence[Callable[[Cluster], object]],
-    ) -> Future[T]:
+    def submit_wait(self, waiter: _Waiter[T]) -> Future[T]:
         """What `wait` does; `forget` the future when nobody waits for it any more."""
-        future: Future[T] = Future()
-        waiter = _Waiter(condition, explain, future)
 
         def start() -> None:
             try:
-                for action in begin:
+                for action in waiter.begin:
                     self.running.act(action)
             except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
-                if self._take(future):
-                    future.set_exception(error)
+                if self._take(waiter.future):
+                    waiter.future.set_exception(error)
                 return
             if not self._settle(waiter):
                 loop = self.running.loop
-                waiter.timer = loop.call_later(max(0.0, timeout_seconds), self._expire, waiter)
+                seconds = max(0.0, waiter.timeout_seconds)
+                waiter.timer = loop.call_later(seconds, self._expire, waiter)
                 self._waiters.append(waiter)
                 if self._unwatch is None:
                     self._unwatch = self.running.watch_steps(self._stepped)
 
-        self._post(future, start)
-        return future
+        self._post(waiter.future, start)
+        return waiter.future
 
     def forget(self, future: Future[Any]) -> None:
         """Nobody wants to know any more."""
@@ -197,7 +210,7 @@ class Bridge:
             if self._settle(waiter):
                 self._remove(waiter)
 
-    def _settle(self, waiter: _Waiter) -> bool:
+    def _settle(self, waiter: _Waiter[Any]) -> bool:
         """Whether the wait is over, by its condition, an error of that, or for want of interest."""
         if waiter.future not in self._open:
             return True
@@ -210,10 +223,19 @@ class Bridge:
         if found is None:
             return False
         if self._take(waiter.future):
-            waiter.future.set_result(found)
+            if waiter.then is None:
+                waiter.future.set_result(found)
+            else:  # a step of its own, and this is the end of another
+                self.running.loop.call_soon(self._finish, waiter.future, waiter.then)
         return True
 
-    def _expire(self, waiter: _Waiter) -> None:
+    def _finish(self, future: Future[Any], action: Callable[[Cluster], object]) -> None:
+        try:
+            future.set_result(self.running.act(action))
+        except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
+            future.set_exception(error)
+
+    def _expire(self, waiter: _Waiter[Any]) -> None:
         self._remove(waiter)
         if self._settle(waiter) or not self._take(waiter.future):
             return
@@ -222,7 +244,7 @@ class Bridge:
         except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
             waiter.future.set_exception(error)
 
-    def _remove(self, waiter: _Waiter) -> None:
+    def _remove(self, waiter: _Waiter[Any]) -> None:
         if waiter in self._waiters:
             self._waiters.remove(waiter)
         if waiter.timer is not None:
@@ -267,7 +289,23 @@ class AsyncBridge:
         begin: Sequence[Callable[[Cluster], object]] = (),
     ) -> T:
         """As `Bridge.wait`."""
-        future = self._bridge.submit_wait(condition, timeout_seconds, explain, begin)
+        return await self._wait(_Waiter[T](condition, timeout_seconds, explain, begin))
+
+    async def act_when(
+        self,
+        ready: Callable[[Cluster], bool],
+        action: Callable[[Cluster], T],
+        timeout_seconds: float,
+        explain: Callable[[Cluster], str],
+        *,
+        begin: Callable[[Cluster], object],
+    ) -> T:
+        """As `Bridge.act_when`."""
+        waiter = _Waiter[T](lambda c: ready(c) or None, timeout_seconds, explain, (begin,), action)
+        return await self._wait(waiter)
+
+    async def _wait(self, waiter: _Waiter[T]) -> T:
+        future = self._bridge.submit_wait(waiter)
         try:
             return await asyncio.wrap_future(future)
         except BaseException:

@@ -8,20 +8,22 @@ verbs for coroutines.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from mockbroker.state import writing
 from mockbroker.state.partitions import leading_partition
 from mockbroker.state.reading import READ_UNCOMMITTED, Record, TopicReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from os import PathLike
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.state.seeds import RowFieldNames
     from mockbroker.state.writing import Headers, Position
     from mockbroker.testing.bridge import Bridge
+
+T = TypeVar("T")
 
 DEFAULT_TIMEOUT_SECONDS: Final = 10.0
 _SHOWN_RECORDS: Final = 5
@@ -113,12 +115,12 @@ class TopicView:
             timestamp,
             partition,
         )
-        return self._bridge.call(lambda cluster: writing.put(cluster, self.name, [record])[0])
+        return self._put([record], lambda positions: positions[0])
 
     def put_all(self, values: Iterable[bytes | str | None]) -> list[Position]:
         """Append many records without keys, in one step of the broker."""
         records = [writing.NewRecord(writing.to_bytes("value", value)) for value in values]
-        return self._bridge.call(lambda cluster: writing.put(cluster, self.name, records))
+        return self._put(records, lambda positions: positions)
 
     def load(
         self,
@@ -136,7 +138,18 @@ class TopicView:
         from mockbroker.state.seeds import RowFields, read_records
 
         records = read_records(str(path), RowFields(**fields), file_format)
-        return self._bridge.call(lambda cluster: writing.put(cluster, self.name, records))
+        return self._put(records, lambda positions: positions)
+
+    def _put(self, records: Sequence[writing.NewRecord], take: Callable[[list[Position]], T]) -> T:
+        put = writing.Put(self.name, records)
+
+        return self._bridge.act_when(
+            put.is_ready,
+            lambda cluster: take(put.append(cluster)),
+            DEFAULT_TIMEOUT_SECONDS,
+            put.explain,
+            begin=put.begin,
+        )
 
     def create(
         self,

@@ -6,7 +6,7 @@ Bytes that are UTF-8 come as text, others as base64; `…_encoding` beside them 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
@@ -23,13 +23,15 @@ from mockbroker.admin.deps import (
 from mockbroker.admin.problems import ApiError, problems
 from mockbroker.admin.waiting import Met, wait_until
 from mockbroker.state.reading import READ_UNCOMMITTED, TopicReader, read_page
-from mockbroker.state.writing import NewRecord, delete_records, no_topic, put
+from mockbroker.state.writing import NewRecord, Put, delete_records, no_topic
 
 if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.state.reading import Record
 
 router = APIRouter(tags=["records"])
+
+_LEADER_TIMEOUT_MS: Final = 10_000
 
 Encoding = Literal["utf8", "base64"]
 Isolation = Literal["read_uncommitted", "read_committed"]
@@ -143,7 +145,12 @@ async def read_records(
 async def put_records(host: TheHost, name: TopicName, wanted: RecordsIn) -> Positions:
     """Put records; the topic is made where the broker makes topics by itself."""
     records = [_record(index, record) for index, record in enumerate(wanted.records)]
-    positions = host.act(lambda cluster: put(cluster, name, records))
+    put = Put(name, records)
+    host.act(put.begin)
+    ready = await wait_until(host, put.is_ready, put.explain, _LEADER_TIMEOUT_MS)
+    if not ready.met:
+        raise ApiError(409, str(ready.explanation), "name")
+    positions = host.act(put.append)
     return Positions(
         positions=[
             PositionOut(partition=at.partition, offset=at.offset, timestamp=at.timestamp)

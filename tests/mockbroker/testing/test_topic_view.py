@@ -11,6 +11,7 @@ import pytest
 
 from mockbroker import MockBroker
 from mockbroker.state.writing import TopicError
+from mockbroker.testing import topic_view
 from mockbroker.testing.bridge import WaitTimeoutError
 from mockbroker_protocol.messages.produce import (
     ProduceRequest,
@@ -130,3 +131,35 @@ def test_a_file_is_loaded(tmp_path: Path) -> None:
         positions = broker.topic("orders").load(path, key="id")
         assert [position.offset for position in positions] == [0, 1]
         assert [record.key for record in broker.topic("orders").records()] == [b"7", b"8"]
+
+
+def test_a_record_put_into_a_new_topic_waits_for_its_leader() -> None:
+    with MockBroker(brokers=3) as broker:
+        for index in range(20):
+            topic = broker.topic(f"new-{index}")
+            assert topic.put("one").offset == 0
+            assert [position.offset for position in topic.put_all(["two"])] == [1]
+
+
+def test_a_new_topic_whose_leader_does_not_hear_of_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topic_view, "DEFAULT_TIMEOUT_SECONDS", 0.01)
+    with MockBroker(brokers=3, config={"default.replication.factor": "1"}) as broker:
+        for node in (1, 2, 3):
+            broker.cluster.hold_link(broker.cluster.CONTROLLER, node)
+        with pytest.raises(WaitTimeoutError, match="new was made, but no broker leads"):
+            broker.topic("new").put("one")
+
+
+async def test_a_record_is_put_into_a_new_topic_from_the_brokers_own_loop() -> None:
+    async with MockBroker(brokers=3) as broker:
+        assert (await broker.aio.topic("new").put("one")).offset == 0
+        assert broker.topic("other").put("one").offset == 0
+
+
+def test_a_record_put_into_a_new_topic_is_there_when_a_slow_leader_has_heard_of_it() -> None:
+    with MockBroker(brokers=3) as broker:
+        for node in (1, 2, 3):
+            broker.cluster.slow_link(broker.cluster.CONTROLLER, node, seconds=0.01)
+        assert broker.topic("new").put("one").offset == 0

@@ -5,8 +5,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from mockbroker import MockBroker
+from mockbroker.admin.routes import records
+from tests.mockbroker.admin.conftest import Api
+
 if TYPE_CHECKING:
-    from tests.mockbroker.admin.conftest import Api
+    import pytest
 
 RECORDS = "/v1/topics/orders/records"
 
@@ -87,3 +91,22 @@ def test_bad_records_are_refused_whole(api: Api) -> None:
     status, detail, _ = api.problem("POST", RECORDS, {"records": [{"value": "a", "partition": 9}]})
     assert (status, detail) == (409, "topic orders: there is no partition 9; allowed: 0 to 2")
     assert api("GET", RECORDS).body["records"] == []
+
+
+def test_a_record_put_into_a_new_topic_waits_for_its_leader() -> None:
+    with MockBroker(brokers=3, admin_port=0) as broker:
+        answer = Api(broker)("POST", "/v1/topics/new/records", {"records": [{"value": "a"}]})
+        assert (answer.status, answer.body["positions"][0]["offset"]) == (201, 0)
+
+
+def test_a_new_topic_whose_leader_does_not_hear_of_it_is_a_conflict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(records, "_LEADER_TIMEOUT_MS", 1)
+    with MockBroker(brokers=3, admin_port=0) as broker:
+        for node in (1, 2, 3):
+            broker.cluster.hold_link(broker.cluster.CONTROLLER, node)
+        status, detail, _ = Api(broker).problem(
+            "POST", "/v1/topics/new/records", {"records": [{"value": "a"}]}
+        )
+        assert (status, "no broker leads partition 0" in detail) == (409, True)
