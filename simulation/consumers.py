@@ -21,6 +21,7 @@ from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
+from mockbroker_protocol.versions import FETCH_TOPIC_IDS
 from simulation.checkers import GONE, ReadingChecker, check_sizes, check_view
 from simulation.clients import Client, fetch_at_once
 from simulation.consumer_styles import NO_LIMIT
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
 
 FIRST_VERSION_WITH_EPOCHS = 9
 FIRST_VERSION_WITH_LAST_EPOCHS = 12
-FIRST_VERSION_WITH_IDS = 13
 FIRST_VERSION_WITH_REPLICA_STATE = 15
 FIRST_VERSION_WITH_HIGH_WATERMARKS = 18
 EARLIEST = -2
@@ -94,7 +94,7 @@ class Consumer(Client):
 
     @property
     def by_id(self) -> bool:
-        return self.style.version >= FIRST_VERSION_WITH_IDS
+        return self.style.version >= FETCH_TOPIC_IDS
 
     def __str__(self) -> str:
         style = self.style

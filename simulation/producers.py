@@ -23,6 +23,7 @@ from mockbroker_protocol.messages.produce import (
 from mockbroker_protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
+from mockbroker_protocol.versions import PRODUCE_TOPIC_IDS
 from simulation.checkers import GONE
 from simulation.clients import Client
 from simulation.ledger import Acknowledged
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from simulation.clients import Setting
     from simulation.faults import SwarmPlan
 
-FIRST_VERSION_WITH_IDS = 13
 INIT_PRODUCER_ID_VERSION = 3
 GZIP = 1
 RETRIABLE = frozenset(
@@ -179,7 +179,7 @@ class Producer(Client):
 
     def _send(self) -> None:
         style = self.style
-        by_id = style.version >= FIRST_VERSION_WITH_IDS
+        by_id = style.version >= PRODUCE_TOPIC_IDS
         topics: list[ProduceRequestTopic] = []
         for batch in self.pending:
             known = self.topics.get(batch.topic)

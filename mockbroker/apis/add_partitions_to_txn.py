@@ -22,6 +22,7 @@ from mockbroker_protocol.messages.transactions import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
+from mockbroker_protocol.versions import ADD_PARTITIONS_TO_TXN_MANY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     Errors: TypeAlias = dict[tuple[str, int], ErrorCode]
 
-_FIRST_VERSION_WITH_MANY = 4
 _TRANSACTION_VERSIONS = {False: 0, True: 2}
 
 
@@ -42,7 +42,7 @@ def handle(
 ) -> AddPartitionsToTxnResponse | Verdict:
     """Answer once every transaction of the request has its outcome."""
     transactions = request.transactions
-    if ctx.api_version < _FIRST_VERSION_WITH_MANY:
+    if ctx.api_version < ADD_PARTITIONS_TO_TXN_MANY:
         transactions = [
             AddPartitionsToTxnTransaction(
                 request.v3_and_below_transactional_id,
@@ -98,7 +98,7 @@ def _add(
         on_complete(dict.fromkeys(partitions, error))
 
     # Who sends v4 leaves the adding to brokers, so its producer speaks transactions V2.
-    version = _TRANSACTION_VERSIONS[ctx.api_version >= _FIRST_VERSION_WITH_MANY]
+    version = _TRANSACTION_VERSIONS[ctx.api_version >= ADD_PARTITIONS_TO_TXN_MANY]
     service.add_partitions(*producer, partitions, version, added)
 
 
@@ -117,7 +117,7 @@ def _by_topic(errors: Errors) -> list[AddPartitionsToTxnTopicResult]:
 def _response(
     ctx: RequestContext, results: list[AddPartitionsToTxnResult]
 ) -> AddPartitionsToTxnResponse:
-    if ctx.api_version >= _FIRST_VERSION_WITH_MANY:
+    if ctx.api_version >= ADD_PARTITIONS_TO_TXN_MANY:
         return AddPartitionsToTxnResponse(
             throttle_time_ms=ctx.throttle_time_ms, results_by_transaction=results
         )
@@ -130,7 +130,7 @@ def _response(
 
 def guard(auth: AuthHelper, request: AddPartitionsToTxnRequest) -> object | None:
     """Brokers need CLUSTER_ACTION; clients WRITE on the id, and on all topics or none is added."""
-    if auth.version >= _FIRST_VERSION_WITH_MANY:
+    if auth.version >= ADD_PARTITIONS_TO_TXN_MANY:
         return auth.require_cluster(AclOperation.CLUSTER_ACTION)
     write = AclOperation.WRITE
     refused = auth.require_transactional_id(write, request.v3_and_below_transactional_id)

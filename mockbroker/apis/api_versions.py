@@ -20,12 +20,12 @@ from mockbroker_protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from mockbroker_protocol.versions import API_VERSIONS_SOFTWARE
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, ServedApis, Services
 
 guard = None  # anybody may ask
-FIRST_VERSION_WITH_SOFTWARE: Final = 3
 _TELEMETRY: Final = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
 
 
@@ -35,7 +35,7 @@ def handle(
     error = _refusal(services, ctx.api_version, request)
     if error is not ErrorCode.NONE:
         return ApiVersionsResponse(error_code=error, throttle_time_ms=ctx.throttle_time_ms)
-    if ctx.api_version >= FIRST_VERSION_WITH_SOFTWARE:
+    if ctx.api_version >= API_VERSIONS_SOFTWARE:
         software = request.client_software_name, request.client_software_version
         services.client_software[ctx.connection_id] = software
     registry = services.registry

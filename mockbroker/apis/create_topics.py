@@ -7,7 +7,7 @@ The topic exists with its leaders when the answer is made, so the time-out does 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker.config.describe import describe_created_topic
 from mockbroker.metadata.authorized_operations import AclOperation
@@ -20,6 +20,7 @@ from mockbroker_protocol.messages.topics import (
     CreateTopicsResponse,
 )
 from mockbroker_protocol.schema import ZERO_UUID
+from mockbroker_protocol.versions import CREATE_TOPICS_CONFIGS
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
@@ -28,16 +29,13 @@ if TYPE_CHECKING:
     from mockbroker_protocol.messages.topics import CreatableTopic
 
 
-_FIRST_VERSION_WITH_CONFIGS: Final = 5
-
-
 def handle(
     services: Services, ctx: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     created = services.controller.create_topics(
         [_asked(topic) for topic in request.topics], validate_only=request.validate_only
     )
-    with_configs = ctx.api_version >= _FIRST_VERSION_WITH_CONFIGS
+    with_configs = ctx.api_version >= CREATE_TOPICS_CONFIGS
     return CreateTopicsResponse(
         throttle_time_ms=ctx.throttle_time_ms,
         topics=[_result(topic, with_configs) for topic in created],

@@ -7,7 +7,7 @@ first, and within that the order is that of the request.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import TopicReference
@@ -18,20 +18,17 @@ from mockbroker_protocol.messages.topics import (
     DeleteTopicsResponse,
 )
 from mockbroker_protocol.schema import ZERO_UUID
+from mockbroker_protocol.versions import DELETE_TOPICS_DISABLED, DELETE_TOPICS_TOPIC_IDS
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
 
 
-_FIRST_VERSION_WITH_DISABLED_ERROR: Final = 3
-_FIRST_VERSION_WITH_IDS: Final = 6
-
-
 def handle(
     services: Services, ctx: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
-    if ctx.api_version >= _FIRST_VERSION_WITH_IDS:
+    if ctx.api_version >= DELETE_TOPICS_TOPIC_IDS:
         references = [TopicReference(topic.name, topic.topic_id) for topic in request.topics]
     else:
         references = [TopicReference(name) for name in request.topic_names]
@@ -43,7 +40,7 @@ def handle(
     else:
         disabled = (
             ErrorCode.TOPIC_DELETION_DISABLED
-            if ctx.api_version >= _FIRST_VERSION_WITH_DISABLED_ERROR
+            if ctx.api_version >= DELETE_TOPICS_DISABLED
             else ErrorCode.INVALID_REQUEST
         )
         results = [

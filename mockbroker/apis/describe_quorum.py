@@ -24,6 +24,7 @@ from mockbroker_protocol.messages.quorum import (
     VoterListener,
 )
 from mockbroker_protocol.schema import ZERO_UUID
+from mockbroker_protocol.versions import DESCRIBE_QUORUM_DIRECTORIES
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from mockbroker_protocol.messages.quorum import DescribeQuorumRequest
 
 guard = cluster_guard(AclOperation.DESCRIBE)
-FIRST_VERSION_WITH_DIRECTORIES: Final = 2
 _UNKNOWN: Final = -1
 _FIRST_EPOCH: Final = 1
 _NOT_HOSTED: Final = "This server does not host this topic-partition."
@@ -75,7 +75,7 @@ def _answer(
     response = DescribeQuorumResponse(
         topics=[DescribeQuorumResponseTopicData(CLUSTER_METADATA_TOPIC, [data])]
     )
-    if version >= FIRST_VERSION_WITH_DIRECTORIES:
+    if version >= DESCRIBE_QUORUM_DIRECTORIES:
         response.nodes = nodes
     return response
 
@@ -116,7 +116,7 @@ def _leader(quorum: MetadataQuorum) -> ReplicaProgress:
 def _replica(replica: ReplicaProgress, version: int) -> ReplicaState:
     return ReplicaState(
         replica.replica_id,
-        replica.directory_id if version >= FIRST_VERSION_WITH_DIRECTORIES else ZERO_UUID,
+        replica.directory_id if version >= DESCRIBE_QUORUM_DIRECTORIES else ZERO_UUID,
         replica.log_end_offset,
         replica.last_fetch_ms,
         replica.last_caught_up_ms,

@@ -15,6 +15,7 @@ from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import known_error
 from mockbroker_protocol.messages.transactions import EndTxnResponse
+from mockbroker_protocol.versions import END_TXN_V2
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.txn.service import ProducerAnswer
     from mockbroker_protocol.messages.transactions import EndTxnRequest
 
-_FIRST_VERSION_OF_V2 = 5
 _TRANSACTION_VERSIONS = {False: 0, True: 2}
 
 
@@ -41,7 +41,7 @@ def handle(
         request.producer_id,
         request.producer_epoch,
         request.committed,
-        _TRANSACTION_VERSIONS[ctx.api_version >= _FIRST_VERSION_OF_V2],
+        _TRANSACTION_VERSIONS[ctx.api_version >= END_TXN_V2],
         respond,
     )
     return PARKED

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import PARKED
 from mockbroker.fetch.contexts import INCREMENTAL, rejection
-from mockbroker.fetch.manager import FIRST_VERSION_WITH_IDS
 from mockbroker.journal import DISCONNECT, SHUTDOWN, TIMEOUT
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.brokers import broker_endpoint
@@ -35,6 +34,12 @@ from mockbroker_protocol.messages.fetch import (
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
+from mockbroker_protocol.versions import (
+    FETCH_BATCHES,
+    FETCH_DIVERGENCE,
+    FETCH_LEADERS,
+    FETCH_TOPIC_IDS,
+)
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
@@ -45,10 +50,6 @@ if TYPE_CHECKING:
 
 LENGTH_BYTES = 4
 CONSUMER_BYTE_RATE = "consumer_byte_rate"
-
-FIRST_VERSION_WITH_BATCHES = 4
-FIRST_VERSION_WITH_DIVERGENCE = 12
-FIRST_VERSION_WITH_LEADERS = 16
 
 
 def handle(
@@ -94,7 +95,7 @@ def _is_due(params: FetchParams, reader: LogReader, readable: int) -> bool:
 def whole_request_error(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
     """A request that failed as a whole (Kafka: FetchRequest.getErrorResponse)."""
     topics: list[FetchResponseTopic] = []
-    if version < FIRST_VERSION_WITH_IDS:
+    if version < FETCH_TOPIC_IDS:
         for topic in request.topics:
             partitions = [rejection(asked.partition, error) for asked in topic.partitions]
             topics.append(FetchResponseTopic(topic.topic, topic.topic_id, partitions))
@@ -175,16 +176,16 @@ def _answer(
     reader: LogReader,
 ) -> FetchResponse:
     version = ctx.api_version
-    if version < FIRST_VERSION_WITH_DIVERGENCE and _diverges(context):
+    if version < FETCH_DIVERGENCE and _diverges(context):
         return whole_request_error(request, version, ErrorCode.UNSUPPORTED_VERSION)
     quotas = services.quotas
     if quotas is not None and not _pays(quotas, ctx, context, reader):
         return context.throttled(ctx.throttle_time_ms)
-    if version < FIRST_VERSION_WITH_BATCHES:
+    if version < FETCH_BATCHES:
         _down_convert(services, context)
     response = context.respond()
     response.throttle_time_ms = ctx.throttle_time_ms
-    if reader.leader_errors and version >= FIRST_VERSION_WITH_LEADERS:
+    if reader.leader_errors and version >= FETCH_LEADERS:
         _tell_leaders(services, ctx, response, to_consumer=not reader.params.is_from_follower)
     return response
 

@@ -23,6 +23,7 @@ from mockbroker.metadata.names import (
 )
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from mockbroker_protocol.versions import FIND_COORDINATOR_KEYS, FIND_COORDINATOR_SHARE
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
@@ -38,8 +39,6 @@ _TOPICS = {
     TRANSACTION: TRANSACTION_STATE_TOPIC,
     SHARE: SHARE_GROUP_STATE_TOPIC,
 }
-_FIRST_VERSION_WITH_KEYS = 4
-_FIRST_VERSION_WITH_SHARE = 6
 # SharePartitionKey.getInstance: the group's name may have colons of its own.
 _SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:\d+", re.DOTALL)
 _NO_NODE = (-1, "", -1)
@@ -74,7 +73,7 @@ def handle(
     services: Services, ctx: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
     """One coordinator up to v3, one a key from v4 on."""
-    if ctx.api_version < _FIRST_VERSION_WITH_KEYS:
+    if ctx.api_version < FIND_COORDINATOR_KEYS:
         error, (node_id, host, port) = _find(services, ctx, request.key_type, request.key)
         return FindCoordinatorResponse(
             throttle_time_ms=ctx.throttle_time_ms,
@@ -119,7 +118,7 @@ def _find(
 
 
 def _is_share_key(ctx: RequestContext, key: str) -> bool:
-    return ctx.api_version >= _FIRST_VERSION_WITH_SHARE and _SHARE_KEY.fullmatch(key) is not None
+    return ctx.api_version >= FIND_COORDINATOR_SHARE and _SHARE_KEY.fullmatch(key) is not None
 
 
 def guard(auth: AuthHelper, request: FindCoordinatorRequest) -> object | None:
@@ -127,7 +126,7 @@ def guard(auth: AuthHelper, request: FindCoordinatorRequest) -> object | None:
     if request.key_type not in _UNAUTHORIZED:
         return None
     resource_type, error, message = _UNAUTHORIZED[request.key_type]
-    if auth.version < _FIRST_VERSION_WITH_KEYS:
+    if auth.version < FIND_COORDINATOR_KEYS:
         if auth.authorize(AclOperation.DESCRIBE, resource_type, request.key):
             return None
         return FindCoordinatorResponse(auth.ctx.throttle_time_ms, error, message, *_NO_NODE)

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.coordinator.group.members import ClientIdentity
 from mockbroker.metadata.authorized_operations import AclOperation
+from mockbroker_protocol.versions import JOIN_GROUP_NULL_PROTOCOL
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_membership import JoinGroupRequest, JoinGroupResponse
-
-_FIRST_VERSION_WITH_NULL_PROTOCOL = 7
 
 
 def handle(services: Services, ctx: RequestContext, request: JoinGroupRequest) -> Verdict:
@@ -31,7 +30,7 @@ def handle(services: Services, ctx: RequestContext, request: JoinGroupRequest) -
     def respond(response: JoinGroupResponse) -> None:
         response.throttle_time_ms = ctx.throttle_time_ms
         # JoinGroupResponse's constructor: the empty name and null are one.
-        has_null = ctx.api_version >= _FIRST_VERSION_WITH_NULL_PROTOCOL
+        has_null = ctx.api_version >= JOIN_GROUP_NULL_PROTOCOL
         response.protocol_name = response.protocol_name or (None if has_null else "")
         ctx.respond(response)
 
@@ -42,6 +41,6 @@ def handle(services: Services, ctx: RequestContext, request: JoinGroupRequest) -
 def guard(auth: AuthHelper, request: JoinGroupRequest) -> object | None:
     """READ on the group."""
     refused = auth.require_group(AclOperation.READ, request.group_id)
-    if refused is not None and auth.version >= _FIRST_VERSION_WITH_NULL_PROTOCOL:
+    if refused is not None and auth.version >= JOIN_GROUP_NULL_PROTOCOL:
         refused.protocol_name = None  # type: ignore[attr-defined]  # a JoinGroupResponse
     return refused

@@ -22,6 +22,7 @@ from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from mockbroker_protocol.versions import LIST_OFFSETS_EPOCHS, LIST_OFFSETS_NOT_AVAILABLE
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
@@ -36,8 +37,6 @@ EARLIEST_LOCAL_TIMESTAMP: Final = -4
 
 FIRST_VERSION_OF: Final = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 """In which version a special timestamp came to be; other negative ones never did."""
-FIRST_VERSION_WITH_EPOCHS: Final = 4
-FIRST_VERSION_WITH_NOT_AVAILABLE: Final = 5
 
 _CONSUMER: Final = -1
 _DEBUGGING_CONSUMER: Final = -2
@@ -112,7 +111,7 @@ class _Lookup:
                 and wanted.timestamp not in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP)
             )
         ):
-            if self._version >= FIRST_VERSION_WITH_NOT_AVAILABLE:
+            if self._version >= LIST_OFFSETS_NOT_AVAILABLE:
                 return _refusal(wanted, ErrorCode.OFFSET_NOT_AVAILABLE)
             return _refusal(wanted, ErrorCode.LEADER_NOT_AVAILABLE)
         if found is None:
@@ -125,7 +124,7 @@ class _Lookup:
             0,
             found.timestamp,
             found.offset,
-            epoch if self._version >= FIRST_VERSION_WITH_EPOCHS else -1,
+            epoch if self._version >= LIST_OFFSETS_EPOCHS else -1,
         )
 
 

@@ -9,7 +9,7 @@ asks again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import (
@@ -28,6 +28,7 @@ from mockbroker_protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from mockbroker_protocol.versions import METADATA_TOPIC_IDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.store import MetadataStore, Topic
-
-
-_FIRST_VERSION_WITH_IDS: Final = 12
 
 
 def handle(services: Services, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
@@ -66,7 +64,7 @@ def handle(services: Services, ctx: RequestContext, request: MetadataRequest) ->
 
 def _refusal(version: int, request: MetadataRequest) -> ErrorCode | None:
     for topic in request.topics or ():
-        if version < _FIRST_VERSION_WITH_IDS:
+        if version < METADATA_TOPIC_IDS:
             if topic.name is None or topic.topic_id != NO_TOPIC_ID:
                 return ErrorCode.INVALID_REQUEST
         elif topic.name is None and topic.topic_id == NO_TOPIC_ID:
@@ -200,7 +198,7 @@ def _take_unauthorized(auth: AuthHelper, request: MetadataRequest) -> list[Metad
         return []
     store = auth.services.metadata
     by_id = any(topic.topic_id != NO_TOPIC_ID for topic in topics)
-    if by_id and auth.version < _FIRST_VERSION_WITH_IDS:
+    if by_id and auth.version < METADATA_TOPIC_IDS:
         return []
     denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     unauthorized: dict[object, MetadataResponseTopic] = {}

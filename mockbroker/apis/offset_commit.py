@@ -20,14 +20,13 @@ from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from mockbroker_protocol.versions import OFFSET_COMMIT_TOPIC_IDS
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.store import Topic
     from mockbroker_protocol.messages.group_offsets import OffsetCommitRequest
-
-_FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 
 def handle(
@@ -36,7 +35,7 @@ def handle(
     """Answer through `ctx.respond`, at once or when the positions are written."""
     refused: list[OffsetCommitResponseTopic] = []
     known: list[OffsetCommitRequestTopic] = []
-    by_id = ctx.api_version >= _FIRST_VERSION_WITH_TOPIC_IDS
+    by_id = ctx.api_version >= OFFSET_COMMIT_TOPIC_IDS
     for asked in request.topics:
         if by_id:
             topic = services.metadata.topics_by_id.get(asked.topic_id)

@@ -23,6 +23,11 @@ from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from mockbroker_protocol.versions import (
+    OFFSET_FETCH_ERROR,
+    OFFSET_FETCH_GROUPS,
+    OFFSET_FETCH_TOPIC_IDS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,18 +40,14 @@ if TYPE_CHECKING:
         OffsetFetchRequestTopics,
     )
 
-_FIRST_VERSION_WITH_ERROR = 2
-_FIRST_VERSION_WITH_GROUPS = 8
-_FIRST_VERSION_WITH_TOPIC_IDS = 10
-
 
 def handle(
     services: Services, ctx: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
     """The positions of one group up to v7, of each group from v8 on."""
-    if ctx.api_version < _FIRST_VERSION_WITH_GROUPS:
+    if ctx.api_version < OFFSET_FETCH_GROUPS:
         return _one_group(services, ctx, request)
-    by_id = ctx.api_version >= _FIRST_VERSION_WITH_TOPIC_IDS
+    by_id = ctx.api_version >= OFFSET_FETCH_TOPIC_IDS
     return OffsetFetchResponse(
         throttle_time_ms=ctx.throttle_time_ms,
         groups=[
@@ -64,7 +65,7 @@ def _one_group(
     error, topics = services.groups.service.offsets.fetch(
         request.group_id, asked, require_stable=request.require_stable
     )
-    if error is not ErrorCode.NONE and ctx.api_version < _FIRST_VERSION_WITH_ERROR:
+    if error is not ErrorCode.NONE and ctx.api_version < OFFSET_FETCH_ERROR:
         topics = [(topic, _failed(topic, error)) for topic in asked or []]
     return OffsetFetchResponse(
         throttle_time_ms=ctx.throttle_time_ms,
@@ -155,7 +156,7 @@ def _topic(
 def guard(auth: AuthHelper, request: OffsetFetchRequest) -> object | None:
     """DESCRIBE on each group, and on each topic: those of all topics are hidden."""
     describe = AclOperation.DESCRIBE
-    if auth.version < _FIRST_VERSION_WITH_GROUPS:
+    if auth.version < OFFSET_FETCH_GROUPS:
         refused = auth.require_group(describe, request.group_id)
         if refused is not None:
             return refused

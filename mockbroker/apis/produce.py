@@ -39,6 +39,12 @@ from mockbroker_protocol.records.batch import (
     BatchHeader,
     read_batch_header,
 )
+from mockbroker_protocol.versions import (
+    PRODUCE_BATCHES,
+    PRODUCE_LEADERS,
+    PRODUCE_TOPIC_IDS,
+    PRODUCE_ZSTD,
+)
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
@@ -55,10 +61,6 @@ if TYPE_CHECKING:
 
 PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 
-FIRST_VERSION_WITH_BATCHES: Final = 3
-FIRST_VERSION_WITH_ZSTD: Final = 7
-FIRST_VERSION_WITH_LEADERS: Final = 10
-FIRST_VERSION_WITH_IDS: Final = 13
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
 _MAGIC: Final = 2
@@ -238,7 +240,7 @@ class _Checks:
 
     def topic(self, requested: ProduceRequestTopic) -> list[AppendEntry]:
         """An entry for each partition of the request, refused or ready to append."""
-        if self._version >= FIRST_VERSION_WITH_IDS:
+        if self._version >= PRODUCE_TOPIC_IDS:
             topic = self._metadata.topics_by_id.get(requested.topic_id)
             unknown = ErrorCode.UNKNOWN_TOPIC_ID
         else:
@@ -249,7 +251,7 @@ class _Checks:
         return [self._partition(topic, asked) for asked in requested.partition_data]
 
     def _unknown(self, asked: ProduceRequestPartition, error: ErrorCode) -> AppendEntry:
-        if self._version >= FIRST_VERSION_WITH_BATCHES:
+        if self._version >= PRODUCE_BATCHES:
             self._shape(_contiguous(asked))
         return AppendEntry(asked.index, None, _NO_RECORDS, error)
 
@@ -259,7 +261,7 @@ class _Checks:
         records: Buffer = _contiguous(asked)
         error = ErrorCode.NONE
         message: str | None = None
-        if self._version >= FIRST_VERSION_WITH_BATCHES or _is_batch(records):
+        if self._version >= PRODUCE_BATCHES or _is_batch(records):
             error = self._shape(records)
         else:
             records, error, message = _up_converted(records)
@@ -298,7 +300,7 @@ class _Checks:
         attributes = records[ATTRIBUTES_OFFSET + 1]
         is_transactional = attributes & _TRANSACTIONAL_BIT != 0
         self.has_transactional = self.has_transactional or is_transactional
-        if attributes & _CODEC_MASK == _ZSTD and self._version < FIRST_VERSION_WITH_ZSTD:
+        if attributes & _CODEC_MASK == _ZSTD and self._version < PRODUCE_ZSTD:
             return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         try:
             if whole_batch_size(records, size):
@@ -345,7 +347,7 @@ def _response(
         position += len(partitions)
         topics.append(ProduceResponseTopic(topic.name, topic.topic_id, partitions))
     response = ProduceResponse(topics, ctx.throttle_time_ms)
-    if wrong_leader and ctx.api_version >= FIRST_VERSION_WITH_LEADERS:
+    if wrong_leader and ctx.api_version >= PRODUCE_LEADERS:
         _tell_leaders(services, ctx, response)
     return response
 

@@ -14,13 +14,12 @@ from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import SyncGroupResponse
+from mockbroker_protocol.versions import SYNC_GROUP_PROTOCOL
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_membership import SyncGroupRequest
-
-_FIRST_VERSION_WITH_PROTOCOL = 5
 
 
 def handle(
@@ -28,7 +27,7 @@ def handle(
 ) -> SyncGroupResponse | Verdict:
     """Answer through `ctx.respond`, at once or later."""
     names_protocol = request.protocol_type is not None and request.protocol_name is not None
-    if ctx.api_version >= _FIRST_VERSION_WITH_PROTOCOL and not names_protocol:
+    if ctx.api_version >= SYNC_GROUP_PROTOCOL and not names_protocol:
         # SyncGroupRequest.areMandatoryProtocolTypeAndNamePresent
         return SyncGroupResponse(
             throttle_time_ms=ctx.throttle_time_ms, error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -44,7 +43,7 @@ def handle(
 
 def guard(auth: AuthHelper, request: SyncGroupRequest) -> object | None:
     """READ on the group; a protocol that is not named (v5+) is an error that comes first."""
-    if auth.version >= _FIRST_VERSION_WITH_PROTOCOL and (
+    if auth.version >= SYNC_GROUP_PROTOCOL and (
         request.protocol_type is None or request.protocol_name is None
     ):
         return None

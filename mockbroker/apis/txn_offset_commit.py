@@ -25,6 +25,7 @@ from mockbroker_protocol.messages.transactions import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from mockbroker_protocol.versions import TXN_OFFSET_COMMIT_LOADING, TXN_OFFSET_COMMIT_TOPIC_IDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
         TxnOffsetCommitRequestPartition,
     )
 
-_FIRST_VERSION_WITH_LOADING = 2
-_FIRST_VERSION_WITH_TOPIC_IDS = 6
 # CoordinatorOperationExceptionHelper.handleOperationException, of what a verification answers.
 _RESPONSE_ERRORS = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -122,9 +121,9 @@ class _Commit:
     def respond(self, response: TxnOffsetCommitResponse) -> None:
         response.throttle_time_ms = self.ctx.throttle_time_ms
         response.topics = _merge(self.refused, response.topics)
-        if self.ctx.api_version < _FIRST_VERSION_WITH_LOADING:
+        if self.ctx.api_version < TXN_OFFSET_COMMIT_LOADING:
             _tell_instead(response, _BEFORE_LOADING)
-        if self.ctx.api_version < _FIRST_VERSION_WITH_TOPIC_IDS:
+        if self.ctx.api_version < TXN_OFFSET_COMMIT_TOPIC_IDS:
             _tell_instead(response, _BEFORE_STALE_EPOCHS)
         self.ctx.respond(response)
 
@@ -136,7 +135,7 @@ def _split(
     known: list[TxnOffsetCommitRequestTopic],
     refused: list[TxnOffsetCommitResponseTopic],
 ) -> None:
-    if api_version >= _FIRST_VERSION_WITH_TOPIC_IDS:
+    if api_version >= TXN_OFFSET_COMMIT_TOPIC_IDS:
         topic = services.metadata.topics_by_id.get(asked.topic_id)
         unknown = ErrorCode.UNKNOWN_TOPIC_ID
     else:

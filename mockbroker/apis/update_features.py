@@ -5,7 +5,7 @@ Versions: v1 upgrade types and validation; v2 answers no results, since all of t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker.apis.auth_helper import cluster_guard
 from mockbroker.metadata.authorized_operations import AclOperation
@@ -16,12 +16,12 @@ from mockbroker_protocol.messages.features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
+from mockbroker_protocol.versions import UPDATE_FEATURES_NO_RESULTS
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
 guard = cluster_guard(AclOperation.ALTER)
-FIRST_VERSION_WITHOUT_RESULTS: Final = 2
 
 
 def handle(
@@ -39,6 +39,6 @@ def handle(
         validate_only=request.validate_only,
     )
     response = UpdateFeaturesResponse(ctx.throttle_time_ms, answer.error, answer.message)
-    if answer.error is ErrorCode.NONE and ctx.api_version < FIRST_VERSION_WITHOUT_RESULTS:
+    if answer.error is ErrorCode.NONE and ctx.api_version < UPDATE_FEATURES_NO_RESULTS:
         response.results = [UpdatableFeatureResult(name, 0, "NONE") for name in updates]
     return response

@@ -12,6 +12,7 @@ from mockbroker.faults.errors import FaultError
 from mockbroker_protocol.api_keys import API_SPECS, ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.shapes import shape_of
+from mockbroker_protocol.versions import FETCH_SESSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     Served = Mapping[int, tuple[int, int]]
 
 _FETCH_ONLY: Final = ("bad_crc", "evict_session")
-_FIRST_FETCH_WITH_SESSIONS: Final = 7
 _PRODUCE_ONLY: Final = frozenset(
     {
         ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -127,7 +127,7 @@ def _check_acts(
     for field in _FETCH_ONLY:
         if getattr(fault, field) and keys != (ApiKey.FETCH,):
             raise FaultError(field, "only Fetch has that", "with api Fetch")
-    if fault.evict_session and not any(v >= _FIRST_FETCH_WITH_SESSIONS for _, v in shapes):
+    if fault.evict_session and not any(v >= FETCH_SESSIONS for _, v in shapes):
         raise FaultError("versions", "Fetch has no sessions before v7")
     if fault.throttle_ms is not None:
         _require(fault, "throttle_ms", shapes, "answers a throttle time", lambda s: s.throttle)

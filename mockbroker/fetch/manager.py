@@ -16,7 +16,7 @@ shard owns answer 70 like other unknown ones; Kafka fails the request with -1 th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker.fetch.contexts import (
     FULL,
@@ -36,6 +36,7 @@ from mockbroker.fetch.session import (
 )
 from mockbroker.fetch.sessions import FetchSessions
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.versions import FETCH_TOPIC_IDS
 
 if TYPE_CHECKING:
     from random import Random
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker_protocol.messages.fetch import FetchRequest
-
-FIRST_VERSION_WITH_IDS: Final = 13
 
 
 class FetchManager(FetchSessions):
@@ -76,7 +75,7 @@ class FetchManager(FetchSessions):
         """Accept a fetch: close, open or continue a session as it asks."""
         session_id = request.session_id
         epoch = request.session_epoch
-        by_id = version >= FIRST_VERSION_WITH_IDS
+        by_id = version >= FETCH_TOPIC_IDS
         if epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             if session_id != INVALID_SESSION_ID:
                 self.end(session_id, "closed")

@@ -25,15 +25,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
+from mockbroker_protocol.versions import FETCH_FLEXIBLE, FETCH_HIGH_WATERMARK, FETCH_TOPIC_IDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence, Sized
 
     from mockbroker_protocol.messages.fetch import FetchRequest
-
-FIRST_FLEXIBLE: Final = 12
-FIRST_WITH_IDS: Final = 13
-FIRST_WITH_HIGH_WATERMARK: Final = 18
 
 HIGH_WATERMARK_BYTES: Final = 10
 """The tagged field of KIP-1166: tag, size, value."""
@@ -123,8 +120,8 @@ class WireSize:
 
     def measure(self, version: int) -> None:
         """Fill `request_bytes` and `response_bytes` for this version of Fetch."""
-        by_name = version < FIRST_WITH_IDS
-        if version >= FIRST_FLEXIBLE:
+        by_name = version < FETCH_TOPIC_IDS
+        if version >= FETCH_FLEXIBLE:
             # Lengths of one byte each, and the tags.
             self._topic_bytes = 3 if by_name else 18
             self._request_partition_bytes = 33
@@ -141,7 +138,7 @@ class WireSize:
         if by_name:
             framing += self._name_bytes
         self.request_bytes = framing + self.partitions * self._request_partition_bytes
-        if version >= FIRST_WITH_HIGH_WATERMARK:
+        if version >= FETCH_HIGH_WATERMARK:
             self.request_bytes += self.high_watermarks * HIGH_WATERMARK_BYTES
         self.response_bytes = framing + self.partitions * self._quiet_partition_bytes
         self.version = version
@@ -150,7 +147,7 @@ class WireSize:
         """What the topic lists of this request cost, beyond empty ones, in the version measured."""
         topics = request.topics
         size = self._list_bytes(topics, self._request_partition_bytes) if topics else 0
-        if self.version >= FIRST_WITH_HIGH_WATERMARK:
+        if self.version >= FETCH_HIGH_WATERMARK:
             for topic in topics:
                 for partition in topic.partitions:
                     if partition.high_watermark != UNKNOWN_HIGH_WATERMARK:
@@ -170,14 +167,14 @@ class WireSize:
     def _list_bytes(self, topics: Sequence[ListedTopic], partition_bytes: int) -> int:
         version = self.version
         topic_bytes = self._topic_bytes
-        flexible = version >= FIRST_FLEXIBLE
+        flexible = version >= FETCH_FLEXIBLE
         size = 0
         for topic in topics:
             count = len(topic.partitions)
             size += topic_bytes + count * partition_bytes
             if count > SHORT and flexible:
                 size += _beyond_one_byte(count)
-            if version < FIRST_WITH_IDS:
+            if version < FETCH_TOPIC_IDS:
                 name_bytes = _utf8_bytes(topic.topic)
                 size += name_bytes
                 if name_bytes > SHORT and flexible:

@@ -36,6 +36,7 @@ from mockbroker_protocol.headers import decode_request_header, encode_response_h
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
 from mockbroker_protocol.shapes import shape_of
 from mockbroker_protocol.subjects import Subjects, TopicRef, subjects_of
+from mockbroker_protocol.versions import FETCH_TOPIC_IDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,7 +56,6 @@ _SESSION_ERRORS: Final = frozenset(
         ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     }
 )
-_FIRST_FETCH_WITH_IDS: Final = 13
 _INT32: Final = 1 << 32
 
 
@@ -325,7 +325,7 @@ class Interception:
             level = "top"
         selects = self._selects(armed)
         if isinstance(response, FetchResponse) and level != "top":
-            by_id = self._ctx.api_version >= _FIRST_FETCH_WITH_IDS
+            by_id = self._ctx.api_version >= FETCH_TOPIC_IDS
             add_missing(response, self._subjects().topics, code, selects, by_id)
         return overwrite(response, code, level, selects)
 

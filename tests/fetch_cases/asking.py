@@ -14,12 +14,12 @@ from mockbroker_protocol.messages.fetch import (
     ReplicaState,
 )
 from mockbroker_protocol.schema import ZERO_UUID
+from mockbroker_protocol.versions import FETCH_TOPIC_IDS
 from tests.support.blocking import BlockingConnection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-FIRST_VERSION_WITH_IDS = 13
 FIRST_VERSION_WITH_REPLICA_STATE = 15
 SESSIONLESS = (0, -1)
 NEW_SESSION = (0, 0)
@@ -211,6 +211,6 @@ def _forgotten(topic: Topic, index: int, version: int) -> FetchRequestForgottenT
 
 
 def _naming(topic: Topic, version: int) -> tuple[str, bytes]:
-    if version >= FIRST_VERSION_WITH_IDS:
+    if version >= FETCH_TOPIC_IDS:
         return "", topic.id
     return topic.name, ZERO_UUID

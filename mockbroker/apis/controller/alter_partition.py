@@ -5,7 +5,7 @@ v3 names each broker with its epoch (KIP-903): one that is stale is not eligible
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.controller_apis import (
@@ -13,6 +13,7 @@ from mockbroker_protocol.messages.controller_apis import (
     AlterPartitionResponsePartitionData,
     AlterPartitionResponseTopicData,
 )
+from mockbroker_protocol.versions import ALTER_PARTITION_EPOCHS
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
         AlterPartitionRequest,
         AlterPartitionRequestPartitionData,
     )
-
-FIRST_VERSION_WITH_EPOCHS: Final = 3
 
 
 def handle(
@@ -54,7 +53,7 @@ def _alter(
 ) -> AlterPartitionResponsePartitionData:
     index = asked.partition_index
     isr = asked.new_isr
-    if version >= FIRST_VERSION_WITH_EPOCHS:
+    if version >= ALTER_PARTITION_EPOCHS:
         assert services.quorum is not None
         isr = [broker.broker_id for broker in asked.new_isr_with_epochs]
         registrations = services.quorum.translation.registrations

@@ -25,13 +25,13 @@ from mockbroker_protocol.messages.fetch import (
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
+from mockbroker_protocol.versions import FETCH_ENDPOINTS
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services, Verdict
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition
 
-FIRST_VERSION_WITH_ENDPOINTS: Final = 17
 _UNKNOWN: Final = -1
 _NONE: Final = ErrorCode.NONE
 
@@ -123,7 +123,7 @@ def _answer(
     data.current_leader = LeaderIdAndEpoch(quorum.named_leader, quorum.epoch)
     topic = FetchResponseTopic(topic_id=CLUSTER_METADATA_TOPIC_ID, partitions=[data])
     response = FetchResponse(ctx.throttle_time_ms, _NONE, 0, [topic])
-    if ctx.api_version >= FIRST_VERSION_WITH_ENDPOINTS and quorum.is_leader:
+    if ctx.api_version >= FETCH_ENDPOINTS and quorum.is_leader:
         response.node_endpoints = [
             NodeEndpoint(quorum.leader_id, listener.host, listener.port)
             for listener in quorum.listeners

@@ -25,6 +25,11 @@ from mockbroker.coordinator.group.rebalance import answer_parked, join_response
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import JoinGroupResponse
+from mockbroker_protocol.versions import (
+    JOIN_GROUP_KNOWN_MEMBER_ID,
+    JOIN_GROUP_REBALANCE_TIMEOUT,
+    JOIN_GROUP_SKIP_ASSIGNMENT,
+)
 
 if TYPE_CHECKING:
     from random import Random
@@ -35,9 +40,6 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker_protocol.messages.group_membership import JoinGroupRequest
 
-_FIRST_VERSION_WITH_REBALANCE_TIMEOUT = 1
-_FIRST_VERSION_WITH_KNOWN_MEMBER_ID = 4
-_FIRST_VERSION_WITH_SKIP_ASSIGNMENT = 9
 
 # A new member's parked join keeps it this long without a heartbeat
 # (GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS).
@@ -60,7 +62,7 @@ class Join:
         self.protocols = [(one.name, bytes(one.metadata)) for one in self.request.protocols]
         self.rebalance_timeout_ms = (
             self.request.rebalance_timeout_ms
-            if self.client.api_version >= _FIRST_VERSION_WITH_REBALANCE_TIMEOUT
+            if self.client.api_version >= JOIN_GROUP_REBALANCE_TIMEOUT
             else self.request.session_timeout_ms
         )
 
@@ -151,7 +153,7 @@ class JoinHandler:
 
     def _join_dynamic(self, join: Join) -> None:
         member_id = f"{join.client.client_id}-{self._new_uuid()}"
-        if join.client.api_version < _FIRST_VERSION_WITH_KNOWN_MEMBER_ID:
+        if join.client.api_version < JOIN_GROUP_KNOWN_MEMBER_ID:
             self._add_member(join, member_id)
             return
         self._rebalancer.add_pending(
@@ -296,7 +298,7 @@ class JoinHandler:
     ) -> JoinGroupResponse:
         group = join.group
         is_leader = group.leader_id == member_id
-        if join.client.api_version >= _FIRST_VERSION_WITH_SKIP_ASSIGNMENT:
+        if join.client.api_version >= JOIN_GROUP_SKIP_ASSIGNMENT:
             return join_response(group, member_id, skip_assignment=is_leader)
         # KIP-814: below v9 a leader cannot be told to keep the assignment, so it is named by its
         # old id and acts as a follower.

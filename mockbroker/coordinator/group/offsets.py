@@ -42,6 +42,7 @@ from mockbroker_protocol.messages.transactions import (
     TxnOffsetCommitResponseTopic,
 )
 from mockbroker_protocol.primitives import ZERO_UUID
+from mockbroker_protocol.versions import OFFSET_COMMIT_GROUP_NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -74,7 +75,6 @@ NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
 _NO_RETENTION_TIME = -1
 _NO_EXPIRY = -1
-_FIRST_VERSION_WITH_GROUP_NOT_FOUND = 9
 _RENEWS_SESSION = frozenset({GroupState.STABLE, GroupState.PREPARING_REBALANCE})
 
 
@@ -341,7 +341,7 @@ def _validate_classic_commit(
     if group is None:
         if generation_id < 0:
             return ErrorCode.NONE
-        if api_version is not None and api_version >= _FIRST_VERSION_WITH_GROUP_NOT_FOUND:
+        if api_version is not None and api_version >= OFFSET_COMMIT_GROUP_NOT_FOUND:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.ILLEGAL_GENERATION
     if generation_id < 0 and group.state is GroupState.EMPTY:

@@ -38,6 +38,7 @@ from mockbroker_protocol.messages.group_membership import (
     MemberIdentity,
     SyncGroupResponse,
 )
+from mockbroker_protocol.versions import LEAVE_GROUP_MEMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
         SyncGroupRequest,
     )
 
-_FIRST_LEAVE_VERSION_WITH_MEMBERS = 3
 _NOT_HERE = ErrorCode.NOT_COORDINATOR
 
 
@@ -167,7 +167,7 @@ class GroupCoordinatorService(ShardListener):
             return
         identities = request.members
         answer = on_complete
-        if api_version < _FIRST_LEAVE_VERSION_WITH_MEMBERS:
+        if api_version < LEAVE_GROUP_MEMBERS:
             identities = [MemberIdentity(member_id=request.member_id)]
 
             def answer(response: LeaveGroupResponse) -> None:

@@ -14,14 +14,13 @@ from mockbroker_protocol.messages.group_admin import (
     DescribedGroupMember,
     ListedGroup,
 )
+from mockbroker_protocol.versions import DESCRIBE_GROUPS_NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.shard import GroupShard
-
-_FIRST_VERSION_WITH_GROUP_NOT_FOUND = 6
 
 
 def list_groups(
@@ -48,7 +47,7 @@ def describe_group(shard: GroupShard, group_id: str, api_version: int) -> Descri
     """A group with its members; one that is not there is Dead, and from v6 on an error too."""
     group = shard.groups.get(group_id)
     if group is None:
-        if api_version < _FIRST_VERSION_WITH_GROUP_NOT_FOUND:
+        if api_version < DESCRIBE_GROUPS_NOT_FOUND:
             return DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
         return DescribedGroup(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,

@@ -52,6 +52,7 @@ from mockbroker_protocol.messages.consumer_group import (
     HeartbeatTopicPartitions,
 )
 from mockbroker_protocol.primitives import uuid_text
+from mockbroker_protocol.versions import CONSUMER_GROUP_HEARTBEAT_MEMBER_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
 
     HeartbeatCallback: TypeAlias = Callable[[ConsumerGroupHeartbeatResponse], None]
 
-_FIRST_VERSION_WITH_CLIENT_IDS = 1
 _SAME = -1
 
 
@@ -260,7 +260,9 @@ def check_request(
     """What is wrong with the request itself, whatever the group (GroupCoordinatorService)."""
     epoch = request.member_epoch
     wants_id = (
-        api_version >= _FIRST_VERSION_WITH_CLIENT_IDS or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH
+        api_version >= CONSUMER_GROUP_HEARTBEAT_MEMBER_ID
+        or epoch > JOIN_EPOCH
+        or epoch == LEAVE_EPOCH
     )
     message = None
     if wants_id and not request.member_id.strip():

@@ -31,6 +31,7 @@ from mockbroker_protocol.messages.group_membership import (
     SyncGroupResponse,
 )
 from mockbroker_protocol.primitives import uuid_text
+from mockbroker_protocol.versions import JOIN_GROUP_KNOWN_MEMBER_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
         SyncGroupRequest,
     )
 
-_FIRST_VERSION_WITH_KNOWN_MEMBER_ID = 4
 _SAME = -1
 
 
@@ -87,7 +87,7 @@ class MixedHandler:
         if (
             is_stranger
             and request.group_instance_id is None
-            and client.api_version >= _FIRST_VERSION_WITH_KNOWN_MEMBER_ID
+            and client.api_version >= JOIN_GROUP_KNOWN_MEMBER_ID
         ):
             error = ErrorCode.MEMBER_ID_REQUIRED
             on_complete(JoinGroupResponse(error_code=error, member_id=member_id))

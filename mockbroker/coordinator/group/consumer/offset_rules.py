@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.versions import OFFSET_COMMIT_MEMBER_EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.consumer.member import ConsumerMember
 
-_FIRST_COMMIT_VERSION = 9
 _NOBODY = -1
 
 
@@ -43,7 +43,11 @@ def validate_commit(
     member = group.members.get(member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if api_version is not None and not member.is_classic and api_version < _FIRST_COMMIT_VERSION:
+    if (
+        api_version is not None
+        and not member.is_classic
+        and api_version < OFFSET_COMMIT_MEMBER_EPOCH
+    ):
         return ErrorCode.UNSUPPORTED_VERSION
     return _validate_epoch(member, epoch, partitions)
 

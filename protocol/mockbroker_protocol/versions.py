@@ -1,0 +1,53 @@
+"""With which version of an API something came that the broker decides by, beyond the fields.
+
+The fields of each version stand in the classes of `messages`, the ranges in `api_keys`. Source:
+the comments of Kafka's message schemas (RequestName.json), and the classes of Kafka that ask
+`version()`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PRODUCE_BATCHES: Final = 3
+PRODUCE_ZSTD: Final = 7
+PRODUCE_LEADERS: Final = 10
+PRODUCE_TOPIC_IDS: Final = 13
+FETCH_BATCHES: Final = 4
+FETCH_SESSIONS: Final = 7
+FETCH_DIVERGENCE: Final = 12
+FETCH_FLEXIBLE: Final = 12
+FETCH_TOPIC_IDS: Final = 13
+FETCH_LEADERS: Final = 16
+FETCH_ENDPOINTS: Final = 17
+FETCH_HIGH_WATERMARK: Final = 18
+LIST_OFFSETS_EPOCHS: Final = 4
+LIST_OFFSETS_NOT_AVAILABLE: Final = 5
+METADATA_TOPIC_IDS: Final = 12
+OFFSET_COMMIT_GROUP_NOT_FOUND: Final = 9
+OFFSET_COMMIT_MEMBER_EPOCH: Final = 9
+OFFSET_COMMIT_TOPIC_IDS: Final = 10
+OFFSET_FETCH_ERROR: Final = 2
+OFFSET_FETCH_GROUPS: Final = 8
+OFFSET_FETCH_TOPIC_IDS: Final = 10
+FIND_COORDINATOR_KEYS: Final = 4
+FIND_COORDINATOR_SHARE: Final = 6
+JOIN_GROUP_REBALANCE_TIMEOUT: Final = 1
+JOIN_GROUP_KNOWN_MEMBER_ID: Final = 4
+JOIN_GROUP_NULL_PROTOCOL: Final = 7
+JOIN_GROUP_SKIP_ASSIGNMENT: Final = 9
+LEAVE_GROUP_MEMBERS: Final = 3
+SYNC_GROUP_PROTOCOL: Final = 5
+DESCRIBE_GROUPS_NOT_FOUND: Final = 6
+API_VERSIONS_SOFTWARE: Final = 3
+CREATE_TOPICS_CONFIGS: Final = 5
+DELETE_TOPICS_DISABLED: Final = 3
+DELETE_TOPICS_TOPIC_IDS: Final = 6
+ADD_PARTITIONS_TO_TXN_MANY: Final = 4
+END_TXN_V2: Final = 5
+TXN_OFFSET_COMMIT_LOADING: Final = 2
+TXN_OFFSET_COMMIT_TOPIC_IDS: Final = 6
+DESCRIBE_QUORUM_DIRECTORIES: Final = 2
+ALTER_PARTITION_EPOCHS: Final = 3
+UPDATE_FEATURES_NO_RESULTS: Final = 2
+CONSUMER_GROUP_HEARTBEAT_MEMBER_ID: Final = 1
