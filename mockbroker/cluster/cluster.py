@@ -146,7 +146,16 @@ class Cluster:
         known = self.metadata.brokers.get(node_id)
         if known is not None:  # else it was unregistered
             endpoints = {**known.endpoints, listener: Endpoint(host, port)}
-            self.metadata.apply(BrokerChanged(known._replace(endpoints=endpoints)))
+            info = self.nodes[node].info = known._replace(endpoints=endpoints)
+            self.metadata.apply(BrokerChanged(info))
+
+    def register_all(self) -> None:
+        """Put nodes that were unregistered (UnregisterBroker) on the books again."""
+        for node in self.nodes:
+            if node.node_id not in self.metadata.brokers:
+                self.metadata.apply(BrokerChanged(node.info))
+                if self.peers is not None and node.incarnation is not None:
+                    self.peers.sessions.begin(node.node_id)
 
     # -- fault rules -----------------------------------------------------------------------
 

@@ -104,6 +104,7 @@ def take(cluster: Cluster) -> Snapshot:
 
 def restore(cluster: Cluster, snapshot: Snapshot) -> None:
     """Make the cluster hold what `snapshot` has, and nothing else."""
+    cluster.register_all()
     blocks = cluster.producer_id_blocks
     blocks.next_producer_id = max(blocks.next_producer_id, snapshot.next_producer_id)
     _restore_broker_configs(cluster, snapshot)

@@ -42,6 +42,11 @@ class BrokerSessions:
         if self._alarm is None:
             self._alarm = self._timer.schedule(self._clock.now_ms + self._timeout_ms, self._check)
 
+    def begin(self, node_id: int) -> None:
+        """The broker, which runs, has registered anew."""
+        self._heard_ms.pop(node_id, None)
+        self.heard(node_id)
+
     def end(self, node_id: int) -> None:
         """The broker is known to be gone: fence it now."""
         self._heard_ms.pop(node_id, None)

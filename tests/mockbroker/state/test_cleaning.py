@@ -141,3 +141,26 @@ def test_a_reset_keeps_what_the_settings_say() -> None:
     assert len(TopicReader("orders").read(cluster)) == 1
     assert not cluster.faults.list()
     assert group_ids(cluster) == []
+
+
+def test_a_reset_registers_the_only_broker_again() -> None:
+    core = Core(topics={"orders": 1})
+    core.cluster.advertise(0, "kafka.test", 9093)
+    before = core.cluster.metadata.brokers.copy()
+    assert not core.cluster.controller.unregister_broker(1).error
+    core.act(lambda: reset(core.cluster, Settings(topics={"orders": 2})))
+    assert core.cluster.metadata.brokers == before
+    put(core.cluster, "orders", [NewRecord(b"one")])
+
+
+def test_a_reset_registers_brokers_of_a_cluster_again() -> None:
+    core = ClusterCore(topics={"orders": 2})
+    core.act(lambda: core.cluster.controller.unregister_broker(2))
+    core.act(lambda: reset(core.cluster, Settings(brokers=3, topics={"orders": 3})))
+    core.advance(60_000)
+    assert [broker.node_id for broker in core.cluster.metadata.alive_brokers()] == [1, 2, 3]
+    assert {state.leader for state in core.cluster.metadata.topics["orders"].partitions} == {
+        1,
+        2,
+        3,
+    }

@@ -85,9 +85,9 @@ def orders(fields: dict[str, Any]) -> dict[str, Any]:
         (lambda fields: fields["topics"][0].update(configs={"a": 1}), "not a table of texts"),
         (lambda fields: fields["topics"].append(fields["topics"][0]), "the same name or id"),
         (lambda fields: orders(fields).update(log_start_offset=9), "do not grow"),
-        (lambda fields: orders(fields).update(replicas=[]), r"\[\] is not a list of nodes"),
+        (lambda fields: orders(fields).update(replicas=[]), "a list of 0 is not a list of nodes"),
         (lambda fields: orders(fields).update(log=None), "log: it is missing"),
-        (lambda fields: orders(fields).update(log="nope"), "no item named 'nope'"),
+        (lambda fields: orders(fields).update(log="nope"), "nope: there is no such member"),
         (
             lambda fields: orders(fields).update(high_watermark=9, log_end_offset=9),
             "does not end at offset 9",
@@ -109,7 +109,7 @@ def test_a_damaged_log_is_refused(saved: Path) -> None:
             if name.startswith("logs/") and "orders" in name:
                 data[-1] ^= 1
             new.writestr(name, bytes(data))
-    with pytest.raises(SnapshotError, match=r"logs/.*orders/0: the batch at \d+ is damaged"):
+    with pytest.raises(SnapshotError, match=r"logs/.*orders/0': the batch at \d+ is damaged"):
         load(str(other))
 
 
@@ -122,7 +122,33 @@ def test_files_that_are_no_snapshots_are_refused(tmp_path: Path) -> None:
         load(str(text))
     with ZipFile(tmp_path / "empty.zip", "w"):
         pass
-    with pytest.raises(SnapshotError, match="not a snapshot"):
+    with pytest.raises(SnapshotError, match=r"snapshot\.json: there is no such member"):
         load(str(tmp_path / "empty.zip"))
     with pytest.raises(SnapshotError, match="No such file or directory"):
         save(take(make_cluster()), str(tmp_path / "no" / "folder"))
+
+
+def test_more_than_a_broker_would_hold_is_not_unpacked(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mockbroker.state.snapshot_file.MAX_LOG_BYTES", 100)
+    with pytest.raises(SnapshotError, match=r"logs/\S+: \d+ bytes are too many; \d+ are allowed"):
+        load(str(saved))
+    cluster = make_cluster({"orders": 1})
+    put(cluster, "orders", [NewRecord(b"x" * 200)])
+    with pytest.raises(SnapshotError, match=r"logs of \d+ bytes; allowed: 100"):
+        save(take(cluster), str(saved))
+    monkeypatch.setattr("mockbroker.state.snapshot_file.MAX_INDEX_BYTES", 100)
+    with pytest.raises(SnapshotError, match=r"snapshot.json: \d+ bytes are too many"):
+        load(str(saved))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "{", "\udcff", "1" * 5000])
+def test_an_index_that_is_no_json_is_refused_in_a_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "state.zip"
+    with ZipFile(path, "w") as archive:
+        archive.writestr("snapshot.json", text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(SnapshotError, match=r"state\.zip: ") as refused:
+        load(str(path))
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 400

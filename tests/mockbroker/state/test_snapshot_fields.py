@@ -1,0 +1,117 @@
+"""Each field of a snapshot's file is refused in one short line when it is not what it should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mockbroker.state.snapshot_fields import FieldError, quoted, read_snapshot
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.crc import crc32c
+from mockbroker_protocol.records.record_codec import Record
+
+
+def partition(**fields: object) -> dict[str, object]:
+    offsets = dict.fromkeys(("log_start_offset", "high_watermark", "log_end_offset"), 0)
+    return {"replicas": [1], "leader_epoch": 0, **offsets, **fields}
+
+
+def topic(**fields: object) -> dict[str, object]:
+    return {
+        "name": "orders",
+        "id": "11" * 16,
+        "configs": {},
+        "partitions": [partition()],
+        **fields,
+    }
+
+
+def index(**fields: object) -> dict[str, Any]:
+    return {
+        "format": "mockbroker-snapshot",
+        "version": 1,
+        "next_producer_id": 0,
+        "broker_configs": {},
+        "topics": [topic()],
+        **fields,
+    }
+
+
+def no_log(name: str) -> bytes:
+    raise AssertionError(name)
+
+
+def test_what_is_right_is_taken() -> None:
+    configs = {"": {"log.retention.ms": "5", "num.io.threads": "900"}, "1": {"plugin.key": "x"}}
+    snapshot = read_snapshot(index(broker_configs=configs), no_log)
+    assert snapshot.broker_configs == configs
+    assert [one.name for one in snapshot.topics] == ["orders"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "../../x", "a\nb", "\ud800", "x" * 250, "é", "a/b"])
+def test_names_that_are_none(name: str) -> None:
+    with pytest.raises(FieldError, match=r"topics\[0\].name: .* is no name of a topic") as refused:
+        read_snapshot(index(topics=[topic(name=name)]), no_log)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"next_producer_id": 1 << 80}, "a number of 81 bits is not within 0 and"),
+        ({"next_producer_id": -1}, "-1 is not within 0 and"),
+        ({"broker_configs": {"x": {}}}, "'x' is no id of a node"),
+        ({"broker_configs": {"": {"log.retention.ms": "x"}}}, "log.retention.ms"),
+        ({"broker_configs": {"": {"listeners": "x"}}}, "Cannot update these configs"),
+        ({"broker_configs": {"": {"\ud800": "x"}}}, "is no text"),
+        ({"broker_configs": {"": {"a": "x" * 40_000}}}, "a text of 40000 bytes is longer"),
+        ({"topics": [topic(id="00" * 16)]}, "no topic has this id"),
+        ({"topics": [topic(id="zz")]}, "not 16 bytes"),
+        ({"topics": [topic(configs={"retention.ms": "x"})]}, "retention.ms"),
+        ({"topics": [topic(configs={"nope": "x"})]}, "nope"),
+        ({"topics": [topic(name="a.b"), topic(name="a_b", id="22" * 16)]}, "names that collide"),
+        ({"topics": [topic(partitions=[partition()] * 200_001)]}, "more than 200000"),
+    ],
+)
+def test_fields_that_are_wrong(fields: dict[str, object], problem: str) -> None:
+    with pytest.raises(FieldError, match=problem):
+        read_snapshot(index(**fields), no_log)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"leader_epoch": 1 << 40}, "leader_epoch: 1099511627776 is not within 0 and 1073741824"),
+        ({"leader_epoch": True}, "leader_epoch: True is not of type int"),
+        ({"log_end_offset": 1 << 80}, "a number of 81 bits"),
+        ({"high_watermark": 1}, "do not grow"),
+        ({"replicas": [1, 1]}, "is not a list of nodes"),
+        ({"replicas": [-1]}, "is not a list of nodes"),
+        ({"replicas": [True]}, "is not a list of nodes"),
+        ({"replicas": [1 << 31]}, "is not a list of nodes"),
+    ],
+)
+def test_partitions_that_are_wrong(fields: dict[str, object], problem: str) -> None:
+    with pytest.raises(FieldError, match=problem):
+        read_snapshot(index(topics=[topic(partitions=[partition(**fields)])]), no_log)
+
+
+def test_a_log_whose_records_cannot_be_read() -> None:
+    batch = bytearray(build_batch([Record(0, 0, b"key", b"value")]))
+    batch[61] = 0x7F  # the record's length
+    batch[17:21] = crc32c(batch[21:]).to_bytes(4, "big")
+    offsets = {"high_watermark": 1, "log_end_offset": 1, "log": "a"}
+    with pytest.raises(FieldError, match=r"partitions\[0\].log: 'a': "):
+        read_snapshot(
+            index(topics=[topic(partitions=[partition(**offsets)])]), lambda _: bytes(batch)
+        )
+
+
+def test_what_is_quoted_is_short_and_printable() -> None:
+    assert quoted("plain") == "'plain'"
+    assert quoted("\x1b[2J\n") == r"'\x1b[2J\n'"
+    assert quoted("x" * 500) == f"'{'x' * 80}…'"
+    assert quoted({"a": 1}) == "a dict of 1"
+    assert quoted(7) == "7"
