@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from mockbroker.cluster.node_controls import ControlError
 from mockbroker.config.errors import ConfigError
 from mockbroker.faults.errors import FaultError
 from mockbroker.state.groups import GroupError
@@ -80,6 +81,7 @@ def install(app: FastAPI) -> None:
         (HTTPException, _http_error),
         (TopicError, _bad_state),
         (GroupError, _bad_state),
+        (ControlError, _bad_state),
         (ConfigError, _bad_value),
         (QueryError, _bad_value),
     ):

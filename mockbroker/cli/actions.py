@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from mockbroker.cli.client import segment
 from mockbroker.cli.tables import table
 from mockbroker.cli.values import arguments as preset_arguments
-from mockbroker.cli.values import milliseconds, offsets, pairs, rules
+from mockbroker.cli.values import milliseconds, offsets, pairs, tables
+from mockbroker.cluster.actions import ACTIONS
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -190,7 +191,7 @@ def _fault_table(found: list[Any]) -> str:
 
 
 def faults_add(client: AdminClient, given: Namespace) -> Outcome:
-    armed = client.send("POST", "/v1/faults", {"rules": rules(given.rule)})
+    armed = client.send("POST", "/v1/faults", {"rules": tables("RULE", given.rule)})
     return armed, _fault_table(armed["faults"])
 
 
@@ -245,6 +246,30 @@ def clock_jump(client: AdminClient, given: Namespace) -> Outcome:
 
 def clock_rate(client: AdminClient, given: Namespace) -> Outcome:
     return _clock(client.send("PUT", "/v1/clock/rate", {"rate": given.rate}))
+
+
+def cluster_show(client: AdminClient, _given: Namespace) -> Outcome:
+    return _cluster(client.get("/v1/cluster"))
+
+
+def cluster_do(client: AdminClient, given: Namespace) -> Outcome:
+    body = {"actions": tables("ACTIONS", given.actions)}
+    return _cluster(client.send("POST", "/v1/cluster/actions", body))
+
+
+def cluster_act(client: AdminClient, given: Namespace) -> Outcome:
+    fields = {name: getattr(given, name) for name in ACTIONS[given.verb]}
+    action = {name: value for name, value in fields.items() if value is not None}
+    body = {"actions": [{"action": given.verb, **action}]}
+    return _cluster(client.send("POST", "/v1/cluster/actions", body))
+
+
+def _cluster(found: dict[str, Any]) -> Outcome:
+    rows = [
+        (b["node_id"], b["rack"], "up" if b["running"] else "down", b["fenced"], b["connections"])
+        for b in found["brokers"]
+    ]
+    return found, table(("broker", "rack", "state", "fenced", "connections"), rows)
 
 
 def _filters(given: Namespace) -> dict[str, object]:

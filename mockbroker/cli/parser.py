@@ -9,6 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.cli.client import DEFAULT_URL
+from mockbroker.cluster.actions import ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,11 +23,55 @@ examples:
   mockbroker groups wait billing --state Stable --members 2
   mockbroker faults preset leader_moved topic=orders
   mockbroker clock advance 24h
+  mockbroker cluster kill 2
   mockbroker journal expect --api OffsetCommit --group billing --timeout 5s
   mockbroker journal journal-dir --group billing --timeline
 """
 
 
+_ACTION_HELP: Final = {
+    "kill": "crash a broker; with --no-fence it is found out by its session time-out only",
+    "stop": "stop a broker cleanly: its leaders move away first",
+    "revive": "start a broker that was killed or stopped",
+    "fence": "let the controller take a running broker for lost",
+    "unfence": "undo fence",
+    "isolate": "cut a broker off from all others and the controller; clients still reach it",
+    "reconnect": "undo isolate",
+    "skew_clock": "put a broker's wall clock ahead, or behind",
+    "cut_link": "lose what SOURCE sends to TARGET; -1 is the controller",
+    "hold_link": "let what SOURCE sends to TARGET wait",
+    "slow_link": "let what SOURCE sends take so long to TARGET",
+    "restore_link": "let the link work as before",
+    "move_leader": "make an in-sync replica the leader",
+    "shrink_isr": "take a follower out of the in-sync set",
+    "reassign": "put a partition's replicas on these brokers: 2,3",
+    "elect_unclean": "let the first live replica lead a partition without leader",
+    "move_coordinator": "make another broker coordinate a group",
+    "hold_follower": "let a follower fall behind",
+    "release_follower": "let it catch up",
+    "hold_high_watermark": "let the high watermark stand still",
+    "release_high_watermark": "let it move again",
+    "tell_high_watermark": "whether followers fetch by v18 (true) or v17 (false)",
+}
+
+
+def _replicas(text: str) -> list[int]:
+    return [int(each) for each in text.split(",")]
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text!r}; allowed: true, false")
+    return text == "true"
+
+
+_FIELD_TYPES: Final[dict[str, Callable[[str], object]]] = {
+    "int": int,
+    "float": float,
+    "str": str,
+    "bool": _flag,
+    "Sequence[int]": _replicas,
+}
 _JOURNAL_VERBS: Final = ("list", "events", "read", "follow", "expect")
 
 
@@ -165,6 +210,21 @@ def _journal(parser: argparse.ArgumentParser) -> None:
     _timeout(made)
 
 
+def _cluster(parser: argparse.ArgumentParser) -> None:
+    leaf = _leaves(parser)
+    leaf("show", "the brokers")
+    leaf("do", "actions: JSON of one or a list, @FILE, or - for standard input", "actions")
+    for name, fields in ACTIONS.items():
+        made = leaf(name.replace("_", "-"), _ACTION_HELP[name])
+        made.set_defaults(action="cluster_act", verb=name)
+        for field, kind in fields.items():
+            if kind == "bool?":
+                word = f"--no-{field.replace('_', '-')}"
+                made.add_argument(word, dest=field, action="store_false", default=None)
+            else:
+                made.add_argument(field, metavar=field.upper(), type=_FIELD_TYPES[kind])
+
+
 def _snapshots(parser: argparse.ArgumentParser) -> None:
     leaf = _leaves(parser)
     leaf("list", "list snapshots")
@@ -211,6 +271,7 @@ COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]
     "groups": ("see groups, wait for them, commit for them", _groups),
     "faults": ("arm and disarm faults", _faults),
     "clock": ("freeze, advance and jump the broker's time", _clock),
+    "cluster": ("kill and revive brokers, move leaders, cut links", _cluster),
     "journal": ("see what clients asked, and wait for it", _journal),
     "snapshots": ("keep the broker's state and go back to it", _snapshots),
     "reset": ("make the broker as it was when it started", _reset),

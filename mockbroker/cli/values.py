@@ -46,20 +46,20 @@ def offsets(texts: list[str]) -> list[dict[str, object]]:
     return found
 
 
-def rules(text: str) -> list[Any]:
-    """Fault rules: JSON of one rule or a list of them, @FILE with that, or - for stdin."""
+def tables(option: str, text: str) -> list[Any]:
+    """Fault rules, or actions: JSON of one or a list, @FILE with that, or - for stdin."""
     if text.startswith("@"):
         try:
             with open(text[1:], encoding="utf-8") as stream:
                 text = stream.read()
         except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"RULE: {text[1:]}: {error}") from None
+            raise CommandError(f"{option}: {text[1:]}: {error}") from None
     elif text == "-":
         text = sys.stdin.read()
     try:
         found = json.loads(text)
     except ValueError as error:
-        message = f"RULE: it is not JSON: {error}; allowed: JSON, @FILE or -"
+        message = f"{option}: it is not JSON: {error}; allowed: JSON, @FILE or -"
         raise CommandError(message) from None
     return found if isinstance(found, list) else [found]
 

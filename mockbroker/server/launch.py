@@ -261,6 +261,8 @@ async def launch(settings: Settings) -> RunningBroker:
         if settings.preparation is not None:
             _prepare(cluster, settings.preparation)
         running = await _serve(cluster, settings)
+        if settings.options["cluster_actions"]:
+            await _act(running, settings)
     except BaseException:
         if writer is not None:
             writer.stop()
@@ -364,6 +366,25 @@ def _prepare(cluster: Cluster, preparation: Preparation) -> None:
         preparation.apply(cluster)
     except PreparationError as error:
         raise SettingsError(error.key, error.problem, error.allowed) from None
+
+
+async def _act(running: RunningBroker, settings: Settings) -> None:
+    """Do to the cluster what the settings want of it once it runs."""
+    from functools import partial
+
+    from mockbroker.cluster.actions import perform
+    from mockbroker.cluster.node_controls import ControlError
+    from mockbroker.server.values import SettingsError
+
+    for action in settings.options["cluster_actions"]:
+        try:
+            running.act(partial(perform, action))
+        except ControlError as error:
+            await running.stop()
+            option = settings.written("cluster_actions")
+            raise SettingsError(
+                option, f"{action['action']}: {error}", "what this cluster can do"
+            ) from None
 
 
 async def _start_controller(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 
 from mockbroker.server.values import (
     choice,
+    parse_actions,
     parse_brokers,
     parse_cluster_id,
     parse_configs,
@@ -206,6 +207,19 @@ class BrokerOptions(TypedDict, total=False):
             flag="fault",
             many="one, or a JSON list",
             table="faults",
+        ),
+    ]
+    cluster_actions: Annotated[
+        "Iterable[Mapping[str, object]]",
+        Option(
+            parse_actions,
+            "JSON|@FILE",
+            "do this to the cluster once it runs, one action or a list; repeatable"
+            " (docs/cluster.md)",
+            default=(),
+            flag="cluster-action",
+            many="one, or a JSON list",
+            table="cluster",
         ),
     ]
     journal: Annotated[

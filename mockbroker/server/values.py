@@ -215,6 +215,23 @@ def parse_faults(option: str, value: object) -> list[Fault | Mapping[str, object
     return faults
 
 
+def parse_actions(option: str, value: object) -> list[Mapping[str, object]]:
+    """Actions on the cluster: tables, or text that is JSON of one or several, or @ and a file."""
+    from mockbroker.cluster.actions import ActionError, check
+
+    actions: list[Mapping[str, object]] = []
+    for entry in [value] if isinstance(value, (str, Mapping)) else _each(value):
+        data = _json(option, entry) if isinstance(entry, str) else entry
+        actions += data if isinstance(data, list) else [data]  # type: ignore[list-item]
+    for at, action in enumerate(actions):
+        try:
+            check(action)
+        except ActionError as error:
+            where = f"{option}[{at}]" if len(actions) > 1 else option
+            raise SettingsError(f"{where}.{error.field}", error.problem, error.allowed) from None
+    return actions
+
+
 def read_faults(option: str, data: object) -> list[Fault]:
     """The rules in data as JSON and TOML have it."""
     from mockbroker.faults.errors import FaultError

@@ -179,6 +179,25 @@ def read_page(
     return RecordPage(records, None, None)
 
 
+def read_replica_page(
+    cluster: Cluster, topic: str, index: int, offset: int, node_id: int, *, limit: int
+) -> RecordPage:
+    """At most `limit` records that one broker has stored of a partition, up to its log's end.
+
+    Raises ControlError when there is no such broker.
+    """
+    log = cluster.controls.log(topic, index, node_id)
+    if log is None:
+        return RecordPage([], None, None)
+    start = max(offset, log.log_start_offset)
+    records: list[Record] = []
+    for record in TopicReader(topic).iterate(log, index, start, log.log_end_offset):
+        if len(records) == limit:
+            return RecordPage(records, index, record.offset)
+        records.append(record)
+    return RecordPage(records, None, None)
+
+
 def _aborted_batches(log: UnifiedLog, start: int) -> frozenset[int]:
     """Base offsets of the batches from `start` on whose transaction was aborted (KIP-98).
 

@@ -7,6 +7,7 @@ ids.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, TypeVar
 
 from mockbroker.cluster.links.link import CONTROLLER
@@ -115,16 +116,13 @@ class ClusterView(NodesView):
 
         What stands behind the high watermark is there too: a consumer may never see it.
         """
-        from mockbroker.state.reading import TopicReader
+        from mockbroker.state.reading import read_replica_page
 
-        def read(cluster: Cluster) -> list[Record]:
-            log = cluster.controls.log(topic, partition, node_id)
-            if log is None:
-                return []
-            bounds = log.log_start_offset, log.log_end_offset
-            return list(TopicReader(topic).iterate(log, partition, *bounds))
-
-        return self._bridge.call(read)
+        return self._bridge.call(
+            lambda cluster: (
+                read_replica_page(cluster, topic, partition, 0, node_id, limit=sys.maxsize).records
+            )
+        )
 
     def wait_in_sync(
         self,

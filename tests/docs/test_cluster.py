@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+from mockbroker import MockBroker
+from mockbroker.cli.main import main
+from mockbroker.cluster.actions import check
 from tests.clients.server import ROOT, serving
 
 pytest_plugins = ["pytester"]
@@ -45,11 +49,27 @@ def test_the_tests_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_command_starts_three_brokers(tmp_path: Path) -> None:
-    (command,) = snippets("sh")
+    command, _ = snippets("sh")
     program, verb, *arguments = shlex.split(command)
     assert (program, verb) == ("mockbroker", "serve")
     with serving(tmp_path, *arguments) as bootstrap:
         assert len(bootstrap.split(",")) == 3
+
+
+def test_the_commands_act_on_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = snippets("sh")[1].replace("\\\n", "").splitlines()
+    for action in json.loads(shlex.split(commands[0])[-1])["actions"]:
+        check(action)
+    Path("outage.json").write_text('[{"action": "revive", "node_id": 1}]', "utf-8")
+    with MockBroker(brokers=3, admin_port=0) as broker:
+        assert broker.admin_url
+        monkeypatch.setenv("MOCKBROKER_ADMIN", broker.admin_url)
+        for command in commands[1:]:
+            assert main(shlex.split(command, comments=True)[1:]) == 0
+        assert capsys.readouterr().out.count("BROKER  RACK  STATE") == 4
 
 
 def test_it_names_every_control() -> None:

@@ -1,25 +1,31 @@
-"""The cluster: its brokers and their connections."""
+"""The cluster: its brokers and their connections, and what a test does to them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, WithJsonSchema
 
-from mockbroker.admin.deps import TheHost
+from mockbroker.admin.deps import Body, GroupId, TheHost
+from mockbroker.admin.problems import ApiError, problems
+from mockbroker.cluster.actions import ActionError, check, perform, schema
+from mockbroker.cluster.node_controls import ControlError
 
 if TYPE_CHECKING:
+    from mockbroker.admin.host import Host
     from mockbroker.cluster.cluster import Cluster
 
 router = APIRouter(tags=["cluster"])
 
 
 class BrokerOut(BaseModel):
-    """One broker."""
+    """One broker; a fenced one is lost to the controller, whether it runs or not."""
 
     node_id: int
     rack: str | None
+    running: bool
     fenced: bool
     connections: int
 
@@ -53,10 +59,56 @@ class ConnectionList(BaseModel):
     connections: list[ConnectionOut]
 
 
+class ActionsIn(Body):
+    """Actions on the cluster, done one after the other; docs/cluster.md says what each does."""
+
+    actions: list[Annotated[dict[str, Any], WithJsonSchema(schema())]] = Field(
+        min_length=1, max_length=1000, examples=[[{"action": "kill", "node_id": 2}]]
+    )
+
+
+class CoordinatorOut(BaseModel):
+    """Who coordinates a group; -1: nobody does."""
+
+    group_id: str
+    node_id: int
+
+
 @router.get("/cluster")
 async def get_cluster(host: TheHost) -> ClusterOut:
     """Who serves, and how much there is."""
+    return _look(host)
 
+
+@router.post("/cluster/actions", responses=problems(409))
+async def act_on_cluster(host: TheHost, wanted: ActionsIn) -> ClusterOut:
+    """Kill and revive brokers, move leaders, hold followers, cut links.
+
+    Each action is a step of the cluster. What makes no sense is refused (422) before any is done;
+    with 409 those before the one that `field` names have been done.
+    """
+    for at, action in enumerate(wanted.actions):
+        try:
+            check(action)
+        except ActionError as error:
+            where = f"actions.{at}.{error.field}"
+            raise ApiError(422, f"actions.{at}.{error}", where) from None
+    for at, action in enumerate(wanted.actions):
+        try:
+            host.act(partial(perform, action))
+        except ControlError as error:
+            raise ApiError(409, str(error), f"actions.{at}") from None
+    return _look(host)
+
+
+@router.get("/cluster/coordinators/{group_id}")
+async def get_coordinator(host: TheHost, group_id: GroupId) -> CoordinatorOut:
+    """Which broker coordinates a group, also one that is not there yet."""
+    node_id = host.act(lambda cluster: cluster.controls.coordinator(group_id))
+    return CoordinatorOut(group_id=group_id, node_id=node_id)
+
+
+def _look(host: Host) -> ClusterOut:
     def look(cluster: Cluster) -> ClusterOut:
         from mockbroker.state.groups import group_ids
         from mockbroker.state.partitions import topic_names
@@ -74,6 +126,7 @@ async def get_cluster(host: TheHost) -> ClusterOut:
                 BrokerOut(
                     node_id=node_id,
                     rack=info.rack,
+                    running=node_id in connections,
                     fenced=info.fenced,
                     connections=connections.get(node_id, 0),
                 )

@@ -22,7 +22,7 @@ from mockbroker.admin.deps import (
 )
 from mockbroker.admin.problems import ApiError, problems
 from mockbroker.admin.waiting import Met, wait_until
-from mockbroker.state.reading import READ_UNCOMMITTED, TopicReader, read_page
+from mockbroker.state.reading import READ_UNCOMMITTED, TopicReader, read_page, read_replica_page
 from mockbroker.state.writing import NewRecord, Put, delete_records, no_topic
 
 if TYPE_CHECKING:
@@ -123,15 +123,26 @@ async def read_records(
     offset: Annotated[int, Query(ge=0, le=INT64_MAX, description="Where to begin in it")] = 0,
     only: Annotated[bool, Query(description="That partition and no other")] = False,
     isolation: Isolation = READ_UNCOMMITTED,
+    node_id: Annotated[
+        int | None,
+        Query(ge=0, le=INT32_MAX, description="What this broker stored of that one partition"),
+    ] = None,
     limit: Limit = 100,
 ) -> RecordPage:
-    """Read records from a position on: the rest of that partition, then the next ones."""
+    """Read records from a position on: the rest of that partition, then the next ones.
+
+    With `node_id` what that broker has up to its log's end, whether it is up or not: also what
+    stands behind the high watermark.
+    """
 
     def read(cluster: Cluster) -> RecordPage:
         _check(cluster, name)
-        page = read_page(
-            cluster, name, partition, offset, limit=limit, isolation=isolation, only=only
-        )
+        if node_id is None:
+            page = read_page(
+                cluster, name, partition, offset, limit=limit, isolation=isolation, only=only
+            )
+        else:
+            page = read_replica_page(cluster, name, partition, offset, node_id, limit=limit)
         return RecordPage(
             records=[_out(record) for record in page.records],
             next_partition=page.next_partition,

@@ -40,6 +40,7 @@ class PartitionOut(BaseModel):
     leader_epoch: int
     replicas: list[int]
     isr: list[int]
+    adding: list[int] = Field(description="Replicas that a reassignment adds")
     log_start_offset: int | None
     last_stable_offset: int | None
     high_watermark: int | None
@@ -190,5 +191,6 @@ def _partition(cluster: Cluster, name: str, index: int, state: PartitionState) -
         leader_epoch=state.leader_epoch,
         replicas=list(state.replicas),
         isr=list(state.isr),
+        adding=list(state.adding),
         **{field: nothing if log is None else getattr(log, field) for field in _OF_THE_LOG},
     )

@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from mockbroker.cli import actions
+import pytest
+
+from mockbroker import MockBroker
+from mockbroker.cli import actions, parser
 from mockbroker.cli.parser import add_commands
+from mockbroker.cluster.actions import ACTIONS
+from tests.mockbroker.cli.conftest import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tests.mockbroker.cli.conftest import Shell
+    from pathlib import Path
 
 
 def test_topics_are_made_filled_read_and_deleted(shell: Shell) -> None:
@@ -107,6 +111,33 @@ def test_what_the_broker_refuses_is_one_line(shell: Shell) -> None:
     assert shell.refused("clock", "rate", "0").startswith("rate: ")
 
 
+def test_the_cluster_is_shown_and_acted_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with MockBroker(brokers=3, topics={"orders": 1}, admin_port=0) as broker:
+        shell = Shell(broker, capsys)
+        assert shell("cluster", "kill", "2")[1].splitlines()[2].split() == [
+            "2", "-", "down", "yes", "0",
+        ]  # fmt: skip
+        assert shell("cluster", "show")[1].splitlines()[1].split()[2] == "up"
+        assert shell("cluster", "revive", "2")[0] == 0
+        assert shell("cluster", "kill", "3", "--no-fence")[0] == 0
+        assert broker.cluster.brokers == [1, 2]
+        scenario = tmp_path / "outage.json"
+        scenario.write_text(
+            '[{"action": "revive", "node_id": 3}, {"action": "fence", "node_id": 1}]'
+        )
+        assert shell("cluster", "do", f"@{scenario}")[0] == 0
+        assert shell("cluster", "slow-link", "1", "-1", "5")[0] == 0
+        assert shell("cluster", "reassign", "orders", "0", "2,3")[0] == 0
+        assert broker.cluster.wait_in_sync("orders", 0, [2, 3])
+        assert shell.refused("cluster", "kill", "9") == "there is no broker 9; there are 1, 2, 3"
+
+
+def test_every_action_on_the_cluster_has_its_help() -> None:
+    assert parser._ACTION_HELP.keys() == ACTIONS.keys()
+
+
 def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """The parsers of the verbs, and of the commands without any."""
     below = [
@@ -122,9 +153,9 @@ def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
 
 
 def test_every_verb_has_its_action() -> None:
-    parser = argparse.ArgumentParser()
-    add_commands(parser.add_subparsers())
-    wanted = {leaf.get_default("action") for leaf in leaves(parser)}
+    root = argparse.ArgumentParser()
+    add_commands(root.add_subparsers())
+    wanted = {leaf.get_default("action") for leaf in leaves(root)}
     elsewhere = {"healthcheck", "journal_follow", "journal_read"}
     assert wanted - elsewhere
     assert [one for one in wanted - elsewhere if one not in {*actions._DONE, *vars(actions)}] == []

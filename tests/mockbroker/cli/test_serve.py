@@ -217,3 +217,14 @@ def test_values_of_the_file_and_of_flags_are_one(tmp_path: Path) -> None:
 )
 def test_a_variable_that_is_no_option_of_ours_is_left_alone(variable: str, text: str) -> None:
     assert read({}, {variable: text}).ports == [9092]
+
+
+def test_actions_on_the_cluster_come_from_the_file_and_from_flags(tmp_path: Path) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text('brokers = 3\n[[cluster]]\naction = "kill"\nnode_id = 2\n')
+    flags = {"config": str(file), "cluster_action": ['{"action": "fence", "node_id": 1}']}
+    settings = read(flags, {})
+    assert [one["action"] for one in settings.options["cluster_actions"]] == ["kill", "fence"]
+    file.write_text('[[cluster]]\naction = "kil"\n')
+    with pytest.raises(SettingsError, match=r"broker\.toml: cluster.action: 'kil' is unknown"):
+        read({"config": str(file)}, {})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.cli.client import CommandError
-from mockbroker.cli.values import arguments, milliseconds, offsets, pairs, rules
+from mockbroker.cli.values import arguments, milliseconds, offsets, pairs, tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,13 +41,13 @@ def test_pairs_and_offsets() -> None:
 def test_rules_come_from_text_file_and_standard_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert rules('{"drop": true}') == [{"drop": True}]
+    assert tables("RULE", '{"drop": true}') == [{"drop": True}]
     file = tmp_path / "rules.json"
     file.write_text('[{"drop": true}, {"park": true}]')
-    assert len(rules(f"@{file}")) == 2
+    assert len(tables("RULE", f"@{file}")) == 2
     monkeypatch.setattr("sys.stdin", io.StringIO("[]"))
-    assert rules("-") == []
+    assert tables("RULE", "-") == []
     with pytest.raises(CommandError, match="not JSON"):
-        rules("{")
+        tables("RULE", "{")
     with pytest.raises(CommandError, match="missing"):
-        rules(f"@{tmp_path}/missing.json")
+        tables("RULE", f"@{tmp_path}/missing.json")

@@ -12,6 +12,7 @@ import pytest
 from mockbroker.config.errors import ConfigError
 from mockbroker.server.launch import launch, new_event_loop
 from mockbroker.server.settings import Settings
+from mockbroker.server.values import SettingsError
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.sockets import RawConnection
 
@@ -78,6 +79,7 @@ _START = """
 import asyncio, sys
 from mockbroker.server.launch import launch
 from mockbroker.server.settings import Settings
+from mockbroker.server.values import SettingsError
 
 async def start():
     running = await launch(Settings(port=0, brokers=int(sys.argv[1]), topics={"t": 1}))
@@ -113,3 +115,24 @@ def test_a_start_imports_what_it_needs_and_no_more(brokers: int) -> None:
     }
     assert not unwanted & set(imported)
     assert ("mockbroker.cluster.peers" in imported) == (brokers > 1)
+
+
+async def test_actions_on_the_cluster_are_done_once_it_runs() -> None:
+    running = await launch(
+        Settings(brokers=3, cluster_actions=[{"action": "kill", "node_id": 2}], topics={"t": 1})
+    )
+    try:
+        assert [one.services.broker_id for one in running.cluster.brokers] == [1, 3]
+        for node, (host, port) in enumerate(running.addresses, 1):
+            if node != 2:
+                async with await RawConnection.open(f"{host}:{port}") as client:
+                    answer = await client.call(MetadataRequest(topics=[]), 8, MetadataResponse)
+                assert len(answer.brokers) == 2
+    finally:
+        await running.stop()
+
+
+async def test_an_action_that_cannot_be_done_ends_the_start() -> None:
+    actions = [{"action": "kill", "node_id": 9}]
+    with pytest.raises(SettingsError, match="cluster_actions: kill: there is no broker 9"):
+        await launch(Settings(brokers=3, cluster_actions=actions))

@@ -6,8 +6,21 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
+import pytest
+
+from mockbroker import MockBroker
+from tests.mockbroker.admin.conftest import Api
+
 if TYPE_CHECKING:
-    from tests.mockbroker.admin.conftest import Api
+    from collections.abc import Iterator
+
+ACTIONS = "/v1/cluster/actions"
+
+
+@pytest.fixture
+def three() -> Iterator[Api]:
+    with MockBroker(brokers=3, topics={"orders": 1}, admin_port=0) as broker:
+        yield Api(broker)
 
 
 def test_the_cluster_tells_how_to_reach_it(api: Api) -> None:
@@ -27,3 +40,55 @@ def test_connections_are_listed_while_they_are_open(api: Api) -> None:
         listed = api("GET", "/v1/connections").body["connections"]
     (opened,) = [one for one in listed if one not in before]
     assert (opened["client_id"], opened["requests"]) == ("here", 1)
+
+
+def test_actions_are_done_one_after_the_other(three: Api) -> None:
+    leader = three.broker.cluster.leader("orders", 0)
+    follower = leader % 3 + 1
+    wanted = [
+        {"action": "move_leader", "topic": "orders", "partition": 0, "to": follower},
+        {"action": "kill", "node_id": leader},
+    ]
+    answer = three("POST", ACTIONS, {"actions": wanted})
+    states = {one["node_id"]: (one["running"], one["fenced"]) for one in answer.body["brokers"]}
+    assert states[leader] == (False, True)
+    assert states[follower] == (True, False)
+    assert three.broker.cluster.leader("orders", 0) == follower
+    answer = three("POST", ACTIONS, {"actions": [{"action": "revive", "node_id": leader}]})
+    assert all(one["running"] for one in answer.body["brokers"])
+
+
+def test_nothing_is_done_when_one_action_makes_no_sense(three: Api) -> None:
+    wanted = [{"action": "kill", "node_id": 1}, {"action": "kill", "node": 2}]
+    status, detail, field = three.problem("POST", ACTIONS, {"actions": wanted})
+    assert (status, field) == (422, "actions.1.node")
+    assert detail == "actions.1.node: kill has no such field; allowed: node_id, fence"
+    assert three.broker.cluster.brokers == [1, 2, 3]
+
+
+def test_what_cannot_be_done_is_a_conflict_that_names_the_action(three: Api) -> None:
+    wanted = [{"action": "kill", "node_id": 1}, {"action": "kill", "node_id": 1}]
+    refused = three.problem("POST", ACTIONS, {"actions": wanted})
+    assert refused == (409, "broker 1 is down", "actions.1")
+    assert three.broker.cluster.brokers == [2, 3]
+
+
+def test_one_broker_says_that_it_is_alone(api: Api) -> None:
+    status, detail, _ = api.problem(
+        "POST", ACTIONS, {"actions": [{"action": "kill", "node_id": 1}]}
+    )
+    assert (status, detail.startswith("there is one broker only")) == (409, True)
+
+
+def test_the_coordinator_of_a_group_is_told(three: Api) -> None:
+    found = three("GET", "/v1/cluster/coordinators/billing").body
+    assert found == {
+        "group_id": "billing",
+        "node_id": three.broker.cluster.coordinator("billing"),
+    }
+
+
+def test_the_document_has_every_action(api: Api) -> None:
+    schemas = api("GET", "/v1/openapi.json").body["components"]["schemas"]
+    kinds = schemas["ActionsIn"]["properties"]["actions"]["items"]["oneOf"]
+    assert {"kill", "reassign", "cut_link"} <= {one["title"] for one in kinds}

@@ -110,3 +110,18 @@ def test_a_new_topic_whose_leader_does_not_hear_of_it_is_a_conflict(
             "POST", "/v1/topics/new/records", {"records": [{"value": "a"}]}
         )
         assert (status, "no broker leads partition 0" in detail) == (409, True)
+
+
+def test_one_broker_tells_what_it_has_stored_also_when_it_is_down() -> None:
+    with MockBroker(brokers=3, topics={"orders": 1}, admin_port=0) as broker:
+        leader, follower, _ = broker.cluster.replicas("orders", 0)
+        broker.topic("orders").put_all(["a", "b"])
+        broker.cluster.wait_in_sync("orders", 0)
+        broker.cluster.kill(follower)
+        broker.topic("orders").put("c")
+        api = Api(broker)
+        kept = api("GET", f"{RECORDS}?node_id={follower}").body
+        assert [one["value"] for one in kept["records"]] == ["a", "b"]
+        page = api("GET", f"{RECORDS}?node_id={leader}&limit=1&offset=1").body
+        assert ([one["value"] for one in page["records"]], page["next_offset"]) == (["b"], 2)
+        assert api.problem("GET", f"{RECORDS}?node_id=9")[0] == 409
