@@ -5,8 +5,7 @@ flexible; generation, MemberId, GroupInstanceId (KIP-447) · v4 TRANSACTION_ABOR
 broker adds the group to the transaction itself (KIP-890) · v6 topic ids, and STALE_MEMBER_EPOCH,
 ILLEGAL_GENERATION before.
 
-Partitions that do not exist are answered here (3; an unknown topic id 100), and a request with
-none that exists reaches neither coordinator. Then the transaction must be open: v4 and below
+A request with no partition that exists reaches neither coordinator. Then the transaction must be open: v4 and below
 verify it (48, or 120 in v4), later versions add the group's partition of `__consumer_offsets`.
 Rules of the group: `coordinator.group.offsets`.
 """
@@ -15,12 +14,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.committed_topics import merge_topics, split_topics
 from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transactions import (
-    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -28,14 +27,12 @@ from mockbroker_protocol.messages.transactions import (
 from mockbroker_protocol.versions import TXN_OFFSET_COMMIT_LOADING, TXN_OFFSET_COMMIT_TOPIC_IDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.messages.transactions import (
         TxnOffsetCommitRequest,
-        TxnOffsetCommitRequestPartition,
+        TxnOffsetCommitRequestTopic,
     )
 
 # CoordinatorOperationExceptionHelper.handleOperationException, of what a verification answers.
@@ -58,10 +55,8 @@ def handle(
     services: Services, ctx: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Verdict:
     """Answer through `ctx.respond`, when the positions are written as pending."""
-    refused: list[TxnOffsetCommitResponseTopic] = []
-    known: list[TxnOffsetCommitRequestTopic] = []
-    for asked in request.topics:
-        _split(services, ctx.api_version, asked, known, refused)
+    by_id = ctx.api_version >= TXN_OFFSET_COMMIT_TOPIC_IDS
+    known, refused = split_topics(services.metadata, request.topics, _answer, by_id=by_id)
     if not known:
         return TxnOffsetCommitResponse(ctx.throttle_time_ms, refused)
     request.topics = known
@@ -115,12 +110,15 @@ class _Commit:
         self.services.groups.service.offsets.commit_transactional(self.request, self.respond)
 
     def fail(self, error: ErrorCode) -> None:
-        topics = [_answer(topic, topic.partitions, error) for topic in self.request.topics]
+        topics = [
+            _answer(topic, [one.partition_index for one in topic.partitions], error)
+            for topic in self.request.topics
+        ]
         self.respond(TxnOffsetCommitResponse(topics=topics))
 
     def respond(self, response: TxnOffsetCommitResponse) -> None:
         response.throttle_time_ms = self.ctx.throttle_time_ms
-        response.topics = _merge(self.refused, response.topics)
+        response.topics = merge_topics(self.refused, response.topics)
         if self.ctx.api_version < TXN_OFFSET_COMMIT_LOADING:
             _tell_instead(response, _BEFORE_LOADING)
         if self.ctx.api_version < TXN_OFFSET_COMMIT_TOPIC_IDS:
@@ -128,57 +126,14 @@ class _Commit:
         self.ctx.respond(response)
 
 
-def _split(
-    services: Services,
-    api_version: int,
-    asked: TxnOffsetCommitRequestTopic,
-    known: list[TxnOffsetCommitRequestTopic],
-    refused: list[TxnOffsetCommitResponseTopic],
-) -> None:
-    if api_version >= TXN_OFFSET_COMMIT_TOPIC_IDS:
-        topic = services.metadata.topics_by_id.get(asked.topic_id)
-        unknown = ErrorCode.UNKNOWN_TOPIC_ID
-    else:
-        topic = services.metadata.topics.get(asked.name)
-        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if topic is None:
-        refused.append(_answer(asked, asked.partitions, unknown))
-        return
-    # Either way the record has both, so that a later topic of that name is told apart.
-    asked.name, asked.topic_id = topic.name, topic.id
-    indexes = range(len(topic.partitions))
-    missing = [one for one in asked.partitions if one.partition_index not in indexes]
-    if missing:
-        refused.append(_answer(asked, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        asked.partitions = [one for one in asked.partitions if one.partition_index in indexes]
-    if asked.partitions:
-        known.append(asked)
-
-
 def _answer(
-    topic: TxnOffsetCommitRequestTopic,
-    partitions: Iterable[TxnOffsetCommitRequestPartition],
-    error: ErrorCode,
+    topic: TxnOffsetCommitRequestTopic, indexes: list[int], error: ErrorCode
 ) -> TxnOffsetCommitResponseTopic:
     return TxnOffsetCommitResponseTopic(
         topic.name,
         topic.topic_id,
-        [TxnOffsetCommitResponsePartition(one.partition_index, error) for one in partitions],
+        [TxnOffsetCommitResponsePartition(index, error) for index in indexes],
     )
-
-
-def _merge(
-    refused: list[TxnOffsetCommitResponseTopic], answered: list[TxnOffsetCommitResponseTopic]
-) -> list[TxnOffsetCommitResponseTopic]:
-    """One entry a topic, the refused ones first (TxnOffsetCommitResponse.Builder.merge)."""
-    merged = {(topic.name, topic.topic_id): topic for topic in refused}
-    for topic in answered:
-        earlier = merged.get((topic.name, topic.topic_id))
-        if earlier is None:
-            merged[topic.name, topic.topic_id] = topic
-        else:
-            earlier.partitions.extend(topic.partitions)
-    return list(merged.values())
 
 
 def _tell_instead(response: TxnOffsetCommitResponse, instead: dict[int, ErrorCode]) -> None:
