@@ -3,7 +3,8 @@
 v2–v4 RetentionTimeMs · v3 throttle time · v6 CommittedLeaderEpoch (KIP-320) · v7 GroupInstanceId ·
 v8 flexible · v9 GROUP_ID_NOT_FOUND instead of ILLEGAL_GENERATION · v10 topic ids (KIP-848).
 
-A request with no partition that exists never reaches the group. Rules: `coordinator.group.offsets`.
+A request with no partition that exists never reaches the group.
+Rules: `coordinator.group.offsets`.
 """
 
 from __future__ import annotations

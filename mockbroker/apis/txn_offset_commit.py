@@ -5,9 +5,9 @@ flexible; generation, MemberId, GroupInstanceId (KIP-447) · v4 TRANSACTION_ABOR
 broker adds the group to the transaction itself (KIP-890) · v6 topic ids, and STALE_MEMBER_EPOCH,
 ILLEGAL_GENERATION before.
 
-A request with no partition that exists reaches neither coordinator. Then the transaction must be open: v4 and below
-verify it (48, or 120 in v4), later versions add the group's partition of `__consumer_offsets`.
-Rules of the group: `coordinator.group.offsets`.
+A request with no partition that exists reaches neither coordinator. Then the transaction must be
+open: v4 and below verify it (48, or 120 in v4), later versions add the group's partition of
+`__consumer_offsets`. Rules of the group: `coordinator.group.offsets`.
 """
 
 from __future__ import annotations

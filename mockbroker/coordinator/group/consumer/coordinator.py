@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.coordinator.group.consumer.advance import Advance
 from mockbroker.coordinator.group.consumer.describe import described
 from mockbroker.coordinator.group.consumer.fencing import Fencing
 from mockbroker.coordinator.group.consumer.heartbeat import (
@@ -16,6 +15,7 @@ from mockbroker.coordinator.group.consumer.heartbeat import (
     refused,
 )
 from mockbroker.coordinator.group.consumer.member import MemberState
+from mockbroker.coordinator.group.consumer.member_update import MemberUpdater
 from mockbroker.coordinator.group.consumer.migration import Migration
 from mockbroker.coordinator.group.consumer.mixed import MixedHandler
 from mockbroker.coordinator.group.consumer.refusal import Refusal
@@ -72,12 +72,12 @@ class ConsumerGroups:
         migration = Migration(self._settings, self._view, rebalancer)
         self._fencing = Fencing(clock, rebalancer.timer, self._subscriptions, migration)
         migration.timeouts = self._fencing.timeouts
-        advance = Advance(clock, self._settings, self._subscriptions)
+        updater = MemberUpdater(clock, self._settings, self._subscriptions)
         self._heartbeats = HeartbeatHandler(
-            self._settings, self._subscriptions, advance, self._fencing, migration, rng
+            self._settings, self._subscriptions, updater, self._fencing, migration, rng
         )
         self.mixed = MixedHandler(
-            self._settings, self._subscriptions, advance, self._fencing, migration, rng
+            self._settings, self._subscriptions, updater, self._fencing, migration, rng
         )
 
     def heartbeat(

@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.group.classic_group import group_metadata_record
-from mockbroker.coordinator.group.consumer.advance import Entry, replaced_member
 from mockbroker.coordinator.group.consumer.group import ConsumerGroup
 from mockbroker.coordinator.group.consumer.group_records import assignment_record
 from mockbroker.coordinator.group.consumer.member import (
@@ -32,6 +31,7 @@ from mockbroker.coordinator.group.consumer.member import (
     ConsumerMember,
     MemberState,
 )
+from mockbroker.coordinator.group.consumer.member_update import UpdateBase, replaced_member
 from mockbroker.coordinator.group.consumer.refusal import (
     Refusal,
     fenced_epoch,
@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from random import Random
     from typing import TypeAlias
 
-    from mockbroker.coordinator.group.consumer.advance import Advance, Step
     from mockbroker.coordinator.group.consumer.fencing import Fencing
     from mockbroker.coordinator.group.consumer.member import Assigned
+    from mockbroker.coordinator.group.consumer.member_update import MemberUpdate, MemberUpdater
     from mockbroker.coordinator.group.consumer.migration import Migration
     from mockbroker.coordinator.group.consumer.reconcile import Owned
     from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
@@ -82,7 +82,7 @@ class HeartbeatHandler:
 
     _settings: ConsumerSettings
     _subscriptions: Subscriptions
-    _advance: Advance
+    _updater: MemberUpdater
     _fencing: Fencing
     _migration: Migration
     _rng: Random
@@ -98,51 +98,51 @@ class HeartbeatHandler:
         if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             self._leave(shard, request, on_complete)
             return
-        entry = self._enter(shard, request)
-        if isinstance(entry, Refusal):
-            on_complete(refused(entry))
+        start = self._enter(shard, request)
+        if isinstance(start, Refusal):
+            on_complete(refused(start))
             return
-        if entry.base.state is MemberState.UNKNOWN and request.topic_partitions != []:
+        if start.base.state is MemberState.UNKNOWN and request.topic_partitions != []:
             # CurrentAssignmentBuilder: it may own what nobody knows of, until it says otherwise.
             on_complete(refused(unknown_state()))
             return
-        updated = _updated(entry.base, request, client)
-        step = self._advance.subscribe(entry, updated)
-        if isinstance(step, Refusal):
-            on_complete(refused(step))
+        updated = _updated(start.base, request, client)
+        update = self._updater.subscribe(start, updated)
+        if isinstance(update, Refusal):
+            on_complete(refused(update))
             return
-        self._advance.assign(step, _owned(request))
+        self._updater.assign(update, _owned(request))
 
         def written(error: ErrorCode) -> None:
             if error is not ErrorCode.NONE:
                 on_complete(refused(Refusal(error)))
                 return
-            on_complete(self._stepped(shard, request, step))
+            on_complete(self._updated_answer(shard, request, update))
 
-        if not step.records:
+        if not update.records:
             written(ErrorCode.NONE)
         else:
-            shard.write(step.records, written)
+            shard.write(update.records, written)
 
-    def _stepped(
-        self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest, step: Step
+    def _updated_answer(
+        self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest, update: MemberUpdate
     ) -> ConsumerGroupHeartbeatResponse:
         group = shard.consumer_groups[request.group_id]
-        member, timeouts = step.member, self._fencing.timeouts
-        if group is not step.entry.group:
-            self._migration.upgraded(shard, group, step.entry.group)
-        if step.entry.old is not None and step.entry.old.member_id != member.member_id:
-            timeouts.forget(group, step.entry.old.member_id)
-        if step.records:
+        member, timeouts = update.member, self._fencing.timeouts
+        if group is not update.start.group:
+            self._migration.upgraded(shard, group, update.start.group)
+        if update.start.old is not None and update.start.old.member_id != member.member_id:
+            timeouts.forget(group, update.start.old.member_id)
+        if update.records:
             self._fencing.moved(group)
-        if step.reconciled:
+        if update.reconciled:
             if member.state is MemberState.UNREVOKED_PARTITIONS:
                 timeouts.schedule_rebalance_timeout(shard, group, member.member_id)
             else:
                 timeouts.cancel_rebalance_timeout(group, member.member_id)
         timeout_ms = self._settings.session_timeout_ms(group.group_id)
         timeouts.schedule_session_timeout(shard, group, member.member_id, timeout_ms)
-        if step.needs_regex_resolution:
+        if update.needs_regex_resolution:
             shard.write(self._subscriptions.resolve(group), lambda _: None)
             self._fencing.moved(group)
         is_full = (
@@ -156,7 +156,7 @@ class HeartbeatHandler:
         shows = (
             request.member_epoch == JOIN_EPOCH
             or is_full
-            or member.assigned != step.entry.base.assigned
+            or member.assigned != update.start.base.assigned
         )
         return ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
@@ -167,7 +167,9 @@ class HeartbeatHandler:
 
     # -- coming in -------------------------------------------------------------------------
 
-    def _enter(self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest) -> Entry | Refusal:
+    def _enter(
+        self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest
+    ) -> UpdateBase | Refusal:
         records: list[CoordinatorRecord] = []
         group = self._group(shard, request, records)
         if isinstance(group, Refusal):
@@ -308,14 +310,14 @@ def _enter_dynamic(
     request: ConsumerGroupHeartbeatRequest,
     member_id: str,
     records: list[CoordinatorRecord],
-) -> Entry | Refusal:
+) -> UpdateBase | Refusal:
     member = group.members.get(member_id)
     if member is None:
         if request.member_epoch != JOIN_EPOCH:
             return unknown_member(group.group_id, member_id)
-        return Entry(group, ConsumerMember(member_id), None, records)
+        return UpdateBase(group, ConsumerMember(member_id), None, records)
     refusal = _check_epoch(member, request)
-    return refusal or Entry(group, member, member, records)
+    return refusal or UpdateBase(group, member, member, records)
 
 
 def _enter_static(
@@ -324,20 +326,20 @@ def _enter_static(
     member_id: str,
     instance_id: str,
     records: list[CoordinatorRecord],
-) -> Entry | Refusal:
+) -> UpdateBase | Refusal:
     owner = group.static_member(instance_id)
     if request.member_epoch != JOIN_EPOCH:
         if owner is None:
             return unknown_instance(instance_id)
         if owner.member_id != member_id:
             return fenced_instance(instance_id, member_id, owner.member_id)
-        return _check_epoch(owner, request) or Entry(group, owner, owner, records)
+        return _check_epoch(owner, request) or UpdateBase(group, owner, owner, records)
     if owner is None:
         known = group.members.get(member_id)
-        return Entry(group, known or ConsumerMember(member_id), known, records)
+        return UpdateBase(group, known or ConsumerMember(member_id), known, records)
     if not owner.is_classic and owner.epoch != STATIC_LEAVE_EPOCH:
         return unreleased_instance(instance_id, member_id, owner.member_id)
-    return Entry(group, replaced_member(group, owner, member_id, records), owner, records)
+    return UpdateBase(group, replaced_member(group, owner, member_id, records), owner, records)
 
 
 def _check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mockbroker.coordinator.group.consumer.advance import Entry, replaced_member
 from mockbroker.coordinator.group.consumer.classic_bytes import (
     MalformedError,
     assignment_bytes,
@@ -20,6 +19,7 @@ from mockbroker.coordinator.group.consumer.classic_bytes import (
 )
 from mockbroker.coordinator.group.consumer.group import CONSUMER_PROTOCOL_TYPE, ConsumerGroup
 from mockbroker.coordinator.group.consumer.member import ConsumerMember, MemberState
+from mockbroker.coordinator.group.consumer.member_update import UpdateBase, replaced_member
 from mockbroker.coordinator.group.consumer.migration import classic_metadata
 from mockbroker.coordinator.group.consumer.refusal import Refusal
 from mockbroker.metadata.names import random_uuid
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from mockbroker.coordinator.group.consumer.advance import Advance, Step
     from mockbroker.coordinator.group.consumer.fencing import Fencing
+    from mockbroker.coordinator.group.consumer.member_update import MemberUpdate, MemberUpdater
     from mockbroker.coordinator.group.consumer.migration import Migration
     from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
     from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
@@ -62,7 +62,7 @@ class MixedHandler:
 
     _settings: ConsumerSettings
     _subscriptions: Subscriptions
-    _advance: Advance
+    _updater: MemberUpdater
     _fencing: Fencing
     _migration: Migration
     _rng: Random
@@ -98,20 +98,20 @@ class MixedHandler:
             error = ErrorCode.UNKNOWN_SERVER_ERROR
             on_complete(JoinGroupResponse(error_code=error))
             return
-        entry = _enter(group, request, member_id, is_stranger=is_stranger)
-        if isinstance(entry, Refusal):
-            on_complete(JoinGroupResponse(error_code=entry.error))
+        start = _enter(group, request, member_id, is_stranger=is_stranger)
+        if isinstance(start, Refusal):
+            on_complete(JoinGroupResponse(error_code=start.error))
             return
-        updated = _updated(entry.base, request, client, subscription)
-        step = self._advance.subscribe(entry, updated)
-        assert not isinstance(step, Refusal)  # it brings no expression
+        updated = _updated(start.base, request, client, subscription)
+        update = self._updater.subscribe(start, updated)
+        assert not isinstance(update, Refusal)  # it brings no expression
         owned = self._subscriptions.view.partitions_of(subscription.owned_partitions)
         replaced = group.static_member(request.group_instance_id)
         if replaced is not None and self._migration.can_downgrade_with(group, replaced):
-            self._join_and_downgrade(shard, step, replaced, owned, on_complete)
+            self._join_and_downgrade(shard, update, replaced, owned, on_complete)
         else:
-            self._advance.assign(step, owned)
-            self._write_join(shard, step, request, on_complete)
+            self._updater.assign(update, owned)
+            self._write_join(shard, update, request, on_complete)
 
     def _refuse_join(
         self, group: ConsumerGroup, request: JoinGroupRequest, member_id: str
@@ -126,53 +126,57 @@ class MixedHandler:
         return ErrorCode.NONE
 
     def _write_join(
-        self, shard: GroupShard, step: Step, request: JoinGroupRequest, on_complete: JoinCallback
+        self,
+        shard: GroupShard,
+        update: MemberUpdate,
+        request: JoinGroupRequest,
+        on_complete: JoinCallback,
     ) -> None:
-        timeouts, group, member = self._fencing.timeouts, step.entry.group, step.member
+        timeouts, group, member = self._fencing.timeouts, update.start.group, update.member
         member_id = member.member_id
 
         def written(error: ErrorCode) -> None:
             if error is not ErrorCode.NONE:
                 on_complete(JoinGroupResponse(error_code=error))
                 return
-            old = step.entry.old
+            old = update.start.old
             if old is not None and old.member_id != member_id:
                 timeouts.forget(group, old.member_id)
             timeouts.cancel_rebalance_timeout(group, member_id)
             timeouts.schedule_session_timeout(shard, group, member_id, request.session_timeout_ms)
             timeouts.schedule_sync_timeout(shard, group, member_id, member.rebalance_timeout_ms)
-            if step.records:
+            if update.records:
                 self._fencing.moved(group)
-            if step.needs_regex_resolution:
+            if update.needs_regex_resolution:
                 shard.write(self._subscriptions.resolve(group), lambda _: None)
             on_complete(_joined(member))
 
-        shard.write(step.records, written)
+        shard.write(update.records, written)
 
     def _join_and_downgrade(
         self,
         shard: GroupShard,
-        step: Step,
+        update: MemberUpdate,
         replaced: ConsumerMember,
         owned: dict[bytes, list[int]],
         on_complete: JoinCallback,
     ) -> None:
-        group = step.entry.group
-        must_rebalance = group.assignment_epoch < step.candidate.group_epoch
+        group = update.start.group
+        must_rebalance = group.assignment_epoch < update.candidate.group_epoch
         if not must_rebalance:
-            self._advance.reconcile(step, group.assignment_epoch, owned)
-        made, records = self._migration.downgrade_with(group, step.member, replaced)
+            self._updater.reconcile(update, group.assignment_epoch, owned)
+        made, records = self._migration.downgrade_with(group, update.member, replaced)
 
         def written(error: ErrorCode) -> None:
             if error is not ErrorCode.NONE:
                 on_complete(JoinGroupResponse(error_code=error))
                 return
             live = self._migration.downgraded(shard, group, made)
-            on_complete(_joined(step.member))
+            on_complete(_joined(update.member))
             if must_rebalance:
                 self._migration.rebalance(shard, live)
 
-        shard.write([*step.records, *records], written)
+        shard.write([*update.records, *records], written)
 
     # -- sync, heartbeat, leave ------------------------------------------------------------
 
@@ -290,21 +294,21 @@ class MixedHandler:
 
 def _enter(
     group: ConsumerGroup, request: JoinGroupRequest, member_id: str, *, is_stranger: bool
-) -> Entry | Refusal:
+) -> UpdateBase | Refusal:
     records: list[CoordinatorRecord] = []
     if request.group_instance_id is None:
         member = group.members.get(member_id)
-        return Entry(group, member or ConsumerMember(member_id), member, records)
+        return UpdateBase(group, member or ConsumerMember(member_id), member, records)
     owner = group.static_member(request.group_instance_id)
     if not is_stranger:
         if owner is None:
             return Refusal(ErrorCode.UNKNOWN_MEMBER_ID)
         if owner.member_id != member_id:
             return Refusal(ErrorCode.FENCED_INSTANCE_ID)
-        return Entry(group, owner, owner, records)
+        return UpdateBase(group, owner, owner, records)
     if owner is None:
-        return Entry(group, ConsumerMember(member_id), None, records)
-    return Entry(group, replaced_member(group, owner, member_id, records), owner, records)
+        return UpdateBase(group, ConsumerMember(member_id), None, records)
+    return UpdateBase(group, replaced_member(group, owner, member_id, records), owner, records)
 
 
 def _updated(

@@ -1,8 +1,8 @@
-"""One member's step in its group, of either protocol: subscription, epoch, target, assignment.
+"""One member's update in its group, of either protocol: subscription, epoch, target, assignment.
 
-`heartbeat` and `mixed` read what the request says; `Advance` collects the records of all
+`heartbeat` and `mixed` read what the request says; `MemberUpdater` collects the records of all
 that follows (GroupMetadataManager.consumerGroupHeartbeat, steps 1 to 3). They are written as one
-batch, so a step is done as a whole or not at all.
+batch, so an update is done as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Entry:
+class UpdateBase:
     """Where a member starts from: `base` is what it was, `old` what the group has in its place."""
 
     group: ConsumerGroup
@@ -43,14 +43,14 @@ class Entry:
 
 
 @dataclass(slots=True, eq=False)
-class Step:
-    """What a step comes to: the member after it, the records, and what else is to be done.
+class MemberUpdate:
+    """What an update comes to: the member after it, the records, and what else is to be done.
 
     `bumped` says that the subscription of the group changed, `needs_regex_resolution` that the
     topics of its expressions are due, `reconciled` that what the member has changed.
     """
 
-    entry: Entry
+    start: UpdateBase
     candidate: Candidate
     member: ConsumerMember
     records: list[CoordinatorRecord]
@@ -75,49 +75,49 @@ def replaced_member(
 
 
 @dataclass(slots=True, eq=False)
-class Advance:
-    """Makes steps."""
+class MemberUpdater:
+    """Makes the updates of members."""
 
     _clock: Clock
     _settings: ConsumerSettings
     _subscriptions: Subscriptions
 
-    def subscribe(self, entry: Entry, updated: ConsumerMember) -> Step | Refusal:
+    def subscribe(self, start: UpdateBase, updated: ConsumerMember) -> MemberUpdate | Refusal:
         """The member as its request says: its record, its expressions and the group's epoch."""
-        group, base = entry.group, entry.base
-        candidate = Candidate(group, entry.old, updated, group.epoch)
-        step = Step(entry, candidate, updated, entry.records)
+        group, base = start.group, start.base
+        candidate = Candidate(group, start.old, updated, group.epoch)
+        update = MemberUpdate(start, candidate, updated, start.records)
         names_changed = updated.topic_names != base.topic_names
         if updated is not base and updated != base:
-            step.records.append(member_record(group.group_id, updated))
+            update.records.append(member_record(group.group_id, updated))
         regex = self._subscriptions.change_regex(group, base, updated)
         if isinstance(regex, Refusal):
             return regex
-        step.records += regex.records
-        step.needs_regex_resolution = regex.needs_regex_resolution
-        step.bumped = names_changed or regex.changed
+        update.records += regex.records
+        update.needs_regex_resolution = regex.needs_regex_resolution
+        update.bumped = names_changed or regex.changed
         # A member of the classic protocol brings no expression, so there is none to wait for.
         bump = names_changed or (regex.changed and (regex.resolved or updated.is_classic))
-        bump = bump or self._assignor_changed(entry, updated)
-        step.records += self._subscriptions.update_epoch(candidate, bump=bump)
-        return step
+        bump = bump or self._assignor_changed(start, updated)
+        update.records += self._subscriptions.update_epoch(candidate, bump=bump)
+        return update
 
-    def _assignor_changed(self, entry: Entry, updated: ConsumerMember) -> bool:
+    def _assignor_changed(self, start: UpdateBase, updated: ConsumerMember) -> bool:
         # GroupMetadataManager.hasPreferredServerAssignorChanged
-        if updated.server_assignor == entry.base.server_assignor:
+        if updated.server_assignor == start.base.server_assignor:
             return False
-        group, default = entry.group, self._settings.default_assignor()
+        group, default = start.group, self._settings.default_assignor()
         counts = group.assignors.copy()
-        if entry.old is not None and entry.old.server_assignor is not None:
-            counts[entry.old.server_assignor] -= 1
+        if start.old is not None and start.old.server_assignor is not None:
+            counts[start.old.server_assignor] -= 1
         if updated.server_assignor is not None:
             counts[updated.server_assignor] += 1
         after = preferred(Counter({name: count for name, count in counts.items() if count > 0}))
         return (after or default) != (group.preferred_assignor() or default)
 
-    def assign(self, step: Step, owned: Owned | None) -> None:
+    def assign(self, update: MemberUpdate, owned: Owned | None) -> None:
         """The target of the group's epoch, if it is due, and the member's step towards it."""
-        group, candidate = step.entry.group, step.candidate
+        group, candidate = update.start.group, update.candidate
         view = self._subscriptions.view
         target_epoch = group.assignment_epoch
         partitions = None
@@ -129,31 +129,31 @@ class Advance:
                 partitions, records = compute_target(
                     candidate, view, self._settings.default_assignor(), now_wall_ms
                 )
-                step.records += records
-        self.reconcile(step, target_epoch, owned, partitions)
+                update.records += records
+        self.reconcile(update, target_epoch, owned, partitions)
 
     def reconcile(
         self,
-        step: Step,
+        update: MemberUpdate,
         target_epoch: int,
         owned: Owned | None,
         partitions: dict[bytes, tuple[int, ...]] | None = None,
     ) -> None:
         """The member's step towards a target; None: the one that the group has for it."""
-        group, member = step.entry.group, step.member
-        if member.is_reconciled_to(target_epoch) and not step.bumped:
+        group, member = update.start.group, update.member
+        if member.is_reconciled_to(target_epoch) and not update.bumped:
             return
         if partitions is None:
-            partitions = step.candidate.current_target()
+            partitions = update.candidate.current_target()
         topic_ids = self._subscriptions.view.subscribed_ids(group, member)
         after = reconcile(
             member,
             Target(target_epoch, partitions, topic_ids),
             group.partition_epochs,
             owned,
-            subscription_changed=step.bumped,
+            subscription_changed=update.bumped,
         )
         if after != member:
-            step.records.append(assignment_record(group.group_id, after))
-            step.member = after
-            step.reconciled = True
+            update.records.append(assignment_record(group.group_id, after))
+            update.member = after
+            update.reconciled = True

@@ -1,4 +1,4 @@
-"""A member's step is one batch of records."""
+"""A member's update is one batch of records."""
 
 from __future__ import annotations
 
