@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mockbroker.clock import Clock
-    from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction
+    from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction, MarkerPort
     from mockbroker.replica.append_entry import TransactionMarker
     from mockbroker.replica.manager import ReplicaManager
 
@@ -33,8 +33,9 @@ class GroupLog(Protocol):
     def append(self) -> AppendPort:
         """Append a batch; (error, first record's offset)."""
 
-    def append_marker(self, partition_index: int, marker: TransactionMarker, /) -> ErrorCode:
-        """Append the end of a transaction."""
+    @property
+    def append_marker(self) -> MarkerPort:
+        """Append the end of a transaction; (error, its offset)."""
 
 
 class InternalLog:
@@ -70,9 +71,11 @@ class InternalLog:
         )
         return self._append(partition_index, batch)
 
-    def append_marker(self, partition_index: int, marker: TransactionMarker) -> ErrorCode:
-        """Append the end of a transaction."""
-        return self._append(partition_index, b"", marker)[0]
+    def append_marker(
+        self, partition_index: int, marker: TransactionMarker
+    ) -> tuple[ErrorCode, int]:
+        """Append the end of a transaction; returns (error, its offset)."""
+        return self._append(partition_index, b"", marker)
 
     def read(
         self, partition_index: int
@@ -90,7 +93,7 @@ class InternalLog:
             for record in iterate_records(batch, 0, header):
                 if header.is_control:
                     kind, _ = parse_control_record(record)
-                    yield EndOfTransaction(producer_id, kind == _CONTROL_COMMIT)
+                    yield EndOfTransaction(record.offset, producer_id, kind == _CONTROL_COMMIT)
                 else:
                     yield record.offset, producer_id, record.key, record.value
 

@@ -6,8 +6,31 @@ and is given them back through `replay` once they are appended; the same `replay
 from the log when the partition is loaded. `group`, and what else keeps state in an internal
 topic, call this.
 
+A broker alone is done with a write when it is appended. Beside others a record counts once the
+in-sync replicas have it, and a partition has two shards:
+
+```
+             decide           append, replay           high watermark passes: replay
+  request ───────────▶ records ─────────────▶ live shard          │
+     ▲                    └──▶ deferred writes ───────────────────┴──▶ committed shard
+     └──── done(error) ◀────────────┘                                       │
+  reads ◀───────────────────────────────────────────────────────────────────┘
+```
+
+Decisions are made on the live shard (`shard_for`), so that a second request sees what the first
+one wrote. What is told from a shard without a write comes from the committed one
+(`committed_for`), so that nothing is un-read when the leader changes; where an answer must know of
+all writes before it, `write` without records waits for them. In Kafka one timeline holds both
+(SnapshotRegistry, read at the last committed offset). A write that is not replicated in time is
+refused, and stays: the log has it. When the partition moves all of this is dropped, and the next
+leader begins from its log alone.
+
+A shard that must not run ahead sets `replays_when_committed`, and has no committed twin: it keeps
+what is pending by itself (Kafka: TransactionStateManager).
+
 Invariants: a shard exists exactly while its partition is owned and was used; records are replayed
-in the order in which they were appended; `done` of a write is called exactly once.
+in the order in which they were appended, into the committed shard exactly those below the high
+watermark; `done` of a write is called exactly once.
 """
 
 from __future__ import annotations
@@ -15,7 +38,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from struct import error as StructError  # noqa: N812 -- a class
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from mockbroker.coordinator.deferred_writes import DeferredWrite, DeferredWrites
 from mockbroker.coordinator.records import CoordinatorRecord, decode_record, encode_record
@@ -26,6 +49,7 @@ if TYPE_CHECKING:
 
     from mockbroker.clock import TimerTask
     from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.append_entry import TransactionMarker
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -45,10 +69,10 @@ _RESPONSE_ERRORS = {
 }
 
 
-@dataclass(slots=True, eq=False)
-class EndOfTransaction:
+class EndOfTransaction(NamedTuple):
     """A marker as `CoordinatorRuntime.load` is given it."""
 
+    offset: int
     producer_id: int
     commit: bool
 
@@ -66,6 +90,14 @@ class AppendPort(Protocol):
         producer_id: int = ...,
         producer_epoch: int = ...,
         /,
+    ) -> tuple[ErrorCode, int]: ...
+
+
+class MarkerPort(Protocol):
+    """Appends the end of a transaction to a partition of the internal topic; (error, offset)."""
+
+    def __call__(
+        self, partition_index: int, marker: TransactionMarker, /
     ) -> tuple[ErrorCode, int]: ...
 
 
@@ -184,6 +216,9 @@ class CoordinatorRuntime(Generic[ShardT]):
     replays_when_committed: bool = False
     """Whether a shard changes once its record is replicated, and not at all when that took too long
     (TransactionStateManager keeps what is pending itself), instead of when it is appended."""
+    make_committed: Callable[[int], ShardT] | None = None
+    """Makes an empty shard of which only `replay` and `end_transaction` are called."""
+    _committed: dict[int, ShardT] = field(default_factory=dict)
     _deferred: dict[int, DeferredWrites] = field(default_factory=dict)
 
     def partition_for(self, key: str) -> int:
@@ -194,10 +229,25 @@ class CoordinatorRuntime(Generic[ShardT]):
         """The shard that owns `key`; None when this node does not own its partition."""
         if self.needs_topic and not self._topic.exists:
             return None
-        index = self.partition_for(key)
-        shard = self._shards.get(index)
-        if shard is None and self.is_owned(index):
-            shard = self._shards[index] = self._make_shard(index)
+        return self._shard_or_new(self.partition_for(key))
+
+    def committed_for(self, key: str) -> ShardT | None:
+        """The shard that owns `key` as of the committed offset; None as `shard_for` says it."""
+        shard = self.shard_for(key)
+        if shard is None or self.replication is None:
+            return shard
+        return self._committed.get(self.partition_for(key), shard)
+
+    def _shard_or_new(self, partition_index: int) -> ShardT | None:
+        shard = self._shards.get(partition_index)
+        if shard is None and self.is_owned(partition_index):
+            shard = self._new_shard(partition_index)
+        return shard
+
+    def _new_shard(self, partition_index: int) -> ShardT:
+        shard = self._shards[partition_index] = self._make_shard(partition_index)
+        if self.replication is not None and self.make_committed is not None:
+            self._committed[partition_index] = self.make_committed(partition_index)
         return shard
 
     def shard_at(self, partition_index: int) -> ShardT | None:
@@ -214,6 +264,10 @@ class CoordinatorRuntime(Generic[ShardT]):
         """The shards in use, by partition."""
         return [self._shards[index] for index in sorted(self._shards)]
 
+    def committed_shards(self) -> list[ShardT]:
+        """The same as of the committed offsets."""
+        return [self._committed.get(index, self._shards[index]) for index in sorted(self._shards)]
+
     def write(
         self,
         partition_index: int,
@@ -221,47 +275,88 @@ class CoordinatorRuntime(Generic[ShardT]):
         done: Callable[[ErrorCode], None],
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = NO_PRODUCER_EPOCH,
+        *,
         timeout_ms: float | None = None,
+        replay: bool = True,
+        appended: Callable[[], None] | None = None,
     ) -> None:
         """Append the records, replay them, and say so; on an error nothing is replayed.
 
         `done` gets NONE once the in-sync replicas have them, or the error for the client; after
         `timeout_ms`, by default `offsets.commit.timeout.ms`, that is COORDINATOR_NOT_AVAILABLE,
         although the records are in the log. Without records it waits for the writes before. With a
-        producer they are part of its transaction, and what is replayed is pending.
+        producer they are part of its transaction, and what is replayed is pending. `appended` is
+        called before `done`, as soon as they are replayed. With `replay` False the caller changes
+        the live shard by himself (CoordinatorResult.replayRecords).
         """
         shard = self._shards.get(partition_index)
         if shard is None:
             done(ErrorCode.NOT_COORDINATOR)
             return
         if not records:
+            if appended is not None:
+                appended()
             self._await_writes_before(partition_index, done, timeout_ms)
             return
         try:
             encoded = [self.encode(record) for record in records]
-        except (
-            ValueError,
-            StructError,
-        ):  # a client's text, such as its id, that no record can hold
+        except (ValueError, StructError):
+            # A client's text, such as its id, that no record can hold.
             done(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
-        error, base_offset = self._append(partition_index, encoded, producer_id, producer_epoch)
+        error, offset = self._append(partition_index, encoded, producer_id, producer_epoch)
         if error is not ErrorCode.NONE:
             done(response_error(error))
             return
+        runs_ahead = self.replication is None or not self.replays_when_committed
+        if replay and runs_ahead:
+            _replay(shard, offset, producer_id, records)
+        if appended is not None:
+            appended()
         if self.replication is None:
-            _replay(shard, base_offset, producer_id, records)
             done(ErrorCode.NONE)
             return
-        end_offset = base_offset + len(records)
-        if self.replays_when_committed:
-            replay = partial(_replay, shard, base_offset, producer_id, records)
-            write = DeferredWrite(end_offset, _for_client(done), replay)
-            self._defer(partition_index, write, write.abandon, timeout_ms)
-        else:
-            _replay(shard, base_offset, producer_id, records)
-            write = DeferredWrite(end_offset, _for_client(done))
-            self._defer(partition_index, write, write.expire, timeout_ms)
+        follows = self._committed.get(partition_index) if runs_ahead else shard
+        commit = None
+        if follows is not None:
+            commit = partial(_replay, follows, offset, producer_id, records)
+        write = DeferredWrite(offset + len(records), _for_client(done), commit)
+        expire = write.expire if runs_ahead else write.abandon
+        self._defer(partition_index, write, expire, timeout_ms)
+
+    def complete_transaction(
+        self,
+        partition_index: int,
+        marker: TransactionMarker,
+        append: MarkerPort,
+        done: Callable[[ErrorCode], None],
+        timeout_ms: float,
+    ) -> None:
+        """Append the end of a transaction (Kafka: scheduleTransactionCompletion).
+
+        What the transaction has pending counts, or is gone. `done` gets NONE once the in-sync
+        replicas have the marker, REQUEST_TIMED_OUT if that takes too long, NOT_COORDINATOR, or the
+        error of the log.
+        """
+        shard = self._shard_or_new(partition_index)
+        if shard is None:
+            done(ErrorCode.NOT_COORDINATOR)
+            return
+        error, offset = append(partition_index, marker)
+        if error is not ErrorCode.NONE:
+            done(error)
+            return
+        shard.end_transaction(marker.producer_id, commit=marker.commit)
+        if self.replication is None:
+            done(ErrorCode.NONE)
+            return
+        committed = self._committed.get(partition_index)
+        commit = None
+        if committed is not None:
+            end = committed.end_transaction
+            commit = partial(end, marker.producer_id, commit=marker.commit)
+        write = DeferredWrite(offset + 1, done, commit)
+        self._defer(partition_index, write, write.expire, timeout_ms)
 
     def _await_writes_before(
         self, partition_index: int, done: Callable[[ErrorCode], None], timeout_ms: float | None
@@ -309,22 +404,42 @@ class CoordinatorRuntime(Generic[ShardT]):
         """
         self.unload(partition_index)
         self._unloaded.discard(partition_index)
-        shard = self._shards[partition_index] = self._make_shard(partition_index)
+        shard = self._new_shard(partition_index)
+        committed = self._committed.get(partition_index)
+        high_watermark = 0
+        if committed is not None and self.replication is not None:
+            high_watermark = self.replication.high_watermark(partition_index)
+        deferred = self._deferred[partition_index] = DeferredWrites()
         for logged in records:
-            if isinstance(logged, EndOfTransaction):
-                shard.end_transaction(logged.producer_id, commit=logged.commit)
+            apply = self._decoded(logged)
+            if apply is None:
                 continue
-            offset, producer_id, key, value = logged
-            record = self.decode(key, value)
-            if record is not None:
-                shard.replay(offset, producer_id, record)
+            apply(shard)
+            if committed is not None and logged[0] < high_watermark:
+                apply(committed)
+            elif committed is not None:
+                action = partial(apply, committed)
+                deferred.add(DeferredWrite(logged[0] + 1, ignore_error, action))
         shard.on_loaded()
         return shard
+
+    def _decoded(
+        self, logged: tuple[int, int, bytes | None, bytes | None] | EndOfTransaction
+    ) -> Callable[[ShardT], None] | None:
+        """What an entry of the log does to a shard; None for a record that nobody knows."""
+        if isinstance(logged, EndOfTransaction):
+            return lambda shard: shard.end_transaction(logged.producer_id, commit=logged.commit)
+        offset, producer_id, key, value = logged
+        record = self.decode(key, value)
+        if record is None:
+            return None
+        return lambda shard: shard.replay(offset, producer_id, record)
 
     def unload(self, partition_index: int, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
         """Give the partition away: what is parked is answered with `error`, the state forgotten."""
         self._unloaded.add(partition_index)
         shard = self._shards.pop(partition_index, None)
+        self._committed.pop(partition_index, None)
         deferred = self._deferred.pop(partition_index, None)
         if deferred:
             deferred.fail_all(error)

@@ -68,8 +68,10 @@ def make_broker(
 
     groups = LazyCoordinator(make_groups)
 
-    def end_group_transaction(partition_index: int, marker: TransactionMarker) -> ErrorCode:
-        return groups.service.offsets.complete_transaction(partition_index, marker)
+    def end_group_transaction(
+        partition_index: int, marker: TransactionMarker, done: Callable[[ErrorCode], None]
+    ) -> None:
+        groups.service.offsets.complete_transaction(partition_index, marker, done)
 
     transactions = TransactionCoordinator(
         clock,

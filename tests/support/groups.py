@@ -131,8 +131,10 @@ class Groups:
         log.extend(records)
         return ErrorCode.NONE, base_offset
 
-    def append_marker(self, _partition_index: int, _marker: TransactionMarker) -> ErrorCode:
-        return self.fail_with
+    def append_marker(
+        self, _partition_index: int, _marker: TransactionMarker
+    ) -> tuple[ErrorCode, int]:
+        return self.fail_with, -1
 
     def advance(self, milliseconds: float) -> None:
         """Let time pass, stopping at each deadline on the way."""

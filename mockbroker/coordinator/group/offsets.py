@@ -167,15 +167,17 @@ class OffsetMetadataManager:
             request.producer_epoch,
         )
 
-    def complete_transaction(self, partition_index: int, marker: TransactionMarker) -> ErrorCode:
-        """A transaction ends: its marker goes into the log, its offsets count or are gone."""
-        if not self._runtime.is_owned(partition_index):
-            return ErrorCode.NOT_COORDINATOR
-        error = self._log.append_marker(partition_index, marker)
-        shard = self._runtime.shard_at(partition_index)
-        if error is ErrorCode.NONE and shard is not None:
-            shard.end_transaction(marker.producer_id, commit=marker.commit)
-        return error
+    def complete_transaction(
+        self, partition_index: int, marker: TransactionMarker, done: Callable[[ErrorCode], None]
+    ) -> None:
+        """A transaction ends: its marker goes into the log, its offsets count or are gone.
+
+        `done(error)` once the in-sync replicas have the marker, as for those of other partitions.
+        """
+        timeout_ms = self._rebalancer.config.int("request.timeout.ms")
+        self._runtime.complete_transaction(
+            partition_index, marker, self._log.append_marker, done, timeout_ms
+        )
 
     def _metadata_check(self) -> _ErrorOf:
         max_bytes = self._rebalancer.config.int("offset.metadata.max.bytes")

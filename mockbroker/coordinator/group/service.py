@@ -92,7 +92,10 @@ class GroupCoordinatorService(ShardListener):
             GROUP_METADATA_TOPIC, metadata, config.int("offsets.topic.num.partitions")
         )
         self.runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
-            self._topic, self._append_to_topic, self._make_shard
+            self._topic,
+            self._append_to_topic,
+            self._make_shard,
+            make_committed=self._make_committed_shard,
         )
         """Which shard has a group's state, and the way in which that changes."""
         self.rebalancer = Rebalancer(clock, timer, config, metadata.topics)
@@ -223,7 +226,10 @@ class GroupCoordinatorService(ShardListener):
                 self.rebalancer.release(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def _make_shard(self, partition_index: int) -> GroupShard:
-        return GroupShard(partition_index, self.runtime.write, self)
+        return GroupShard(partition_index, self.runtime, self)
+
+    def _make_committed_shard(self, partition_index: int) -> GroupShard:
+        return GroupShard(partition_index, self.runtime, ShardListener())
 
     def _append_to_topic(
         self,

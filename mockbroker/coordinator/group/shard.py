@@ -71,15 +71,22 @@ class GroupShard:
     """One partition's groups by id, classic ones and those of KIP-848, and their offsets."""
 
     partition_index: int
-    _write: Callable[[int, list[CoordinatorRecord], Callable[[ErrorCode], None]], None]
+    _runtime: CoordinatorRuntime[GroupShard]
     _listener: ShardListener
     groups: dict[str, ClassicGroup] = field(default_factory=dict)
     consumer_groups: dict[str, ConsumerGroup] = field(default_factory=dict)
     offsets: OffsetStore = field(default_factory=OffsetStore)
 
-    def write(self, records: list[CoordinatorRecord], done: Callable[[ErrorCode], None]) -> None:
+    def write(
+        self,
+        records: list[CoordinatorRecord],
+        done: Callable[[ErrorCode], None],
+        *,
+        replay: bool = True,
+        appended: Callable[[], None] | None = None,
+    ) -> None:
         """Append and replay `records`, then `done(error)`; see `CoordinatorRuntime.write`."""
-        self._write(self.partition_index, records, done)
+        self._runtime.write(self.partition_index, records, done, replay=replay, appended=appended)
 
     def replay(self, offset: int, producer_id: int, record: CoordinatorRecord) -> None:
         """Change the state as the record says; the only place where durable state changes."""

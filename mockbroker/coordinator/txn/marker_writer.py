@@ -8,6 +8,7 @@ coordinator has pending, so that topic's markers go through the coordinator.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from mockbroker.replica.append_entry import TransactionMarker
     from mockbroker.replica.manager import ReplicaManager
 
-    CompleteGroupTransaction: TypeAlias = Callable[[int, TransactionMarker], ErrorCode]
+    CompleteGroupTransaction: TypeAlias = Callable[
+        [int, TransactionMarker, Callable[[ErrorCode], None]], None
+    ]
 
 # The coordinator's answers that do not fit a leader (handleWriteTxnMarkersRequest).
 _NOT_READY = frozenset(
@@ -51,7 +54,7 @@ class WritesMarkers(Protocol):
 
 @dataclass(slots=True, eq=False)
 class MarkerWriter:
-    """`complete_group_transaction(partition, marker)` is the group coordinator's."""
+    """`complete_group_transaction(partition, marker, done)` is the group coordinator's."""
 
     _replicas: ReplicaManager
     _config: BrokerConfig
@@ -66,23 +69,36 @@ class MarkerWriter:
         """Write the marker to each partition; `on_complete` once the in-sync replicas have it."""
         errors: dict[TopicPartition, ErrorCode] = {}
         entries: dict[TopicPartition, AppendEntry] = {}
+        of_groups: list[int] = []
         for topic, index in partitions:
             partition = self._replicas.partition(topic, index)
             if partition is None:
                 errors[topic, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             elif topic == GROUP_METADATA_TOPIC:
-                errors[topic, index] = self._end_offsets(index, marker)
+                of_groups.append(index)
             else:
                 entries[topic, index] = AppendEntry(index, partition, _NO_RECORDS, marker=marker)
+        waits_for = 1 + len(of_groups)
+
+        def answered() -> None:
+            nonlocal waits_for
+            waits_for -= 1
+            if not waits_for:
+                on_complete(errors)
 
         def appended() -> None:
             errors.update((partition, entry.error) for partition, entry in entries.items())
-            on_complete(errors)
+            answered()
 
+        def ended(index: int, error: ErrorCode) -> None:
+            not_ready = error in _NOT_READY
+            errors[GROUP_METADATA_TOPIC, index] = (
+                ErrorCode.NOT_LEADER_OR_FOLLOWER if not_ready else error
+            )
+            answered()
+
+        for index in of_groups:
+            self._complete_group_transaction(index, marker, partial(ended, index))
         self._replicas.append_records(
             self._config.int("request.timeout.ms"), ACKS_ALL, list(entries.values()), appended
         )
-
-    def _end_offsets(self, index: int, marker: TransactionMarker) -> ErrorCode:
-        error = self._complete_group_transaction(index, marker)
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_READY else error

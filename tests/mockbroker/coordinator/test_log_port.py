@@ -48,11 +48,11 @@ def test_a_batch_of_a_transaction_and_its_end_are_read_back_in_order() -> None:
     assert log.append(0, pairs, 7, 3) == (ErrorCode.NONE, 1)
     assert log.append(0, pairs, 7, 2)[0] is ErrorCode.INVALID_PRODUCER_EPOCH
     marker = TransactionMarker(7, 3, 0, commit=True, transaction_version=0)
-    assert log.append_marker(0, marker) is ErrorCode.NONE
+    assert log.append_marker(0, marker) == (ErrorCode.NONE, 3)
     *records, end = log.read(0)
     assert records == [(0, -1, b"plain", b"1"), (1, 7, b"a", b"1"), (2, 7, b"b", None)]
     assert isinstance(end, EndOfTransaction)
-    assert (end.producer_id, end.commit) == (7, True)
+    assert end == (3, 7, True)
 
 
 def test_a_log_that_was_never_written_has_nothing_to_read() -> None:

@@ -158,7 +158,7 @@ def test_a_write_in_a_transaction_is_replayed_as_its_producers() -> None:
 def test_loading_tells_the_ends_of_transactions_in_their_place() -> None:
     bench = Bench()
     key, value = encode_record(RECORD)
-    end = EndOfTransaction(42, commit=True)
+    end = EndOfTransaction(1, 42, commit=True)
     shard = bench.runtime.load(3, [(0, 42, key, value), end, (2, -1, key, value)])
     assert shard.told == [(0, 42, RECORD), (42, True), (2, -1, RECORD), "loaded"]
     assert bench.runtime.shard_at(3) is shard

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from mockbroker.coordinator.txn.marker_writer import MarkerWriter
 from mockbroker.replica.append_entry import TransactionMarker
 from mockbroker_protocol.errors import ErrorCode
 from tests.support.fetch_world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MARKER = TransactionMarker(7, 0, 0, commit=True, transaction_version=0)
 
@@ -21,11 +26,18 @@ class Bench:
         self.told: list[int] = []
         self.answers: list[dict[tuple[str, int], ErrorCode]] = []
         self.writer = MarkerWriter(self.world.replicas, self.world.config, self.complete)
+        self.holds = False
+        self.held: list[Callable[[ErrorCode], None]] = []
 
-    def complete(self, index: int, marker: TransactionMarker) -> ErrorCode:
+    def complete(
+        self, index: int, marker: TransactionMarker, done: Callable[[ErrorCode], None]
+    ) -> None:
         assert marker is MARKER
         self.told.append(index)
-        return self.group_error
+        if self.holds:
+            self.held.append(done)
+        else:
+            done(self.group_error)
 
     def write(self, *partitions: tuple[str, int]) -> dict[tuple[str, int], int]:
         self.writer.write(MARKER, partitions, self.answers.append)
@@ -66,3 +78,14 @@ def test_the_answer_waits_for_the_in_sync_replicas() -> None:
 
 def test_no_partitions_are_answered_at_once() -> None:
     assert Bench().write() == {}
+
+
+def test_the_answer_waits_for_the_markers_of_groups() -> None:
+    bench = Bench()
+    bench.holds = True
+    partitions = [("__consumer_offsets", 0), ("t", 0), ("__consumer_offsets", 0)]
+    bench.writer.write(MARKER, partitions, bench.answers.append)
+    bench.held[0](ErrorCode.NONE)
+    assert bench.answers == []
+    bench.held[1](ErrorCode.REQUEST_TIMED_OUT)
+    assert bench.answers == [{("t", 0): 0, ("__consumer_offsets", 0): 7}]

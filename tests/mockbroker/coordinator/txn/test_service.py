@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.coordinator.log_port import InternalLog
+from mockbroker.coordinator.runtime import EndOfTransaction
 from mockbroker.coordinator.txn.records import decode_record
 from mockbroker.journal import TransactionDecided
 from mockbroker.metadata.topic_requests import TopicReference
@@ -29,7 +30,7 @@ def records(core: Core, transactional_id: str) -> list[TransactionLogValue | Non
     service = core.broker.services.transactions.service
     found = []
     for logged in log_of(core).read(service.runtime.partition_for(transactional_id)):
-        assert isinstance(logged, tuple)
+        assert not isinstance(logged, EndOfTransaction)
         record = decode_record(logged[2], logged[3])
         assert record is not None
         assert record.key == TransactionLogKey(transactional_id)
