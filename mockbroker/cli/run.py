@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mockbroker.cli import actions
 from mockbroker.cli.client import DEFAULT_URL, AdminClient, CommandError
 from mockbroker.cli.health import check
+from mockbroker.journal.printable import printable_lines
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -20,7 +21,7 @@ def run(arguments: Namespace, environment: Mapping[str, str]) -> int:
     try:
         return _run(arguments, environment)
     except CommandError as error:
-        print(f"mockbroker: {error}", file=sys.stderr)
+        print(f"mockbroker: {printable_lines(str(error))}", file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
         return 130
@@ -45,7 +46,7 @@ def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
     if arguments.json:
         print(json.dumps(data, indent=2))
     elif text:
-        print(text)
+        print(printable_lines(text))
     if isinstance(data, dict) and data.get("met") is False:
         raise CommandError(str(data["explanation"]), 1)
     return 0
@@ -54,5 +55,5 @@ def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
 def _follow(client: AdminClient, arguments: Namespace) -> int:
     for kind, data in client.stream("/v1/events", kinds=arguments.kinds):
         text = json.dumps(data) if arguments.json else actions.event_text(kind, data)
-        print(text, flush=True)
+        print(printable_lines(text), flush=True)
     return 0

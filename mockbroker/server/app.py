@@ -71,6 +71,7 @@ async def _serve(settings: Settings, event_log: EventLog) -> None:
             _save(running, settings.options["snapshot"])
     finally:
         await running.stop()
+        event_log.tell_refusals(now=True)
 
 
 def _save(running: RunningBroker, path: str) -> None:

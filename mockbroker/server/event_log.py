@@ -1,6 +1,8 @@
 """Journal events as log lines through structlog: console for people, JSON for machines.
 
-Used by `app`. By default one line an error; at debug two a connection and one a request.
+Used by `app`. By default one line an error; at debug two a connection and one a request. Of refused
+requests so many in a while have a line of their own, and one line counts the others: a stranger
+cannot fill the disk. Texts of clients are cut, and have nothing that a terminal would act upon.
 structlog is imported at the first line, after the broker accepts connections: it would double
 the time to start.
 """
@@ -8,6 +10,7 @@ the time to start.
 from __future__ import annotations
 
 import sys
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from mockbroker.journal import (
@@ -18,11 +21,14 @@ from mockbroker.journal import (
     RequestServed,
 )
 from mockbroker.journal.lines import FIELD_NAMES
+from mockbroker.journal.printable import MAX_CHARACTERS, printable, printable_lines
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.store import RESOURCE_BROKER_LOGGER, ROOT_LOGGER
 
 if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger
+    from collections.abc import Callable
+
+    from structlog.typing import EventDict, FilteringBoundLogger
 
     from mockbroker.journal import Event, Journal
     from mockbroker.metadata.changes import Change
@@ -34,10 +40,27 @@ _LOGGER_LEVELS: Final = {"debug": "DEBUG", "info": "INFO", "warning": "WARN", "e
 _NUMBERS: Final = {"TRACE": 10, "DEBUG": 10, "INFO": 20, "WARN": 30, "ERROR": 40, "FATAL": 40}
 
 
-class EventLog:
-    """Writes a line an event to `stream` (standard error unless told)."""
+REFUSALS: Final = 10
+"""Refused requests that have a line of their own in each time of `REFUSALS_SECONDS`."""
+REFUSALS_SECONDS: Final = 10.0
 
-    def __init__(self, level: str, log_format: str, stream: TextIO | None = None) -> None:
+
+class EventLog:
+    """Writes a line an event to `stream` (standard error unless told).
+
+    `now` gives seconds of a clock that does not jump.
+    """
+
+    def __init__(
+        self,
+        level: str,
+        log_format: str,
+        stream: TextIO | None = None,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
+        self._now = now
+        self._refusals = 0
+        self._refusals_until = 0.0
         self._level = LEVELS[level]
         self._stream = sys.stderr if stream is None else stream
         self._json = log_format == "json" or (log_format == "auto" and not self._stream.isatty())
@@ -78,7 +101,7 @@ class EventLog:
             self._logger = self._make_logger()
         return self._logger
 
-    def warn(self, text: str, **facts: str) -> None:
+    def warn(self, text: str, **facts: str | int) -> None:
         """One line that is no event of the broker."""
         if self._level <= LEVELS["warning"]:
             try:
@@ -100,6 +123,7 @@ class EventLog:
                 structlog.processors.add_log_level,
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
                 structlog.processors.format_exc_info,
+                _cut_texts if self._json else _printable_texts,
                 renderer,
             ],
             wrapper_class=structlog.make_filtering_bound_logger(self._level),
@@ -118,6 +142,8 @@ class EventLog:
             if self._level <= LEVELS["debug"]:
                 self._opened[event.broker_id, event.connection_id] = event
             return
+        if self._refusals > REFUSALS:
+            self.tell_refusals()
         if self._opened:
             self._tell_opened(event)
         if isinstance(event, RequestServed):
@@ -127,13 +153,29 @@ class EventLog:
             rounded = {"reason": reason, "lifetime_ms": round(event.lifetime_ms)}
             self.logger().debug("connection closed", **{**_fields(event), **rounded})
         elif isinstance(event, RequestRefused):
-            self.logger().warning("connection closed: request refused", **_fields(event))
+            self._refused(event)
         elif isinstance(event, HandlerFailed):
             self.logger().error(
                 "connection closed: the handler failed, this is a defect of mockbroker",
                 exc_info=event.error,
                 **_fields(event),
             )
+
+    def _refused(self, event: RequestRefused) -> None:
+        if self._now() >= self._refusals_until:
+            self._refusals = 0
+            self._refusals_until = self._now() + REFUSALS_SECONDS
+        self._refusals += 1
+        if self._refusals <= REFUSALS:
+            self.logger().warning("connection closed: request refused", **_fields(event))
+
+    def tell_refusals(self, *, now: bool = False) -> None:
+        """Tell how many refusals had no line, once their time is over, or `now`."""
+        untold = self._refusals - REFUSALS
+        if untold > 0 and (now or self._now() >= self._refusals_until):
+            self._refusals = 0
+            self._refusals_until = 0.0
+            self.warn("connections closed: more requests refused", count=untold)
 
     def _tell_opened(self, event: Event) -> None:
         """The line of a connection, with its client's id, which its first request brings."""
@@ -171,6 +213,22 @@ class EventLog:
             parked=event.parked,
             **of_fetch,
         )
+
+
+def _cut_texts(_logger: object, _method: str, line: EventDict) -> EventDict:
+    """JSON escapes what is not to be printed by itself."""
+    for name, value in line.items():
+        if isinstance(value, str) and len(value) > MAX_CHARACTERS and name != "exception":
+            line[name] = f"{value[:MAX_CHARACTERS]}…"
+    return line
+
+
+def _printable_texts(_logger: object, _method: str, line: EventDict) -> EventDict:
+    for name, value in line.items():
+        if isinstance(value, str):
+            of_lines = name == "exception"
+            line[name] = printable_lines(value) if of_lines else printable(value, MAX_CHARACTERS)
+    return line
 
 
 def _fields(event: ConnectionClosed | RequestRefused | HandlerFailed) -> dict[str, Any]:

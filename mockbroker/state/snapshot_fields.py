@@ -13,6 +13,7 @@ from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.dynamic import check_dynamic, find_definition
 from mockbroker.config.errors import ConfigError
 from mockbroker.config.topic import TopicConfig
+from mockbroker.journal.printable import printable
 from mockbroker.metadata.names import (
     CLUSTER_METADATA_TOPIC,
     RESERVED_IDS,
@@ -56,13 +57,9 @@ def quoted(value: object) -> str:
     """A value from outside as it may stand in a line: printable, and not long."""
     if isinstance(value, dict | list):
         return f"a {type(value).__name__} of {len(value)}"
-    text = value if isinstance(value, str) else repr(value)
-    shown = text[: _QUOTED_CHARACTERS + 1]
-    if not shown.isascii() or not shown.isprintable():
-        shown = ascii(shown)[1:-1]
-    if len(shown) > _QUOTED_CHARACTERS:
-        shown = f"{shown[:_QUOTED_CHARACTERS]}…"
-    return f"'{shown}'" if isinstance(value, str) else shown
+    if isinstance(value, str):
+        return f"'{printable(value, _QUOTED_CHARACTERS)}'"
+    return printable(repr(value), _QUOTED_CHARACTERS)
 
 
 def read_snapshot(fields: object, read_log: Callable[[str], bytes]) -> Snapshot:

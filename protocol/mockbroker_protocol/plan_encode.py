@@ -3,6 +3,7 @@
 The function appends pieces to a list and joins them once; only chunks of records that are large
 leave uncopied, as buffers of their own. A value that the version cannot carry raises ValueError
 with the field's name: in Kafka that is an UnsupportedVersionException, here it is our bug.
+An error message is cut to what a string may hold: it may quote a name that is as long as that.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ T = TypeVar("T")
 UNCOPIED_BYTES: Final = 4096
 """A chunk of records from this size on becomes a buffer of its own."""
 
+_ELLIPSIS: Final = "…".encode()
 _ONE_BYTE: Final = tuple(bytes((n,)) for n in range(128))
 
 
@@ -39,6 +41,7 @@ def compile_encoder(cls: type[T], version: int) -> Callable[[T], list[Buffer]]:
     module.scope.update(
         absent=_absent,
         add_records=_add_records,
+        cut=_cut,
         long_string=_long_string,
         one_byte=_ONE_BYTE,
         pack=pack,
@@ -91,7 +94,10 @@ class _Writer:
                 self.refuse_unless_default(cls, name, field)
         for field in inline_fields(cls, self.version, flexible=self.flexible):
             nullable = field.is_nullable(self.version)
-            self.value(field.type, f"{name}.{field.name}", nullable=nullable)
+            if field.name.endswith("error_message"):
+                self.blob("string", f"{name}.{field.name}", nullable=nullable, cut=True)
+            else:
+                self.value(field.type, f"{name}.{field.name}", nullable=nullable)
         if self.flexible:
             self.tags(cls, name)
         else:
@@ -163,7 +169,9 @@ class _Writer:
             self.flush()
             self.source(f"w({oversize}({count}))")
 
-    def sized(self, value: str, raw: str, size: str, *, nullable: bool, empty: str) -> str:
+    def sized(
+        self, value: str, raw: str, size: str, *, nullable: bool, empty: str, cut: bool = False
+    ) -> str:
         """Bind the value to a name and its length to another; the second one's name."""
         count = self.module.name("n")
         length = f"{size} + 1" if self.flexible else size
@@ -175,17 +183,21 @@ class _Writer:
             with self.source.block("else:"):
                 if empty == "''":
                     self.source(f"{raw} = {raw}.encode()")
+                if cut:
+                    self.source(f"if {size} > {MAX_STRING_BYTES}: {raw} = cut({raw})")
                 self.source(f"{count} = {length}")
         else:
             self.source(f"{raw} = {value}{'.encode()' if empty == chr(39) * 2 else ''}")
+            if cut:
+                self.source(f"if {size} > {MAX_STRING_BYTES}: {raw} = cut({raw})")
             self.source(f"{count} = {length}")
         return count
 
-    def blob(self, kind: str, value: str, *, nullable: bool) -> None:
-        """A string or bytes."""
+    def blob(self, kind: str, value: str, *, nullable: bool, cut: bool = False) -> None:
+        """A string or bytes; a text that is too long raises, or is `cut`."""
         raw = self.module.name("s")
         empty = "''" if kind == "string" else "b''"
-        count = self.sized(value, raw, f"len({raw})", nullable=nullable, empty=empty)
+        count = self.sized(value, raw, f"len({raw})", nullable=nullable, empty=empty, cut=cut)
         if kind == "string":
             self.length("h", count, "long_string")
         else:
@@ -258,6 +270,12 @@ class _Writer:
 
 def _absent(where: str, version: int) -> ValueError:
     return ValueError(f"{where} is set, but version {version} cannot carry it")
+
+
+def _cut(text: bytes) -> bytes:
+    """UTF-8 that is too long for a string, without the characters at its end."""
+    left = text[: MAX_STRING_BYTES - len(_ELLIPSIS)].decode("utf-8", "ignore").encode()
+    return left + _ELLIPSIS
 
 
 def _long_string(count: int) -> bytes:

@@ -228,11 +228,15 @@ def decode_text(raw: bytes) -> str:
     """A string as Kafka's readers take it: what is no UTF-8 becomes U+FFFD.
 
     As Java's decoder has it, a surrogate's three bytes are one mistake, where Python counts three
-    (Readable.readString, java.lang.String).
+    (Readable.readString, java.lang.String). U+FFFD has three bytes, so the text may be longer than
+    `raw`: one that no answer could repeat is an error here, where Kafka fails to write the answer.
     """
     import re
 
-    return re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]?", b"\xff", raw).decode("utf-8", "replace")
+    text = re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]?", b"\xff", raw).decode("utf-8", "replace")
+    if len(raw) * 3 > MAX_STRING_BYTES and len(text.encode()) > MAX_STRING_BYTES:
+        raise ProtocolError("a string that is no UTF-8 is too long for an answer")
+    return text
 
 
 def uuid_text(value: bytes) -> str:

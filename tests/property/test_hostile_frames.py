@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.hostile import HostileRun, frame, seeds
+from mockbroker_protocol.primitives import MAX_STRING_BYTES
+from tests.support.hostile import HostileRun, frame, long_names, seeds
 
 SEEDS = list(seeds())
 
@@ -62,3 +64,12 @@ def test_every_served_request_with_default_fields_is_answered_or_refused() -> No
         run = HostileRun()
         run.send(frame(data))
         run.check()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("byte", [b"x", b"\xff"])
+def test_the_longest_names_are_answered_or_refused(byte: bytes, number: int) -> None:
+    run = HostileRun()
+    for data in long_names(byte * MAX_STRING_BYTES, number):
+        run.send(frame(data))
+    run.check()

@@ -30,7 +30,7 @@ class Answer:
     whole: Annotated[Extra, V(tag=3, tagged=2, ignorable=True)] = field(default_factory=Extra)
 
 
-def joined(message: Answer, version: int) -> bytes:
+def joined(message: object, version: int) -> bytes:
     return b"".join(encode(message, version))
 
 
@@ -43,6 +43,28 @@ def test_the_flexible_layout_byte_by_byte() -> None:
     answer = Answer("ab", [Part(1, 2)], b"r")
     assert joined(answer, 1) == b"\3ab" + b"\2" + b"\0\0\0\1\0\2\0" + b"\2r" + b"\0"
     assert joined(Answer(None), 1) == b"\0\1\0\0"
+
+
+@message(versions=(0, 1), flexible=1)
+class Refusal:
+    error_message: Annotated[str | None, V(nullable=1)] = ""
+    name: str = ""
+
+
+def test_an_error_message_is_cut_to_what_a_string_may_hold() -> None:
+    most = "x" * 32_767
+    assert joined(Refusal(most), 0) == b"\x7f\xff" + most.encode() + b"\0\0"
+    for version, prefix in ((0, 2), (1, 3)):
+        raw = joined(Refusal("x" + "é" * 20_000), version)
+        text = raw[prefix:-2].decode()
+        assert text == "x" + "é" * 16_381 + "…"
+        assert len(text.encode()) == 32_766
+        assert joined(Refusal(most + "x"), version)[prefix:].startswith(
+            b"x" * 32_764 + "…".encode()
+        )
+    assert joined(Refusal(None), 1) == b"\0\1\0"
+    with pytest.raises(ValueError, match="32768"):
+        joined(Refusal("", most + "x"), 1)
 
 
 def test_lengths_above_one_byte() -> None:

@@ -147,3 +147,10 @@ def test_an_id_is_shown_as_22_characters() -> None:
     assert uuid_text(bytes(15) + b"\x01") == "AAAAAAAAAAAAAAAAAAAAAQ"
     assert uuid_text(b"\xff" * 16) == "_____________________w"
     assert uuid_text(b"\xfb\xef\xbe" + bytes(13)) == "----AAAAAAAAAAAAAAAAAA"
+
+
+def test_a_mistaken_text_that_no_answer_could_repeat_is_refused() -> None:
+    assert p.decode_text(b"\xff" * 10_922) == "\ufffd" * 10_922
+    assert len(p.decode_text(b"\xff" + b"x" * 32_764)) == 32_765
+    with pytest.raises(ProtocolError, match="too long for an answer"):
+        p.decode_text(b"\xff" * 10_923)

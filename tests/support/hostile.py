@@ -15,10 +15,13 @@ from mockbroker_protocol.headers import encode_request_header
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from mockbroker_protocol.messages.catalog import request_class
 from mockbroker_protocol.plan import encode
+from mockbroker_protocol.schema_fields import fields_of
 from tests.support.core import Core
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mockbroker_protocol.schema_fields import WireType
 
 MAX_STEPS_MS = 120_000.0
 
@@ -40,6 +43,53 @@ def seeds() -> Iterator[bytes]:
             except ValueError:
                 continue  # a default that this version cannot carry
             yield encode_request_header(key, version, 1, "seed") + body
+
+
+def long_names(text: bytes, number: int) -> Iterator[bytes]:
+    """As `seeds`, with each string as `text`, each list of one and each number as given.
+
+    `text` may be no UTF-8. What of it a version cannot carry is left out.
+    """
+    stand_in = "x" * len(text)
+    registry = Core().broker.registry
+    for key in registry.advertised():
+        api = registry.get(key)
+        assert api is not None
+        for version in range(api.min_version, api.max_version + 1):
+            try:
+                body = b"".join(
+                    encode(_filled(request_class(key), version, stand_in, number), version)
+                )
+            except (ValueError, struct.error):
+                continue
+            yield encode_request_header(key, version, 1, stand_in) + body.replace(
+                stand_in.encode(), text
+            )
+
+
+def _filled(cls: type, version: int, text: str, number: int) -> object:
+    made = cls()
+    for field in fields_of(cls):
+        if field.present(version):
+            setattr(made, field.name, _value(field.type, version, text, number))
+    return made
+
+
+def _value(wire_type: WireType, version: int, text: str, number: int) -> object:
+    match wire_type.kind:
+        case "string":
+            return text
+        case "bytes" | "records":
+            return b""
+        case "array":
+            assert wire_type.element is not None
+            return [_value(wire_type.element, version, text, number)]
+        case "struct":
+            assert wire_type.cls is not None
+            return _filled(wire_type.cls, version, text, number)
+        case "fixed":
+            special: dict[str, object] = {"16s": b"i" * 16, "?": False, "d": 1.0}
+            return special.get(wire_type.code, number)
 
 
 class HostileRun:

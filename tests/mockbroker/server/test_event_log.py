@@ -20,7 +20,7 @@ from mockbroker.journal import (
 )
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.store import MetadataStore
-from mockbroker.server.event_log import EventLog
+from mockbroker.server.event_log import REFUSALS, REFUSALS_SECONDS, EventLog
 
 OPENED = ConnectionOpened(3, "/127.0.0.1", "PLAINTEXT", peer_port=50_123)
 CLOSED = ConnectionClosed(3, "/127.0.0.1", "app", 7, 12.4, None)
@@ -137,3 +137,54 @@ def test_the_level_follows_the_root_logger() -> None:
     journal.record(OPENED)
     journal.record(CLOSED)
     assert len(stream.getvalue().splitlines()) == 2
+
+
+def test_refusals_beyond_some_are_counted_in_one_line() -> None:
+    stream = io.StringIO()
+    now = 0.0
+    journal = Journal()
+    log = EventLog("warning", "json", stream, lambda: now)
+    log.attach(journal)
+    for _ in range(10_000):
+        journal.record(REFUSED)
+    assert len(stream.getvalue().splitlines()) == REFUSALS
+    now = REFUSALS_SECONDS
+    journal.record(REFUSED)
+    *_, count, refused = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert (count["event"], count["count"]) == (
+        "connections closed: more requests refused",
+        10_000 - REFUSALS,
+    )
+    assert refused["event"] == "connection closed: request refused"
+    log.tell_refusals(now=True)
+    assert len(stream.getvalue().splitlines()) == REFUSALS + 2
+
+
+def test_what_is_left_is_counted_at_the_end() -> None:
+    stream = io.StringIO()
+    journal = Journal()
+    log = EventLog("warning", "json", stream, lambda: 0.0)
+    log.attach(journal)
+    for _ in range(REFUSALS + 1):
+        journal.record(REFUSED)
+    log.tell_refusals()
+    assert len(stream.getvalue().splitlines()) == REFUSALS
+    log.tell_refusals(now=True)
+    assert json.loads(stream.getvalue().splitlines()[-1])["count"] == 1
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_texts_of_clients_are_cut_and_printable(log_format: str) -> None:
+    stream = io.StringIO()
+    nasty = "\x1b[2J" * 10_000
+    refused = RequestRefused(3, "/127.0.0.1", nasty, 1, "Fetch", 99, "why\nforged")
+    failed = failure()
+    failed.error.args = (nasty,)
+    journal = Journal()
+    EventLog("warning", log_format, stream, lambda: 0.0).attach(journal)
+    journal.record(refused)
+    journal.record(failed)
+    first, *_ = stream.getvalue().split("\n")
+    assert len(first) < 3000
+    assert "Fetch" in first
+    assert stream.getvalue().replace("\n", "").isprintable()
