@@ -115,6 +115,7 @@ class Cluster:
             self.journal,
             self._substream,
         )
+        broker.services.replicas.kept_logs = node.kept_logs
         node.start(Incarnation(self.clock, timer, broker))
 
     # -- the brokers -----------------------------------------------------------------------

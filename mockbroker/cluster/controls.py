@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
 
 
@@ -78,13 +79,13 @@ class ClusterControls(NodeControls):
 
     def hold_high_watermark(self, topic: str, partition: int) -> None:
         """Let a partition's high watermark stand still, on whichever node leads it now."""
-        self._leader(topic, partition).high_watermark_held = True
+        replicas, leader = self._leader(topic, partition)
+        replicas.hold_high_watermark(leader)
 
     def release_high_watermark(self, topic: str, partition: int) -> None:
         """Let it go where it belongs."""
-        leader = self._leader(topic, partition)
-        leader.high_watermark_held = False
-        leader.raise_high_watermark()
+        replicas, leader = self._leader(topic, partition)
+        replicas.release_high_watermark(leader)
 
     def tell_high_watermark(self, tell: bool) -> None:
         """Whether followers tell the high watermark that they know (Fetch v18) or do not (v17)."""
@@ -125,13 +126,14 @@ class ClusterControls(NodeControls):
         count = len(self._metadata.topics[GROUP_METADATA_TOPIC].partitions)
         return GROUP_METADATA_TOPIC, partition_for(group_id, count)
 
-    def _leader(self, topic: str, index: int) -> Partition:
+    def _leader(self, topic: str, index: int) -> tuple[ReplicaManager, Partition]:
         node = self._interconnect.node(self.partition_state(topic, index).leader)
-        broker = None if node is None else node.broker
-        found = None if broker is None else broker.services.replicas.partition(topic, index)
-        if found is None:
-            raise ControlError(f"{topic}-{index} has no leader")
-        return found
+        if node is not None and node.broker is not None:
+            replicas = node.broker.services.replicas
+            found = replicas.partition(topic, index)
+            if found is not None:
+                return replicas, found
+        raise ControlError(f"{topic}-{index} has no leader")
 
     @staticmethod
     def _refuse(reason: str | None) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.brokers import BrokerInfo, Endpoint
+from mockbroker.replica.kept_logs import KeptLogs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +75,8 @@ class Node:
         self.skew_ms = 0
         self.logs: dict[tuple[bytes, int], UnifiedLog] = {}
         """The logs of a node that is down, by topic id and partition."""
+        self.kept_logs = KeptLogs()
+        """What open scopes need of its logs; it outlives a crash."""
         self.outbox: list[Outgoing] = []
         """What its clients shall be written."""
         self.request_faults: FaultSet | None = None

@@ -189,6 +189,7 @@ class Peers:
             self._journal,
             self._substream_of(node),
         )
+        broker.services.replicas.kept_logs = node.kept_logs
         return PeerIncarnation(clock, timer, broker, feed)
 
     def _bind(self, node: Node, incarnation: PeerIncarnation) -> None:
@@ -244,10 +245,12 @@ class Peers:
         """Go on with the logs of the incarnation before."""
         logs, node.logs = node.logs, {}
         for partition in incarnation.broker.services.replicas.all_partitions():
-            log = logs.get((partition.topic_id, partition.index))
+            log = logs.pop((partition.topic_id, partition.index), None)
             if log is not None:
                 partition.adopt(log)
             incarnation.role_changed(partition)
+        for key, log in logs.items():  # of topics that were deleted meanwhile
+            node.kept_logs.keep_log(key, log)
 
     def _controller_links(self, node: Node) -> tuple[Link, Link]:
         """To the controller, and from it."""

@@ -40,6 +40,13 @@ class AbortedIndex:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def copy(self) -> AbortedIndex:
+        """The same transactions, to change on their own."""
+        made = AbortedIndex()
+        made._entries = self._entries[:]
+        made._last_offsets = self._last_offsets[:]
+        return made
+
     def append(self, entry: CompletedTransaction) -> None:
         """An ABORT marker was appended."""
         assert not self._last_offsets or self._last_offsets[-1] < entry.last_offset

@@ -74,6 +74,13 @@ class LeaderEpochCache:
         del self.start_offsets[: at - 1]
         self.start_offsets[0] = start_offset
 
+    def copy(self) -> LeaderEpochCache:
+        """The same epochs, to change on their own."""
+        made = LeaderEpochCache()
+        made.epochs = self.epochs[:]
+        made.start_offsets = self.start_offsets[:]
+        return made
+
     def clear(self) -> None:
         """Forget all."""
         self.epochs.clear()

@@ -239,7 +239,10 @@ class LocalLog:
         """Forget the batches that reach `offset`, which becomes the log end."""
         segments = [segment for segment in self._segments if segment.base_offset <= offset]
         if segments:
-            segments[-1].truncate(segments[-1].find(offset))
+            last = segments[-1]
+            keep = last.find(offset)
+            if keep < len(last):
+                segments[-1] = last.beginning(keep)
         self._segments = segments
         self.log_end_offset = offset
         self._end_metadata = None

@@ -59,6 +59,16 @@ class ProducerStateEntry:
         """The last sequence of the current epoch; -1 when it has written nothing yet."""
         return self.batches[-1].last_sequence if self.batches else -1
 
+    def copy(self) -> ProducerStateEntry:
+        """The same, to change on its own."""
+        made = ProducerStateEntry()
+        made.producer_epoch = self.producer_epoch
+        made.batches = self.batches[:]
+        made.coordinator_epoch = self.coordinator_epoch
+        made.last_timestamp = self.last_timestamp
+        made.current_txn_first_offset = self.current_txn_first_offset
+        return made
+
     def set_epoch(self, producer_epoch: int) -> None:
         """Adopt the epoch; another one than before starts without batches."""
         if self.producer_epoch != producer_epoch:
@@ -245,6 +255,14 @@ class ProducerStateManager:
             )
             for producer_id, entry in self.producers.items()
         }
+
+    def copy(self) -> ProducerStateManager:
+        """The same producers, to change on their own."""
+        made = ProducerStateManager()
+        made.producers = {key: entry.copy() for key, entry in self.producers.items()}
+        made._ongoing = dict(self._ongoing)
+        made._unreplicated = dict(self._unreplicated)
+        return made
 
     def clear(self) -> None:
         """Forget all, before the state is built again from the log."""

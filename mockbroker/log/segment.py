@@ -16,7 +16,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker_protocol.records.batch import RECORD_BATCH_OVERHEAD, BatchHeader, unpack_header
 
@@ -31,6 +31,14 @@ _COPIED_READ_ONLY_BYTES = 64 * 1024
 """A larger one stays even in a buffer that cannot, and then its header is a block of its own."""
 
 _BEFORE_MAGIC = Struct(">qii")
+
+
+class SegmentMark(NamedTuple):
+    """How far a segment had grown at one moment, for `Segment.back_to`."""
+
+    batches: int
+    modified_wall_ms: int
+    bytes_since_index_entry: int
 
 
 class Segment:
@@ -172,10 +180,38 @@ class Segment:
             blocks.append(batch)
         self._tail = None
 
-    def truncate(self, keep: int) -> None:
-        """Drop all but the first `keep` batches. What readers hold stays as it is."""
-        if keep >= len(self.last_offsets):
-            return
+    def mark(self) -> SegmentMark:
+        """What `back_to` needs to take back what is appended from now on."""
+        return SegmentMark(
+            len(self.last_offsets), self.modified_wall_ms, self._bytes_since_index_entry
+        )
+
+    def back_to(self, mark: SegmentMark) -> None:
+        """Take back what was appended since the mark. What readers hold stays as it is."""
+        self.modified_wall_ms = mark.modified_wall_ms
+        if mark.batches < len(self.last_offsets):
+            self._truncate(mark.batches)
+            self._bytes_since_index_entry = mark.bytes_since_index_entry
+
+    def beginning(self, keep: int) -> Segment:
+        """The first `keep` batches, as a segment of its own; this one stays as it is."""
+        made = Segment(self.base_offset, self.created_wall_ms, self._index_interval_bytes)
+        made.modified_wall_ms = self.modified_wall_ms
+        made.first_timestamp = self.first_timestamp
+        made.max_timestamp = self.max_timestamp
+        made.size_bytes = self.size_bytes
+        made.last_offsets = self.last_offsets[:]
+        made.positions = self.positions[:]
+        made.highest_timestamps = self.highest_timestamps[:]
+        made.block_starts = self.block_starts[:]
+        made.blocks = self.blocks[:]
+        made._index_offsets = self._index_offsets[:]
+        made._index_positions = self._index_positions[:]
+        made._truncate(keep)
+        return made
+
+    def _truncate(self, keep: int) -> None:
+        """Drop all but the first `keep` batches, which are fewer than there are."""
         size = self.positions[keep]
         del self.last_offsets[keep:]
         del self.positions[keep:]

@@ -78,6 +78,24 @@ class UnifiedLog(TransactionalLog):
             f"{self.last_stable_offset} <= {self.high_watermark} <= {self.log_end_offset}>"
         )
 
+    def copy(self) -> UnifiedLog:
+        """The same log, of the same segments: one of the two must not be appended to.
+
+        `checkpoint.LogCheckpoint` alone calls this, and keeps the copy as it is.
+        """
+        made = UnifiedLog(self.topic, self.partition, self.config)
+        made._segments = self._segments
+        made.log_start_offset = self.log_start_offset
+        made.high_watermark = self.high_watermark
+        made.log_end_offset = self.log_end_offset
+        made.first_dirty_offset = self.first_dirty_offset
+        made.wants_upkeep = self.wants_upkeep
+        made._first_unstable_offset = self._first_unstable_offset
+        made._producers = None if self._producers is None else self._producers.copy()
+        made._aborted = None if self._aborted is None else self._aborted.copy()
+        made._epochs = None if self._epochs is None else self._epochs.copy()
+        return made
+
     # --- appending ---------------------------------------------------------------------------
 
     def append_as_leader(

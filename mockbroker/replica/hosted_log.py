@@ -9,13 +9,17 @@ Invariant: each reader is linked at most once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
+from mockbroker.config.log_config import DEFAULT_LOG_CONFIG
 from mockbroker.journal import DATA
 from mockbroker.log.unified_log import UnifiedLog
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+
+    from mockbroker.metadata.store import MetadataStore
+    from mockbroker.replica.kept_logs import KeptLogs
 
 EMPTY_LOG: Final = UnifiedLog()
 """What a read finds where there is no log yet. It knows no epochs, and nobody appends to it."""
@@ -51,6 +55,13 @@ class PartitionReader:
         return 0.0
 
 
+class LogHost(Protocol):
+    """The node, as far as a log needs it: `replica.partition.PartitionHost`."""
+
+    kept_logs: KeptLogs
+    metadata: MetadataStore
+
+
 class HostedLog:
     """A partition's log; None until the first append or position query makes it.
 
@@ -60,18 +71,28 @@ class HostedLog:
 
     __slots__ = (
         "_first_watcher",
+        "_host",
         "_last_watcher",
+        "_led_epoch",
         "cause",
         "index",
         "log",
         "ready",
         "topic",
+        "topic_id",
+        "writable_log",
     )
 
-    def __init__(self, topic: str, index: int) -> None:
+    def __init__(self, host: LogHost, topic: str, topic_id: bytes, index: int) -> None:
+        self._host = host
         self.topic = topic
+        self.topic_id = topic_id
         self.index = index
         self.log: UnifiedLog | None = None
+        self.writable_log: UnifiedLog | None = None
+        """The log once it may change without asking `KeptLogs`."""
+        self._led_epoch = -1
+        """The last leader epoch in which this node led; -1: in none."""
         self.ready = False
         self.cause = DATA
         self._first_watcher: PartitionReader | None = None
@@ -81,6 +102,37 @@ class HostedLog:
     def high_watermark(self) -> int:
         """Up to where consumers may read."""
         return 0 if self.log is None else self.log.high_watermark
+
+    def open_log(self) -> UnifiedLog:
+        """The log, made now if this is its first use."""
+        log = self.log
+        if log is None:
+            topic = self._host.metadata.topics.get(self.topic)
+            log = UnifiedLog(
+                self.topic,
+                self.index,
+                DEFAULT_LOG_CONFIG if topic is None else topic.config.log_config,
+            )
+            if self._led_epoch >= 0:
+                log.assign_epoch(self._led_epoch)
+            self.log = log
+        return log
+
+    def log_to_write(self) -> UnifiedLog:
+        """The log, which is about to change: open scopes keep first what they need of it."""
+        log = self.writable_log
+        if log is None:
+            log = self.open_log()
+            self._host.kept_logs.keep(self, log)
+            self.writable_log = log
+        return log
+
+    def _take(self, log: UnifiedLog | None) -> None:
+        """This is the log from now on."""
+        if self.log is not None:
+            self.log_to_write()
+        self._host.kept_logs.forget(self)
+        self.log = log
 
     def watch(self, reader: PartitionReader) -> None:
         """Tell `reader` of each change from now on; nothing happens when it is told already."""

@@ -148,10 +148,9 @@ class LogUpkeep:
     def _work(self, duty: _Duty, now_wall_ms: int) -> None:
         due = [partition for partition, time in duty.due.items() if time <= now_wall_ms]
         for partition in due:
-            log = partition.log
             again = None
-            if log is not None and duty.wants(log):
-                again = duty.work(partition, log, now_wall_ms)
+            if partition.log is not None and duty.wants(partition.log):
+                again = duty.work(partition, partition.log_to_write(), now_wall_ms)
             self.looks += 1
             if again is None:
                 duty.due.pop(partition, None)

@@ -21,11 +21,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.config.log_config import DEFAULT_LOG_CONFIG
 from mockbroker.journal import DATA, ERROR, HIGH_WATERMARK, LAST_STABLE_OFFSET, HighWatermarkMoved
-from mockbroker.log.unified_log import UnifiedLog
 from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.hosted_log import HostedLog
+from mockbroker.replica.kept_logs import KeptLogs
 from mockbroker.replica.log_upkeep import LogUpkeep
 from mockbroker_protocol.errors import ErrorCode
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.journal import Journal
     from mockbroker.log.results import AppendOrigin, AppendResult, Buffer
+    from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.hosted_log import PartitionReader
@@ -53,7 +53,9 @@ class PartitionHost:
         "clock",
         "config",
         "delete_records_purgatory",
+        "held_high_watermarks",
         "journal",
+        "kept_logs",
         "metadata",
         "propose_isr",
         "ready",
@@ -80,6 +82,10 @@ class PartitionHost:
         """What `ReplicaManager.drain` has to look at."""
         self._under_replicated: dict[Partition, None] = {}
         """What is led here and has replicas out of the in-sync set."""
+        self.kept_logs = KeptLogs()
+        """What open scopes need of the logs here; a node gives its own."""
+        self.held_high_watermarks: dict[Partition, None] = {}
+        """Whose high watermark stands still."""
         self.journal: Journal | None = None
         self.propose_isr: Callable[[Partition, list[int]], None] | None = None
         """Asks the controller for an in-sync set; None where there are no followers."""
@@ -123,6 +129,17 @@ class PartitionHost:
             )
         )
 
+    def hold_high_watermark(self, partition: Partition) -> None:
+        """Let a partition's high watermark stand still."""
+        partition.high_watermark_held = True
+        self.held_high_watermarks[partition] = None
+
+    def release_high_watermark(self, partition: Partition) -> None:
+        """Let it go where it belongs."""
+        partition.high_watermark_held = False
+        self.held_high_watermarks.pop(partition, None)
+        partition.raise_high_watermark()
+
     def note_in_sync(self, partition: Partition) -> None:
         """Its leader, replicas or in-sync set changed."""
         state = partition.state
@@ -139,9 +156,9 @@ class PartitionHost:
 class Partition(HostedLog):
     """A hosted partition (Kafka: Partition). Handlers read its slots, and change nothing."""
 
+    _host: PartitionHost
+
     __slots__ = (
-        "_host",
-        "_led_epoch",
         "deleted",
         "epoch_start_offset",
         "followers",
@@ -151,7 +168,6 @@ class Partition(HostedLog):
         "leader_epoch",
         "leader_id",
         "state",
-        "topic_id",
     )
 
     def __init__(
@@ -162,9 +178,7 @@ class Partition(HostedLog):
         index: int,
         state: PartitionState,
     ) -> None:
-        super().__init__(topic, index)
-        self._host = host
-        self.topic_id = topic_id
+        super().__init__(host, topic, topic_id, index)
         self.deleted = False
         self.state = state
         self.leader_id = state.leader
@@ -188,21 +202,6 @@ class Partition(HostedLog):
 
     # -- the log -----------------------------------------------------------------------------
 
-    def open_log(self) -> UnifiedLog:
-        """The log, made now if this is its first use."""
-        log = self.log
-        if log is None:
-            topic = self._host.metadata.topics.get(self.topic)
-            log = UnifiedLog(
-                self.topic,
-                self.index,
-                DEFAULT_LOG_CONFIG if topic is None else topic.config.log_config,
-            )
-            if self._led_epoch >= 0:
-                log.assign_epoch(self._led_epoch)
-            self.log = log
-        return log
-
     def append_batch(
         self, records: Buffer, origin: AppendOrigin, transaction_version: int = 0
     ) -> AppendResult:
@@ -210,7 +209,7 @@ class Partition(HostedLog):
 
         The caller has checked that this node leads. What waits for records is marked ready.
         """
-        log = self.log or self.open_log()
+        log = self.writable_log or self.log_to_write()
         segments = log.segment_count
         result = log.append_as_leader(
             records,
@@ -233,7 +232,7 @@ class Partition(HostedLog):
         transaction_version: int = 0,
     ) -> AppendResult:
         """Write the marker that ends a transaction as leader; what waits for it is marked ready."""
-        log = self.log or self.open_log()
+        log = self.writable_log or self.log_to_write()
         segments = log.segment_count
         result = log.append_end_of_transaction(
             producer_id,
@@ -332,7 +331,7 @@ class Partition(HostedLog):
         if log is None or not self.is_leader:
             return False
         before = log.high_watermark
-        self._advance_high_watermark(log)
+        self._advance_high_watermark(self.writable_log or self.log_to_write())
         if log.high_watermark == before:
             return False
         self.mark_watchers()
@@ -384,7 +383,7 @@ class Partition(HostedLog):
 
         An error of the log leaves all as it was (Kafka: ReplicaFetcherThread.processPartitionData).
         """
-        log = self.log or self.open_log()
+        log = self.writable_log or self.log_to_write()
         if len(records):
             segments = log.segment_count
             result = log.append_as_follower(records, self._host.clock.wall_ms())
@@ -407,19 +406,18 @@ class Partition(HostedLog):
 
     def truncate_to(self, offset: int) -> None:
         """Drop what the leader does not have."""
-        log = self.log
-        if log is not None and log.truncate_to(offset):
+        if self.log is not None and self.log_to_write().truncate_to(offset):
             self.mark_watchers()
             self._host.mark_ready(self, HIGH_WATERMARK)
 
     def adopt(self, log: UnifiedLog) -> None:
         """Go on with the log that this node had before it went down."""
-        self.log = log
+        self._take(log)
         self.reconfigure()
 
     def restart_at(self, offset: int) -> None:
         """Drop everything: the leader's log begins behind the end of this one."""
-        (self.log or self.open_log()).truncate_fully_and_start_at(offset)
+        self.log_to_write().truncate_fully_and_start_at(offset)
         self.mark_watchers()
         self._host.mark_ready(self, HIGH_WATERMARK)
 
@@ -444,7 +442,7 @@ class Partition(HostedLog):
 
     def delete_records_before(self, offset: int) -> ErrorCode:
         """Move the log start up to `offset` (-1: the high watermark). Parked fetches sleep on."""
-        log = self.log or self.open_log()
+        log = self.writable_log or self.log_to_write()
         before = log.log_start_offset
         error = log.delete_records_before(offset)
         if log.log_start_offset != before:
@@ -479,6 +477,7 @@ class Partition(HostedLog):
         log = self.log
         moved = False
         if self.is_leader and log is not None:
+            log = self.log_to_write()
             if new_epoch or not was_leader:
                 log.assign_epoch(state.leader_epoch)
                 self.epoch_start_offset = log.log_end_offset
@@ -494,7 +493,8 @@ class Partition(HostedLog):
         if self._led_epoch >= 0:
             log.assign_epoch(self._led_epoch)
         self.epoch_start_offset = log.log_end_offset
-        self.log = log
+        self._take(log)
+        self._host.upkeep.look_at(self, log)
         self.mark_watchers()
         self._host.mark_ready(self, ERROR)
 
@@ -522,7 +522,8 @@ class Partition(HostedLog):
     def delete(self) -> None:
         """It is gone from this node, and so is its log; whoever waits on it is answered."""
         self.deleted = True
-        self.log = None
+        self._take(None)
+        self._host.held_high_watermarks.pop(self, None)
         self._host.upkeep.forget(self)
         self._host.note_in_sync(self)
         self.mark_watchers()

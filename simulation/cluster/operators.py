@@ -101,10 +101,10 @@ class ClusterOperator:
                 controls.revive(node_id)
             controls.unfence(node_id)
             incarnation = world.peers.running[node_id]
-            for each in incarnation.broker.services.replicas.all_partitions():
+            replicas = incarnation.broker.services.replicas
+            for each in replicas.all_partitions():
                 incarnation.fetchers.release(each)
-                each.high_watermark_held = False
-                each.raise_high_watermark()
+                replicas.release_high_watermark(each)
         for topic in self.plan.topics:
             self._set_min_isr(topic, self.plan.min_isr)
 

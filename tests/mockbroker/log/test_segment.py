@@ -109,20 +109,35 @@ def test_truncation_leaves_readers_what_they_hold() -> None:
     segment = _filled(10)
     held = segment.chunks(0, segment.size_bytes)
     before = b"".join(held)
-    segment.truncate(4)
+    whole, segment = segment, segment.beginning(4)
+    assert (len(whole), whole.size_bytes) == (10, 10 * 118)
     assert len(segment) == 4
     assert segment.size_bytes == 4 * 118
     for n in range(6):
         _append(segment, plain(49), 200 + n)
     assert b"".join(held) == before
     assert [segment.header(n).base_offset for n in range(3, 6)] == [103, 200, 201]
-    segment.truncate(99)
-    assert len(segment) == 10
+    assert [whole.header(n).base_offset for n in range(3, 6)] == [103, 104, 105]
+
+
+def test_goes_back_to_a_mark() -> None:
+    segment = _filled(4)
+    mark, before = segment.mark(), (segment.size_bytes, segment.max_timestamp)
+    held = segment.chunks(0, segment.size_bytes)
+    bytes_before = b"".join(held)
+    segment.back_to(mark)
+    _append(segment, plain(49), 200, NOW + 5)
+    segment.modified_wall_ms += 7
+    segment.back_to(mark)
+    assert segment.mark() == mark
+    assert (segment.size_bytes, segment.max_timestamp) == before
+    _append(segment, plain(7), 104)
+    assert [segment.header(n).base_offset for n in (3, 4)] == [103, 104]
+    assert b"".join(held) == bytes_before
 
 
 def test_truncation_to_nothing_starts_anew() -> None:
-    segment = _filled(3)
-    segment.truncate(0)
+    segment = _filled(3).beginning(0)
     assert (segment.size_bytes, segment.max_timestamp, segment.first_timestamp) == (0, -1, -1)
     _append(segment, plain(), 100, NOW + 7)
     assert (segment.max_timestamp, segment.first_timestamp) == (NOW + 7, NOW + 7)
@@ -136,8 +151,7 @@ def test_the_offset_index_is_sparse() -> None:
     assert segment.upper_bound_offset(35 * 118 + 1) == 170
     assert segment.upper_bound_offset(70 * 118) == 170
     assert segment.upper_bound_offset(71 * 118) is None
-    segment.truncate(50)
-    assert segment.upper_bound_offset(36 * 118) is None
+    assert segment.beginning(50).upper_bound_offset(36 * 118) is None
 
 
 def test_finds_the_first_batch_that_may_hold_a_timestamp() -> None:

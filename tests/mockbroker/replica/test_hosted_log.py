@@ -6,10 +6,11 @@ from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.hosted_log import HostedLog
 from mockbroker_protocol.messages.fetch import FetchRequestPartition
 from tests.mockbroker.replica.watcher import Watcher
+from tests.support.core import Core
 
 
 def test_watchers_are_told_in_the_order_in_which_they_came_until_they_leave() -> None:
-    log = HostedLog("t0", 0)
+    log = HostedLog(Core().broker.services.replicas, "t0", bytes(16), 0)
     watchers = [Watcher(key) for key in ("a", "b", None, "a")]
     for watcher in watchers:
         log.watch(watcher)
