@@ -56,8 +56,8 @@ class PeerIncarnation(Incarnation):
     def __init__(self, clock: Clock, timer: Timer, broker: Broker, feed: MetadataFeed) -> None:
         super().__init__(clock, timer, broker)
         self.feed = feed
-        self.channels: dict[int, BrokerClient] = {}
-        """Connections to other brokers for what coordinators ask, by node id."""
+        self.channels: dict[tuple[int, str], BrokerClient] = {}
+        """Connections to other brokers for what coordinators ask, by node id and purpose."""
         self.coordinators: dict[str, CoordinatorLeadership] = {}
         """By the topic that holds what they coordinate."""
 
@@ -298,13 +298,17 @@ class Peers:
 
     # -- a broker as the client of another -----------------------------------------------------
 
-    def _channel(self, incarnation: PeerIncarnation, source: int, target: int) -> BrokerClient:
-        """The connection to another broker for what coordinators ask, made at its first use."""
-        channel = incarnation.channels.get(target)
+    def _channel(
+        self, incarnation: PeerIncarnation, source: int, target: int, purpose: str
+    ) -> BrokerClient:
+        """The connection to another broker for what coordinators ask, made at its first use.
+
+        One a purpose, as Apache Kafka has: what waits on one holds up nothing of another.
+        """
+        channel = incarnation.channels.get((target, purpose))
         if channel is None:
-            name = f"broker-{source}-coordinator"
-            channel = self._new_client(incarnation, source, target, name)
-            incarnation.channels[target] = channel
+            channel = self._new_client(incarnation, source, target, f"broker-{source}-{purpose}")
+            incarnation.channels[target, purpose] = channel
         return channel
 
     def _new_client(

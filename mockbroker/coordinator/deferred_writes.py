@@ -40,7 +40,7 @@ class DeferredWrite:
         self._done: Callable[[ErrorCode], None] | None = done
         self._replay = replay
         self.timeout: TimerTask | None = None
-        """Calls `expire` or `abandon`; whoever adds the write arms it."""
+        """Calls `expire`; whoever adds the write arms it."""
 
     def commit(self) -> None:
         """The in-sync replicas have it."""
@@ -63,14 +63,6 @@ class DeferredWrite:
         It stands in the log all the same, and is replayed if it is replicated later.
         """
         self.complete(ErrorCode.REQUEST_TIMED_OUT)
-
-    def abandon(self) -> None:
-        """It was not replicated in time, and who wrote it takes it back: it is not replayed.
-
-        Only the next to load the log knows of it then (Kafka: TransactionStateManager).
-        """
-        self._replay = None
-        self.expire()
 
 
 class DeferredWrites:

@@ -25,8 +25,8 @@ all writes before it, `write` without records waits for them. In Kafka one timel
 refused, and stays: the log has it. When the partition moves all of this is dropped, and the next
 leader begins from its log alone.
 
-A shard that must not run ahead sets `replays_when_committed`, and has no committed twin: it keeps
-what is pending by itself (Kafka: TransactionStateManager).
+A shard that must not run ahead writes with `replay` False and changes when it is told `done`; it
+has no committed twin, and keeps what is pending by itself (Kafka: TransactionStateManager).
 
 Invariants: a shard exists exactly while its partition is owned and was used; records are replayed
 in the order in which they were appended, into the committed shard exactly those below the high
@@ -213,9 +213,6 @@ class CoordinatorRuntime(Generic[ShardT]):
     _unloaded: set[int] = field(default_factory=set)
     replication: Replication | None = None
     """Set where other nodes may own partitions, and have replicas of them."""
-    replays_when_committed: bool = False
-    """Whether a shard changes once its record is replicated, and not at all when that took too long
-    (TransactionStateManager keeps what is pending itself), instead of when it is appended."""
     make_committed: Callable[[int], ShardT] | None = None
     """Makes an empty shard of which only `replay` and `end_transaction` are called."""
     _committed: dict[int, ShardT] = field(default_factory=dict)
@@ -308,21 +305,19 @@ class CoordinatorRuntime(Generic[ShardT]):
         if error is not ErrorCode.NONE:
             done(response_error(error))
             return
-        runs_ahead = self.replication is None or not self.replays_when_committed
-        if replay and runs_ahead:
+        if replay:
             _replay(shard, offset, producer_id, records)
         if appended is not None:
             appended()
         if self.replication is None:
             done(ErrorCode.NONE)
             return
-        follows = self._committed.get(partition_index) if runs_ahead else shard
+        committed = self._committed.get(partition_index)
         commit = None
-        if follows is not None:
-            commit = partial(_replay, follows, offset, producer_id, records)
+        if committed is not None:
+            commit = partial(_replay, committed, offset, producer_id, records)
         write = DeferredWrite(offset + len(records), _for_client(done), commit)
-        expire = write.expire if runs_ahead else write.abandon
-        self._defer(partition_index, write, expire, timeout_ms)
+        self._defer(partition_index, write, timeout_ms)
 
     def complete_transaction(
         self,
@@ -356,7 +351,7 @@ class CoordinatorRuntime(Generic[ShardT]):
             end = committed.end_transaction
             commit = partial(end, marker.producer_id, commit=marker.commit)
         write = DeferredWrite(offset + 1, done, commit)
-        self._defer(partition_index, write, write.expire, timeout_ms)
+        self._defer(partition_index, write, timeout_ms)
 
     def _await_writes_before(
         self, partition_index: int, done: Callable[[ErrorCode], None], timeout_ms: float | None
@@ -364,17 +359,11 @@ class CoordinatorRuntime(Generic[ShardT]):
         deferred = self._deferred.get(partition_index)
         if deferred:
             write = DeferredWrite(deferred.last_offset, _for_client(done))
-            self._defer(partition_index, write, write.expire, timeout_ms)
+            self._defer(partition_index, write, timeout_ms)
         else:
             done(ErrorCode.NONE)
 
-    def _defer(
-        self,
-        partition_index: int,
-        write: DeferredWrite,
-        expire: Callable[[], None],
-        timeout_ms: float | None,
-    ) -> None:
+    def _defer(self, partition_index: int, write: DeferredWrite, timeout_ms: float | None) -> None:
         assert self.replication is not None
         deferred = self._deferred.get(partition_index)
         if deferred is None:
@@ -384,7 +373,7 @@ class CoordinatorRuntime(Generic[ShardT]):
         if write.end_offset <= high_watermark:  # nobody else is in sync
             deferred.complete_up_to(high_watermark)
         else:
-            write.timeout = self.replication.expire_write(expire, timeout_ms)
+            write.timeout = self.replication.expire_write(write.expire, timeout_ms)
 
     def high_watermark_updated(self, partition_index: int, high_watermark: int) -> None:
         """The in-sync replicas have the partition's log up to that offset."""
@@ -399,6 +388,9 @@ class CoordinatorRuntime(Generic[ShardT]):
     ) -> ShardT:
         """Own the partition from now on, with the state that its records give.
 
+        What of them is not replicated yet counts as written before: `write` without records waits
+        for it.
+
         `records` are (offset, producer id or -1, key, value), and the ends of transactions, in the
         order of the log; see `InternalLog.read`.
         """
@@ -406,20 +398,23 @@ class CoordinatorRuntime(Generic[ShardT]):
         self._unloaded.discard(partition_index)
         shard = self._new_shard(partition_index)
         committed = self._committed.get(partition_index)
-        high_watermark = 0
-        if committed is not None and self.replication is not None:
+        end_offset = high_watermark = 0
+        if self.replication is not None:
             high_watermark = self.replication.high_watermark(partition_index)
         deferred = self._deferred[partition_index] = DeferredWrites()
         for logged in records:
+            end_offset = logged[0] + 1
             apply = self._decoded(logged)
             if apply is None:
                 continue
             apply(shard)
-            if committed is not None and logged[0] < high_watermark:
+            if committed is not None and end_offset <= high_watermark:
                 apply(committed)
             elif committed is not None:
                 action = partial(apply, committed)
-                deferred.add(DeferredWrite(logged[0] + 1, ignore_error, action))
+                deferred.add(DeferredWrite(end_offset, ignore_error, action))
+        if self.replication is not None and end_offset > high_watermark:
+            deferred.add(DeferredWrite(end_offset, ignore_error))
         shard.on_loaded()
         return shard
 

@@ -54,6 +54,7 @@ from tests.support.core import EPOCH_MS, Core
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Self
 
     from mockbroker_protocol.messages.transaction_admin import (
         DescribeTransactionsResponseTransactionState,
@@ -76,7 +77,8 @@ class Transactional:
     """One producer, by default of transactions V2; `v1` makes it speak the older versions."""
 
     def __init__(self, core: Core, transactional_id: str = "tx", *, v1: bool = False) -> None:
-        self.client: CoreClient = core.client()
+        self._client: CoreClient | None = None
+        self._core = core
         self.transactional_id = transactional_id
         self.v1 = v1
         self.producer_id = -1
@@ -84,12 +86,23 @@ class Transactional:
         self.sequences: dict[tuple[str, int], int] = {}
 
     @classmethod
-    def begin(cls, core: Core, transactional_id: str = "tx", *, v1: bool = False) -> Transactional:
+    def begin(cls, core: Core, transactional_id: str = "tx", *, v1: bool = False) -> Self:
         """A producer that found its coordinator and has its id."""
         producer = cls(core, transactional_id, v1=v1)
         producer.find()
         producer.become(producer.init())
         return producer
+
+    @property
+    def client(self) -> CoreClient:
+        """The connection to the coordinator."""
+        if self._client is None:
+            self._client = self._core.client()
+        return self._client
+
+    def leader(self, _topic: str, _index: int) -> CoreClient:
+        """The connection to the leader of a partition."""
+        return self.client
 
     def find(self, key: str | None = None, kind: int = TRANSACTION) -> int:
         """FindCoordinator; the error."""
@@ -167,7 +180,7 @@ class Transactional:
         if sequence is None:
             sequence = self.sequences.get((topic, index), 0)
         request = self.produce_request(topic, index, self.batch(values, sequence))
-        answer = self.client.call(request, version, ProduceResponse)
+        answer = self.leader(topic, index).call(request, version, ProduceResponse)
         (result,) = answer.responses[0].partition_responses
         if not result.error_code:
             self.sequences[topic, index] = sequence + len(values)
@@ -220,9 +233,11 @@ class Transactional:
         """EndTxn; `finish` also goes on with what it answers."""
         if version is None:
             version = 4 if self.v1 else 5
-        request = EndTxnRequest(self.transactional_id, self.producer_id, self.epoch, commit)
-        answer = self.client.call(request, version, EndTxnResponse)
+        answer = self.client.call(self.end_request(commit=commit), version, EndTxnResponse)
         return Told(answer.error_code, answer.producer_id, answer.producer_epoch)
+
+    def end_request(self, *, commit: bool) -> EndTxnRequest:
+        return EndTxnRequest(self.transactional_id, self.producer_id, self.epoch, commit)
 
     def finish(self, *, commit: bool) -> None:
         """End the transaction, which must succeed."""

@@ -59,8 +59,8 @@ class TransactionCoordinator(LazyCoordinator["TransactionCoordinatorService"]):
         self._complete_group_transaction = complete_group_transaction
         self._verifier: TransactionVerifier | None = None
         self._marker_writer: MarkerWriter | None = None
-        self.connect: Callable[[int], Channel] | None = None
-        """Gives a connection to another broker; set before the first use."""
+        self.connect: Callable[[int, str], Channel] | None = None
+        """Gives a connection to another broker for a purpose; set before the first use."""
         self.record: Callable[[TransactionDecided], None] | None = None
         """Records how transactions end; set before the first use."""
 

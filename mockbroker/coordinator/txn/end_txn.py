@@ -7,21 +7,22 @@ Transactions V1 (EndTxn up to v4): the epoch must be the current one (90).
 
 | state          | commit | abort |
 |----------------|--------|-------|
+| pending        | 51     | 51    |
+| Prepare…       | 51     | 51    |
 | Ongoing        | ok     | ok    |
-| PrepareCommit  | 51     | 48    |
-| PrepareAbort   | 48     | 51    |
 | CompleteCommit | NONE   | 48    |
 | CompleteAbort  | 48     | NONE  |
 | Empty          | 48     | 48    |
 
 Transactions V2 (EndTxn v5, KIP-890): each end bumps the epoch, so the epoch tells a retry (one
-less than the current) from the next call (the current); which of both is allowed where, else 90:
+less than the current) from the next call (the current); which of both is allowed where, else 90.
+What is pending or prepared goes before all of that, since it may exchange the producer id:
 
 | state          | commit, retry | commit | abort, retry | abort          |
 |----------------|---------------|--------|--------------|----------------|
+| pending        | 51            | 51     | 51           | 51             |
+| Prepare…       | 51            | 51     | 51           | 51             |
 | Ongoing        | 90            | ok     | 90           | ok             |
-| PrepareCommit  | 51            | 90     | 48           | 90             |
-| PrepareAbort   | 48            | 90     | 51           | 90             |
 | CompleteCommit | NONE          | 48     | 48           | ok, epoch bump |
 | CompleteAbort  | 48            | 48     | NONE         | ok, epoch bump |
 | Empty          | 90            | 48     | 90           | ok, epoch bump |
@@ -38,7 +39,7 @@ from mockbroker.coordinator.txn.metadata import (
     TRANSACTION_VERSION_2,
     prepare_end,
 )
-from mockbroker.coordinator.txn.states import PREPARED, TransactionState
+from mockbroker.coordinator.txn.states import TransactionState
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ _LAST_CLIENT_EPOCH = MAX_PRODUCER_EPOCH - 1
 
 # The answer to a repeated EndTxn once the transaction is decided: (state, commit) → error.
 _SETTLED: Final[dict[tuple[TransactionState, bool], ErrorCode]] = {
-    (TransactionState.PREPARE_COMMIT, True): ErrorCode.CONCURRENT_TRANSACTIONS,
-    (TransactionState.PREPARE_ABORT, False): ErrorCode.CONCURRENT_TRANSACTIONS,
     (TransactionState.COMPLETE_COMMIT, True): ErrorCode.NONE,
     (TransactionState.COMPLETE_ABORT, False): ErrorCode.NONE,
 }
@@ -65,6 +64,8 @@ def decide_end_v1(
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if current.producer_epoch != producer_epoch:
         return ErrorCode.PRODUCER_FENCED
+    if current.is_in_transition:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
     if current.state is not TransactionState.ONGOING:
         return _SETTLED.get((current.state, commit), ErrorCode.INVALID_TXN_STATE)
     return prepare_end(current, commit, TRANSACTION_VERSION_0, NO_PRODUCER_ID, now_ms)
@@ -79,6 +80,8 @@ def decide_end_v2(
     now_ms: int,
 ) -> Transition | ErrorCode:
     """EndTxn from v5 on."""
+    if current.is_in_transition:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
     # The epochs of the last producer id were used up by the call that is repeated.
     retries_overflow = (
         current.previous_producer_id == producer_id
@@ -93,7 +96,7 @@ def decide_end_v2(
     state = current.state
     if state is TransactionState.ONGOING:
         return _prepare_v2(current, commit, generate_producer_id, now_ms)
-    if state in PREPARED or retries_bump or retries_overflow:
+    if retries_bump or retries_overflow:
         return _SETTLED.get((state, commit), ErrorCode.INVALID_TXN_STATE)
     if commit:
         return ErrorCode.INVALID_TXN_STATE
@@ -110,6 +113,7 @@ def decide_fence(
     of transactions counts, whatever the producer speaks.
     """
     assert current.state is TransactionState.ONGOING, current.state
+    assert not current.is_in_transition
     return _prepare_v2(current, False, generate_producer_id, now_ms)
 
 
@@ -117,8 +121,6 @@ def _is_valid_epoch(
     current: TransactionMetadata, producer_epoch: int, retries_bump: bool, retries_overflow: bool
 ) -> bool:
     state = current.state
-    if state in PREPARED:
-        return retries_bump
     is_current = producer_epoch == current.producer_epoch
     if state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT):
         return is_current or retries_bump or retries_overflow

@@ -4,9 +4,10 @@ TransactionCoordinator.prepareInitProducerIdTransit; `service` calls it and writ
 
 | state     | producer given (KIP-360)     | outcome                                   |
 |-----------|------------------------------|-------------------------------------------|
-| none      | any or none                  | a fresh producer id, epoch 0              |
+| no epoch  | any or none                  | epoch 0                                   |
+| pending   | any or none                  | 51                                        |
+| Prepare…  | any or none                  | 51                                        |
 | any       | another producer id          | 90, unless it is the one before, used up  |
-| Prepare…  | current or none              | 51                                        |
 | Ongoing   | current or none              | the transaction is fenced; 51             |
 | at rest   | none, or the current epoch   | next epoch, or next producer id           |
 | at rest   | the epoch before             | the current epoch again                   |
@@ -20,18 +21,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.coordinator.txn.metadata import (
     NO_PRODUCER_EPOCH,
-    TransactionMetadata,
     increment_epoch,
     is_epoch_exhausted,
     rotate_producer_id,
 )
-from mockbroker.coordinator.txn.states import PREPARED, TransactionState
+from mockbroker.coordinator.txn.states import TransactionState
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.coordinator.txn.metadata import Transition
+    from mockbroker.coordinator.txn.metadata import TransactionMetadata, Transition
 
 
 class ProducerIdAndEpoch(NamedTuple):
@@ -48,20 +48,17 @@ class Fence(Enum):
 
 
 def decide_init_producer(
-    current: TransactionMetadata | None,
-    transactional_id: str,
+    current: TransactionMetadata,
     timeout_ms: int,
     expected: ProducerIdAndEpoch | None,
     generate_producer_id: Callable[[], int],
     now_ms: int,
 ) -> Transition | ErrorCode | Fence:
     """The next state, an error for the client, or that the open transaction must go first."""
-    if current is None:
-        current = TransactionMetadata(transactional_id, generate_producer_id())
+    if current.is_in_transition:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
     if expected is not None and not _may_continue(current, expected):
         return ErrorCode.PRODUCER_FENCED
-    if current.state in PREPARED:
-        return ErrorCode.CONCURRENT_TRANSACTIONS
     if current.state is TransactionState.ONGOING:
         return Fence.FENCE
     if current.is_epoch_exhausted and (

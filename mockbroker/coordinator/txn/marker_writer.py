@@ -49,7 +49,7 @@ class WritesMarkers(Protocol):
         partitions: Iterable[TopicPartition],
         on_complete: Callable[[dict[TopicPartition, ErrorCode]], None],
     ) -> None:
-        """`on_complete` once each partition has it, or an error."""
+        """`on_complete` for each leader, once all its partitions have it or an error."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,22 +1,28 @@
 """The coordinator's half of a transaction's end: a marker to every partition, then the record.
 
-`service` calls `send` when a transaction is prepared, in a request, at a time-out or after its
-shard was loaded (Kafka: TransactionMarkerChannelManager and its completion handler). What can
-succeed later is tried again; a partition that is no more needs no marker.
+`service` calls `send` when the decision is replicated, be it of a request or a time-out, or when it
+is found in a log that was loaded (Kafka: TransactionMarkerChannelManager and its completion
+handler). What can succeed later is tried again, for ever; a partition that is no more needs no
+marker.
 
 | answer of the leader      | what follows                                       |
 |---------------------------|----------------------------------------------------|
 | 0                         | the partition is done                              |
-| 3, 6, 7, 19, 20, 56       | again after a while                                |
+| 3, 6, 7, 19, 20, 56       | again after a while, at whoever leads it then      |
 | 47, 52                    | given up: somebody newer has ended the transaction |
 
-Invariant: at most one attempt a transaction is under way or scheduled.
+An answer counts while the transaction that it is about is being ended here. One of a coordinator
+that this node was before, or that gave up, is not believed: the partitions may be those of another
+transaction by then.
+
+Invariants: a transaction is on its way once at most; each of its partitions without a marker is in
+one request, or waits for its next one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.coordinator.txn.metadata import complete
 from mockbroker.coordinator.txn.states import PREPARED, TransactionState
@@ -25,7 +31,9 @@ from mockbroker.replica.append_entry import TransactionMarker
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.clock import Clock, Timer, TimerTask
+    from collections.abc import Iterable
+
+    from mockbroker.clock import Clock, Timer
     from mockbroker.coordinator.txn.marker_writer import WritesMarkers
     from mockbroker.coordinator.txn.metadata import TopicPartition, TransactionMetadata
     from mockbroker.coordinator.txn.shard import TransactionShard
@@ -37,98 +45,105 @@ RETRY_BACKOFF_MS: Final = 100
 _GIVE_UP = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
 
 
-@dataclass(slots=True, eq=False)
-class _Attempt:
-    """A prepared transaction on its way; `task` is its next try."""
+class _PendingCompletion(NamedTuple):
+    """A prepared transaction on its way (Kafka: PendingCompleteTxn); compared by identity."""
 
     shard: TransactionShard
     metadata: TransactionMetadata
-    task: TimerTask | None = None
 
 
 @dataclass(slots=True, eq=False)
 class TransactionMarkers:
-    """What still has to get its markers."""
+    """What still has to get its markers, by transactional id."""
 
     _clock: Clock
     _timer: Timer
     _metadata: MetadataStore
     _writer: WritesMarkers
-    _attempts: dict[str, _Attempt] = field(default_factory=dict)
+    _pending: dict[str, _PendingCompletion] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Transactions that wait for a marker or for their last record."""
-        return len(self._attempts)
+        return len(self._pending)
 
     def send(self, shard: TransactionShard, metadata: TransactionMetadata) -> None:
         """End what is prepared; done within the step when all partitions are led here."""
         assert metadata.state in PREPARED
-        attempt = self._attempts[metadata.transactional_id] = _Attempt(shard, metadata)
-        self._try(attempt)
+        assert metadata.transactional_id not in self._pending
+        pending = self._pending[metadata.transactional_id] = _PendingCompletion(shard, metadata)
+        self._send(pending, metadata.partitions)
 
     def forget(self, shard: TransactionShard) -> None:
         """The shard moved away: its new owner goes on."""
-        for transactional_id, attempt in list(self._attempts.items()):
-            if attempt.shard is shard:
-                self._drop(transactional_id, attempt)
+        for transactional_id, pending in list(self._pending.items()):
+            if pending.shard is shard:
+                del self._pending[transactional_id]
 
-    def _drop(self, transactional_id: str, attempt: _Attempt) -> None:
-        if attempt.task is not None:
-            attempt.task.cancel()
-        del self._attempts[transactional_id]
+    def _is_current(self, pending: _PendingCompletion) -> bool:
+        return self._pending.get(pending.metadata.transactional_id) is pending
 
-    def _try(self, attempt: _Attempt) -> None:
-        metadata = attempt.metadata
-        attempt.task = None
-        for partition in list(metadata.partitions):
-            if not self._exists(partition):
+    def _send(self, pending: _PendingCompletion, partitions: Iterable[TopicPartition]) -> None:
+        """Ask for the markers of these partitions, of which some may be gone by now."""
+        metadata = pending.metadata
+        wanted = []
+        for partition in list(partitions):
+            if self._exists(partition):
+                wanted.append(partition)
+            else:
                 metadata.remove_partition(partition)
-        if not metadata.partitions:
-            self._write_completion(attempt)
-            return
-        marker = TransactionMarker(
-            metadata.producer_id,
-            metadata.producer_epoch,
-            self._coordinator_epoch(attempt.shard.partition_index),
-            metadata.state is TransactionState.PREPARE_COMMIT,
-            metadata.client_transaction_version,
-        )
-        self._writer.write(
-            marker, list(metadata.partitions), lambda errors: self._answered(attempt, errors)
-        )
+        if wanted:
+            marker = TransactionMarker(
+                metadata.producer_id,
+                metadata.producer_epoch,
+                self._coordinator_epoch(pending.shard.partition_index),
+                metadata.state is TransactionState.PREPARE_COMMIT,
+                metadata.client_transaction_version,
+            )
+            self._writer.write(marker, wanted, lambda errors: self._answered(pending, errors))
+        elif not metadata.partitions:
+            self._write_completion(pending)
 
-    def _answered(self, attempt: _Attempt, errors: dict[TopicPartition, ErrorCode]) -> None:
-        transactional_id = attempt.metadata.transactional_id
-        if self._attempts.get(transactional_id) is not attempt:
+    def _answered(
+        self, pending: _PendingCompletion, errors: dict[TopicPartition, ErrorCode]
+    ) -> None:
+        """One leader has answered (TransactionMarkerRequestCompletionHandler)."""
+        if not self._is_current(pending):
             return
+        metadata = pending.metadata
+        again = []
         for partition, error in errors.items():
             if error is ErrorCode.NONE:
-                attempt.metadata.remove_partition(partition)
+                metadata.remove_partition(partition)
+            else:
+                again.append(partition)
         if any(error in _GIVE_UP for error in errors.values()):
-            self._drop(transactional_id, attempt)
-        elif attempt.metadata.partitions:
-            self._again(attempt)
-        else:
-            self._write_completion(attempt)
+            del self._pending[metadata.transactional_id]
+        elif again:
+            self._send_later(pending, again)
+        elif not metadata.partitions:
+            self._write_completion(pending)
 
-    def _write_completion(self, attempt: _Attempt) -> None:
-        metadata = attempt.metadata
-        transactional_id = metadata.transactional_id
+    def _write_completion(self, pending: _PendingCompletion) -> None:
+        metadata = pending.metadata
 
         def written(error: ErrorCode) -> None:
+            if not self._is_current(pending):
+                return
             if error is ErrorCode.NONE:
-                del self._attempts[transactional_id]
-            elif error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-                self._again(attempt)
+                del self._pending[metadata.transactional_id]
             else:
-                self._drop(transactional_id, attempt)
+                self._send_later(pending, ())
 
-        attempt.shard.write(transactional_id, complete(metadata, self._clock.wall_ms()), written)
+        pending.shard.write(metadata, complete(metadata, self._clock.wall_ms()), written)
 
-    def _again(self, attempt: _Attempt) -> None:
-        attempt.task = self._timer.schedule(
-            self._clock.now_ms + RETRY_BACKOFF_MS, lambda: self._try(attempt)
-        )
+    def _send_later(
+        self, pending: _PendingCompletion, partitions: Iterable[TopicPartition]
+    ) -> None:
+        def due() -> None:
+            if self._is_current(pending):
+                self._send(pending, partitions)
+
+        self._timer.schedule(self._clock.now_ms + RETRY_BACKOFF_MS, due)
 
     def _exists(self, partition: TopicPartition) -> bool:
         topic = self._metadata.topics.get(partition[0])

@@ -1,12 +1,14 @@
 """What the coordinator knows of one transactional id (Kafka: TransactionMetadata).
 
-The decisions read it and build the record of the next state with the functions below; `replay` of
-that record, through `apply`, is what changes it. Two things are not in the log, as in Kafka: the
-epoch before the current one (a retry of InitProducerId that spans a move of the coordinator is
-fenced), and which partitions have their marker already (they get another one).
+The decisions read it and build the record of the next state with the functions below; `apply` of
+that record, once it is replicated, is what changes it. Until then `pending_state` says where it
+goes, and whoever asks for a change is told to come again. Two things are not in the log, as in
+Kafka: the epoch before the current one (a retry of InitProducerId that spans a move of the
+coordinator is fenced), and which partitions have their marker already (they get another one).
 
-Invariants: at rest there are no partitions; the start time is -1 exactly when no transaction has
-begun since InitProducerId; an epoch never reaches 32767 by what a client asks for.
+Invariants: one transition is pending at most; at rest there are no partitions; the start time is -1
+exactly when no transaction has begun since InitProducerId; an epoch never reaches 32767 by what a
+client asks for.
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.coordinator.txn.states import PREPARED, VALID_PREVIOUS_STATES, TransactionState
+from mockbroker.coordinator.txn.states import (
+    AT_REST,
+    PREPARED,
+    VALID_PREVIOUS_STATES,
+    TransactionState,
+)
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transaction_records import PartitionsSchema, TransactionLogValue
 
@@ -49,6 +56,8 @@ class TransactionMetadata:
     start_ms: int = NO_START_TIME
     last_update_ms: int = 0
     client_transaction_version: int = TRANSACTION_VERSION_0
+    pending_state: TransactionState | None = None
+    """What was appended to the log and is not replicated yet."""
 
     def apply(self, value: TransactionLogValue) -> None:
         """Become what the record says."""
@@ -72,6 +81,19 @@ class TransactionMetadata:
         """The partition has its marker, or is no more."""
         assert self.state in PREPARED, self.state
         self.partitions.pop(partition, None)
+
+    @property
+    def is_in_transition(self) -> bool:
+        """Whether a decision must wait for the one before it (pendingTransitionInProgress).
+
+        Kafka has the completion pending from the moment at which the transaction is prepared.
+        """
+        return self.pending_state is not None or self.state in PREPARED
+
+    @property
+    def may_be_forgotten(self) -> bool:
+        """Whether a tombstone may be written: no transaction is open, nothing is pending."""
+        return self.state in AT_REST and self.pending_state is None
 
     @property
     def is_epoch_exhausted(self) -> bool:

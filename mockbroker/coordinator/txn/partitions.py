@@ -5,11 +5,17 @@ TransactionCoordinator.handleAddPartitionsToTransaction and handleVerifyPartitio
 | transactional id                | add                | verify                          |
 |---------------------------------|--------------------|---------------------------------|
 | empty                           | 42                 | 42                              |
-| unknown, or another producer id | 49                 | 49                              |
+| unknown                         | 49                 | 49                              |
+| pending or Prepare…             | 51                 | goes on                         |
+| another producer id             | 49                 | 49                              |
 | another epoch                   | 90                 | 90                              |
-| Prepare…                        | 51                 | 51                              |
+| Prepare…                        |                    | 51                              |
 | Ongoing, all of them are in     | NONE, no record    | NONE                            |
 | else                            | Ongoing, with them | 120 for each that is not in     |
+
+A pending transition goes first because it may exchange the producer id for the one that the
+producer already has (transactions V2). Verification looks at what is replicated alone: the log has
+the last word when the batch is appended.
 """
 
 from __future__ import annotations
@@ -35,6 +41,8 @@ def decide_add_partitions(
     now_ms: int,
 ) -> Transition | ErrorCode:
     """The transaction with these partitions; NONE when it has them."""
+    if current is not None and current.is_in_transition:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
     error = _check_producer(current, producer_id, producer_epoch)
     if current is None or error is not ErrorCode.NONE:
         return error
@@ -53,6 +61,8 @@ def verify_partitions(
 ) -> dict[TopicPartition, ErrorCode]:
     """Whether each partition is in the producer's open transaction (KIP-890)."""
     error = _check_producer(current, producer_id, producer_epoch)
+    if current is not None and error is ErrorCode.NONE and current.state in PREPARED:
+        error = ErrorCode.CONCURRENT_TRANSACTIONS
     if current is None or error is not ErrorCode.NONE:
         return dict.fromkeys(partitions, error)
     return {
@@ -70,6 +80,4 @@ def _check_producer(
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if current.producer_epoch != producer_epoch:
         return ErrorCode.PRODUCER_FENCED
-    if current.state in PREPARED:
-        return ErrorCode.CONCURRENT_TRANSACTIONS
     return ErrorCode.NONE

@@ -5,7 +5,8 @@ transactional id: here if that is this broker, else by WriteTxnMarkers and AddPa
 link (Kafka: TransactionMarkerChannelManager, AddPartitionsToTxnManager). Whoever cannot be reached
 answers with an error that is tried again.
 
-Invariant: `on_complete` is called once, with an error code for every partition.
+Invariant: each partition gets one error code; markers are told leader by leader, so that one which
+does not answer holds up no other.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class RemoteMarkerWriter:
     _node_id: int
     _metadata: MetadataStore
     _local: MarkerWriter
-    _connect: Callable[[int], Channel]
+    _connect: Callable[[int, str], Channel]
 
     def write(
         self, marker: TransactionMarker, partitions: Iterable[TopicPartition], on_complete: OnErrors
@@ -70,23 +71,13 @@ class RemoteMarkerWriter:
         by_leader: dict[int, list[TopicPartition]] = {}
         for name in partitions:
             by_leader.setdefault(_leader(self._metadata, *name), []).append(name)
-        errors: Errors = {}
-        left = len(by_leader)
-
-        def answered(some: Errors) -> None:
-            nonlocal left
-            errors.update(some)
-            left -= 1
-            if not left:
-                on_complete(errors)
-
         for leader, led in by_leader.items():
             if leader == self._node_id:
-                self._local.write(marker, led, answered)
+                self._local.write(marker, led, on_complete)
             elif leader < 0:
-                answered(dict.fromkeys(led, ErrorCode.NOT_LEADER_OR_FOLLOWER))
+                on_complete(dict.fromkeys(led, ErrorCode.NOT_LEADER_OR_FOLLOWER))
             else:
-                self._send(leader, marker, led, answered)
+                self._send(leader, marker, led, on_complete)
 
     def _send(
         self, leader: int, marker: TransactionMarker, led: list[TopicPartition], answered: OnErrors
@@ -113,7 +104,7 @@ class RemoteMarkerWriter:
                 )
             ]
         )
-        self._connect(leader).send(request, _WRITE_MARKERS_VERSION, received)
+        self._connect(leader, "txn-marker-sender").send(request, _WRITE_MARKERS_VERSION, received)
 
 
 @dataclass(slots=True, eq=False)
@@ -123,7 +114,7 @@ class RemoteVerification:
     _node_id: int
     _metadata: MetadataStore
     _local: TransactionCoordinatorService
-    _connect: Callable[[int], Channel]
+    _connect: Callable[[int, str], Channel]
 
     def add_or_verify(
         self, transaction: AddPartitionsToTxnTransaction, on_complete: OnErrors
@@ -153,7 +144,9 @@ class RemoteVerification:
             on_complete(errors)
 
         request = AddPartitionsToTxnRequest([transaction])
-        self._connect(coordinator).send(request, _ADD_PARTITIONS_VERSION, received)
+        self._connect(coordinator, "add-partitions-to-txn").send(
+            request, _ADD_PARTITIONS_VERSION, received
+        )
 
 
 def _leader(metadata: MetadataStore, topic: str, index: int) -> int:

@@ -2,11 +2,12 @@
 
 It finds the shard that owns a transactional id, refuses what no shard need see (Kafka:
 TransactionCoordinator), asks `init_producer`, `partitions` and `end_txn` for the next state, and
-writes it. Methods with an `on_complete` call it exactly once. After the answer to an end comes the
-end itself: `markers` writes to the partitions, in the same step where this node leads them.
+writes it. Methods with an `on_complete` call it exactly once, when what they decided is replicated.
+After the answer to an end comes the end itself: `markers` writes to the partitions, in the same
+step where this node leads them.
 
-State is the replay of `__transaction_state`. Unlike a group, a transactional id is served only
-once that topic is there: FindCoordinator makes it, and without it no node is a coordinator.
+State is what is replicated of `__transaction_state`. Unlike a group, a transactional id is served
+only once that topic is there: FindCoordinator makes it, and without it no node is a coordinator.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from mockbroker.coordinator.txn.metadata import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     TRANSACTION_VERSION_2,
+    TransactionMetadata,
     complete,
 )
 from mockbroker.coordinator.txn.partitions import decide_add_partitions, verify_partitions
 from mockbroker.coordinator.txn.shard import ShardListener, TransactionShard
-from mockbroker.coordinator.txn.states import AT_REST, PREPARED, TransactionState
+from mockbroker.coordinator.txn.states import PREPARED, TransactionState
 from mockbroker.coordinator.txn.timeouts import Timeouts
 from mockbroker.coordinator.txn.views import describe_transaction, list_transactions
 from mockbroker.journal.events import (
@@ -52,11 +54,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.runtime import AppendPort
     from mockbroker.coordinator.txn.init_producer import ProducerIdAndEpoch
     from mockbroker.coordinator.txn.marker_writer import WritesMarkers
-    from mockbroker.coordinator.txn.metadata import (
-        TopicPartition,
-        TransactionMetadata,
-        Transition,
-    )
+    from mockbroker.coordinator.txn.metadata import TopicPartition, Transition
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.store import MetadataStore
     from mockbroker_protocol.messages.transaction_admin import (
@@ -132,9 +130,10 @@ class TransactionCoordinatorService(ShardListener):
             on_complete(ProducerAnswer(error))
             return
         current = shard.transactions.get(transactional_id)
+        if current is None:
+            current = TransactionMetadata(transactional_id, self._generate_producer_id())
         decision = decide_init_producer(
             current,
-            transactional_id,
             timeout_ms,
             expected,
             self._generate_producer_id,
@@ -143,13 +142,12 @@ class TransactionCoordinatorService(ShardListener):
         if isinstance(decision, ErrorCode):
             on_complete(ProducerAnswer(decision))
         elif isinstance(decision, Fence):
-            assert current is not None
             self._abort(shard, current, BY_FENCING, lambda error: on_complete(_ask_again(error)))
         else:
             value = decision.value
             initialized = ProducerAnswer(ErrorCode.NONE, value.producer_id, value.producer_epoch)
             shard.write(
-                transactional_id,
+                current,
                 decision,
                 lambda error: on_complete(ProducerAnswer(error) if error else initialized),
             )
@@ -170,8 +168,9 @@ class TransactionCoordinatorService(ShardListener):
         if shard is None:
             on_complete(error)
             return
+        current = shard.transactions.get(transactional_id)
         decision = decide_add_partitions(
-            shard.transactions.get(transactional_id),
+            current,
             producer_id,
             producer_epoch,
             partitions,
@@ -181,7 +180,8 @@ class TransactionCoordinatorService(ShardListener):
         if isinstance(decision, ErrorCode):
             on_complete(decision)
         else:
-            shard.write(transactional_id, decision, on_complete)
+            assert current is not None
+            shard.write(current, decision, on_complete)
 
     def verify_partitions(
         self,
@@ -268,7 +268,11 @@ class TransactionCoordinatorService(ShardListener):
         *,
         tells_producer: bool,
     ) -> None:
-        """Write the decision, answer, and then send the markers."""
+        """Write the decision, answer once it is replicated, and then send the markers.
+
+        Of a decision that is replicated later than that nothing is heard here: whoever asked was
+        told an error, and decides again (TransactionCoordinator.endTransaction).
+        """
         decided = self._decided(current, transition, by)
 
         def written(error: ErrorCode) -> None:
@@ -286,7 +290,7 @@ class TransactionCoordinatorService(ShardListener):
             on_complete(answer)
             self.markers.send(shard, current)
 
-        shard.write(current.transactional_id, transition, written)
+        shard.write(current, transition, written)
 
     def _decided(
         self, current: TransactionMetadata, transition: Transition, by: str
@@ -329,18 +333,16 @@ class TransactionCoordinatorService(ShardListener):
     def forget(self, transactional_id: str) -> None:
         """Forget an id as if it had expired; a transaction that it has open is aborted first.
 
-        One whose markers cannot be written now keeps its id until they are.
+        One whose abort or markers cannot be written now keeps its id.
         """
-        shard = self.runtime.shard_for(transactional_id)
+        shard, _ = self._find_shard(transactional_id)
         current = None if shard is None else shard.transactions.get(transactional_id)
         if shard is None or current is None:
             return
-        if current.state is TransactionState.ONGOING:
+        if current.state is TransactionState.ONGOING and not current.is_in_transition:
             self._abort(shard, current, BY_REMOVAL, lambda _error: None)
-        if current.state in AT_REST:
-            shard.write_records(
-                [records.transaction_tombstone(transactional_id)], lambda _error: None
-            )
+        if current.may_be_forgotten:
+            shard.write_tombstones([current])
 
     # -- from outside ----------------------------------------------------------------------
 
@@ -367,10 +369,15 @@ class TransactionCoordinatorService(ShardListener):
         if not transactional_id:
             return None, ErrorCode.INVALID_REQUEST
         shard = self.runtime.shard_for(transactional_id)
-        return shard, ErrorCode.NONE if shard is not None else ErrorCode.NOT_COORDINATOR
+        if shard is None:
+            return None, ErrorCode.NOT_COORDINATOR
+        if not shard.is_settled:
+            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return shard, ErrorCode.NONE
 
     def _make_shard(self, partition_index: int) -> TransactionShard:
-        return TransactionShard(partition_index, self.runtime.write, self)
+        timeout_ms = self._config.int("request.timeout.ms")
+        return TransactionShard(partition_index, self.runtime, self, timeout_ms)
 
     def _metadata_changed(self, change: Change) -> None:
         if isinstance(change, TopicDeleted) and change.name == TRANSACTION_STATE_TOPIC:
@@ -378,7 +385,7 @@ class TransactionCoordinatorService(ShardListener):
 
     # -- what shards tell ------------------------------------------------------------------
 
-    def on_loaded(self, shard: TransactionShard) -> None:
+    def on_settled(self, shard: TransactionShard) -> None:
         """TransactionStateManager.loadTransactionsForTxnTopicPartition: end what was decided."""
         for metadata in list(shard.transactions.values()):
             if metadata.state in PREPARED:

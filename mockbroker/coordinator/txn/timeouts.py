@@ -14,9 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mockbroker.coordinator.runtime import ignore_error
-from mockbroker.coordinator.txn.records import transaction_tombstone
-from mockbroker.coordinator.txn.states import AT_REST, TransactionState
+from mockbroker.coordinator.txn.states import TransactionState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,9 +66,12 @@ class Timeouts:
         self._abort = None
         now_ms = self._clock.wall_ms()
         for shard in self._shards():
+            if not shard.is_settled:
+                continue
             for metadata in list(shard.transactions.values()):
                 if (
                     metadata.state is TransactionState.ONGOING
+                    and metadata.pending_state is None
                     and metadata.start_ms + metadata.timeout_ms < now_ms
                 ):
                     self._fence(shard, metadata)
@@ -81,11 +82,11 @@ class Timeouts:
         self._expire = None
         oldest_ms = self._clock.wall_ms() - self._config.int(_EXPIRATION)
         for shard in self._shards():
-            records = [
-                transaction_tombstone(metadata.transactional_id)
+            expired = [
+                metadata
                 for metadata in shard.transactions.values()
-                if metadata.state in AT_REST and metadata.last_update_ms <= oldest_ms
+                if metadata.may_be_forgotten and metadata.last_update_ms <= oldest_ms
             ]
-            if records:
-                shard.write_records(records, ignore_error)
+            if expired:
+                shard.write_tombstones(expired)
         self._watch_all()

@@ -52,14 +52,6 @@ def test_what_timed_out_is_replayed_later_and_told_once() -> None:
     assert bench.told == [("a", TIMED_OUT), ("b", NONE), ("c", NONE)]
 
 
-def test_what_was_taken_back_is_not_replayed() -> None:
-    bench = Bench()
-    bench.writes["b"].abandon()
-    bench.queue.complete_up_to(3)
-    assert bench.replayed == ["a", "c"]
-    assert bench.told == [("b", TIMED_OUT), ("a", NONE), ("c", NONE)]
-
-
 def test_a_lost_partition_fails_what_waits() -> None:
     bench = Bench()
     bench.writes["b"].expire()

@@ -61,7 +61,6 @@ class Bench:
             InternalTopic("t", MetadataStore("c", BrokerConfig({})), 50),
             self.append,
             lambda _index: Recorder(),
-            replays_when_committed=not twins,
             make_committed=(lambda _index: Recorder()) if twins else None,
         )
         self.runtime.replication = self
@@ -264,16 +263,29 @@ def test_a_late_marker_times_out_as_those_of_other_partitions(bench: Bench) -> N
     assert bench.committed == [(42, False)]
 
 
-def test_a_shard_may_change_when_its_record_is_replicated() -> None:
+def test_a_shard_may_change_by_itself_when_it_is_told() -> None:
     bench = Bench(twins=False)
     assert bench.live == []
-    bench.write("a")
-    bench.write("late", timeout_ms=1)
+    for name, timeout_ms in (("a", 5), ("late", 1)):
+        bench.runtime.write(AT, [record(1)], bench.done(name), timeout_ms=timeout_ms, replay=False)
     bench.advance(1)
-    assert (bench.live, bench.errors) == ([], [("late", ErrorCode.COORDINATOR_NOT_AVAILABLE)])
+    assert bench.errors == [("late", ErrorCode.COORDINATOR_NOT_AVAILABLE)]
     bench.replicate(2)
+    assert bench.errors[1:] == [("a", ErrorCode.NONE)]
     assert bench.live is bench.committed
-    assert bench.live == [0]
+    assert bench.live == []
+
+
+@pytest.mark.parametrize("twins", [False, True])
+def test_what_is_loaded_counts_as_written_before(twins: bool) -> None:
+    bench = Bench(twins=twins)
+    bench.replicated = 1
+    key, value = encode_record(record(1))
+    bench.runtime.load(AT, [(0, -1, key, value), (1, -1, b"\x00\x63", b"")])
+    bench.write("read", 0)
+    assert bench.errors == []
+    bench.replicate(2)
+    assert bench.errors == [("read", ErrorCode.NONE)]
 
 
 def test_a_writer_may_change_the_live_shard_himself(bench: Bench) -> None:

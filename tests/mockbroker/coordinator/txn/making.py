@@ -26,6 +26,7 @@ def transaction(
     last_epoch: int = -1,
     previous_producer_id: int = -1,
     version: int = 2,
+    pending: TransactionState | None = None,
 ) -> TransactionMetadata:
     """The id "tx" with partition 0 of "t" in what is open or prepared."""
     made = TransactionMetadata("tx", producer_id)
@@ -35,6 +36,7 @@ def transaction(
     made.previous_producer_id = previous_producer_id
     made.timeout_ms = 60_000
     made.client_transaction_version = version
+    made.pending_state = pending
     if state in (
         TransactionState.ONGOING,
         TransactionState.PREPARE_COMMIT,

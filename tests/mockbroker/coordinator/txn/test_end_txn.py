@@ -15,8 +15,8 @@ COMMIT, ABORT = ("PrepareCommit", 7), ("PrepareAbort", 7)
     ("state", "commit", "abort"),
     [
         ("Ongoing", (*COMMIT, 5), (*ABORT, 5)),
-        ("PrepareCommit", 51, 48),
-        ("PrepareAbort", 48, 51),
+        ("PrepareCommit", 51, 51),
+        ("PrepareAbort", 51, 51),
         ("CompleteCommit", 0, 48),
         ("CompleteAbort", 48, 0),
         ("Empty", 48, 48),
@@ -37,8 +37,6 @@ def test_v1(state: str, commit: object, abort: object) -> None:
     ("state", "commit_retry", "commit", "abort_retry", "abort"),
     [
         ("Ongoing", 90, (*COMMIT, 6), 90, (*ABORT, 6)),
-        ("PrepareCommit", 51, 90, 48, 90),
-        ("PrepareAbort", 48, 90, 51, 90),
         ("CompleteCommit", 0, 48, 48, (*ABORT, 6)),
         ("CompleteAbort", 48, 48, 0, (*ABORT, 6)),
         ("Empty", 90, 48, 90, (*ABORT, 6)),
@@ -62,6 +60,24 @@ def test_v2(
         assert outcome(decided) == wanted, (epoch, committed)
         decided = decide_end_v2(transaction(kind), 8, epoch, committed, Ids(), NOW_MS)
         assert outcome(decided) == 49
+
+
+@pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort", "pending"])
+@pytest.mark.parametrize("commit", [False, True])
+def test_v2_while_a_transition_is_under_way(state: str, commit: bool) -> None:
+    """Before all else: the producer may be one that the transition makes."""
+    current = transaction(STATES.get(state) or TransactionState.EMPTY)
+    if state == "pending":
+        current.pending_state = TransactionState.EMPTY
+    for producer in ((7, 5), (7, 4), (7, 9), (8, 0)):
+        assert outcome(decide_end_v2(current, *producer, commit, Ids(), NOW_MS)) == 51
+
+
+def test_v1_while_a_transition_is_under_way() -> None:
+    current = transaction(TransactionState.ONGOING, pending=TransactionState.PREPARE_COMMIT)
+    assert outcome(decide_end_v1(current, 7, 5, True, NOW_MS)) == 51
+    assert outcome(decide_end_v1(current, 7, 4, True, NOW_MS)) == 90
+    assert outcome(decide_end_v1(current, 8, 5, True, NOW_MS)) == 49
 
 
 def test_v2_exchanges_a_used_up_producer_id() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from mockbroker.coordinator.txn.init_producer import (
@@ -9,22 +11,23 @@ from mockbroker.coordinator.txn.init_producer import (
     ProducerIdAndEpoch,
     decide_init_producer,
 )
-from mockbroker.coordinator.txn.metadata import TransactionMetadata
+from mockbroker.coordinator.txn.states import TransactionState
 from tests.mockbroker.coordinator.txn.making import NOW_MS, STATES, Ids, outcome, transaction
+
+if TYPE_CHECKING:
+    from mockbroker.coordinator.txn.metadata import TransactionMetadata
 
 FENCE = Fence.FENCE
 
 
-def decide(current: TransactionMetadata | None, expected: tuple[int, int] | None) -> object:
+def decide(current: TransactionMetadata, expected: tuple[int, int] | None) -> object:
     given = None if expected is None else ProducerIdAndEpoch(*expected)
-    return outcome(decide_init_producer(current, "tx", 700, given, Ids(), NOW_MS))
+    return outcome(decide_init_producer(current, 700, given, Ids(), NOW_MS))
 
 
 @pytest.mark.parametrize(
     ("state", "expected", "answer"),
     [
-        ("none", None, ("Empty", 100, 0)),
-        ("none", (55, 3), ("Empty", 100, 0)),
         ("Empty", None, ("Empty", 7, 6)),
         ("Empty", (7, 5), ("Empty", 7, 6)),
         ("Empty", (7, 4), 90),
@@ -34,7 +37,7 @@ def decide(current: TransactionMetadata | None, expected: tuple[int, int] | None
         ("CompleteAbort", (7, 5), ("Empty", 7, 6)),
         ("PrepareCommit", None, 51),
         ("PrepareAbort", (7, 5), 51),
-        ("PrepareAbort", (8, 5), 90),
+        ("PrepareAbort", (8, 5), 51),
         ("Ongoing", None, FENCE),
         ("Ongoing", (7, 5), FENCE),
         ("Ongoing", (7, 1), FENCE),
@@ -43,7 +46,14 @@ def decide(current: TransactionMetadata | None, expected: tuple[int, int] | None
 )
 def test_each_state(state: str, expected: tuple[int, int] | None, answer: object) -> None:
     kind = STATES[state]
-    assert decide(None if kind is None else transaction(kind), expected) == answer
+    assert kind is not None
+    assert decide(transaction(kind), expected) == answer
+    assert decide(transaction(kind, pending=TransactionState.EMPTY), expected) == 51
+
+
+@pytest.mark.parametrize("expected", [None, (55, 3)])
+def test_an_id_without_an_epoch_begins_with_the_first(expected: tuple[int, int] | None) -> None:
+    assert decide(transaction(epoch=-1), expected) == ("Empty", 7, 0)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,15 @@ from mockbroker_protocol.messages.transaction_admin import ListTransactionsReque
 from tests.mockbroker.coordinator.txn.making import NOW_MS, transaction
 
 
+class Unused:
+    """A log that nothing is written to."""
+
+    def write(self, *_: object, timeout_ms: float, replay: bool) -> None:
+        raise AssertionError
+
+
 def shard() -> TransactionShard:
-    made = TransactionShard(0, lambda _index, _records, _done: None, ShardListener())
+    made = TransactionShard(0, Unused(), ShardListener(), 30_000)
     for name, producer_id, state in (
         ("orders-1", 1, TransactionState.ONGOING),
         ("orders-2", 2, TransactionState.EMPTY),
