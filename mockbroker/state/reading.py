@@ -7,7 +7,7 @@ is read from its start again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from mockbroker.state.partitions import leading_partition
 
@@ -61,6 +61,16 @@ class _Cursor:
         self.log = log
         self.next_offset = 0
         self.records: list[Record] = []
+
+
+class Reading(TypedDict, total=False):
+    """How a topic is read, as `TopicReader` says."""
+
+    partition: int | None
+    isolation: str
+    decode: Callable[[bytes], Any] | None
+    decode_key: Callable[[bytes], Any] | None
+    where: Callable[[Record], bool] | None
 
 
 class TopicReader:

@@ -8,7 +8,7 @@ coroutine here: `await broker.aio.topic("orders").exists()`.
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from mockbroker.testing.awaited import AsyncView, Awaited
 from mockbroker.testing.bridge import AsyncBridge
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mockbroker.testing.faults_view import Rule
 
 
-class AsyncTopicView(AsyncView[TopicView]):
+class AsyncTopicView(AsyncView[TopicView[Any]]):
     """One topic; see `TopicView`."""
 
     records = Awaited(TopicView.records)
@@ -62,7 +62,7 @@ class AsyncTopicView(AsyncView[TopicView]):
         return self
 
 
-class AsyncGroupView(AsyncView[GroupView]):
+class AsyncGroupView(AsyncView[GroupView[Any]]):
     """One consumer group; see `GroupView`."""
 
     describe = Awaited(GroupView.describe)
@@ -125,7 +125,7 @@ class AsyncFaultsView(AsyncView[FaultsView]):
             await self.discard(ids)
 
 
-class AsyncClockView(AsyncView[ClockView]):
+class AsyncClockView(AsyncView[ClockView[Any]]):
     """The broker's time; see `ClockView`."""
 
     freeze = Awaited(ClockView.freeze)
@@ -139,7 +139,7 @@ class AsyncClockView(AsyncView[ClockView]):
     wall_ms: Awaited[[], int] = Awaited(ClockView.wall_ms)
 
 
-class AsyncClusterView(AsyncView[ClusterView]):
+class AsyncClusterView(AsyncView[ClusterView[Any]]):
     """The brokers of a cluster; see `ClusterView`."""
 
     CONTROLLER = ClusterView.CONTROLLER

@@ -1,6 +1,7 @@
 """How a blocking view becomes one for coroutines: its verbs stay, over a bridge that is awaited.
 
-`aio` declares `records = Awaited(TopicView.records)`: the same parameters, the same body, awaited.
+`aio` declares `records = Awaited(TopicView.records)`: the same parameters, the same body, awaited;
+the body is that of the view at hand, wherever its bridge leads.
 
 Invariant: a verb that is declared so returns what its only call, or wait, of the bridge gives; over
 an `AsyncBridge` that is a coroutine.
@@ -37,9 +38,12 @@ class Awaited(Generic[P, T]):
         # A property, looked up in its class, is typed as its getter.
         blocking: Callable[..., Any] = getattr(verb, "fget", verb)
 
+        name, is_property = blocking.__name__, isinstance(verb, property)
+
         @wraps(blocking)
         async def awaited(view: AsyncView[object], *args: P.args, **kwargs: P.kwargs) -> T:
-            result: T = await blocking(view._view, *args, **kwargs)  # noqa: SLF001 -- as its method
+            found = getattr(view._view, name)  # noqa: SLF001 -- as its method
+            result: T = await (found if is_property else found(*args, **kwargs))
             return result
 
         self._awaited = awaited

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,10 +23,31 @@ if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.server.launch import RunningBroker
 
+S_co = TypeVar("S_co", covariant=True)
 T = TypeVar("T")
 
 NOT_RUNNING = "the broker is not running: use it in `with` or `async with`"
 STOPPED = "the broker was stopped meanwhile"
+
+
+class Caller(Protocol[S_co]):
+    """What a view calls: a `Bridge`, or the like of it to a broker elsewhere.
+
+    What it leads to is handed to each action: the cluster, or a client of it.
+    """
+
+    def call(self, action: Callable[[S_co], T]) -> T:
+        """Run `action`; what it raises is raised here."""
+
+    def wait(
+        self,
+        condition: Callable[[S_co], T | None],
+        timeout_seconds: float,
+        explain: Callable[[S_co], str],
+        *,
+        begin: Sequence[Callable[[S_co], object]] = (),
+    ) -> T:
+        """Block until `condition` gives something other than None, and return that."""
 
 
 class WaitTimeoutError(AssertionError, TimeoutError):

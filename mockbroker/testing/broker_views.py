@@ -7,7 +7,7 @@ coroutines. Each verb ends with one call of the bridge, and returns what that gi
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mockbroker.testing.bridge import NOT_RUNNING
 
@@ -88,19 +88,19 @@ class BrokerViews:
         return self._bridged().call(pushed_metrics)
 
     @property
-    def cluster(self) -> ClusterView:
+    def cluster(self) -> ClusterView[Any]:
         """The brokers: kill and revive them, move leaders, hold followers, cut links."""
-        from mockbroker.testing.cluster_view import ClusterView
+        from mockbroker.testing.cluster_view import LocalClusterView
 
-        return ClusterView(self._bridged())
+        return LocalClusterView(self._bridged())
 
     # -- see and await ---------------------------------------------------------------------
 
-    def topic(self, name: str) -> TopicView:
+    def topic(self, name: str) -> TopicView[Any]:
         """One topic, which need not exist yet: its records, now or awaited, and what changes it."""
-        from mockbroker.testing.topic_view import TopicView
+        from mockbroker.testing.topic_view import ClusterTopicView
 
-        return TopicView(self._bridged(), name)
+        return ClusterTopicView(self._bridged(), name)
 
     def topics(self) -> list[str]:
         """The names of the topics, without those of the coordinators."""
@@ -108,11 +108,11 @@ class BrokerViews:
 
         return self._bridged().call(topic_names)
 
-    def group(self, group_id: str) -> GroupView:
+    def group(self, group_id: str) -> GroupView[Any]:
         """One consumer group, which need not exist yet: members, commits, lag, awaited or now."""
-        from mockbroker.testing.group_view import GroupView
+        from mockbroker.testing.group_view import ClusterGroupView
 
-        return GroupView(self._bridged(), group_id)
+        return ClusterGroupView(self._bridged(), group_id)
 
     def groups(self) -> list[str]:
         """The ids of the groups."""
@@ -172,11 +172,11 @@ class BrokerViews:
         return FaultsView(self._bridged())
 
     @property
-    def clock(self) -> ClockView:
+    def clock(self) -> ClockView[Any]:
         """The broker's time: freeze it, let it run faster, move it on or its wall time about."""
-        from mockbroker.testing.clock_view import ClockView
+        from mockbroker.testing.clock_view import LocalClockView
 
-        return ClockView(self._bridged())
+        return LocalClockView(self._bridged())
 
     # -- the metadata log ------------------------------------------------------------------
 

@@ -6,24 +6,25 @@ time, and so do the timestamps that it makes itself; the clients' own time-outs 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mockbroker.cluster.cluster import Cluster
     from mockbroker.network.timekeeper import TimeKeeper
-    from mockbroker.testing.bridge import Bridge
+    from mockbroker.testing.bridge import Bridge, Caller
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
-class ClockView:
+class ClockView(ABC, Generic[S]):
     """Each verb is one step of the broker: when it returns, all that it made due has run."""
 
-    __slots__ = ("_bridge",)
-
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: Caller[S]) -> None:
         self._bridge = bridge
 
     def freeze(self) -> None:
@@ -76,7 +77,20 @@ class ClockView:
         return self._do(lambda keeper: keeper.wall_ms)
 
     def _do(self, verb: Callable[[TimeKeeper], T]) -> T:
-        return self._bridge.call(lambda _: verb(self._bridge.running.timekeeper))
+        return self._bridge.call(lambda source: verb(self._timekeeper(source)))
+
+    @abstractmethod
+    def _timekeeper(self, source: S) -> TimeKeeper:
+        """What keeps the time where the bridge leads."""
+
+
+class LocalClockView(ClockView["Cluster"]):
+    """The time of a broker in this process."""
+
+    _bridge: Bridge
+
+    def _timekeeper(self, source: Cluster) -> TimeKeeper:  # noqa: ARG002 -- it stands beside it
+        return self._bridge.running.timekeeper
 
 
 def milliseconds(time: float | timedelta) -> float:

@@ -2,13 +2,14 @@
 
 Each call is one step of the cluster (see `mockbroker.cluster.controls`): when it returns, what
 follows from it has happened, unless a link or the session time-out delays it. Nodes go by their
-ids.
+ids. `LocalClusterView` has how it is done in this process.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, TypeVar
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from mockbroker.cluster.links.link import CONTROLLER
 
@@ -19,21 +20,22 @@ if TYPE_CHECKING:
     from mockbroker.cluster.controls import ClusterControls
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.state.reading import Record
-    from mockbroker.testing.bridge import Bridge
+    from mockbroker.testing.bridge import Caller
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
-class NodesView:
+class NodesView(ABC, Generic[S]):
     """What is done to brokers as a whole, to their links and clocks."""
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: Caller[S]) -> None:
         self._bridge = bridge
 
     @property
     def brokers(self) -> list[int]:
         """The ids of the brokers that run."""
-        return self._bridge.call(lambda cluster: [each.broker_id for each in cluster.brokers])
+        return self._bridge.call(self._running)
 
     def kill(self, node_id: int, *, fence: bool = True) -> None:
         """Crash a broker; with `fence` False it is found out by its session time-out only."""
@@ -84,10 +86,19 @@ class NodesView:
         return self._do(lambda controls: controls.skew_clock(node_id, int(seconds * 1000)))
 
     def _do(self, action: Callable[[ClusterControls], None]) -> None:
-        return self._bridge.call(lambda cluster: action(cluster.controls))
+        return self._bridge.call(lambda source: action(self._controls(source)))
+
+    # -- how it is done where the bridge leads -------------------------------------------------
+
+    @abstractmethod
+    def _controls(self, source: S) -> ClusterControls:
+        """What carries the controls out."""
+
+    @abstractmethod
+    def _running(self, source: S) -> list[int]: ...
 
 
-class ClusterView(NodesView):
+class ClusterView(NodesView[S]):
     """The brokers of one cluster. A call that cannot be carried out raises `ControlError`."""
 
     CONTROLLER = CONTROLLER
@@ -109,20 +120,14 @@ class ClusterView(NodesView):
 
     def coordinator(self, group_id: str) -> int:
         """Who coordinates a consumer group; -1 when nobody does."""
-        return self._bridge.call(lambda cluster: cluster.controls.coordinator(group_id))
+        return self._bridge.call(lambda source: self._controls(source).coordinator(group_id))
 
     def records(self, topic: str, partition: int, node_id: int) -> list[Record]:
         """What one broker has stored of a partition, up to the end of its log, also if it is down.
 
         What stands behind the high watermark is there too: a consumer may never see it.
         """
-        from mockbroker.state.reading import read_replica_page
-
-        return self._bridge.call(
-            lambda cluster: (
-                read_replica_page(cluster, topic, partition, 0, node_id, limit=sys.maxsize).records
-            )
-        )
+        return self._bridge.call(lambda source: self._stored(source, topic, partition, node_id))
 
     def wait_in_sync(
         self,
@@ -139,13 +144,13 @@ class ClusterView(NodesView):
         """
         wanted = None if replicas is None else list(replicas)
 
-        def settled(cluster: Cluster) -> list[int] | None:
-            state = cluster.controls.partition_state(topic, partition)
+        def settled(source: S) -> list[int] | None:
+            state = self._controls(source).partition_state(topic, partition)
             in_place = not state.adding and set(state.isr) == set(state.replicas)
             return list(state.isr) if in_place and wanted in (None, list(state.replicas)) else None
 
-        def instead(cluster: Cluster) -> str:
-            state = cluster.controls.partition_state(topic, partition)
+        def instead(source: S) -> str:
+            state = self._controls(source).partition_state(topic, partition)
             where = list(state.replicas) if wanted is None else wanted
             return (
                 f"waited {timeout:g} s for {topic}-{partition} in sync on {where}: its"
@@ -156,7 +161,7 @@ class ClusterView(NodesView):
 
     def _state(self, topic: str, partition: int, take: Callable[[PartitionState], T]) -> T:
         return self._bridge.call(
-            lambda cluster: take(cluster.controls.partition_state(topic, partition))
+            lambda source: take(self._controls(source).partition_state(topic, partition))
         )
 
     # -- partitions --------------------------------------------------------------------------
@@ -206,3 +211,21 @@ class ClusterView(NodesView):
     def tell_high_watermark(self, tell: bool) -> None:
         """Whether followers fetch by v18 and tell their high watermark, or by v17."""
         return self._do(lambda controls: controls.tell_high_watermark(tell))
+
+    @abstractmethod
+    def _stored(self, source: S, topic: str, partition: int, node_id: int) -> list[Record]: ...
+
+
+class LocalClusterView(ClusterView["Cluster"]):
+    """The brokers of a cluster in this process."""
+
+    def _controls(self, source: Cluster) -> ClusterControls:
+        return source.controls
+
+    def _running(self, source: Cluster) -> list[int]:
+        return [each.broker_id for each in source.brokers]
+
+    def _stored(self, source: Cluster, topic: str, partition: int, node_id: int) -> list[Record]:
+        from mockbroker.state.reading import read_replica_page
+
+        return read_replica_page(source, topic, partition, 0, node_id, limit=sys.maxsize).records

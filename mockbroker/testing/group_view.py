@@ -2,12 +2,14 @@
 
 As with topics, a view holds no state and each of its verbs is one call or one wait of the bridge.
 Waits end with the step in which the group got there: what a group is, is what its coordinator
-wrote, and a write is a step.
+wrote, and a write is a step. `GroupView` has the verbs, `ClusterGroupView` how they are done in a
+broker of this process.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from mockbroker.state import groups
 from mockbroker.state.cleaning import delete_group
@@ -18,21 +20,23 @@ if TYPE_CHECKING:
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.state.groups import Group, Member
-    from mockbroker.testing.bridge import Bridge
+    from mockbroker.testing.bridge import Caller
     from mockbroker_protocol.errors import ErrorCode
 
     Offsets = dict[tuple[str, int], int]
 
+S = TypeVar("S")
 
-class GroupView:
+
+class GroupView(ABC, Generic[S]):
     """One group, from any thread."""
 
-    def __init__(self, bridge: Bridge, group_id: str) -> None:
+    def __init__(self, bridge: Caller[S], group_id: str) -> None:
         self._bridge = bridge
         self.group_id = group_id
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.group_id!r})"
+        return f"GroupView({self.group_id!r})"
 
     def describe(self) -> Group:
         """State, generation or epoch, protocol and members; Dead when there is no such group."""
@@ -43,11 +47,11 @@ class GroupView:
         """Kafka's word for it: Empty, Stable, Dead, and while it rebalances PreparingRebalance or
         CompletingRebalance of a classic group, Assigning or Reconciling of a consumer group.
         """
-        return self._bridge.call(lambda cluster: self._describe(cluster).state)
+        return self._bridge.call(lambda source: self._describe(source).state)
 
     def members(self) -> list[Member]:
         """Its members, each with the partitions that it was assigned."""
-        return self._bridge.call(lambda cluster: self._describe(cluster).members)
+        return self._bridge.call(lambda source: self._describe(source).members)
 
     def committed(self) -> dict[tuple[str, int], int]:
         """Committed offsets by (topic, partition)."""
@@ -89,8 +93,8 @@ class GroupView:
     ) -> dict[tuple[str, int], int]:
         """Wait until it has committed at least these offsets, by (topic, partition)."""
 
-        def reached(cluster: Cluster) -> Offsets | None:
-            committed = self._committed(cluster)
+        def reached(source: S) -> Offsets | None:
+            committed = self._committed(source)
             there = all(committed.get(at, -1) >= offset for at, offset in offsets.items())
             return committed if there else None
 
@@ -102,8 +106,8 @@ class GroupView:
     ) -> dict[tuple[str, int], int]:
         """Wait until it has committed all that there is."""
 
-        def caught_up(cluster: Cluster) -> Offsets | None:
-            lag = self._lag(cluster)
+        def caught_up(source: S) -> Offsets | None:
+            lag = self._lag(source)
             return lag if lag and not any(lag.values()) else None
 
         return self._bridge.wait(caught_up, timeout, self._instead("catch up", timeout))
@@ -113,6 +117,73 @@ class GroupView:
 
         Raises GroupError while it has members.
         """
+        return self._commit(offsets)
+
+    def delete(self) -> None:
+        """Forget it and its offsets; members are told that they are unknown."""
+        return self._bridge.call(self._delete)
+
+    def _until(self, condition: Callable[[Group], bool], wanted: str, timeout: float) -> Group:
+        def reached(source: S) -> Group | None:
+            group = self._describe(source)
+            return group if condition(group) else None
+
+        return self._bridge.wait(reached, timeout, self._instead(wanted, timeout))
+
+    def _instead(self, wanted: str, timeout: float) -> Callable[[S], str]:
+        def explain(source: S) -> str:
+            group = self._describe(source)
+            first = (
+                f"waited {timeout:g} s for group {self.group_id} to {wanted}: it is {group.state}"
+                f" with {len(group.members)} member(s), committed {self._committed(source)},"
+                f" lag {self._lag(source)}"
+            )
+            lines = [first]
+            lines += [f"  {member}" for member in group.members]
+            if group.state == groups.DEAD:
+                lines.append(f"  groups: {', '.join(self._group_ids(source)) or 'none'}")
+            return "\n".join(lines)
+
+        return explain
+
+    # -- how it is done where the bridge leads -------------------------------------------------
+
+    @abstractmethod
+    def _describe(self, source: S) -> Group: ...
+
+    @abstractmethod
+    def _committed(self, source: S) -> Offsets: ...
+
+    @abstractmethod
+    def _lag(self, source: S) -> Offsets: ...
+
+    @abstractmethod
+    def _group_ids(self, source: S) -> list[str]: ...
+
+    @abstractmethod
+    def _commit(self, offsets: Mapping[tuple[str, int], int]) -> Offsets:
+        """Commit, and return what is committed then; one call or wait of the bridge."""
+
+    @abstractmethod
+    def _delete(self, source: S) -> None: ...
+
+
+class ClusterGroupView(GroupView["Cluster"]):
+    """A group of a broker in this process."""
+
+    def _describe(self, source: Cluster) -> Group:
+        return groups.describe_group(source, self.group_id)
+
+    def _committed(self, source: Cluster) -> Offsets:
+        return groups.committed_offsets(source, self.group_id)
+
+    def _lag(self, source: Cluster) -> Offsets:
+        return groups.lag(source, self.group_id)
+
+    def _group_ids(self, source: Cluster) -> list[str]:
+        return groups.group_ids(source)
+
+    def _commit(self, offsets: Mapping[tuple[str, int], int]) -> Offsets:
         outcome: list[ErrorCode] = []
 
         def commit(cluster: Cluster) -> None:
@@ -131,40 +202,5 @@ class GroupView:
             begin=(groups.ensure_coordinators, commit),
         )
 
-    def delete(self) -> None:
-        """Forget it and its offsets; members are told that they are unknown."""
-        return self._bridge.call(lambda cluster: delete_group(cluster, self.group_id))
-
-    # -- what the verbs look at --------------------------------------------------------------
-
-    def _describe(self, cluster: Cluster) -> Group:
-        return groups.describe_group(cluster, self.group_id)
-
-    def _committed(self, cluster: Cluster) -> Offsets:
-        return groups.committed_offsets(cluster, self.group_id)
-
-    def _lag(self, cluster: Cluster) -> Offsets:
-        return groups.lag(cluster, self.group_id)
-
-    def _until(self, condition: Callable[[Group], bool], wanted: str, timeout: float) -> Group:
-        def reached(cluster: Cluster) -> Group | None:
-            group = self._describe(cluster)
-            return group if condition(group) else None
-
-        return self._bridge.wait(reached, timeout, self._instead(wanted, timeout))
-
-    def _instead(self, wanted: str, timeout: float) -> Callable[[Cluster], str]:
-        def explain(cluster: Cluster) -> str:
-            group = self._describe(cluster)
-            first = (
-                f"waited {timeout:g} s for group {self.group_id} to {wanted}: it is {group.state}"
-                f" with {len(group.members)} member(s), committed {self._committed(cluster)},"
-                f" lag {self._lag(cluster)}"
-            )
-            lines = [first]
-            lines += [f"  {member}" for member in group.members]
-            if group.state == groups.DEAD:
-                lines.append(f"  groups: {', '.join(groups.group_ids(cluster)) or 'none'}")
-            return "\n".join(lines)
-
-        return explain
+    def _delete(self, source: Cluster) -> None:
+        delete_group(source, self.group_id)

@@ -2,13 +2,16 @@
 
 A view is a name over a bridge and holds no state of the broker; the topic need not exist yet. Each
 verb ends with one call or one wait of the bridge and returns what that gives, so `aio` has the same
-verbs for coroutines.
+verbs for coroutines. `TopicView` has the verbs, whatever the bridge leads to; how each is done
+there is in the methods at its end, which `ClusterTopicView` has for a broker in this process, and
+`remote` and `kafka` for others.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar, Unpack
 
 from mockbroker.state import writing
 from mockbroker.state.partitions import leading_partition
@@ -19,25 +22,45 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from mockbroker.cluster.cluster import Cluster
+    from mockbroker.state.reading import Reading
     from mockbroker.state.seeds import RowFieldNames
     from mockbroker.state.writing import Headers, Position
-    from mockbroker.testing.bridge import Bridge
+    from mockbroker.testing.bridge import Bridge, Caller
 
+S = TypeVar("S")
+S_contra = TypeVar("S_contra", contravariant=True)
 T = TypeVar("T")
 
 DEFAULT_TIMEOUT_SECONDS: Final = 10.0
 _SHOWN_RECORDS: Final = 5
 
 
-class TopicView:
+class TopicDescription(NamedTuple):
+    """A topic that is there."""
+
+    partitions: int
+    config: dict[str, str]
+
+
+_NOTHING: Final = TopicDescription(0, {})
+
+
+class RecordReader(Protocol[S_contra]):
+    """Reads a topic; one that is kept while a test waits reads again only what is new."""
+
+    def read(self, source: S_contra, /) -> list[Record]:
+        """Every record so far that counts, by partition and offset; [] without such a topic."""
+
+
+class TopicView(ABC, Generic[S]):
     """One topic, from any thread."""
 
-    def __init__(self, bridge: Bridge, name: str) -> None:
+    def __init__(self, bridge: Caller[S], name: str) -> None:
         self._bridge = bridge
         self.name = name
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
+        return f"TopicView({self.name!r})"
 
     def records(
         self,
@@ -54,8 +77,7 @@ class TopicView:
         (`json.loads`); `isolation` is a consumer's isolation.level; `where` says which records
         count.
         """
-        reader = TopicReader(
-            self.name,
+        reader = self._reader(
             partition=partition,
             isolation=isolation,
             decode=decode,
@@ -79,8 +101,7 @@ class TopicView:
 
         `timeout` in seconds. Raises WaitTimeoutError, an AssertionError that shows what came.
         """
-        reader = TopicReader(
-            self.name,
+        reader = self._reader(
             partition=partition,
             isolation=isolation,
             decode=decode,
@@ -88,11 +109,12 @@ class TopicView:
             where=where,
         )
 
-        def enough(cluster: Cluster) -> list[Record] | None:
-            found = reader.read(cluster)
+        def enough(source: S) -> list[Record] | None:
+            found = reader.read(source)
             return found if len(found) >= count else None
 
-        return self._bridge.wait(enough, timeout, partial(_too_few, reader, count, timeout))
+        explain = partial(self._too_few, reader, count, timeout)
+        return self._bridge.wait(enough, timeout, explain)
 
     def put(
         self,
@@ -140,9 +162,114 @@ class TopicView:
         records = read_records(str(path), RowFields(**fields), file_format)
         return self._put(records, lambda positions: positions)
 
+    def create(
+        self,
+        partitions: int | None = None,
+        *,
+        replication_factor: int | None = None,
+        config: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Make the topic. Raises TopicError when that cannot be."""
+        return self._bridge.call(partial(self._created, partitions, replication_factor, config))
+
+    def delete(self) -> None:
+        """Delete the topic. Raises TopicError when there is none."""
+        return self._bridge.call(self._delete)
+
+    def delete_records(self) -> None:
+        """Delete every record; offsets go on where they are. Raises TopicError."""
+        return self._bridge.call(self._delete_records)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a topic."""
+        return self._bridge.call(lambda source: self._describe(source) is not None)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions it has; 0 when there is no such topic."""
+        return self._bridge.call(lambda source: (self._describe(source) or _NOTHING).partitions)
+
+    @property
+    def config(self) -> dict[str, str]:
+        """The configs that were set on it."""
+        return self._bridge.call(lambda source: dict((self._describe(source) or _NOTHING).config))
+
+    def end_offsets(self) -> dict[int, int]:
+        """The high watermark by partition."""
+        return self._bridge.call(self._end_offsets)
+
+    def _created(
+        self,
+        partitions: int | None,
+        replication_factor: int | None,
+        config: Mapping[str, str] | None,
+        source: S,
+    ) -> Self:
+        self._create(source, partitions, replication_factor, config)
+        return self
+
+    def _too_few(self, reader: RecordReader[S], count: int, timeout: float, source: S) -> str:
+        """Why a wait for records was in vain."""
+        waited = f"waited {timeout:g} s for {count} record(s)"
+        if self._describe(source) is None:
+            return f"{waited}: {self._missing(source)}"
+        found = reader.read(source)
+        all_records = self._reader().read(source)
+        first = (
+            f"{waited} in topic {self.name}: there are {len(found)} that count,"
+            f" {len(all_records)} in all"
+        )
+        shown = (found or all_records)[-_SHOWN_RECORDS:]
+        return "\n".join([first, *(f"  {record}" for record in shown)])
+
+    # -- how it is done where the bridge leads -------------------------------------------------
+
+    @abstractmethod
+    def _reader(self, **how: Unpack[Reading]) -> RecordReader[S]:
+        """Something that reads the topic so."""
+
+    @abstractmethod
+    def _put(self, records: Sequence[writing.NewRecord], take: Callable[[list[Position]], T]) -> T:
+        """What `take` makes of where the records went; one call of the bridge."""
+
+    @abstractmethod
+    def _create(
+        self,
+        source: S,
+        partitions: int | None,
+        replication_factor: int | None,
+        config: Mapping[str, str] | None,
+    ) -> None: ...
+
+    @abstractmethod
+    def _delete(self, source: S) -> None: ...
+
+    @abstractmethod
+    def _delete_records(self, source: S) -> None: ...
+
+    @abstractmethod
+    def _describe(self, source: S) -> TopicDescription | None:
+        """The topic; None when there is none."""
+
+    @abstractmethod
+    def _missing(self, source: S) -> str:
+        """What to say of a topic that is not there."""
+
+    @abstractmethod
+    def _end_offsets(self, source: S) -> dict[int, int]: ...
+
+
+class ClusterTopicView(TopicView["Cluster"]):
+    """A topic of a broker in this process."""
+
+    _bridge: Bridge
+
+    def _reader(self, **how: Unpack[Reading]) -> TopicReader:
+        return TopicReader(self.name, **how)
+
     def _put(self, records: Sequence[writing.NewRecord], take: Callable[[list[Position]], T]) -> T:
         put = writing.Put(self.name, records)
-
         return self._bridge.act_when(
             put.is_ready,
             lambda cluster: take(put.append(cluster)),
@@ -151,77 +278,32 @@ class TopicView:
             begin=put.begin,
         )
 
-    def create(
+    def _create(
         self,
-        partitions: int | None = None,
-        *,
-        replication_factor: int | None = None,
-        config: Mapping[str, str] | None = None,
-    ) -> TopicView:
-        """Make the topic. Raises TopicError when that cannot be."""
+        source: Cluster,
+        partitions: int | None,
+        replication_factor: int | None,
+        config: Mapping[str, str] | None,
+    ) -> None:
+        writing.create_topic(source, self.name, partitions, replication_factor, config)
 
-        def make(cluster: Cluster) -> TopicView:
-            writing.create_topic(cluster, self.name, partitions, replication_factor, config)
-            return self
+    def _delete(self, source: Cluster) -> None:
+        writing.delete_topic(source, self.name)
 
-        return self._bridge.call(make)
+    def _delete_records(self, source: Cluster) -> None:
+        writing.delete_records(source, self.name)
 
-    def delete(self) -> None:
-        """Delete the topic. Raises TopicError when there is none."""
-        return self._bridge.call(lambda cluster: writing.delete_topic(cluster, self.name))
+    def _describe(self, source: Cluster) -> TopicDescription | None:
+        topic = source.metadata.topics.get(self.name)
+        return None if topic is None else TopicDescription(len(topic.partitions), topic.configs)
 
-    def delete_records(self) -> None:
-        """Delete every record; offsets go on where they are. Raises TopicError."""
-        return self._bridge.call(lambda cluster: writing.delete_records(cluster, self.name))
+    def _missing(self, source: Cluster) -> str:
+        return writing.no_topic(source, self.name)
 
-    @property
-    def exists(self) -> bool:
-        """Whether there is such a topic."""
-        return self._bridge.call(lambda cluster: self.name in cluster.metadata.topics)
-
-    @property
-    def partitions(self) -> int:
-        """How many partitions it has; 0 when there is no such topic."""
-        return self._bridge.call(lambda cluster: _partition_count(cluster, self.name))
-
-    @property
-    def config(self) -> dict[str, str]:
-        """The configs that were set on it."""
-
-        def configs(cluster: Cluster) -> dict[str, str]:
-            topic = cluster.metadata.topics.get(self.name)
-            return {} if topic is None else dict(topic.configs)
-
-        return self._bridge.call(configs)
-
-    def end_offsets(self) -> dict[int, int]:
-        """The high watermark by partition."""
-
-        def ends(cluster: Cluster) -> dict[int, int]:
-            found: dict[int, int] = {}
-            for index in range(_partition_count(cluster, self.name)):
-                partition = leading_partition(cluster, self.name, index)
-                found[index] = 0 if partition is None else partition.high_watermark
-            return found
-
-        return self._bridge.call(ends)
-
-
-def _partition_count(cluster: Cluster, name: str) -> int:
-    topic = cluster.metadata.topics.get(name)
-    return 0 if topic is None else len(topic.partitions)
-
-
-def _too_few(reader: TopicReader, count: int, timeout: float, cluster: Cluster) -> str:
-    """Why a wait for records was in vain."""
-    name = reader.topic
-    waited = f"waited {timeout:g} s for {count} record(s)"
-    if name not in cluster.metadata.topics:
-        return f"{waited}: {writing.no_topic(cluster, name)}"
-    found = reader.read(cluster)
-    all_records = TopicReader(name).read(cluster)
-    first = (
-        f"{waited} in topic {name}: there are {len(found)} that count, {len(all_records)} in all"
-    )
-    shown = (found or all_records)[-_SHOWN_RECORDS:]
-    return "\n".join([first, *(f"  {record}" for record in shown)])
+    def _end_offsets(self, source: Cluster) -> dict[int, int]:
+        topic = source.metadata.topics.get(self.name)
+        found: dict[int, int] = {}
+        for index in range(0 if topic is None else len(topic.partitions)):
+            partition = leading_partition(source, self.name, index)
+            found[index] = 0 if partition is None else partition.high_watermark
+        return found
