@@ -1,30 +1,75 @@
 """mockbroker: a fake Kafka broker that clients cannot tell from a real one.
 
-`MockBroker` is the Python API (`with MockBroker(topics={"orders": 6}) as broker: …`);
-`python -m mockbroker serve` is the command. Importing the package imports neither.
+`MockBroker` is the Python API (`with MockBroker(topics={"orders": 6}) as broker: …`), with its
+fault rules and its exceptions beside it; `python -m mockbroker serve` is the command. Importing the
+package imports none of them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from mockbroker.config.errors import ConfigError
+    from mockbroker.faults import Delay, Fault, FaultError
+    from mockbroker.server.values import SettingsError
+    from mockbroker.state.groups import GroupError
+    from mockbroker.state.requests import QueryError
+    from mockbroker.state.snapshot_file import SnapshotError
+    from mockbroker.state.verdict import VerificationError
+    from mockbroker.state.writing import TopicError
+    from mockbroker.testing.bridge import WaitTimeoutError
     from mockbroker.testing.mock_broker import MockBroker
 
     __version__: str
 
-__all__ = ["MockBroker", "__version__"]
+__all__ = [
+    "ConfigError",
+    "Delay",
+    "Fault",
+    "FaultError",
+    "GroupError",
+    "MockBroker",
+    "QueryError",
+    "SettingsError",
+    "SnapshotError",
+    "TopicError",
+    "VerificationError",
+    "WaitTimeoutError",
+    "__version__",
+]
+
+_HOMES: Final = {
+    "ConfigError": "config.errors",
+    "Delay": "faults",
+    "Fault": "faults",
+    "FaultError": "faults",
+    "GroupError": "state.groups",
+    "MockBroker": "testing.mock_broker",
+    "QueryError": "state.requests",
+    "SettingsError": "server.values",
+    "SnapshotError": "state.snapshot_file",
+    "TopicError": "state.writing",
+    "VerificationError": "state.verdict",
+    "WaitTimeoutError": "testing.bridge",
+}
+"""Where each name is at home; it is imported when it is asked for."""
 
 
 def __getattr__(name: str) -> object:
-    if name == "MockBroker":
-        from mockbroker.testing.mock_broker import MockBroker
+    if name in _HOMES:
+        from importlib import import_module
 
-        return MockBroker
+        found: object = getattr(import_module(f"mockbroker.{_HOMES[name]}"), name)
+        return found
     if name == "__version__":
         return _version()
     message = f"module 'mockbroker' has no attribute {name!r}"
     raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def _version() -> str:

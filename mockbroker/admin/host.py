@@ -25,6 +25,10 @@ class Host(Protocol):
         """HOST:PORT of each broker, separated by commas."""
 
     @property
+    def strict(self) -> bool:
+        """Whether a request that is refused fails a test."""
+
+    @property
     def cluster(self) -> Cluster:
         """The core; look at it and change it by `act` only."""
 

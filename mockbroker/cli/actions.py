@@ -211,6 +211,18 @@ def faults_release(client: AdminClient, given: Namespace) -> Outcome:
     return released, f"{released['released']} request(s) go on"
 
 
+def faults_wait(client: AdminClient, given: Namespace) -> Outcome:
+    timeout_ms = milliseconds("--timeout", given.timeout)
+    body = {"hits": given.hits, "timeout_ms": int(timeout_ms)}
+    path = f"/v1/faults/{segment(given.id)}/wait"
+    return client.send("POST", path, body, wait_seconds=timeout_ms / 1000), ""
+
+
+def faults_verify(client: AdminClient, given: Namespace) -> Outcome:
+    found = client.send("POST", "/v1/verify", {"strict": given.strict or None})
+    return found, "" if not found["clean"] else found["text"]
+
+
 def clock_show(client: AdminClient, _given: Namespace) -> Outcome:
     return _clock(client.get("/v1/clock"))
 

@@ -174,6 +174,11 @@ def _faults(parser: argparse.ArgumentParser) -> None:
     leaf("remove", "disarm a rule", "id")
     leaf("release", "let go what a rule holds back", "id")
     leaf("clear", "disarm all rules")
+    made = leaf("wait", "wait until a rule fired so often; status 1 when it does not", "id")
+    made.add_argument("--hits", type=int, default=1, metavar="N")
+    _timeout(made)
+    made = leaf("verify", "status 1 when a rule never fired, or a strict broker refused a request")
+    made.add_argument("--strict", action="store_true", help="refused requests count")
 
 
 def _clock(parser: argparse.ArgumentParser) -> None:

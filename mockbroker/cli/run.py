@@ -49,6 +49,8 @@ def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
         print(printable_lines(text))
     if isinstance(data, dict) and data.get("met") is False:
         raise CommandError(str(data["explanation"]), 1)
+    if isinstance(data, dict) and data.get("clean") is False:
+        raise CommandError(str(data["text"]), 1)
     return 0
 
 

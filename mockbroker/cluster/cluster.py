@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from mockbroker.cluster.controls import ClusterControls
     from mockbroker.cluster.peers import Peers
-    from mockbroker.faults.fault_set import ArmedFault, FaultSet
+    from mockbroker.faults.armed_fault import ArmedFault
+    from mockbroker.faults.fault_set import FaultSet
     from mockbroker.node.broker import Broker
     from mockbroker.node.outbox import Outgoing
     from mockbroker.quorum.quorum import MetadataQuorum

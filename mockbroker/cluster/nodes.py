@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.faults.fault_set import ArmedFault, FaultSet
+    from mockbroker.faults.armed_fault import ArmedFault
+    from mockbroker.faults.fault_set import FaultSet
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.node.broker import Broker
     from mockbroker.node.outbox import Outgoing

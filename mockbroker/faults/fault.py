@@ -10,13 +10,15 @@ from dataclasses import dataclass, fields
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from mockbroker.faults.errors import FaultError
+from mockbroker.faults.errors import FaultError, nearest
 from mockbroker_protocol.api_keys import API_SPECS, ApiKey
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from random import Random
+
+    from mockbroker.faults.request_view import RequestView
 
 BEFORE: Final = "before"
 AFTER: Final = "after"
@@ -40,14 +42,15 @@ _REQUEST_ACTS: Final = (
     "twice",
     "bad_crc",
     "evict_session",
+    "observe",
 )
 NETWORK_ACTS: Final = ("latency_ms", "bandwidth", "slice_bytes", "refuse")
 _OF_REQUESTS: Final[dict[str, object]] = dict.fromkeys(
-    ("api", "versions", "topic", "partition", "group", "transactional_id", "nth", "count")
+    ("api", "versions", "topic", "partition", "group", "transactional_id", "when", "nth", "count")
 ) | {"probability": 1.0}
 """What a rule about connections cannot have, and its value where it is not given."""
 _CHOICES: Final[dict[str, tuple[str | None, ...]]] = {
-    "when": (BEFORE, AFTER),
+    "stage": (BEFORE, AFTER),
     "level": (None, "top", "partition"),
 }
 _ENDS: Final = ("drop", "disconnect", "reset", "half_close", "error")
@@ -100,8 +103,10 @@ class Delay:
 class Fault:
     """Whom it hits, how often, and what it does. Raises FaultError when it makes no sense.
 
-    Texts of `client`, `listener`, `topic`, `group` and `transactional_id` are glob patterns. Times
-    are on the broker's clock. `when` says whether the broker processes the request first.
+    Texts of `client`, `listener`, `topic`, `group` and `transactional_id` are glob patterns; `when`
+    is a condition: an expression (see `expression`), or a function of a `RequestView`. Times are on
+    the broker's clock. `stage` says whether the broker processes the request first. `maybe`: it is
+    in order that the rule never fires. `of_preset` names the preset that made it.
     """
 
     # whom
@@ -115,6 +120,7 @@ class Fault:
     partition: int | None = None
     group: str | None = None
     transactional_id: str | None = None
+    when: str | Callable[[RequestView], object] | None = None
     # how often
     nth: int | None = None
     probability: float = 1.0
@@ -122,8 +128,9 @@ class Fault:
     count: int | None = None
     after_ms: float = 0.0
     for_ms: float | None = None
+    maybe: bool = False
     # what
-    when: str = BEFORE
+    stage: str = BEFORE
     error: str | int | None = None
     level: str | None = None
     delay_ms: float | Delay | None = None
@@ -139,6 +146,7 @@ class Fault:
     twice: bool = False
     bad_crc: bool = False
     evict_session: bool = False
+    observe: bool = False
     # what, on the network
     latency_ms: float | Delay | None = None
     bandwidth: int | None = None
@@ -146,6 +154,7 @@ class Fault:
     refuse: bool = False
     # by which name
     id: str | None = None
+    of_preset: str | None = None
 
     def __post_init__(self) -> None:
         for name in _TEXTS:
@@ -157,8 +166,23 @@ class Fault:
                 raise FaultError(name, f"{getattr(self, name)!r} is neither", "true or false")
         assert all(key in API_SPECS for key in self.api_keys or ())
         assert self.error is None or self.error_code is not ErrorCode.NONE
+        self._check_when()
         self._check_times()
         self._check_acts()
+
+    def _check_when(self) -> None:
+        when: object = self.when
+        if when in (BEFORE, AFTER):
+            raise FaultError("when", "it is a condition", f"stage={when!r} for the stage")
+        if isinstance(when, str):
+            from mockbroker.faults.expression import Expression, ExpressionError
+
+            try:
+                Expression(when)
+            except ExpressionError as error:
+                raise FaultError("when", str(error)) from None
+        elif when is not None and not callable(when):
+            raise FaultError("when", f"{when!r} is no condition", "an expression, or a function")
 
     def _check_times(self) -> None:
         number: object = self.probability
@@ -194,11 +218,14 @@ class Fault:
         ends = [name for name in _ENDS if name in acts]
         if len(ends) > 1:
             raise FaultError(ends[1], f"it excludes {ends[0]}", f"one of {', '.join(_ENDS)}")
+        if self.observe and len(acts) > 1:
+            other = next(name for name in acts if name != "observe")
+            raise FaultError(other, "a rule that observes does nothing else")
         silent = [name for name in ends if name != "error"]
         mangled = [name for name in _MANGLES if name in acts]
         if silent and mangled:
             raise FaultError(mangled[0], f"with {silent[0]} there is no answer to change")
-        if self.twice and (silent or self.error is not None) and self.when == BEFORE:
+        if self.twice and (silent or self.error is not None) and self.stage == BEFORE:
             raise FaultError("twice", f"with {ends[0]} before it the request is not processed")
         if self.is_network:
             self._check_connections(acts)
@@ -263,7 +290,7 @@ class Fault:
         values: dict[str, object] = {}
         for key, value in data.items():
             if key not in _FIELDS:
-                raise FaultError(str(key), "there is no such field", ", ".join(_FIELDS))
+                raise FaultError(str(key), "there is no such field", nearest(str(key), _FIELDS))
             if value is None:
                 continue
             values[key] = tuple(value) if isinstance(value, list) else value
@@ -285,7 +312,7 @@ class Fault:
 
 
 _FIELDS: Final = tuple(field.name for field in fields(Fault))
-_TEXTS: Final = ("client", "listener", "topic", "group", "transactional_id", "id")
+_TEXTS: Final = ("client", "listener", "topic", "group", "transactional_id", "id", "of_preset")
 _FLAGS: Final = (
     "park",
     "drop",
@@ -295,6 +322,8 @@ _FLAGS: Final = (
     "twice",
     "bad_crc",
     "evict_session",
+    "observe",
+    "maybe",
     "refuse",
 )
 _INT32: Final = 2**31 - 1
@@ -378,4 +407,6 @@ def _plain(value: object) -> object:
         return value.to_json()
     if isinstance(value, tuple):
         return list(value)
+    if callable(value):
+        return f"<function {getattr(value, '__qualname__', value)}>"
     return int(value) if isinstance(value, ApiKey | ErrorCode) else value

@@ -177,7 +177,7 @@ def preset(name: str, **arguments: object) -> list[Fault]:
         if argument not in known:
             raise FaultError(argument, f"preset {name} has no such field", ", ".join(known))
     try:
-        return made(**arguments)
+        return [replace(rule, of_preset=name) for rule in made(**arguments)]
     except TypeError as error:
         raise FaultError("preset", f"{name}: {error}") from None
 

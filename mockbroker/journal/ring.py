@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.journal.events import HandlerFailed, RequestRefused
 from mockbroker_protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 RING_REQUESTS: Final = 2048
 RING_EVENTS: Final = 1024
+RING_REFUSALS: Final = 100
 SMALL_BYTES: Final = 4096
 LARGE_BYTES: Final = 2 << 20
 _FETCH: Final = int(ApiKey.FETCH)
@@ -50,6 +52,7 @@ class Journal:
         "_listeners",
         "_requests",
         "count",
+        "refusals",
         "replication",
         "topic_name",
         "wants_high_watermarks",
@@ -63,6 +66,8 @@ class Journal:
         self._large: deque[tuple[int, RequestServed]] = deque()
         self._large_bytes = 0
         self.count = 0
+        self.refusals: deque[RequestRefused | HandlerFailed] = deque(maxlen=RING_REFUSALS)
+        """The last requests that closed their connection, and were not taken yet."""
         self.replication = False
         self.wants_requests = False
         self.wants_high_watermarks = False
@@ -96,6 +101,8 @@ class Journal:
     def record(self, event: Event) -> None:
         """Keep an event, and tell everyone who listens, in the order in which they came."""
         self._events.append(event)
+        if isinstance(event, RequestRefused | HandlerFailed):
+            self.refusals.append(event)
         for listener, _, _ in self._listeners:
             listener(event)
 
@@ -147,6 +154,12 @@ class Journal:
         kept = list(self._requests)
         first = self.count - len(kept)
         yield from kept[max(0, since - first) :]
+
+    def take_refusals(self) -> list[RequestRefused | HandlerFailed]:
+        """The last requests that were refused, or failed, since this was asked before."""
+        found = list(self.refusals)
+        self.refusals.clear()
+        return found
 
     def events(self) -> list[Event]:
         """The other events that are still in the ring, oldest first."""

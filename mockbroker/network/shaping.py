@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-    from mockbroker.faults.fault_set import ArmedFault
+    from mockbroker.faults.armed_fault import ArmedFault
     from mockbroker.network.transport import ClientTransport
 
 SLICE_GAP_SECONDS: Final = 0.001

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.cluster.nodes import Node
-    from mockbroker.faults.fault_set import ArmedFault
+    from mockbroker.faults.armed_fault import ArmedFault
     from mockbroker.network.shaping import ShapedTransport
     from mockbroker.network.timekeeper import TimeKeeper
 

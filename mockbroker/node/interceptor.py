@@ -6,7 +6,7 @@ one goes this way instead of the usual one:
     before ─▶ held back ─▶ dropped, cut off, refused ─▶ processed, perhaps twice, perhaps parked
     after  ─▶ held back ─▶ dropped, cut off, overwritten ─▶ mangled ─▶ sent
 
-where the rules with `when` before and after act at their stage. The interception stands in for the
+where the rules with `stage` before and after act at their stage. The interception stands in for the
 request handler as the responder of the request, so an answer that was parked comes by here too.
 
 Invariants: whatever is held back is let go at most once, and not at all when its client has gone;
@@ -22,6 +22,7 @@ from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
 from mockbroker.faults.answers import add_missing, overwrite
 from mockbroker.faults.fault import AFTER, BEFORE
 from mockbroker.faults.mangling import corrupt, poison
+from mockbroker.faults.request_view import RequestView
 from mockbroker.journal import FAULT, PEER
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.error_responses import (
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 
     from mockbroker.apis.context import ServedApi, Services
     from mockbroker.clock import TimerTask
+    from mockbroker.faults.armed_fault import ArmedFault
     from mockbroker.faults.fault import Fault
-    from mockbroker.faults.fault_set import ArmedFault, FaultSet
+    from mockbroker.faults.fault_set import FaultSet
     from mockbroker_protocol.primitives import Buffer
 
 PROCESSED_ANYWAY: Final = frozenset({ApiKey.FETCH, ApiKey.METADATA})
@@ -91,11 +93,14 @@ def intercept(
 ) -> bool:
     """Take a request out of the usual way if it sets off a rule; False: it does not."""
     subjects = _Subjects(boundary, request)
-    fired = faults.fire(ctx, subjects)
+    fired = faults.fire(ctx, RequestView(ctx, request, subjects, faults.name_of))
     if not fired:
         return False
     ctx.fault = ",".join(armed.id for armed in fired)
-    interception = Interception(boundary, faults, ctx, api, request, fired, subjects)
+    fired = [armed for armed in fired if not armed.fault.observe]
+    if not fired:
+        return False
+    interception = Interception(boundary, ctx, api, request, fired, subjects)
     ctx.responder = interception
     boundary.guard(ctx, interception.start)
     return True
@@ -135,7 +140,6 @@ class Interception:
     """One request on its way through the rules that it set off."""
 
     _boundary: RequestBoundary
-    _faults: FaultSet
     _ctx: RequestContext
     _api: ServedApi
     _request: object
@@ -169,12 +173,12 @@ class Interception:
 
     # -- held back -------------------------------------------------------------------------
 
-    def _at(self, when: str) -> list[ArmedFault]:
-        return [armed for armed in self._fired if armed.fault.when == when]
+    def _at(self, stage: str) -> list[ArmedFault]:
+        return [armed for armed in self._fired if armed.fault.stage == stage]
 
-    def _hold(self, when: str, then: Callable[[], None]) -> None:
+    def _hold(self, stage: str, then: Callable[[], None]) -> None:
         """Wait for the delays of this stage, then for the releases, then go on."""
-        armed = self._at(when)
+        armed = self._at(stage)
         delays = [(a.fault.delay, a.rng) for a in armed]
         delay_ms = sum(delay.draw(rng) for delay, rng in delays if delay is not None)
         parking = [a for a in armed if a.fault.park]
@@ -215,15 +219,15 @@ class Interception:
             return
         self._process()
 
-    def _ended_by(self, when: str) -> bool:
+    def _ended_by(self, stage: str) -> bool:
         """Whether a rule of this stage cuts the request off; it is silent, or closed then."""
-        for armed in self._at(when):
+        for armed in self._at(stage):
             fault = armed.fault
             if fault.drop:
                 self._ctx.on_disconnect = None  # it stays in work: its connection is silent
                 return True
             for ending in ("disconnect", "reset", "half_close"):
-                if getattr(fault, ending) and (ending != "half_close" or when == BEFORE):
+                if getattr(fault, ending) and (ending != "half_close" or stage == BEFORE):
                     self._boundary.cut_off(self._ctx, armed.id, ending)
                     return True
         return False
@@ -246,7 +250,7 @@ class Interception:
                     return False
                 self._answer_refusal(refused)
                 return True
-            part, left = split_request(request, self._selects(armed))
+            part, left = split_request(request, armed.selects)
             self._refused.append(error_response(part, version, fault.error_code, "partition"))
             if not left:
                 first, *others = self._refused
@@ -266,9 +270,6 @@ class Interception:
 
     def _is_unanswered(self) -> bool:
         return getattr(self._request, "acks", 1) == 0
-
-    def _selects(self, armed: ArmedFault) -> Callable[[TopicRef, int | None], bool]:
-        return lambda ref, index: self._faults.selects(armed, ref, index)
 
     # -- processed -------------------------------------------------------------------------
 
@@ -323,7 +324,7 @@ class Interception:
         level = fault.level
         if level is None and code in _SESSION_ERRORS:
             level = "top"
-        selects = self._selects(armed)
+        selects = armed.selects
         if isinstance(response, FetchResponse) and level != "top":
             by_id = self._ctx.api_version >= FETCH_TOPIC_IDS
             add_missing(response, self._subjects().topics, code, selects, by_id)
@@ -334,7 +335,7 @@ class Interception:
         if fault.throttle_ms is not None and hasattr(response, "throttle_time_ms"):
             response.throttle_time_ms = max(response.throttle_time_ms, fault.throttle_ms)
         if fault.bad_crc and (
-            not isinstance(response, FetchResponse) or not poison(response, self._selects(armed))
+            not isinstance(response, FetchResponse) or not poison(response, armed.selects)
         ):
             armed.take_back()  # there were no records to spoil
 
@@ -373,7 +374,7 @@ def _mangles(fault: Fault) -> bool:
 
 def _ending(fault: Fault) -> str | None:
     """How the connection ends behind the answer."""
-    if fault.half_close and fault.when == AFTER:
+    if fault.half_close and fault.stage == AFTER:
         return "half_close"
     return None if fault.truncate_at is None else "disconnect"
 

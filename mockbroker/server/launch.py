@@ -138,6 +138,11 @@ class RunningBroker:
         return self.cluster.metadata.cluster_id
 
     @property
+    def strict(self) -> bool:
+        """Whether a request that is refused fails a test."""
+        return self.settings.options["strict"]
+
+    @property
     def journal(self) -> Journal:
         """What happens, as values."""
         return self.cluster.journal

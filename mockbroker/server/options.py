@@ -222,6 +222,15 @@ class BrokerOptions(TypedDict, total=False):
             table="cluster",
         ),
     ]
+    strict: Annotated[
+        bool,
+        Option(
+            parse_flag,
+            "",
+            "a request that is refused fails the test which sent it (docs/faults.md) (default no)",
+            default=False,
+        ),
+    ]
     journal: Annotated[
         "str | PathLike[str] | None",
         Option(

@@ -79,8 +79,9 @@ def reset(cluster: Cluster, settings: InitialState) -> None:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.state.snapshot import Snapshot, restore
 
+    cluster.journal.take_refusals()
     if cluster.has_faults:
-        cluster.faults.clear()
+        cluster.faults.reset()
     store = cluster.metadata
     for resource_type, by_name in store.resource_configs.items():
         for name in list(by_name):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from mockbroker.testing.awaited import AsyncView, Awaited
 from mockbroker.testing.bridge import AsyncBridge
-from mockbroker.testing.broker_views import BrokerViews, scope_begin
+from mockbroker.testing.broker_views import BrokerViews, fault_ids, scope_begin
 from mockbroker.testing.clock_view import ClockView
 from mockbroker.testing.cluster_view import ClusterView
-from mockbroker.testing.faults_view import FaultsView
+from mockbroker.testing.faults_view import FaultRule, FaultsView
 from mockbroker.testing.group_view import GroupView
 from mockbroker.testing.journal_view import Expectation, JournalView
 from mockbroker.testing.metadata_log_view import MetadataLogView
@@ -105,24 +105,50 @@ class AsyncJournalView(AsyncView[JournalView]):
         return AsyncExpectation(self._view.expect(times=times, since=since, **filters))
 
 
+class AsyncFaultRule(AsyncView[FaultRule]):
+    """One rule that was armed; see `FaultRule`."""
+
+    status = Awaited(FaultRule.status)
+    hits: Awaited[[], int] = Awaited(FaultRule.hits)
+    wait = Awaited(FaultRule.wait)
+    release = Awaited(FaultRule.release)
+    remove = Awaited(FaultRule.remove)
+
+    @property
+    def id(self) -> str:
+        """The rule's id."""
+        return self._view.id
+
+    def __str__(self) -> str:
+        return self.id
+
+
 class AsyncFaultsView(AsyncView[FaultsView]):
     """The armed fault rules; see `FaultsView`."""
 
-    add = Awaited(FaultsView.add)
     remove = Awaited(FaultsView.remove)
     discard = Awaited(FaultsView.discard)
+    verify = Awaited(FaultsView.verify)
     clear = Awaited(FaultsView.clear)
     list = Awaited(FaultsView.list)
     release = Awaited(FaultsView.release)
+    _add = Awaited(FaultsView.add)
+
+    async def add(self, *rules: Rule | Iterable[Rule]) -> Sequence[AsyncFaultRule]:
+        """Arm rules, all or none; see `FaultsView.add`."""
+        return [AsyncFaultRule(rule) for rule in await self._add(*rules)]
 
     @asynccontextmanager
-    async def armed(self, *rules: Rule | Iterable[Rule]) -> AsyncIterator[Sequence[str]]:
-        """Arm rules inside an `async with`, and disarm them behind it."""
-        ids = await self.add(*rules)
+    async def armed(self, *rules: Rule | Iterable[Rule]) -> AsyncIterator[Sequence[AsyncFaultRule]]:
+        """Arm rules inside an `async with`, and disarm them behind it; see `FaultsView.armed`."""
+        made = await self.add(*rules)
+        ids = [rule.id for rule in made]
         try:
-            yield ids
-        finally:
+            yield made
+        except BaseException:
             await self.discard(ids)
+            raise
+        await self.verify(ids)
 
 
 class AsyncClockView(AsyncView[ClockView[Any]]):
@@ -201,6 +227,8 @@ class AsyncBroker(AsyncView[BrokerViews]):
     reset = Awaited(BrokerViews.reset)
     snapshot = Awaited(BrokerViews.snapshot)
     restore = Awaited(BrokerViews.restore)
+    verdict = Awaited(BrokerViews.verdict)
+    verify = Awaited(BrokerViews.verify)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -244,7 +272,13 @@ class AsyncBroker(AsyncView[BrokerViews]):
     async def scope(self) -> AsyncIterator[Self]:
         """Take away at the end of an `async with` what was made inside."""
         end = await self._bridge.call(scope_begin(self._bridge))
+        spared = await self._bridge.call(fault_ids)
+        found = None
         try:
             yield self
+            found = await self.verdict(spared=spared)
         finally:
             await self._bridge.call(end)
+            if found is None:  # its error is the one to tell
+                await self.verdict(spared=spared)
+        found.check()

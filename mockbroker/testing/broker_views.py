@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Self
 from mockbroker.testing.bridge import NOT_RUNNING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from os import PathLike
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.server.launch import RunningBroker
     from mockbroker.state.snapshot import Snapshot
+    from mockbroker.state.verdict import Verdict
     from mockbroker.telemetry.client_metrics import PushedMetrics
     from mockbroker.testing.bridge import AsyncBridge, Bridge
     from mockbroker.testing.clock_view import ClockView
@@ -127,17 +128,52 @@ class BrokerViews:
         """Take away at the end what was made inside.
 
         Topics, groups, transactional ids and fault rules; the clock runs (or stands) as before.
-        What else was there before stays as the body left it; see `snapshot` for that.
+        What else was there before stays as the body left it; see `snapshot` for that. Raises
+        VerificationError (see `verify`) unless the body raised something itself.
         """
         bridge = self._bridged()
         end = bridge.call(scope_begin(bridge))
+        spared = bridge.call(fault_ids)
+        found = None
         try:
             yield self
+            found = self.verdict(spared=spared)
         finally:
             # What clients sent before they were closed is read between two turns of the loop: a
             # Metadata request that came later would make its topic anew.
             bridge.call(lambda _: None)
             bridge.call(end)
+            if found is None:  # its error is the one to tell
+                self.verdict(spared=spared)
+        found.check()
+
+    def verdict(self, *, strict: bool | None = None, spared: Collection[str] = ()) -> Verdict:
+        """What should fail a test: fault rules that never fired, and refused requests, each once.
+
+        Requests that the broker refused, which are broken, unknown or of a version that it does
+        not advertise, count with `strict` (None: as the broker was started). Rules of the ids
+        `spared` may still fire.
+        """
+        from mockbroker.state.verdict import verdict
+
+        bridge = self._bridged()
+        since = bridge.journal_since
+        wanted = bridge.running.strict if strict is None else strict
+        return bridge.call(
+            lambda cluster: verdict(cluster, since=since, strict=wanted, spared=spared)
+        )
+
+    def verify(self, *, strict: bool | None = None) -> None:
+        """Raise VerificationError when there is something in the `verdict`.
+
+        The pytest plugin does so after each test, `scope` and `with MockBroker(…)` at their end.
+        """
+        from mockbroker.state.verdict import verdict
+
+        bridge = self._bridged()
+        since = bridge.journal_since
+        wanted = bridge.running.strict if strict is None else strict
+        return bridge.call(lambda cluster: verdict(cluster, since=since, strict=wanted).check())
 
     def reset(self) -> None:
         """Keep nothing but what the broker was started with: topics, configs and faults.
@@ -247,3 +283,8 @@ def scope_begin(
         return end
 
     return begin
+
+
+def fault_ids(cluster: Cluster) -> frozenset[str]:
+    """The ids of the rules that are armed now."""
+    return frozenset(one.id for one in cluster.faults.list()) if cluster.has_faults else frozenset()

@@ -31,8 +31,8 @@ class MockBroker(BrokerViews):
     names; `port` 0 takes any free port; `brokers` is how many there are (see `cluster`), on ports
     from `port` on or on a list of them, in `racks`; `seed` makes random ids repeatable;
     `freeze_clock` starts with a time that stands still (see `clock`); `faults` are armed from the
-    start (see `faults`). Raises SettingsError, ConfigError or FaultError for a bad value, OSError
-    when the address cannot be bound.
+    start (see `faults`). A `with` that raised nothing ends with `verify`. Raises SettingsError,
+    ConfigError or FaultError for a bad value, OSError when the address cannot be bound.
     """
 
     def __init__(self, **options: Unpack[BrokerOptions]) -> None:
@@ -80,7 +80,11 @@ class MockBroker(BrokerViews):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.stop()
+        try:
+            if exc is None and self._bridge is not None:
+                self.verify()
+        finally:
+            self.stop()
 
     async def __aenter__(self) -> Self:
         self._refuse_second_start()
@@ -93,7 +97,13 @@ class MockBroker(BrokerViews):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        bridge, self._bridge = self._bridge, None
-        if bridge is not None:
+        bridge = self._bridge
+        if bridge is None:
+            return
+        try:
+            if exc is None:
+                await self.aio.verify()
+        finally:
+            self._bridge = None
             await bridge.running.stop()
             bridge.close()

@@ -146,7 +146,7 @@ RIDDEN_OUT: dict[str, list[Fault]] = {
     "slices": [Fault(slice_bytes=7)],
     "slow-network": [Fault(latency_ms=10, bandwidth=100_000)],
     "silence": [Fault(api="Produce", nth=1, drop=True)],
-    "answer-lost": [Fault(api="Produce", nth=1, disconnect=True, when="after")],
+    "answer-lost": [Fault(api="Produce", nth=1, disconnect=True, stage="after")],
 }
 
 

@@ -69,7 +69,7 @@ def test_the_answer_to_a_record_is_lost(mockbroker: MockBroker, start: Start) ->
     put_orders(mockbroker, 3)
     service = start()
     mockbroker.faults.add(
-        {"id": "cut", "api": "Produce", "when": "after", "disconnect": True, "count": 1}
+        {"id": "cut", "api": "Produce", "stage": "after", "disconnect": True, "count": 1}
     )
     run(mockbroker, 3, service)
     mockbroker.journal.expect(api="Produce", fault="cut").within(0)

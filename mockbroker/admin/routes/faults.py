@@ -11,14 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from mockbroker.admin.deps import Body, Cursor, Limit, TheHost
+from mockbroker.admin.deps import (
+    INT32_MAX,
+    INT64_MAX,
+    MAX_TIMEOUT_MS,
+    Body,
+    Cursor,
+    Limit,
+    TheHost,
+)
 from mockbroker.admin.paging import page_of
 from mockbroker.admin.problems import ApiError, problems
+from mockbroker.admin.waiting import Met, wait_until
 from mockbroker.faults.presets import PRESETS
+from mockbroker.state.verdict import nearest, verdict
 
 if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
-    from mockbroker.faults.fault_set import ArmedFault
+    from mockbroker.faults.armed_fault import ArmedFault
 
 router = APIRouter(tags=["faults"])
 
@@ -34,6 +44,8 @@ class FaultOut(BaseModel):
     matched: int = Field(description="How often a request fitted")
     exhausted: bool
     waiting: int = Field(description="Requests that it holds back")
+    idle: int = Field(description="How often it fired and found nothing to act on")
+    problem: str | None = Field(description="The last error of its `when`, which then says no")
 
 
 class FaultPage(BaseModel):
@@ -72,6 +84,38 @@ class Released(BaseModel):
     """How many requests go on now."""
 
     released: int
+
+
+class HitsIn(Body):
+    """How many hits to wait for; those that there are already count too."""
+
+    hits: int = Field(1, ge=1, le=INT32_MAX)
+    timeout_ms: int = Field(5000, ge=0, le=MAX_TIMEOUT_MS)
+
+
+class VerifyIn(Body):
+    """What counts; without `strict` as the broker was started."""
+
+    strict: bool | None = None
+    since: int = Field(0, ge=0, le=INT64_MAX, description="Cursor of the journal, for `nearest`")
+
+
+class UnfiredOut(BaseModel):
+    """A rule that never fired: why, and the requests that came nearest to it."""
+
+    id: str
+    rule: dict[str, Any]
+    reason: str
+    nearest: list[str]
+
+
+class VerdictOut(BaseModel):
+    """What should fail a test; `clean` when nothing should. `text` says it for people."""
+
+    clean: bool
+    unfired: list[UnfiredOut]
+    refused: list[str]
+    text: str
 
 
 @router.get("/faults")
@@ -137,6 +181,37 @@ async def release_fault(host: TheHost, fault_id: FaultId) -> Released:
     return host.act(release)
 
 
+@router.post("/faults/{fault_id}/wait", responses=problems(404))
+async def wait_for_hits(host: TheHost, fault_id: FaultId, wanted: HitsIn) -> Met:
+    """Wait until a rule fired so often."""
+    armed = host.act(lambda cluster: _find(cluster, fault_id))
+
+    def explain(cluster: Cluster) -> str:
+        reason, lines = nearest(cluster.journal, armed, 0)
+        first = f"{armed.hits} of {wanted.hits} hit(s) of fault {fault_id}: {reason}"
+        return "\n  ".join([first, *(["the nearest others:"] if lines else []), *lines])
+
+    return await wait_until(
+        host, lambda _cluster: armed.hits >= wanted.hits, explain, wanted.timeout_ms
+    )
+
+
+@router.post("/verify")
+async def verify(host: TheHost, wanted: VerifyIn) -> VerdictOut:
+    """What should fail the test that ends now: rules that never fired, and refused requests.
+
+    What it tells it tells once. Refused requests count in strict mode alone.
+    """
+    strict = host.strict if wanted.strict is None else wanted.strict
+    found = host.act(lambda cluster: verdict(cluster, since=wanted.since, strict=strict))
+    return VerdictOut(
+        clean=found.is_clean,
+        unfired=[UnfiredOut(**one._asdict()) for one in found.unfired],
+        refused=found.refused,
+        text=str(found),
+    )
+
+
 def _summary(made: object) -> str:
     return (made.__doc__ or "").partition("\n")[0]
 
@@ -156,4 +231,6 @@ def _out(armed: ArmedFault) -> FaultOut:
         matched=armed.matched,
         exhausted=armed.exhausted,
         waiting=len(armed.waiting),
+        idle=armed.idle,
+        problem=armed.problem,
     )

@@ -18,6 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
+    from mockbroker.state.verdict import Verdict
     from mockbroker.testing.aio import AsyncBroker
     from mockbroker.testing.mock_broker import MockBroker
     from mockbroker.testing.pytest_plugin.clients import Clients
@@ -28,7 +29,8 @@ _ASYNCIO_PLUGINS = ("asyncio", "pytest_asyncio.plugin")
 _MARKERS = (
     "mockbroker(**arguments): a broker of the test's own, with these arguments of MockBroker",
     "mockbroker_topics(*names, **partitions): create these topics before the test",
-    "mockbroker_faults(*faults): add these faults before the test",
+    "mockbroker_faults(*faults): add these faults before the test; each must fire, or be `maybe`",
+    "mockbroker_strict(strict=True): whether a request that the broker refuses fails the test",
 )
 
 
@@ -52,6 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type="linelist",
     )
     parser.addini(
+        "mockbroker_strict",
+        "a request that the broker refuses fails the test which sent it",
+        type="bool",
+        default=False,
+    )
+    parser.addini(
         "mockbroker_journal_lines",
         "requests shown in the report of a failing test, 0 for none",
         default="20",
@@ -69,10 +77,40 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test whose fault rules never fired, or whose requests a strict broker refused."""
+    __tracebackhide__ = True
+    result = yield
+    verdicts = _verdicts(item)
+    if verdicts:
+        from mockbroker.state.verdict import merged
+
+        merged(verdicts).check()
+    return result
+
+
+def _verdicts(item: pytest.Item) -> list[Verdict]:
+    """What its brokers find wrong with a test; what is told here is told once."""
+    marker = item.get_closest_marker("mockbroker_strict")
+    strict = None if marker is None else bool(marker.kwargs.get("strict", (*marker.args, True)[0]))
+    found = []
+    for broker in item.stash.get(_BROKERS, []):
+        try:
+            found.append(broker.verdict(strict=strict))
+        except RuntimeError:  # it has stopped
+            continue
+    return found
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, pytest.TestReport]:
-    """Show the last requests when the test failed."""
+    """Show what the broker knows when the test failed."""
     report: pytest.TestReport = yield
     brokers = item.stash.get(_BROKERS, [])
+    if not report.passed and report.when != "teardown":
+        for verdict in _verdicts(item):
+            if report.failed and not verdict.is_clean:
+                report.sections.append(("mockbroker", str(verdict)))
     lines = int(item.config.getini("mockbroker_journal_lines")) if brokers else 0
     if report.failed and lines:
         for broker in brokers:
@@ -108,7 +146,7 @@ def mockbroker_server(pytestconfig: pytest.Config) -> Iterator[MockBroker | Exte
         parse_topic("mockbroker_topics", line) for line in pytestconfig.getini("mockbroker_topics")
     )
     config = parse_configs("mockbroker_config", pytestconfig.getini("mockbroker_config"))
-    with MockBroker(config=config) as broker:
+    with MockBroker(config=config, strict=pytestconfig.getini("mockbroker_strict")) as broker:
         for name, partitions in topics.items():
             broker.topic(name).create(partitions)
         yield broker
@@ -126,6 +164,8 @@ def mockbroker(request: pytest.FixtureRequest) -> Iterator[MockBroker | External
         return
     server = request.getfixturevalue("mockbroker_server")
     with server.scope():
+        if hasattr(server, "verdict"):
+            server.verdict()  # what came between two tests is nobody's
         yield _prepared(request.node, server)
 
 

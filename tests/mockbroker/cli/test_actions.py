@@ -159,3 +159,13 @@ def test_every_verb_has_its_action() -> None:
     elsewhere = {"healthcheck", "journal_follow", "journal_read"}
     assert wanted - elsewhere
     assert [one for one in wanted - elsewhere if one not in {*actions._DONE, *vars(actions)}] == []
+
+
+def test_rules_are_waited_for_and_verified(shell: Shell) -> None:
+    shell("faults", "add", '{"id": "eye", "api": "Fetch", "observe": true}')
+    status, _, err = shell("faults", "wait", "eye", "--timeout", "1ms")
+    assert (status, err.startswith("mockbroker: 0 of 1 hit(s) of fault eye")) == (1, True)
+    status, out, err = shell("faults", "verify")
+    assert (status, out) == (1, "")
+    assert "fault eye (api='Fetch', observe=True, id='eye') never fired" in err
+    assert shell("faults", "verify", "--strict") == (0, "nothing is wrong\n", "")

@@ -13,10 +13,11 @@ from mockbroker.faults.fault import Delay, Fault, api_key, error_code
 RULES: list[dict[str, object]] = [
     {"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER", "topic": "orders", "partition": 0},
     {"api": ["Fetch", 0], "versions": [4, 12], "delay_ms": {"low": 1.0, "high": 2.0}},
-    {"client": "app-*", "probability": 0.5, "seed": 3, "drop": True, "when": "after"},
+    {"client": "app-*", "probability": 0.5, "seed": 3, "drop": True, "stage": "after"},
     {"latency_ms": {"mean": 5.0, "deviation": 1.0}, "bandwidth": 1000, "slice_bytes": 1},
     {"broker": 1, "refuse": True, "for_ms": 100, "after_ms": 5, "id": "down"},
     {"api": "Produce", "truncate_at": 0, "throttle_ms": 5},
+    {"api": "Produce", "observe": True, "when": "body.acks == 0", "maybe": True},
 ]
 
 
@@ -67,7 +68,7 @@ def test_names_of_several_words_go_in_kafka_s_two_spellings() -> None:
         ({"drop": True, "versions": "x"}, "versions"),
         ({"drop": True, "for_ms": 0}, "for_ms"),
         ({"drop": True, "after_ms": -1}, "after_ms"),
-        ({"drop": True, "when": "later"}, "when"),
+        ({"drop": True, "stage": "later"}, "stage"),
         ({"drop": True, "level": "top"}, "level"),
         ({"error": 6, "level": "middle"}, "level"),
         ({"delay_ms": -1}, "delay_ms"),
@@ -86,6 +87,12 @@ def test_names_of_several_words_go_in_kafka_s_two_spellings() -> None:
         ({"latency_ms": 1, "probability": 0.5}, "probability"),
         ({"refuse": True, "client": "app"}, "client"),
         ({"slice_bytes": 0}, "slice_bytes"),
+        ({"drop": True, "when": "after"}, "when"),
+        ({"drop": True, "when": "clint == 'x'"}, "when"),
+        ({"drop": True, "when": 5}, "when"),
+        ({"observe": True, "drop": True}, "drop"),
+        ({"latency_ms": 1, "when": "True"}, "when"),
+        ({"drop": True, "maybe": 1}, "maybe"),
     ],
 )
 def test_a_mistake_names_its_field(data: dict[str, object], field: str) -> None:
@@ -102,3 +109,13 @@ def test_delays_are_drawn_as_they_say() -> None:
     drawn = [Delay(mean=1, deviation=5).draw(rng) for _ in range(100)]
     assert min(drawn) == 0
     assert Delay.parse("delay_ms", Delay(1, 2)) == Delay(1, 2)
+
+
+def test_an_unknown_field_is_told_the_nearest() -> None:
+    with pytest.raises(FaultError, match="coumt: there is no such field; allowed: count"):
+        Fault.from_dict({"drop": True, "coumt": 1})
+
+
+def test_the_old_name_of_a_stage_is_told_the_new() -> None:
+    with pytest.raises(FaultError, match="allowed: stage='after' for the stage"):
+        Fault(drop=True, when="after")

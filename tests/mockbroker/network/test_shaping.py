@@ -11,7 +11,7 @@ import pytest
 
 from mockbroker import MockBroker
 from mockbroker.faults import Fault
-from mockbroker.faults.fault_set import ArmedFault
+from mockbroker.faults.armed_fault import ArmedFault
 from mockbroker.network.shaping import MAX_SLICES, SLICE_GAP_SECONDS, Shape
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
@@ -25,7 +25,9 @@ BEAT = HeartbeatRequest("g", 1, "m")
 
 
 def shape(rng: Random, *faults: Fault) -> Shape:
-    return Shape([ArmedFault(fault, str(n), 0.0, rng) for n, fault in enumerate(faults)])
+    return Shape(
+        [ArmedFault(fault, str(n), 0.0, rng, lambda _id: None) for n, fault in enumerate(faults)]
+    )
 
 
 @pytest.fixture
@@ -132,7 +134,7 @@ def test_a_disconnect_is_an_end(broker: MockBroker) -> None:
 
 
 def test_a_half_closed_connection_still_takes_bytes(broker: MockBroker) -> None:
-    rule = Fault(api="Heartbeat", half_close=True, when="after")
+    rule = Fault(api="Heartbeat", half_close=True, stage="after")
     with connected(broker) as client, broker.faults.armed(rule):
         client.send(BEAT, 4)
         assert client.receive(HeartbeatResponse).error_code == 25

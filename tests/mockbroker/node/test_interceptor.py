@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from mockbroker.faults.fault_set import ArmedFault
+    from mockbroker.faults.armed_fault import ArmedFault
     from tests.support.core import CoreClient
 
 BEAT = HeartbeatRequest("g", 1, "m")
@@ -105,7 +105,7 @@ def test_an_error_is_answered_and_nothing_processed(core: Core) -> None:
 
 
 def test_an_error_after_processing_hides_what_was_done(core: Core) -> None:
-    arm(core, api="Produce", error=7, when="after")
+    arm(core, api="Produce", error=7, stage="after")
     assert produce(core.client(), 0) == {0: 7}
     assert end_offset(core) == 1
 
@@ -182,7 +182,7 @@ def test_a_delay_before_holds_the_processing_back(core: Core) -> None:
 
 
 def test_a_delay_after_holds_the_answer_back(core: Core) -> None:
-    arm(core, api="Produce", delay_ms=100, when="after")
+    arm(core, api="Produce", delay_ms=100, stage="after")
     client = core.client()
     client.send(produce_request(0), 9)
     assert (client.answered, end_offset(core)) == (0, 1)
@@ -244,7 +244,7 @@ def test_what_is_held_back_falls_with_its_client(core: Core) -> None:
 def test_a_dropped_request_leaves_its_connection_silent(
     core: Core, when: str, appended: int
 ) -> None:
-    arm(core, api="Produce", drop=True, when=when)
+    arm(core, api="Produce", drop=True, stage=when)
     client, other = core.client(), core.client()
     client.send(produce_request(0), 9)
     client.send(BEAT, 4)
@@ -256,7 +256,7 @@ def test_a_dropped_request_leaves_its_connection_silent(
 @pytest.mark.parametrize("ending", ["disconnect", "reset", "half_close"])
 @pytest.mark.parametrize(("when", "appended"), [("before", 0), ("after", 1)])
 def test_a_connection_is_cut_off(core: Core, ending: str, when: str, appended: int) -> None:
-    arm(core, **{"api": "Produce", ending: True, "when": when})
+    arm(core, **{"api": "Produce", ending: True, "stage": when})
     client = core.client()
     client.send(produce_request(0), 9)
     assert client.closed
@@ -364,7 +364,7 @@ def test_a_rule_has_its_time(core: Core) -> None:
 
 def test_several_rules_act_together(core: Core) -> None:
     arm(core, api="Heartbeat", delay_ms=Delay(30).to_json(), id="slow")
-    arm(core, api="Heartbeat", throttle_ms=5, when="after", delay_ms=20, id="quota")
+    arm(core, api="Heartbeat", throttle_ms=5, stage="after", delay_ms=20, id="quota")
     client = core.client()
     client.send(BEAT, 4)
     core.advance(49)

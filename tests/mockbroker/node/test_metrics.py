@@ -77,7 +77,7 @@ def test_a_fetch_whose_answer_a_fault_keeps_is_no_answered_one() -> None:
     core = Core(topics={"orders": 10})
     client = core.client()
     sid = client.call(fetch(10, (0, 0)), 12, FetchResponse).session_id
-    core.cluster.faults.add(Fault(api="Fetch", disconnect=True, when="after"))
+    core.cluster.faults.add(Fault(api="Fetch", disconnect=True, stage="after"))
     client.send(fetch(0, (sid, 1)), 12)
     assert client.answered == 0
     metrics = core.broker.metrics()

@@ -122,15 +122,16 @@ async def test_each_verb_of_a_group_is_awaited() -> None:
 
 async def test_journal_faults_clock_and_the_rest_are_awaited() -> None:
     async with MockBroker(brokers=2, topics={"orders": 1}) as broker:
+        rule_data = {"api": "Produce", "error": "UNKNOWN_SERVER_ERROR", "maybe": True}
         journal, faults, clock = broker.aio.journal, broker.aio.faults, broker.aio.clock
         assert await journal.cursor() >= len(await journal.requests())
         assert len((await journal.tail(1)).splitlines()) <= 1
         assert await journal.events()
-        async with faults.armed({"api": "Produce", "error": "UNKNOWN_SERVER_ERROR"}) as (rule,):
-            assert [status.id for status in await faults.list()] == [rule]
+        async with faults.armed(rule_data) as (rule,):
+            assert [status.id for status in await faults.list()] == [rule.id]
             assert await faults.release(rule) == 0
         assert await faults.list() == []
-        (rule,) = await faults.add({"api": "Produce", "error": "UNKNOWN_SERVER_ERROR"})
+        (rule,) = await faults.add(rule_data)
         assert (await faults.remove(rule)).hits == 0
         await faults.clear()
         await clock.freeze()

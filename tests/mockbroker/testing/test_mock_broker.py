@@ -228,13 +228,15 @@ def test_a_snapshot_is_gone_back_to_and_kept_in_a_file(tmp_path: Path) -> None:
 
 def test_a_scope_takes_back_faults_and_the_clock() -> None:
     with MockBroker() as broker:
-        (kept,) = broker.faults.add({"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER"})
+        (kept,) = broker.faults.add(
+            {"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER", "maybe": True}
+        )
         broker.clock.rate = 2.0
         with broker.scope():
-            broker.faults.add({"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER"})
+            broker.faults.add({"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "maybe": True})
             broker.clock.rate = 5.0
             broker.clock.freeze()
-        assert [fault.id for fault in broker.faults.list()] == [kept]
+        assert [fault.id for fault in broker.faults.list()] == [kept.id]
         assert (broker.clock.frozen, broker.clock.rate) == (False, 2.0)
 
 
@@ -243,7 +245,7 @@ def test_a_reset_leaves_what_it_was_started_with() -> None:
         broker.topic("orders").put("one")
         broker.topic("payments").put("one")
         broker.group("g").commit({("orders", 0): 1})
-        broker.faults.add({"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER"})
+        broker.faults.add({"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "maybe": True})
         broker.clock.unfreeze()
         asyncio.run(topics_of(broker.bootstrap_servers))
         broker.reset()

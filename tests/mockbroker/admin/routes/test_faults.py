@@ -57,3 +57,35 @@ def test_rules_are_removed_released_and_cleared(api: Api) -> None:
     assert [one["id"] for one in api("GET", "/v1/faults").body["faults"]] == [second]
     assert api("DELETE", "/v1/faults").status == 204
     assert api("GET", "/v1/faults").body["faults"] == []
+
+
+def test_hits_are_waited_for(api: Api) -> None:
+    (fault,) = arm(api, {"api": "Metadata", "observe": True, "when": "version >= 1"})
+    vain = api("POST", f"/v1/faults/{fault}/wait", {"timeout_ms": 1}).body
+    assert vain["met"] is False
+    assert vain["explanation"].startswith(f"0 of 1 hit(s) of fault {fault}: none of ")
+    Producer({"bootstrap.servers": api.broker.bootstrap_servers}).list_topics(timeout=20)
+    assert api("POST", f"/v1/faults/{fault}/wait", {"timeout_ms": 20_000}).body["met"]
+    assert api.problem("POST", "/v1/faults/x/wait", {})[0] == 404
+
+
+def test_a_condition_is_an_expression(api: Api) -> None:
+    rule: dict[str, object] = {"api": "Produce", "drop": True, "when": "body.acks =="}
+    status, detail, field = api.problem("POST", "/v1/faults", {"rules": [rule]})
+    assert (status, field) == (422, "when")
+    assert "cannot be read" in detail
+    arm(api, {"api": "Metadata", "observe": True, "when": "body.acks == 1"})
+    Producer({"bootstrap.servers": api.broker.bootstrap_servers}).list_topics(timeout=20)
+    (shown,) = api("GET", "/v1/faults").body["faults"]
+    assert shown["problem"].startswith("MetadataRequest has no 'acks'")
+
+
+def test_a_verdict_tells_each_silent_rule_once(api: Api) -> None:
+    api("POST", "/v1/verify", {})
+    excused: dict[str, object] = {"api": "Fetch", "drop": True, "maybe": True}
+    silent, _ = arm(api, {"api": "Fetch", "drop": True}, excused)
+    found = api("POST", "/v1/verify", {}).body
+    assert (found["clean"], [one["id"] for one in found["unfired"]]) == (False, [silent])
+    assert f"{silent} (api='Fetch', drop=True) never fired" in found["text"]
+    again = {"clean": True, "unfired": [], "refused": [], "text": "nothing is wrong"}
+    assert api("POST", "/v1/verify", {"strict": True}).body == again

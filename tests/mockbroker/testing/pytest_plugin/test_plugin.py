@@ -222,3 +222,87 @@ def test_coroutines_have_their_views(run: pytest.Pytester) -> None:
         """
     )
     go(run, "-p", "pytest_asyncio.plugin").assert_outcomes(passed=1)
+
+
+def test_a_rule_that_never_fired_fails_its_test(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        import pytest
+
+        silent = {"api": "JoinGroup", "error": 15}
+
+        def test_silent(mockbroker, kafka_producer):
+            kafka_producer.send("orders", b"one").get(10)
+            mockbroker.faults.add({**silent, "id": "dumb"})
+
+        @pytest.mark.mockbroker_faults({**silent, "maybe": True})
+        def test_excused(mockbroker):
+            pass
+
+        @pytest.mark.mockbroker_faults({"api": "Produce", "error": 6, "count": 1})
+        def test_fired(mockbroker, kafka_producer):
+            kafka_producer.send("orders", b"one").get(10)
+
+        @pytest.mark.mockbroker_faults(silent)
+        def test_fails_anyway(mockbroker):
+            assert False
+
+        @pytest.mark.mockbroker_faults(silent)
+        def test_is_skipped(mockbroker):
+            pytest.skip("no")
+
+        @pytest.mark.xfail
+        @pytest.mark.mockbroker_faults(silent)
+        def test_is_expected_to_fail(mockbroker):
+            pass
+
+        @pytest.mark.mockbroker(faults=[silent])
+        def test_on_its_own(mockbroker):
+            pass
+
+        def test_nothing_is_left(mockbroker):
+            pass
+        """
+    )
+    result = go(run)
+    result.assert_outcomes(passed=3, failed=3, skipped=1, xfailed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*VerificationError: fault dumb (api='JoinGroup', error=15, id='dumb') never fired:*",
+            "*the nearest requests:",
+            "*: api is *",
+            "*- mockbroker -*",
+            "fault fault-* (api='JoinGroup', error=15) never fired: none of 0 request(s) fitted",
+        ]
+    )
+
+
+def test_strictness_is_a_marker_and_an_option(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        import socket
+
+        import pytest
+
+        def refuse(broker):
+            with socket.create_connection((broker.host, broker.port)) as client:
+                client.sendall(b"\\x00\\x00\\x00\\x0a\\x03\\xe7" + bytes(5) + b"\\x01" + bytes(2))
+                assert client.recv(1) == b""
+
+        def test_plain(mockbroker):
+            refuse(mockbroker)
+
+        @pytest.mark.mockbroker_strict
+        def test_strict(mockbroker):
+            refuse(mockbroker)
+
+        @pytest.mark.mockbroker_strict(False)
+        def test_not_strict(mockbroker):
+            refuse(mockbroker)
+        """
+    )
+    go(run).assert_outcomes(passed=2, failed=1)
+    run.makeini("[pytest]\nmockbroker_strict = true\n")
+    result = go(run)
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(["*refused requests:*"])

@@ -1,0 +1,266 @@
+"""A rule in force: what a request must be to meet it, how often one did, what it holds back.
+
+`FaultSet` makes and asks it. What a rule looks at is a list of checks, one for each field that it
+gives, the cheap ones first; the same checks say why a request does not meet the rule.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+    from mockbroker.faults.fault import Fault
+    from mockbroker.faults.request_view import Asking, NameOf, RequestView
+    from mockbroker_protocol.subjects import TopicRef
+
+    Glob = Callable[[str], re.Match[str] | None]
+    Fits = Callable[[Asking, RequestView], bool]
+    Tells = Callable[[Asking, RequestView], str]
+
+
+BETWEEN_BROKERS: Final = frozenset({"REPLICATION"})
+"""Listeners that only brokers use: a rule meets what they say if it names the listener."""
+
+
+class ArmedFault:
+    """A rule in force. `hits` counts how often it fired, `matched` how often it could have.
+
+    `idle` counts how often it fired and found nothing to act on, which is no hit; `problem` is the
+    last error of its `when`, which then does not hold. `family` are the rules that one preset made,
+    itself among them.
+    """
+
+    __slots__ = (
+        "_checks",
+        "_client",
+        "_listener",
+        "_name_of",
+        "_topic",
+        "_when",
+        "api_keys",
+        "armed_ms",
+        "ends_ms",
+        "family",
+        "fault",
+        "hits",
+        "id",
+        "idle",
+        "matched",
+        "problem",
+        "reported",
+        "rng",
+        "starts_ms",
+        "waiting",
+    )
+
+    def __init__(
+        self, fault: Fault, fault_id: str, now_ms: float, rng: Random, name_of: NameOf
+    ) -> None:
+        self.fault = fault
+        self.id = fault_id
+        self.hits = 0
+        self.matched = 0
+        self.idle = 0
+        self.problem: str | None = None
+        self.reported = False
+        """Whether a test was told that it never fired."""
+        self.family = [self]
+        self.rng = rng
+        self.armed_ms = now_ms
+        self.starts_ms = now_ms + fault.after_ms
+        self.ends_ms = None if fault.for_ms is None else self.starts_ms + fault.for_ms
+        self.waiting: list[Callable[[], None]] = []
+        keys = fault.api_keys
+        self.api_keys = None if keys is None else frozenset(keys)
+        self._name_of = name_of
+        self._client = _glob(fault.client)
+        self._listener = _glob(fault.listener)
+        self._topic = _glob(fault.topic)
+        self._when = _condition(fault.when)
+        self._checks = list(self._made_checks())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} {self.fault.to_dict()}, {self.hits} hits>"
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether it can never fire again, by its count."""
+        fault = self.fault
+        if fault.count is not None and self.hits >= fault.count:
+            return True
+        return fault.nth is not None and self.matched >= fault.nth
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it never fired though it had to, nor did another rule of its preset."""
+        return not self.fault.maybe and not any(one.hits for one in self.family)
+
+    def in_time(self, now_ms: float) -> bool:
+        """Whether it is in force at this time."""
+        return self.starts_ms <= now_ms and (self.ends_ms is None or now_ms < self.ends_ms)
+
+    # -- what it is about ------------------------------------------------------------------
+
+    def is_for_connection(
+        self, client_id: str, listener: str, broker_id: int, connection_id: int
+    ) -> bool:
+        """Whether a connection is one that it is about."""
+        fault = self.fault
+        if fault.listener is None and listener in BETWEEN_BROKERS:
+            return False
+        return (
+            fault.broker in {None, broker_id}
+            and fault.connection in {None, connection_id}
+            and (self._client is None or self._client(client_id) is not None)
+            and (self._listener is None or self._listener(listener) is not None)
+        )
+
+    def matches(self, asking: Asking, view: RequestView) -> bool:
+        """Whether a request is one that it is about; how often and in time is not looked at."""
+        for fits, _ in self._checks:
+            if not fits(asking, view):
+                return False
+        return self._when is None or self._holds(view)
+
+    def mismatches(self, asking: Asking, view: RequestView, *, was_asked: bool) -> list[str]:
+        """Why a request, which did not set it off, is not one that it is about.
+
+        Its condition is not asked again (a test's function may count its calls): it said no if all
+        else fits and the rule `was_asked` at the time.
+        """
+        found = [tells(asking, view) for fits, tells in self._checks if not fits(asking, view)]
+        if not found and was_asked and self._when is not None:
+            found.append("when says no" if self.problem is None else f"when: {self.problem}")
+        return found
+
+    def _made_checks(self) -> Iterator[tuple[Fits, Tells]]:
+        fault, keys, versions = self.fault, self.api_keys, self.fault.versions
+        if keys is not None:
+            yield (lambda a, _: a.api_key in keys), (lambda _, view: f"api is {view.api}")
+        if versions is not None:
+            yield (
+                (lambda a, _: versions[0] <= a.api_version <= versions[1]),
+                (lambda a, _: f"version is {a.api_version}"),
+            )
+        yield (
+            (
+                lambda a, _: self.is_for_connection(
+                    a.client_id, a.listener, a.broker_id, a.connection_id
+                )
+            ),
+            (
+                lambda a, _: (
+                    f"it is client {a.client_id!r}, listener {a.listener}, broker"
+                    f" {a.broker_id}, connection {a.connection_id}"
+                )
+            ),
+        )
+        group, transactional_id = _glob(fault.group), _glob(fault.transactional_id)
+        if group is not None:
+            yield (
+                (lambda _, view: any(map(group, view.groups))),
+                (lambda _, view: f"groups are {view.groups}"),
+            )
+        if transactional_id is not None:
+            yield (
+                (lambda _, view: any(map(transactional_id, view.transactional_ids))),
+                (lambda _, view: f"transactional ids are {view.transactional_ids}"),
+            )
+        if self.is_partial:
+            yield (
+                (lambda _, view: any(map(self._names_one, view.topic_refs))),
+                (lambda _, view: f"topics are {_topics_text(view)}"),
+            )
+
+    def _holds(self, view: RequestView) -> bool:
+        """Whether the rule's condition holds; when that cannot be told it does not."""
+        assert self._when is not None
+        try:
+            return bool(self._when(view))
+        except Exception as error:  # noqa: BLE001 -- a test's own function: its test is told
+            name = type(error).__name__
+            self.problem = str(error) if name == "ExpressionError" else f"{name}: {error}"
+            return False
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it is about some topics or partitions of a request only."""
+        return self._topic is not None or self.fault.partition is not None
+
+    def _names_one(self, ref: TopicRef) -> bool:
+        if ref.partitions is None:
+            return self.selects(ref, None)
+        return any(self.selects(ref, index) for index in ref.partitions)
+
+    def selects(self, ref: TopicRef, index: int | None) -> bool:
+        """Whether it is about this topic, or this partition of it."""
+        wanted = self.fault.partition
+        if wanted is not None and index is not None and index != wanted:
+            return False
+        if self._topic is None:
+            return True
+        name = ref.name
+        if not name and ref.topic_id is not None:
+            name = self._name_of(ref.topic_id)
+        return name is not None and self._topic(name) is not None
+
+    # -- what it does ----------------------------------------------------------------------
+
+    def strike(self) -> bool:
+        """It matches a request now: whether it fires, by its nth, probability and count."""
+        if self.exhausted:
+            return False
+        fault = self.fault
+        self.matched += 1
+        if fault.nth is not None and self.matched != fault.nth:
+            return False
+        if fault.probability < 1 and self.rng.random() >= fault.probability:
+            return False
+        self.hits += 1
+        return True
+
+    def take_back(self) -> None:
+        """It fired and found nothing to act on: that does not count."""
+        self.hits -= 1
+        self.matched -= 1
+        self.idle += 1
+
+    def release(self) -> int:
+        """Let go what it holds back; how many requests that were."""
+        waiting, self.waiting = self.waiting, []
+        for go_on in waiting:
+            go_on()
+        return len(waiting)
+
+
+def _condition(
+    when: str | Callable[[RequestView], object] | None,
+) -> Callable[[RequestView], object] | None:
+    if not isinstance(when, str):
+        return when
+    from mockbroker.faults.expression import Expression
+
+    return Expression(when)
+
+
+def _glob(pattern: str | None) -> Glob | None:
+    """A glob pattern as a test; None: anything goes."""
+    if pattern is None:
+        return None
+    from fnmatch import translate
+
+    return re.compile(translate(pattern)).match
+
+
+def _topics_text(view: RequestView) -> str:
+    """The topics of a request with their partitions, for people."""
+    parts = []
+    for ref in view.topic_refs:
+        name = ref.name or (view.name_of(ref.topic_id) if ref.topic_id is not None else None)
+        indexes = ref.partitions
+        parts.append(f"{name}" if indexes is None else f"{name} {indexes}")
+    return ", ".join(parts) or "none"
