@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from testcontainers.core.container import DockerContainer
 
-from mockbroker.cli.client import CommandError
+from mockbroker.cli.errors import CommandError
 from mockbroker.cli.health import ask_listener
 
 if TYPE_CHECKING:

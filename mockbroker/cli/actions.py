@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from mockbroker.cli.client import segment
+from mockbroker.admin.client import segment
 from mockbroker.cli.tables import table
 from mockbroker.cli.values import arguments as preset_arguments
 from mockbroker.cli.values import milliseconds, offsets, pairs, tables
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
 
-    from mockbroker.cli.client import AdminClient
+    from mockbroker.admin.client import AdminClient
 
 Outcome = tuple[Any, str]
 """Plain data for programs, text for people."""

@@ -10,7 +10,8 @@ import socket
 import struct
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.cli.client import AdminClient, CommandError
+from mockbroker.admin.client import AdminApiError, AdminClient
+from mockbroker.cli.errors import CommandError
 from mockbroker.server.listeners import ListenerError, parse_addresses
 from mockbroker.server.values import SettingsError, parse_flag
 
@@ -36,7 +37,7 @@ def check(
             AdminClient(url, token).get("/health/ready")
         else:
             ask_listener(bootstrap or own_address(environment))
-    except CommandError as error:
+    except (AdminApiError, CommandError) as error:
         raise CommandError(str(error), 1) from None
     return 0
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.cli.actions import event_text
-from mockbroker.cli.client import CommandError
+from mockbroker.cli.errors import CommandError
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:

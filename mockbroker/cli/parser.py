@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
-from mockbroker.cli.client import DEFAULT_URL
+from mockbroker.admin.client import DEFAULT_URL
 from mockbroker.cluster.actions import ACTIONS
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from mockbroker.admin.client import DEFAULT_URL, AdminApiError, AdminClient
 from mockbroker.cli import actions
-from mockbroker.cli.client import DEFAULT_URL, AdminClient, CommandError
+from mockbroker.cli.errors import CommandError
 from mockbroker.cli.health import check
 from mockbroker.journal.printable import printable_lines
 
@@ -20,9 +21,9 @@ def run(arguments: Namespace, environment: Mapping[str, str]) -> int:
     """Carry out a parsed command; returns the exit status."""
     try:
         return _run(arguments, environment)
-    except CommandError as error:
-        print(f"mockbroker: {printable_lines(str(error))}", file=sys.stderr)
-        return error.status
+    except (AdminApiError, CommandError) as error:
+        print(f"mockbroker: {error}", file=sys.stderr)
+        return error.status if isinstance(error, CommandError) else 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import Any, Final
 
-from mockbroker.cli.client import CommandError
+from mockbroker.cli.errors import CommandError
 
 _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION: Final = re.compile(r"([+-]?\d+(?:\.\d+)?)(ms|s|m|h|d)")

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from mockbroker import MockBroker
-from mockbroker.cli.client import CommandError
+from mockbroker.cli.errors import CommandError
 from mockbroker.cli.health import own_address
 from mockbroker.cli.main import main
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.cli.client import CommandError
+from mockbroker.cli.errors import CommandError
 from mockbroker.cli.values import arguments, milliseconds, offsets, pairs, tables
 
 if TYPE_CHECKING:

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.cli.client import AdminClient, CommandError, segment
+from mockbroker.admin.client import AdminApiError, AdminClient, segment
 
 if TYPE_CHECKING:
-    from mockbroker import MockBroker
+    from tests.mockbroker.admin.conftest import Api
 
 
-def test_lists_are_read_page_by_page(broker: MockBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mockbroker.cli.client._PAGE", 2)
-    assert broker.admin_url
-    client = AdminClient(broker.admin_url, None)
+def test_lists_are_read_page_by_page(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mockbroker.admin.client._PAGE", 2)
+    client = AdminClient(api.url, None)
     for name in ("p.1", "p.2", "p.3"):
         client.send("POST", "/v1/topics", {"name": name})
     found = [topic["name"] for topic in client.pages("/v1/topics", "topics", prefix="p.")]
@@ -26,22 +25,21 @@ def test_lists_are_read_page_by_page(broker: MockBroker, monkeypatch: pytest.Mon
 def test_who_does_not_answer_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    with pytest.raises(CommandError, match=rf"http://127.0.0.1:{port} does not answer"):
+    with pytest.raises(AdminApiError, match=rf"http://127.0.0.1:{port} does not answer"):
         AdminClient(f"127.0.0.1:{port}", None).get("/v1/clock")
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1", "ftp://a:1", "http://a:b"])
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(CommandError, match="--admin"):
+    with pytest.raises(AdminApiError, match="--admin"):
         AdminClient(url, None)
 
 
-def test_a_stream_gives_events(broker: MockBroker) -> None:
-    assert broker.admin_url
-    client = AdminClient(broker.admin_url, None)
+def test_a_stream_gives_events(api: Api) -> None:
+    client = AdminClient(api.url, None)
     client.send("POST", "/v1/topics", {"name": "streamed"})
     events = client.stream("/v1/events", kinds="topic,nonsense")
-    with pytest.raises(CommandError, match="nonsense"):
+    with pytest.raises(AdminApiError, match="nonsense"):
         next(events)
 
 

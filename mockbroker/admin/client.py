@@ -1,6 +1,7 @@
 """HTTP to a broker's admin API, with the standard library alone.
 
-Raises CommandError with one line for the user: what cannot be reached, or what the API refused.
+The commands of `cli` and the remote views of `testing` call it. Safe from several threads: each
+request has a connection of its own.
 """
 
 from __future__ import annotations
@@ -18,12 +19,17 @@ CONNECT_SECONDS: Final = 10.0
 _PAGE: Final = 1000
 
 
-class CommandError(Exception):
-    """One line for the user; the exit status is 2, or 1 for what a check found wrong."""
+class AdminApiError(Exception):
+    """What the admin API refused, or why it cannot be reached, in one line.
 
-    def __init__(self, message: str, status: int = 2) -> None:
+    `status` is that of HTTP, 0 when there was no answer; `field` is the part of the request that it
+    is about, where there is one.
+    """
+
+    def __init__(self, message: str, status: int = 0, field: str | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.field = field
 
 
 class AdminClient:
@@ -37,7 +43,7 @@ class AdminClient:
             port = None
         if parts.scheme not in ("http", "https") or not parts.hostname or port is None:
             message = f"--admin: {url!r} is no address; allowed: http://HOST:PORT"
-            raise CommandError(message)
+            raise AdminApiError(message)
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._secure = parts.scheme == "https"
         self._address = parts.hostname, port
@@ -58,27 +64,48 @@ class AdminClient:
             if cursor is None:
                 return
 
+    def find(self, path: str) -> Any:  # noqa: ANN401 -- as above
+        """What is at `path`; None when there is no such thing."""
+        try:
+            return self.send("GET", path)
+        except AdminApiError as error:
+            if error.status == http.client.NOT_FOUND:
+                return None
+            raise
+
     def send(
         self,
         method: str,
         path: str,
-        body: Mapping[str, object] | None = None,
+        body: Mapping[str, object] | bytes | None = None,
         *,
         wait_seconds: float = 0.0,
     ) -> Any:  # noqa: ANN401 -- as above
         """Send one request; its answer as plain data, None without one."""
+        data = self.exchange(method, path, body, wait_seconds=wait_seconds)
+        return json.loads(data) if data else None
+
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | bytes | None = None,
+        *,
+        wait_seconds: float = 0.0,
+    ) -> bytes:
+        """Send one request, with a body of JSON or of bytes; the bytes of its answer."""
         connection = self._connect(CONNECT_SECONDS + wait_seconds)
         try:
             connection.request(method, path, *self._content(body))
             answer = connection.getresponse()
             data = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            raise CommandError(self._unreachable(error)) from None
+            raise AdminApiError(self._unreachable(error)) from None
         finally:
             connection.close()
         if answer.status >= http.client.BAD_REQUEST:
-            raise CommandError(_problem(answer.status, data))
-        return json.loads(data) if data else None
+            raise _problem(answer.status, data)
+        return data
 
     def stream(self, path: str, **query: object) -> Iterator[tuple[str, Any]]:
         """Server-sent events as (event, data), until the broker ends."""
@@ -88,7 +115,7 @@ class AdminClient:
             connection.request("GET", f"{path}?{urlencode(given)}", *self._content(None))
             answer = connection.getresponse()
             if answer.status >= http.client.BAD_REQUEST:
-                raise CommandError(_problem(answer.status, answer.read()))
+                raise _problem(answer.status, answer.read())
             event = ""
             for line in answer:
                 name, _, value = line.decode().rstrip("\r\n").partition(": ")
@@ -97,7 +124,7 @@ class AdminClient:
                 elif name == "data":
                     yield event, json.loads(value)
         except (OSError, http.client.HTTPException) as error:
-            raise CommandError(self._unreachable(error)) from None
+            raise AdminApiError(self._unreachable(error)) from None
         finally:
             connection.close()
 
@@ -105,12 +132,17 @@ class AdminClient:
         kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
         return kind(*self._address, timeout=timeout_seconds)
 
-    def _content(self, body: Mapping[str, object] | None) -> tuple[bytes | None, dict[str, str]]:
+    def _content(
+        self, body: Mapping[str, object] | bytes | None
+    ) -> tuple[bytes | None, dict[str, str]]:
         headers = {"Accept": "application/json"}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
         if body is None:
             return None, headers
+        if isinstance(body, bytes):
+            headers["Content-Type"] = "application/octet-stream"
+            return body, headers
         headers["Content-Type"] = "application/json"
         return json.dumps(body).encode(), headers
 
@@ -131,9 +163,9 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _problem(status: int, data: bytes) -> str:
+def _problem(status: int, data: bytes) -> AdminApiError:
     try:
-        detail: str = json.loads(data)["detail"]
-    except (ValueError, KeyError, TypeError):
-        return f"the admin API answered {status}"
-    return detail
+        problem = json.loads(data)
+        return AdminApiError(problem["detail"], status, problem.get("field"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return AdminApiError(f"the admin API answered {status}", status)
