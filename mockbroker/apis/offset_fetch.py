@@ -10,8 +10,10 @@ not exist. From v10 on an unknown topic id is answered 100, and all topics means
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from mockbroker.apis.context import PARKED, Verdict
 from mockbroker.coordinator.group.offsets import FetchedOffset, TopicPartitions
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
@@ -43,8 +45,50 @@ if TYPE_CHECKING:
 
 def handle(
     services: Services, ctx: RequestContext, request: OffsetFetchRequest
+) -> OffsetFetchResponse | Verdict:
+    """The positions of one group up to v7, of each group from v8 on.
+
+    Those that must be stable wait until they are replicated.
+    """
+    response = _positions(services, ctx, request)
+    if not request.require_stable:
+        return response
+    runtime = services.groups.service.runtime
+    group_ids = [one.group_id for one in request.groups] or [request.group_id]
+    ahead = [one for one in group_ids if runtime.is_ahead(one)]
+    if not ahead:
+        return response
+    waits_for = len(ahead)
+
+    def committed(group_id: str, error: ErrorCode) -> None:
+        nonlocal waits_for
+        waits_for -= 1
+        if error is not ErrorCode.NONE:
+            _take_back(response, group_id)
+        if not waits_for:
+            ctx.respond(response)
+
+    for group_id in ahead:
+        runtime.when_committed(group_id, partial(committed, group_id))
+    return PARKED
+
+
+def _take_back(response: OffsetFetchResponse, group_id: str) -> None:
+    """The group's positions were not replicated in time.
+
+    NOT_COORDINATOR, which old consumers understand (GroupCoordinatorService
+    .handleOffsetFetchException).
+    """
+    if not response.groups:
+        response.error_code, response.topics = ErrorCode.NOT_COORDINATOR, []
+    for group in response.groups:
+        if group.group_id == group_id and not group.error_code:
+            group.error_code, group.topics = ErrorCode.NOT_COORDINATOR, []
+
+
+def _positions(
+    services: Services, ctx: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
-    """The positions of one group up to v7, of each group from v8 on."""
     if ctx.api_version < OFFSET_FETCH_GROUPS:
         return _one_group(services, ctx, request)
     by_id = ctx.api_version >= OFFSET_FETCH_TOPIC_IDS

@@ -283,8 +283,8 @@ class CoordinatorRuntime(Generic[ShardT]):
         `timeout_ms`, by default `offsets.commit.timeout.ms`, that is COORDINATOR_NOT_AVAILABLE,
         although the records are in the log. Without records it waits for the writes before. With a
         producer they are part of its transaction, and what is replayed is pending. `appended` is
-        called before `done`, as soon as they are replayed. With `replay` False the caller changes
-        the live shard by himself (CoordinatorResult.replayRecords).
+        called before `done`, as soon as they are replayed, and must not write. With `replay` False
+        the caller changes the live shard itself (CoordinatorResult.replayRecords).
         """
         shard = self._shards.get(partition_index)
         if shard is None:
@@ -318,6 +318,17 @@ class CoordinatorRuntime(Generic[ShardT]):
             commit = partial(_replay, committed, offset, producer_id, records)
         write = DeferredWrite(offset + len(records), _for_client(done), commit)
         self._defer(partition_index, write, timeout_ms)
+
+    def is_ahead(self, key: str) -> bool:
+        """Whether the shard that owns `key` knows of writes that are not replicated yet."""
+        return bool(self._deferred) and bool(self._deferred.get(self.partition_for(key)))
+
+    def when_committed(self, key: str, done: Callable[[ErrorCode], None]) -> None:
+        """`done(NONE)` once all is replicated that the shard which owns `key` knows now.
+
+        Else the error for the client, as from `write`.
+        """
+        self.write(self.partition_for(key), [], done)
 
     def complete_transaction(
         self,
@@ -380,6 +391,11 @@ class CoordinatorRuntime(Generic[ShardT]):
         deferred = self._deferred.get(partition_index)
         if deferred:
             deferred.complete_up_to(high_watermark)
+
+    def release_deferred(self) -> None:
+        """The node shuts down: whoever waits for a write is told that it is not available."""
+        for deferred in list(self._deferred.values()):
+            deferred.fail_all(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def load(
         self,

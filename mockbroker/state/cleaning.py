@@ -62,7 +62,7 @@ def delete_since(cluster: Cluster, before: Holdings) -> None:
     for service, metadata in list(every_transaction(cluster)):
         if metadata.transactional_id not in before.transactional_ids:
             service.forget(metadata.transactional_id)
-    for group_id in group_ids(cluster):
+    for group_id in group_ids(cluster, written=True):
         if group_id not in before.groups:
             delete_group(cluster, group_id)
     doomed = [

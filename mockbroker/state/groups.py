@@ -2,7 +2,8 @@
 
 Called by the group view and the admin API, of groups of either protocol: the classic one and the
 consumer protocol (KIP-848). A group that nobody has heard of is Dead and without members, as
-DescribeGroups says it.
+DescribeGroups says it. As with that, what is told is replicated; what is changed is changed in the
+shard that runs ahead.
 """
 
 from __future__ import annotations
@@ -64,15 +65,16 @@ class Group(NamedTuple):
     group_type: str = CLASSIC
 
 
-def group_shards(cluster: Cluster) -> Iterator[GroupShard]:
-    """Every shard in use, on whichever node."""
+def group_shards(cluster: Cluster, *, written: bool = False) -> Iterator[GroupShard]:
+    """Every shard in use, on whichever node, as of what is replicated, or of what is `written`."""
     for broker in cluster.brokers:
         if broker.services.groups.in_use:
-            yield from broker.services.groups.service.runtime.shards()
+            runtime = broker.services.groups.service.runtime
+            yield from runtime.shards() if written else runtime.committed_shards()
 
 
 def owning_shard(cluster: Cluster, group_id: str) -> GroupShard | None:
-    """The shard that has, or would have, a group."""
+    """The shard that has, or would have, a group, for who changes it."""
     service = _owner(cluster, group_id)
     return None if service is None else service.runtime.shard_for(group_id)
 
@@ -85,11 +87,11 @@ def _owner(cluster: Cluster, group_id: str) -> GroupCoordinatorService | None:
     return None
 
 
-def group_ids(cluster: Cluster) -> list[str]:
-    """The groups that there are, in order."""
+def group_ids(cluster: Cluster, *, written: bool = False) -> list[str]:
+    """The groups that there are, in order; with `written` as of what may not be replicated yet."""
     return sorted(
         group_id
-        for shard in group_shards(cluster)
+        for shard in group_shards(cluster, written=written)
         for group_id in (*shard.groups, *shard.consumer_groups)
     )
 
@@ -97,9 +99,9 @@ def group_ids(cluster: Cluster) -> list[str]:
 def describe_group(cluster: Cluster, group_id: str) -> Group:
     """The group now."""
     service = _owner(cluster, group_id)
-    shard = None if service is None else service.runtime.shard_for(group_id)
+    shard = None if service is None else service.runtime.committed_for(group_id)
     if service is not None and shard is not None:
-        group = shard.groups.get(group_id)
+        group = shard.told_classic_group(group_id)
         if group is not None:
             return _classic(group)
         if group_id in shard.consumer_groups:
@@ -162,7 +164,8 @@ def decode_assignment(assignment: bytes) -> dict[str, list[int]]:
 
 def committed_offsets(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:
     """What the group has committed, by (topic, partition); not what a transaction has pending."""
-    shard = owning_shard(cluster, group_id)
+    service = _owner(cluster, group_id)
+    shard = None if service is None else service.runtime.committed_for(group_id)
     if shard is None:
         return {}
     return {

@@ -97,10 +97,12 @@ class JoinHandler:
             return
 
         def created(error: ErrorCode) -> None:
-            if error is not ErrorCode.NONE:
+            group = shard.groups.get(request.group_id)
+            if error is ErrorCode.NONE and group is None:  # deleted meanwhile
+                error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            if group is None or error is not ErrorCode.NONE:
                 on_complete(JoinGroupResponse(error_code=error))
                 return
-            group = shard.groups[request.group_id]
             self._join_group(Join(shard, group, request, client, on_complete))
 
         group_id = request.group_id
@@ -273,8 +275,11 @@ class JoinHandler:
         group = join.group
 
         def written(error: ErrorCode) -> None:
+            if group.members.get(member.member_id) is not member:
+                return  # it is gone, and was answered
             parked = group.take_join(member)
-            assert parked is not None
+            if parked is None:
+                return  # a later join took the place of this one
             if error is not ErrorCode.NONE:
                 group.update(member, *old_terms)
                 reverted = group.replace_static(member, old_id)

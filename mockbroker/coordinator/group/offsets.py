@@ -225,9 +225,12 @@ class OffsetMetadataManager:
     ) -> tuple[ErrorCode, list[tuple[TopicPartitions, list[FetchedOffset]]]]:
         """OffsetFetch of one group: the positions topic by topic; None asks for all topics.
 
-        What was never committed is -1 and no error, even where there is no such group.
+        What was never committed is -1 and no error, even where there is no such group. With
+        `require_stable` these are the latest ones: they may be told once they are replicated
+        (`CoordinatorRuntime.when_committed`; GroupCoordinatorService.fetchOffsets).
         """
-        shard = self._runtime.shard_for(group_id)
+        runtime = self._runtime
+        shard = runtime.shard_for(group_id) if require_stable else runtime.committed_for(group_id)
         if shard is None:
             return ErrorCode.NOT_COORDINATOR, []
         group = shard.consumer_groups.get(group_id)

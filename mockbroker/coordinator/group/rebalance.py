@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from mockbroker.coordinator.group.classic_group import group_metadata_record
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.group.subscription import subscribed_topics
+from mockbroker.coordinator.runtime import ignore_error
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.coordinator_records import GroupMetadataValue
 from mockbroker_protocol.messages.group_membership import (
@@ -243,11 +244,9 @@ class Rebalancer:
             members=[],
         )
 
-        def written(error: ErrorCode) -> None:
-            if error is not ErrorCode.NONE:
-                group.apply(value)  # as Kafka does: a lost record is no reason to hang
-
-        shard.write([group_metadata_record(group.group_id, value)], written)
+        group.apply(value)  # as Kafka does: a lost record is no reason to hang
+        record = group_metadata_record(group.group_id, value)
+        shard.write([record], ignore_error, replay=False)
 
     def _begin_generation(self, shard: GroupShard, group: ClassicGroup) -> None:
         group.begin_generation(self.clock.wall_ms())

@@ -148,7 +148,7 @@ class GroupCoordinatorService(ShardListener):
             self.consumers.mixed.sync(shard, group, request, on_complete)
 
     def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
-        """Heartbeat."""
+        """Heartbeat; 0 and 27 are answered once what the shard knows is replicated."""
         shard, error = find_shard(self.runtime, request.group_id)
         group = None if shard is None else shard.consumer_groups.get(request.group_id)
         if shard is not None and group is None:
@@ -179,7 +179,12 @@ class GroupCoordinatorService(ShardListener):
 
         group = shard.consumer_groups.get(request.group_id)
         if group is None:
-            answer(self._sessions.leave(shard, request.group_id, identities))
+            left = self._sessions.leave(shard, request.group_id, identities)
+
+            def committed(error: ErrorCode) -> None:
+                answer(LeaveGroupResponse(error_code=error) if error else left)
+
+            shard.write([], committed)
         else:
             self.consumers.mixed.leave(shard, group, identities, answer)
 
@@ -187,11 +192,11 @@ class GroupCoordinatorService(ShardListener):
 
     def list_groups(self, states_filter: list[str], types_filter: list[str]) -> list[ListedGroup]:
         """ListGroups: of this node."""
-        return list_groups(self.runtime.shards(), states_filter, types_filter)
+        return list_groups(self.runtime.committed_shards(), states_filter, types_filter)
 
     def describe_group(self, group_id: str, api_version: int) -> DescribedGroup:
         """DescribeGroups, of one group."""
-        shard = self.runtime.shard_for(group_id)
+        shard = self.runtime.committed_for(group_id)
         if shard is None:
             return DescribedGroup(group_id=group_id, error_code=_NOT_HERE)
         return describe_group(shard, group_id, api_version)
@@ -221,6 +226,7 @@ class GroupCoordinatorService(ShardListener):
 
     def release_parked(self) -> None:
         """The node shuts down: every parked answer goes out now, as COORDINATOR_NOT_AVAILABLE."""
+        self.runtime.release_deferred()
         for shard in self.runtime.shards():
             for group in shard.groups.values():
                 self.rebalancer.release(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -229,7 +235,8 @@ class GroupCoordinatorService(ShardListener):
         return GroupShard(partition_index, self.runtime, self)
 
     def _make_committed_shard(self, partition_index: int) -> GroupShard:
-        return GroupShard(partition_index, self.runtime, ShardListener())
+        live = self.runtime.shard_at(partition_index)
+        return GroupShard(partition_index, self.runtime, ShardListener(), live=live)
 
     def _append_to_topic(
         self,

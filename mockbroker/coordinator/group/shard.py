@@ -2,7 +2,8 @@
 
 The decisions (`join`, `sync`, `sessions`, `offsets`, `deletion`, `expiry`) read a shard, and change
 what is durable by `write` alone: the records are appended, and `replay` changes the state. The
-same `replay` rebuilds a shard from its log.
+same `replay` rebuilds a shard from its log. Beside other brokers a second shard follows what is
+replicated; `views`, and what else tells of groups, read that one.
 
 Invariants: a group with a stored offset is in `groups` or in `consumer_groups`, and none is in
 both; a group in `groups` is not Dead.
@@ -26,7 +27,7 @@ from mockbroker_protocol.messages.coordinator_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.records import (
@@ -76,6 +77,8 @@ class GroupShard:
     groups: dict[str, ClassicGroup] = field(default_factory=dict)
     consumer_groups: dict[str, ConsumerGroup] = field(default_factory=dict)
     offsets: OffsetStore = field(default_factory=OffsetStore)
+    live: GroupShard | None = None
+    """Of a shard as of the committed offset: the one that runs ahead."""
 
     def write(
         self,
@@ -142,6 +145,22 @@ class GroupShard:
     def has_groups(self) -> bool:
         """Whether there is a group of either protocol."""
         return bool(self.groups or self.consumer_groups)
+
+    def told_classic_group(self, group_id: str) -> ClassicGroup | None:
+        """A classic group as it may be told: that it is there is as of this shard.
+
+        Its members and its state are those of now (Kafka's ClassicGroup is not on the timeline).
+        """
+        group = self.groups.get(group_id)
+        if group is None or self.live is None:
+            return group
+        return self.live.groups.get(group_id, group)
+
+    def told_groups(self) -> Iterator[ClassicGroup | ConsumerGroup]:
+        """The groups of both protocols as they may be told, classic ones first."""
+        for group_id, group in self.groups.items():
+            yield self.told_classic_group(group_id) or group
+        yield from self.consumer_groups.values()
 
     def all_groups(self) -> list[ClassicGroup | ConsumerGroup]:
         """The groups of both protocols, classic ones first."""

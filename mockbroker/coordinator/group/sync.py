@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mockbroker.coordinator.group.rebalance import sync_response
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.coordinator_records import GroupMetadataValue
 from mockbroker_protocol.messages.group_membership import SyncGroupResponse
 
 if TYPE_CHECKING:
@@ -60,16 +61,22 @@ class SyncHandler:
     def _assign(self, shard: GroupShard, group: ClassicGroup, request: SyncGroupRequest) -> None:
         assignments = {one.member_id: bytes(one.assignment) for one in request.assignments}
         generation_id = group.generation_id
+        # Members that the leader forgot get empty bytes.
+        record = group.metadata_record(group.state_timestamp_ms, assignments)
 
         def written(error: ErrorCode) -> None:
-            if group.generation_id != generation_id:
+            is_joined = group.state is GroupState.COMPLETING_REBALANCE
+            if not is_joined or group.generation_id != generation_id:
                 return  # a rebalance went over it meanwhile, and has answered
+            if error is ErrorCode.NONE:
+                assert isinstance(record.value, GroupMetadataValue)
+                group.apply(record.value)
             self._rebalancer.answer_syncs(shard, group, error)
             if error is not ErrorCode.NONE:
                 self._rebalancer.prepare_or_complete(shard, group)
 
-        # Members that the leader forgot get empty bytes; the group is Stable once this is replayed.
-        shard.write([group.metadata_record(group.state_timestamp_ms, assignments)], written)
+        # The group is Stable once the in-sync replicas have it, so that nobody is told before.
+        shard.write([record], written, replay=False)
 
 
 def _validate(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:

@@ -37,7 +37,7 @@ def list_groups(
             group_type=group.group_type,
         )
         for shard in shards
-        for group in shard.all_groups()
+        for group in shard.told_groups()
         if (not states or group.state_name.lower() in states)
         and (not types or group.group_type in types)
     ]
@@ -45,7 +45,7 @@ def list_groups(
 
 def describe_group(shard: GroupShard, group_id: str, api_version: int) -> DescribedGroup:
     """A group with its members; one that is not there is Dead, and from v6 on an error too."""
-    group = shard.groups.get(group_id)
+    group = shard.told_classic_group(group_id)
     if group is None:
         if api_version < DESCRIBE_GROUPS_NOT_FOUND:
             return DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
@@ -89,11 +89,15 @@ def _describe_members(group: ClassicGroup, is_stable: bool) -> list[DescribedGro
 def delete_group(
     shard: GroupShard, group_id: str, on_complete: Callable[[ErrorCode], None]
 ) -> None:
-    """Delete an empty group and its offsets: 69 when there is none, 68 when it has members."""
+    """Delete an empty group and its offsets: 69 when there is none, 68 when it has members.
+
+    An error waits too for what it follows from, such as another deletion.
+    """
     group = shard.groups.get(group_id) or shard.consumer_groups.get(group_id)
+    refusal = ErrorCode.NONE
     if group is None:
-        on_complete(ErrorCode.GROUP_ID_NOT_FOUND)
+        refusal = ErrorCode.GROUP_ID_NOT_FOUND
     elif not group.is_empty:
-        on_complete(ErrorCode.NON_EMPTY_GROUP)
-    else:
-        shard.write(shard.tombstones(group_id), on_complete)
+        refusal = ErrorCode.NON_EMPTY_GROUP
+    records = [] if refusal else shard.tombstones(group_id)
+    shard.write(records, lambda error: on_complete(error or refusal))

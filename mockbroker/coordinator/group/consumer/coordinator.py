@@ -100,6 +100,7 @@ class ConsumerGroups:
     def describe(self, group_id: str) -> ConsumerGroupDescribedGroup:
         """ConsumerGroupDescribe, of one group."""
         shard, error = find_shard(self._runtime, group_id)
+        shard = shard and self._runtime.committed_for(group_id)
         if shard is None:
             return ConsumerGroupDescribedGroup(error_code=error, group_id=group_id)
         group = shard.consumer_groups.get(group_id)

@@ -15,7 +15,6 @@ from mockbroker.coordinator.group.consumer.group_records import (
 )
 from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
 from mockbroker.coordinator.runtime import ignore_error
-from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
+    from mockbroker_protocol.errors import ErrorCode
 
 
 class Fencing:
@@ -51,7 +51,7 @@ class Fencing:
     ) -> None:
         """Take these out; `done` once it is written."""
         if not members:
-            done(ErrorCode.NONE)
+            shard.write([], done)
             return
         if self._migration.can_downgrade_without(group, members):
             self._migration.downgrade_without(shard, group, members, done)
@@ -65,14 +65,12 @@ class Fencing:
             # Nobody is left to compute a target for: the group is reconciled as it is.
             records.append(target_epoch_record(group_id, group.epoch + 1, 0))
 
-        def written(error: ErrorCode) -> None:
-            if error is ErrorCode.NONE:
-                for member in members:
-                    self.timeouts.forget(group, member.member_id)
-                self.moved(group)
-            done(error)
+        def appended() -> None:
+            for member in members:
+                self.timeouts.forget(group, member.member_id)
+            self.moved(group)
 
-        shard.write(records, written)
+        shard.write(records, done, appended=appended)
 
     def moved(self, group: ConsumerGroup) -> None:
         """Something about the group changed just now."""

@@ -44,6 +44,7 @@ from mockbroker.coordinator.group.consumer.refusal import (
     unreleased_instance,
 )
 from mockbroker.coordinator.group.states import GroupState
+from mockbroker.coordinator.runtime import ignore_error
 from mockbroker.metadata.names import random_uuid
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.consumer_group import (
@@ -113,16 +114,19 @@ class HeartbeatHandler:
             return
         self._updater.assign(update, _owned(request))
 
-        def written(error: ErrorCode) -> None:
-            if error is not ErrorCode.NONE:
-                on_complete(refused(Refusal(error)))
-                return
-            on_complete(self._updated_answer(shard, request, update))
+        response: ConsumerGroupHeartbeatResponse | None = None
 
-        if not update.records:
-            written(ErrorCode.NONE)
-        else:
-            shard.write(update.records, written)
+        def appended() -> None:
+            nonlocal response
+            response = self._updated_answer(shard, request, update)
+
+        def written(error: ErrorCode) -> None:
+            on_complete(refused(Refusal(error)) if response is None or error else response)
+
+        shard.write(update.records, written, appended=appended)
+        if response is not None and update.needs_regex_resolution:
+            group = shard.consumer_groups[request.group_id]
+            shard.write(self._subscriptions.resolve(group), ignore_error)
 
     def _updated_answer(
         self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest, update: MemberUpdate
@@ -143,7 +147,6 @@ class HeartbeatHandler:
         timeout_ms = self._settings.session_timeout_ms(group.group_id)
         timeouts.schedule_session_timeout(shard, group, member.member_id, timeout_ms)
         if update.needs_regex_resolution:
-            shard.write(self._subscriptions.resolve(group), lambda _: None)
             self._fencing.moved(group)
         is_full = (
             request.rebalance_timeout_ms != _SAME

@@ -195,13 +195,15 @@ class Migration:
         classic = self._to_classic(group, staying, {})
         records = [*group_tombstones(group), classic.metadata_record(self._now())]
 
-        def written(error: ErrorCode) -> None:
-            if error is ErrorCode.NONE:
-                live = self.downgraded(shard, group, classic)
-                self.rebalance(shard, live)
-            done(error)
+        live: ClassicGroup | None = None
 
-        shard.write(records, written)
+        def appended() -> None:
+            nonlocal live
+            live = self.downgraded(shard, group, classic)
+
+        shard.write(records, done, appended=appended)
+        if live is not None:
+            self.rebalance(shard, live)
 
     def downgrade_with(
         self, group: ConsumerGroup, joining: ConsumerMember, replaced: ConsumerMember

@@ -22,6 +22,7 @@ from mockbroker.coordinator.group.consumer.member import ConsumerMember, MemberS
 from mockbroker.coordinator.group.consumer.member_update import UpdateBase, replaced_member
 from mockbroker.coordinator.group.consumer.migration import classic_metadata
 from mockbroker.coordinator.group.consumer.refusal import Refusal
+from mockbroker.coordinator.runtime import ignore_error
 from mockbroker.metadata.names import random_uuid
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
+    from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.consumer.fencing import Fencing
     from mockbroker.coordinator.group.consumer.member_update import MemberUpdate, MemberUpdater
     from mockbroker.coordinator.group.consumer.migration import Migration
@@ -134,11 +136,11 @@ class MixedHandler:
     ) -> None:
         timeouts, group, member = self._fencing.timeouts, update.start.group, update.member
         member_id = member.member_id
+        is_in = False
 
-        def written(error: ErrorCode) -> None:
-            if error is not ErrorCode.NONE:
-                on_complete(JoinGroupResponse(error_code=error))
-                return
+        def appended() -> None:
+            nonlocal is_in
+            is_in = True
             old = update.start.old
             if old is not None and old.member_id != member_id:
                 timeouts.forget(group, old.member_id)
@@ -147,11 +149,13 @@ class MixedHandler:
             timeouts.schedule_sync_timeout(shard, group, member_id, member.rebalance_timeout_ms)
             if update.records:
                 self._fencing.moved(group)
-            if update.needs_regex_resolution:
-                shard.write(self._subscriptions.resolve(group), lambda _: None)
-            on_complete(_joined(member))
 
-        shard.write(update.records, written)
+        def written(error: ErrorCode) -> None:
+            on_complete(JoinGroupResponse(error_code=error) if error else _joined(member))
+
+        shard.write(update.records, written, appended=appended)
+        if is_in and update.needs_regex_resolution:
+            shard.write(self._subscriptions.resolve(group), ignore_error)
 
     def _join_and_downgrade(
         self,
@@ -167,16 +171,18 @@ class MixedHandler:
             self._updater.reconcile(update, group.assignment_epoch, owned)
         made, records = self._migration.downgrade_with(group, update.member, replaced)
 
-        def written(error: ErrorCode) -> None:
-            if error is not ErrorCode.NONE:
-                on_complete(JoinGroupResponse(error_code=error))
-                return
-            live = self._migration.downgraded(shard, group, made)
-            on_complete(_joined(update.member))
-            if must_rebalance:
-                self._migration.rebalance(shard, live)
+        live: ClassicGroup | None = None
 
-        shard.write([*update.records, *records], written)
+        def appended() -> None:
+            nonlocal live
+            live = self._migration.downgraded(shard, group, made)
+
+        def written(error: ErrorCode) -> None:
+            on_complete(JoinGroupResponse(error_code=error) if error else _joined(update.member))
+
+        shard.write([*update.records, *records], written, appended=appended)
+        if live is not None and must_rebalance:
+            self._migration.rebalance(shard, live)
 
     # -- sync, heartbeat, leave ------------------------------------------------------------
 
