@@ -11,10 +11,15 @@ from mockbroker.cli import actions
 from mockbroker.cli.errors import CommandError
 from mockbroker.cli.health import check
 from mockbroker.journal.printable import printable_lines
+from mockbroker.server.streams import write_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Mapping
+
+
+class _OutputError(Exception):
+    """Why standard output cannot be written."""
 
 
 def run(arguments: Namespace, environment: Mapping[str, str]) -> int:
@@ -28,6 +33,9 @@ def run(arguments: Namespace, environment: Mapping[str, str]) -> int:
         return 130
     except BrokenPipeError:
         return 0
+    except _OutputError as error:
+        print(f"mockbroker: standard output cannot be written ({error})", file=sys.stderr)
+        return 2
 
 
 def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
@@ -45,9 +53,9 @@ def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
     else:
         data, text = actions.act(arguments.action, client, arguments)
     if arguments.json:
-        print(json.dumps(data, indent=2))
+        _print(json.dumps(data, indent=2))
     elif text:
-        print(printable_lines(text))
+        _print(printable_lines(text))
     if isinstance(data, dict) and data.get("met") is False:
         raise CommandError(str(data["explanation"]), 1)
     if isinstance(data, dict) and data.get("clean") is False:
@@ -58,5 +66,13 @@ def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
 def _follow(client: AdminClient, arguments: Namespace) -> int:
     for kind, data in client.stream("/v1/events", kinds=arguments.kinds):
         text = json.dumps(data) if arguments.json else actions.event_text(kind, data)
-        print(printable_lines(text), flush=True)
+        _print(printable_lines(text))
     return 0
+
+
+def _print(text: str) -> None:
+    error = write_line(text)
+    if isinstance(error, BrokenPipeError):
+        raise error
+    if error is not None:
+        raise _OutputError((error.strerror or str(error)).lower())

@@ -19,6 +19,7 @@ from mockbroker.server.launch import (
     launch,
     new_event_loop,
 )
+from mockbroker.server.streams import open_closed, write_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,17 +38,18 @@ def serve(settings: Settings, ignored: Sequence[str] = ()) -> None:
     `ignored` are the environment variables to warn of, because they mean nothing here.
     """
     options = settings.options
+    closed = open_closed()
     event_log = EventLog(options["log_level"], options["log_format"])
     for variable in ignored:
         event_log.warn("an environment variable is ignored", variable=variable)
     loop = new_event_loop()
     try:
-        loop.run_until_complete(_serve(settings, event_log))
+        loop.run_until_complete(_serve(settings, event_log, "stdout" in closed))
     finally:
         loop.close()
 
 
-async def _serve(settings: Settings, event_log: EventLog) -> None:
+async def _serve(settings: Settings, event_log: EventLog, is_mute: bool) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -65,7 +67,10 @@ async def _serve(settings: Settings, event_log: EventLog) -> None:
     event_log.follow(running.journal, running.cluster.metadata)
     _relax_collector()
     try:
-        _publish(running, settings.options["ready_file"])
+        problem = write_line(_publish(running, settings.options["ready_file"]))
+        if is_mute or problem is not None:
+            reason = "it is closed" if problem is None else (problem.strerror or "").lower()
+            event_log.warn("standard output cannot be written: no ready line", reason=reason)
         await stopped.wait()
         if settings.options["snapshot"] is not None:
             _save(running, settings.options["snapshot"])
@@ -110,7 +115,8 @@ def _cannot_bind(settings: Settings, error: OSError) -> str:
     )
 
 
-def _publish(running: RunningBroker, ready_file: str | None) -> None:
+def _publish(running: RunningBroker, ready_file: str | None) -> str:
+    """Write the ready file; the ready line."""
     facts: dict[str, object] = {
         "bootstrap": running.bootstrap_servers,
         "brokers": [
@@ -137,10 +143,9 @@ def _publish(running: RunningBroker, ready_file: str | None) -> None:
             message = f"--ready-file {ready_file}: cannot be written ({reason.lower()})"
             raise ServeError(f"{message}; allowed: a path in a writable directory") from None
     admin = "" if running.admin_url is None else f" admin={running.admin_url}"
-    print(
+    return (
         f"mockbroker ready bootstrap={running.bootstrap_servers}"
-        f" cluster_id={running.cluster_id} pid={os.getpid()}{admin}",
-        flush=True,
+        f" cluster_id={running.cluster_id} pid={os.getpid()}{admin}"
     )
 
 

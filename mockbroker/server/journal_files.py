@@ -7,6 +7,8 @@ docs/journal.md is the schema.
 
 Invariants: a file holds whole lines and begins with a `run` line; `seq` grows by one an event, so
 what was left out is a gap; after `stop` everything that was taken is written and no thread is left.
+Where a file cannot be written, as on a full disk, the journal ends there, whole lines still, with a
+line on standard error; the broker goes on.
 """
 
 from __future__ import annotations
@@ -15,14 +17,16 @@ import json
 import sys
 import threading
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.journal.lines import line_of
 from mockbroker.journal.request import SCHEMA, RequestServed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from io import FileIO
 
     from mockbroker.clock import Clock
     from mockbroker.journal import Event, Journal
@@ -34,6 +38,7 @@ QUEUE_EVENTS: Final = 65_536
 QUEUE_BYTES: Final = 128 << 20
 """Of the requests and answers in the queue, which are kept undecoded."""
 FLUSH_SECONDS: Final = 0.5
+WRITE_BYTES: Final = 64 << 10
 
 
 class _Taken(NamedTuple):
@@ -77,7 +82,9 @@ class JournalWriter:
         self._lost = 0
         self._bytes_in = 0
         self._bytes_out = 0
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
+        self._lines = bytearray()
+        """What the file lacks."""
         self._files = 0
         self._written = 0
         self._started_wall_ms = clock.epoch_ms
@@ -100,9 +107,7 @@ class JournalWriter:
         self._stopping = True
         self._wake.set()
         self._thread.join()
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._close()
 
     # -- in the broker's thread ------------------------------------------------------------
 
@@ -137,11 +142,14 @@ class JournalWriter:
             self._write_queue()
             if self._lost:
                 self._write(self._dropped(self._lost, self._seq, self._clock.now_ms))
+            self._flush()
         except OSError as error:
             self._journal.unlisten(self._take)
             self._queue.clear()
             reason = (error.strerror or str(error)).lower()
-            sys.stderr.write(f"mockbroker: journal in {self.directory}: {reason}; it ends here\n")
+            with suppress(OSError, ValueError):  # that stream may be closed, or as full
+                text = f"mockbroker: journal in {self.directory}: {reason}; it ends here\n"
+                sys.stderr.write(text)
 
     def _write_queue(self) -> None:
         queue = self._queue
@@ -151,8 +159,7 @@ class JournalWriter:
                 self._write(self._dropped(taken.lost, taken.seq - 1, taken.at_ms))
             self._write(self._line(taken))
             self._bytes_out += taken.size_bytes
-        if self._file is not None:
-            self._file.flush()
+        self._flush()
 
     def _line(self, taken: _Taken) -> dict[str, object]:
         event = taken.event
@@ -180,19 +187,42 @@ class JournalWriter:
         self._put(line)
 
     def _put(self, line: dict[str, object]) -> None:
-        assert self._file is not None
         data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
-        self._file.write(data)
+        self._lines += data
         self._written += len(data)
+        if len(self._lines) >= WRITE_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write what is pending; of what does not fit, the lines that do."""
+        file, lines = self._file, self._lines
+        if file is None or not lines:
+            return
+        self._lines = bytearray()
+        at = 0
+        try:
+            while at < len(lines):
+                at += file.write(lines[at:])
+        except OSError:
+            cut = at - (lines.rfind(b"\n", 0, at) + 1)
+            with suppress(OSError):
+                file.truncate(file.tell() - cut)
+            raise
+
+    def _close(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # such as what a network's file system tells this late
+                self._file.close()
+            self._file = None
 
     def _begin_file(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._flush()
+        self._close()
         name = f"journal-{self._run}-{self._files:06}.jsonl"
-        self._file = Path(self.directory, name).open("xb")  # noqa: SIM115 -- closed by `stop`
+        self._file = Path(self.directory, name).open("xb", buffering=0)  # noqa: SIM115 -- closed
         self._written = 0
         run: dict[str, object] = {"kind": "run", **self._facts}
         run |= {"started_wall_ms": self._started_wall_ms, "file": self._files}
         self._files += 1
         self._put(self._placed(run, 0, 0.0, self._started_wall_ms))
-        self._file.flush()
+        self._flush()

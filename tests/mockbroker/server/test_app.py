@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import socket
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 
 from mockbroker.server.app import write_whole
 from mockbroker.state.snapshot_file import load
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from tests.support.blocking import BlockingConnection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +28,18 @@ class Served:
     def __init__(self, process: subprocess.Popen[str], line: str) -> None:
         self.process = process
         self.line = line
+
+
+def in_shell(redirections: str, *arguments: str) -> subprocess.Popen[str]:
+    """A `serve` process behind a shell's redirections or limits."""
+    words = shlex.join([sys.executable, "-m", "mockbroker", "serve", *arguments])
+    return subprocess.Popen(
+        ["/bin/bash", "-c", redirections.replace("SERVE", f"exec {words}")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
 
 
 def serve(*arguments: str) -> subprocess.Popen[str]:
@@ -204,3 +219,45 @@ def test_a_listener_that_cannot_be_bound_is_named() -> None:
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"mockbroker: --listener: B cannot listen on 127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize(
+    ("redirections", "needle"),
+    [
+        ("SERVE >/dev/full", "standard output cannot be written: no ready line"),
+        ("SERVE >&-", "it is closed"),
+        ("SERVE <&- >&-", "it is closed"),
+        ("SERVE 2>/dev/full", ""),
+        ("SERVE 2>&-", ""),
+    ],
+)
+def test_streams_that_cannot_be_written_are_a_line_at_most(redirections: str, needle: str) -> None:
+    process = in_shell(redirections, "--port", "0", "--admin-port", "0")
+    told = process.stderr if needle else process.stdout
+    assert told is not None
+    first = told.readline()
+    process.terminate()
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert needle in first if needle else first.startswith("mockbroker ready")
+    assert (out, err) == ("", "")
+
+
+def test_a_disk_that_fills_ends_the_journal_and_not_the_broker(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    process = in_shell("ulimit -f 20; SERVE", "--port", "0", "--journal", str(journal))
+    assert process.stdout is not None
+    ready = process.stdout.readline()
+    with BlockingConnection(ready.split("bootstrap=")[1].split()[0]) as client:
+        for _ in range(200):
+            client.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+    process.terminate()
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (
+        0,
+        f"mockbroker: journal in {journal}: file too large; it ends here\n",
+    )
+    (file,) = journal.iterdir()
+    lines = file.read_text().splitlines()
+    assert 10 < len(lines) < 200
+    assert all(json.loads(line)["run"] for line in lines)

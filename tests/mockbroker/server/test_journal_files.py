@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
+import sys
+from io import FileIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -102,28 +106,72 @@ def test_bytes_that_the_ring_let_go_are_written_all_the_same(tmp_path: Path) -> 
     assert line["group"]["group"] == "g"
 
 
-def test_a_disk_that_takes_no_more_ends_the_journal_and_not_the_broker(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Full:
-        def write(self, _data: bytes) -> None:
+class SmallDisk(FileIO):
+    """A file of which only so much is written, as where a disk fills."""
+
+    room = 0
+
+    def write(self, data: Any) -> int:
+        taken = super().write(data[: self.room])
+        self.room -= taken
+        if not taken:
             raise OSError(28, "No space left on device")
+        return taken
 
-        def flush(self) -> None: ...
 
-        def close(self) -> None: ...
-
+@pytest.mark.parametrize("room", [0, 1, 500, 700])
+def test_a_disk_that_takes_no_more_ends_the_journal_and_not_the_broker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], room: int
+) -> None:
     journal = Journal()
     written = writer(tmp_path, journal)
     assert written._file is not None
     written._file.close()
-    written._file = Full()  # type: ignore[assignment]
-    journal.record(OPENED)
+    (path,) = files_in(tmp_path)
+    written._file = disk = SmallDisk(path, "a")
+    disk.room = room
+    for _ in range(10):
+        journal.record(OPENED)
     written._wake.set()
     written._thread.join(20)
-    assert "no space left on device" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "no space left on device; it ends here" in error
     journal.served(RequestServed(18, 3, 1, "app", 1))
     written.stop()
+    assert path.read_bytes().endswith(b"\n")
+    line = len(path.read_bytes().splitlines(keepends=True)[-1])
+    assert len(lines_of(path)) == 1 + (room // line if room > 1 else 0)
+
+
+def test_a_folder_that_was_deleted_ends_the_journal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "journal"
+    journal = Journal()
+    written = writer(folder, journal, file_bytes=400)
+    shutil.rmtree(folder)
+    for _ in range(10):
+        journal.record(OPENED)
+    written.stop()
+    assert capsys.readouterr().err == (
+        f"mockbroker: journal in {folder}: no such file or directory; it ends here\n"
+    )
+
+
+def test_a_journal_that_can_tell_nobody_ends_without_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "journal"
+    journal = Journal()
+    written = writer(folder, journal, file_bytes=400)
+    shutil.rmtree(folder)
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    for _ in range(10):
+        journal.record(OPENED)
+    written.stop()  # an error in the thread would fail this test: pytest tells of it
 
 
 def test_a_broker_writes_its_journal_and_stops_with_the_last_line(tmp_path: Path) -> None:
