@@ -9,17 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockbroker_protocol.primitives import MAX_STRING_BYTES
-from tests.support.hostile import HostileRun, frame, long_names, seeds
+from tests.support.hostile import HostileRun, frame, long_names, mutate, seeds
 
 SEEDS = list(seeds())
-
-
-def mutate(data: bytes, edits: list[tuple[int, int]], cut: int) -> bytes:
-    """Overwrite single bytes, then cut the end off."""
-    changed = bytearray(data)
-    for where, value in edits:
-        changed[where % len(changed)] = value
-    return bytes(changed[: max(1, len(changed) - cut)])
 
 
 @given(st.binary(max_size=200))

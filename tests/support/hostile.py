@@ -19,7 +19,8 @@ from mockbroker_protocol.schema_fields import fields_of
 from tests.support.core import Core
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+    from random import Random
 
     from mockbroker_protocol.schema_fields import WireType
 
@@ -90,6 +91,28 @@ def _value(wire_type: WireType, version: int, text: str, number: int) -> object:
         case "fixed":
             special: dict[str, object] = {"16s": b"i" * 16, "?": False, "d": 1.0}
             return special.get(wire_type.code, number)
+
+
+def mutate(data: bytes, edits: Iterable[tuple[int, int]], cut: int) -> bytes:
+    """Overwrite single bytes, then cut the end off."""
+    changed = bytearray(data)
+    for where, value in edits:
+        changed[where % len(changed)] = value
+    return bytes(changed[: max(1, len(changed) - cut)])
+
+
+def hostile_bytes(rng: Random, requests: Sequence[bytes]) -> bytes:
+    """What a stranger sends next: mostly a request with wrong bytes behind a right length."""
+    kind = rng.random()
+    if kind < 0.02:
+        return rng.randbytes(rng.randrange(1, 64))
+    if kind < 0.04:
+        return struct.pack(">i", rng.choice((-1, 0, 1, 1 << 20, (1 << 31) - 1))) + rng.randbytes(8)
+    if kind < 0.2:
+        head = struct.pack(">hhih", rng.randrange(100), rng.randrange(-1, 20), 1, -1)
+        return frame(head + rng.randbytes(rng.randrange(120)))
+    edits = [(rng.randrange(400), rng.randrange(256)) for _ in range(rng.randrange(4))]
+    return frame(mutate(rng.choice(requests), edits, rng.choice((0, 0, 0, rng.randrange(12)))))
 
 
 class HostileRun:
