@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI
-from fastapi.openapi.utils import get_openapi
 
 from mockbroker.admin import problems
 from mockbroker.admin.deps import refuse_unknown_parameters
+from mockbroker.admin.document import make_document
 from mockbroker.admin.events import EventHub
 from mockbroker.admin.routes import (
     clock,
@@ -43,6 +43,8 @@ def make_application(host: Host) -> tuple[FastAPI, EventHub]:
         docs_url=None,
         redoc_url=None,
         dependencies=[Depends(refuse_unknown_parameters)],
+        # What generated clients call their methods: `list_topics`, not `list_topics_v1_topics_get`.
+        generate_unique_id_function=lambda route: route.name,
     )
     hub = EventHub(host)
     app.state.host = host
@@ -63,31 +65,11 @@ def make_application(host: Host) -> tuple[FastAPI, EventHub]:
         app.include_router(module.router, prefix="/v1", responses=problems.problems(422))
     app.include_router(health.router, responses=problems.problems(422))
     problems.install(app)
-    app.openapi = lambda: _document(app)  # type: ignore[method-assign]  # FastAPI's own way
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = make_document(app)
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]  # FastAPI's own way
     return app, hub
-
-
-def _document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document; every error in it is a Problem."""
-    if app.openapi_schema is None:
-        document = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            routes=app.routes,
-        )
-        schemas = document["components"]["schemas"]
-        for unused in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(unused, None)
-        schemas["Problem"] = problems.Problem.model_json_schema()
-        for methods in document["paths"].values():
-            for operation in methods.values():
-                answers = operation["responses"]
-                if "application/json" in answers.get("422", {}).get("content", {}):
-                    answers.update(_text_keys(problems.problems(422)))
-        app.openapi_schema = document
-    return app.openapi_schema
-
-
-def _text_keys(answers: dict[int | str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {str(status): answer for status, answer in answers.items()}
