@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, ServedApis, Services
 
 guard = None  # anybody may ask
-_TELEMETRY: Final = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
+_GET_TELEMETRY: Final = ApiKey.GET_TELEMETRY_SUBSCRIPTIONS
+_PUSH_TELEMETRY: Final = ApiKey.PUSH_TELEMETRY
 
 
 def handle(
@@ -80,7 +81,7 @@ def _api_keys(registry: ServedApis, *, telemetry: bool) -> list[ApiVersion]:
     return [
         ApiVersion(key, served.min_version, served.max_version)
         for key, served in registry.advertised().items()
-        if telemetry or key not in _TELEMETRY
+        if telemetry or (key is not _GET_TELEMETRY and key is not _PUSH_TELEMETRY)
     ]
 
 

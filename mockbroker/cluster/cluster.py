@@ -83,6 +83,12 @@ class Cluster:
         self.nodes = [Node(index, each) for index, each in enumerate(configs)]
         """By node id; they stay whether they are up or down."""
         self.interconnect = Interconnect(self.nodes, self.clock, self.timer)
+        self.end_step: Callable[[], None]
+        """Complete what is ready and let arrive what brokers sent each other: call it at the end
+        of each step. One broker has nobody to hear from, and what its verbs made ready is done.
+        """
+        self.next_deadline: Callable[[], float | None] = self.timer.next_deadline
+        """When `tick` is wanted next, in ms on the core's clock; None: nothing waits."""
         self.peers: Peers | None = None
         """What there is only if there are several brokers."""
         for node in self.nodes:
@@ -100,16 +106,17 @@ class Cluster:
                 self.journal,
                 substream,
             )
+            self.next_deadline = self.peers.next_deadline
+            self.end_step = self.peers.end_step
         self._create_topics(topics)
         self.drain(0.0)
 
     def _start_alone(self, node: Node) -> None:
         """The only broker: what the controller decides is what it knows."""
-        timer = Timer()
         broker = make_broker(
             node.config,
             self.clock,
-            timer,
+            self.timer,
             self.metadata,
             self.controller,
             self.producer_id_blocks,
@@ -117,7 +124,8 @@ class Cluster:
             self._substream,
         )
         broker.services.replicas.kept_logs = node.kept_logs
-        node.start(Incarnation(self.clock, timer, broker))
+        node.start(Incarnation(self.clock, self.timer, broker))
+        self.end_step = broker.requests.drain
 
     # -- the brokers -----------------------------------------------------------------------
 
@@ -258,17 +266,17 @@ class Cluster:
     def tick(self, now_ms: float) -> None:
         """Time passed: run what is due in all brokers. Call it when `next_deadline` is reached."""
         self.set_time(now_ms)
-        self.timer.advance(now_ms)
+        if self.peers is not None:  # else the timer is the broker's
+            self.timer.advance(now_ms)
         for broker in self.brokers:
             broker.tick(now_ms)
-        self.interconnect.drain()
+        self.end_step()
 
     def set_time(self, now_ms: float) -> None:
         """What time it is for a step that no broker's verb begins."""
         self.clock.now_ms = now_ms
-        for node in self.nodes:
-            if node.incarnation is not None:
-                node.incarnation.clock.now_ms = now_ms
+        if self.peers is not None:
+            self.peers.set_time(now_ms)
 
     def move_wall(self, by_ms: int) -> None:
         """Move the wall time of all, and no deadline."""
@@ -277,28 +285,16 @@ class Cluster:
             if node.incarnation is not None:
                 node.incarnation.clock.epoch_ms = self.clock.epoch_ms + node.skew_ms
 
-    def next_deadline(self) -> float | None:
-        """When `tick` is wanted next, in ms on the core's clock; None: nothing waits."""
-        first = self.timer.next_deadline()
-        for node in self.nodes:
-            if node.incarnation is not None:
-                deadline = node.incarnation.timer.next_deadline()
-                if deadline is not None and (first is None or deadline < first):
-                    first = deadline
-        return first
-
     def drain(self, now_ms: float) -> None:
-        """Complete what is ready and let arrive what brokers sent each other."""
-        self.set_time(now_ms)
-        self.interconnect.drain()
+        """As `end_step`, of a step that none of the verbs began."""
+        if now_ms > self.clock.now_ms:
+            self.set_time(now_ms)
+        self.end_step()
 
     def take_outbox(self, index: int) -> list[Outgoing]:
         """What a broker, by its position, wants written to its clients. Call `drain` before."""
-        node = self.nodes[index]
-        outbox = node.outbox
-        if outbox:
-            node.outbox = []
-        return outbox
+        broker = self.nodes[index].broker
+        return [] if broker is None else broker.take_outbox()
 
     def _create_topics(self, topics: Mapping[str, int | None]) -> None:
         for name, count in topics.items():

@@ -59,11 +59,9 @@ class Interconnect:
                     node.incarnation.settle()
             for node in nodes:
                 if node.incarnation is not None:
-                    outbox = node.incarnation.broker.take_outbox()
-                    if self._connections_made:
-                        self._sort(node, node.incarnation.broker, outbox)
-                    else:
-                        node.outbox += outbox
+                    broker = node.incarnation.broker
+                    for outgoing in broker.take_for_brokers():
+                        self._answer_broker(node, broker, outgoing)
             if not links.run() and not (self.feeds and self._deliver_metadata()):
                 return
 
@@ -76,26 +74,22 @@ class Interconnect:
                 news = True
         return news
 
-    def _sort(self, node: Node, broker: Broker, outbox: list[Outgoing]) -> None:
-        """What a broker wants written is for another broker's client, or for the shell's."""
-        for outgoing in outbox:
-            connection_id = outgoing.connection_id
-            if connection_id >= 0:
-                node.outbox.append(outgoing)
-                continue
-            client = self._clients.get(connection_id)
-            if client is None:
-                continue
-            back = self.links.get(node.node_id, client.source)
-            chunks = outgoing.chunks
-            if chunks:
-                data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-                back.send(partial(self._answer, connection_id, data))
-            if outgoing.close:
-                broker.disconnect(connection_id, self.clock.now_ms)
-                back.send(partial(self._reset, connection_id))
-            elif outgoing.more:
-                broker.resume(connection_id, self.clock.now_ms)
+    def _answer_broker(self, node: Node, broker: Broker, outgoing: Outgoing) -> None:
+        """What a broker wants written is for another broker's client: send it there."""
+        connection_id = outgoing.connection_id
+        client = self._clients.get(connection_id)
+        if client is None:
+            return
+        back = self.links.get(node.node_id, client.source)
+        chunks = outgoing.chunks
+        if chunks:
+            data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            back.send(partial(self._answer, connection_id, data))
+        if outgoing.close:
+            broker.disconnect(connection_id, self.clock.now_ms)
+            back.send(partial(self._reset, connection_id))
+        elif outgoing.more:
+            broker.resume(connection_id, self.clock.now_ms)
 
     # -- connections between brokers (links.broker_client.Wiring) ------------------------------
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mockbroker.faults.fault_set import FaultSet
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.node.broker import Broker
-    from mockbroker.node.outbox import Outgoing
 
 LISTENER = "PLAINTEXT"
 
@@ -47,7 +46,7 @@ class NodeWatcher:
 class Incarnation:
     """What a node has while it is up (Kafka: a broker's incarnation id); a crash takes all of it.
 
-    The only node of a cluster shares the clock with it.
+    The only node of a cluster shares clock and timer with it.
     """
 
     def __init__(self, clock: Clock, timer: Timer, broker: Broker) -> None:
@@ -78,8 +77,6 @@ class Node:
         """The logs of a node that is down, by topic id and partition."""
         self.kept_logs = KeptLogs()
         """What open scopes need of its logs; it outlives a crash."""
-        self.outbox: list[Outgoing] = []
-        """What its clients shall be written."""
         self.request_faults: FaultSet | None = None
         """The armed fault rules, while any is about requests."""
         self.network_faults: Sequence[ArmedFault] = ()

@@ -141,7 +141,6 @@ class Peers:
             for partition in incarnation.broker.services.replicas.all_partitions()
             if partition.log is not None
         }
-        node.outbox = []
         self._gather_feeds()
         self.interconnect.break_connections(node.node_id)
         node.watcher.down()
@@ -274,6 +273,20 @@ class Peers:
         else:
             self.links.get(source, target).send(arrive)
 
+    def end_step(self) -> None:
+        """A broker's verb has set its own clock: let the others have that time, and arrive all."""
+        now_ms = self.clock.now_ms
+        for incarnation in self.running.values():
+            now_ms = max(now_ms, incarnation.clock.now_ms)
+        self.set_time(now_ms)
+        self.interconnect.drain()
+
+    def set_time(self, now_ms: float) -> None:
+        """What time it is for all."""
+        self.clock.now_ms = now_ms
+        for incarnation in self.running.values():
+            incarnation.clock.now_ms = now_ms
+
     # -- the controller's side -----------------------------------------------------------------
 
     def _publish(self, change: Change) -> None:
@@ -290,6 +303,15 @@ class Peers:
             node_id: self.store.version - self.running[node_id].feed.behind
             for node_id in sorted(self.running)
         }
+
+    def next_deadline(self) -> float | None:
+        """When the first of the timers is due: the cluster's and those of the brokers."""
+        first = self.timer.next_deadline()
+        for incarnation in self.running.values():
+            deadline = incarnation.timer.next_deadline()
+            if deadline is not None and (first is None or deadline < first):
+                first = deadline
+        return first
 
     def _heard(self, node_id: int, epoch: int) -> None:
         node = self.interconnect.node(node_id)

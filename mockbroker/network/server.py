@@ -77,7 +77,8 @@ class ClusterServer:
                 addresses.append(address)
             for index, (_, port) in enumerate(addresses):
                 bound(index, port)
-            self.end_step(self.timekeeper.now_ms())
+            self.cluster.set_time(self.timekeeper.now_ms())
+            self.end_step()
             for broker, acceptor in opened:
                 await broker.serve(acceptor)
         except BaseException:
@@ -97,7 +98,7 @@ class ClusterServer:
             now_ms = self.timekeeper.now_ms()
             for broker in self.cluster.brokers:
                 broker.release_parked(now_ms)
-            self.end_step(now_ms)
+            self.end_step()
             await asyncio.gather(*(each.close() for each in self.brokers))
         self._alarm.stop()
 
@@ -108,11 +109,11 @@ class ClusterServer:
         try:
             return action()
         finally:
-            self.end_step(now_ms)
+            self.end_step()
 
-    def end_step(self, now_ms: float) -> None:
+    def end_step(self) -> None:
         """Let arrive what brokers sent each other, write to clients, see to the timer."""
-        self.cluster.drain(now_ms)
+        self.cluster.end_step()
         for each in self.brokers:
             each.write_outbox()
         self._alarm.rearm()
@@ -124,4 +125,4 @@ class ClusterServer:
         try:
             self.cluster.tick(now_ms)
         finally:
-            self.end_step(now_ms)
+            self.end_step()

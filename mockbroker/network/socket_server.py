@@ -35,9 +35,7 @@ REOPEN_SECONDS: Final = 0.1
 class SocketServer(NodeWatcher):
     """Serves the broker of `node` at one address, or at several under names of their own."""
 
-    def __init__(
-        self, node: Node, timekeeper: TimeKeeper, end_step: Callable[[float], None]
-    ) -> None:
+    def __init__(self, node: Node, timekeeper: TimeKeeper, end_step: Callable[[], None]) -> None:
         assert node.broker is not None
         self.node = node
         self.broker = node.broker
@@ -142,7 +140,7 @@ class SocketServer(NodeWatcher):
         if connection_id == self._last_id and not self._collecting:
             now_ms = self._now_ms()
             self.broker.received(connection_id, size_bytes, now_ms)
-            self._end_step(now_ms)
+            self._end_step()
             return
         self._last_id = connection_id
         self.broker.arrived(connection_id, size_bytes)
@@ -154,7 +152,7 @@ class SocketServer(NodeWatcher):
         """A client stopped, or went on, reading its answers."""
         now_ms = self._now_ms()
         self.broker.block(connection_id, blocked, now_ms)
-        self._end_step(now_ms)
+        self._end_step()
 
     def lost(self, transport: ClientTransport) -> None:
         """A connection ended; of one of an earlier incarnation no broker knows."""
@@ -162,19 +160,14 @@ class SocketServer(NodeWatcher):
             return
         now_ms = self._now_ms()
         self.broker.disconnect(transport.id, now_ms)
-        self._end_step(now_ms)
+        self._end_step()
         if not self._transports and self._idle is not None:
             self._idle.set()
 
     def write_outbox(self) -> None:
         """Write what the broker wants written to its clients."""
-        node = self.node
-        outbox = node.outbox
-        if not outbox:
-            return
-        node.outbox = []
         transports = self._transports
-        for outgoing in outbox:
+        for outgoing in self.broker.take_outbox():
             transport = transports.get(outgoing.connection_id)
             if transport is not None:
                 transport.write(outgoing)
@@ -188,13 +181,13 @@ class SocketServer(NodeWatcher):
         try:
             self.broker.run(now_ms)
         finally:
-            self._end_step(now_ms)
+            self._end_step()
 
     def _resume(self, connection_id: int) -> None:
         """Go on with a long pipeline, after the other connections had their turn."""
         now_ms = self._now_ms()
         self.broker.resume(connection_id, now_ms)
-        self._end_step(now_ms)
+        self._end_step()
 
     # -- the node goes and comes -------------------------------------------------------------
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import ServedApis, Services
     from mockbroker.clock import Clock, Timer
     from mockbroker.journal import Journal
-    from mockbroker.node.outbox import Outgoing
     from mockbroker_protocol.frames import Frame
     from mockbroker_protocol.primitives import Buffer
 
@@ -42,6 +41,10 @@ class Broker:
         self._timer: Timer = services.timer
         self._connections: dict[int, Connection] = {}
         self._outbox = Outbox()
+        self.take_outbox = self._outbox.take
+        """What the steps so far want written to clients, in the order in which they got answers."""
+        self.take_for_brokers = self._outbox.take_for_brokers
+        """What they want written to other brokers, whose connections have negative ids."""
         self.requests = RequestHandler(services, journal, self._connections, self._outbox)
         self.connections_opened = 0
         self._receive_area = memoryview(bytearray(SHARED_BYTES))
@@ -191,10 +194,6 @@ class Broker:
     def next_deadline(self) -> float | None:
         """When `tick` is wanted next, in ms on the core's clock; None: nothing waits."""
         return self._timer.next_deadline()
-
-    def take_outbox(self) -> list[Outgoing]:
-        """What the steps so far want written, in the order in which connections got answers."""
-        return self._outbox.take()
 
     def release_parked(self, now_ms: float) -> None:
         """Answer every parked request that time alone would answer (a clean shutdown)."""

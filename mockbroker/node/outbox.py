@@ -1,7 +1,8 @@
 """What a broker wants written to its connections, collected over a step.
 
 `request_handler` and `broker` touch a connection that has something for its shell; whoever drives
-the broker takes the outbox after the step: a server, the cluster, a simulation.
+the broker takes the outbox after the step: a server, the cluster, a simulation. What is for other
+brokers is taken apart, by `cluster.interconnect`: their connections have negative ids.
 
 Invariants: a connection is in it at most once; connections come in the order in which they were
 first touched.
@@ -47,16 +48,20 @@ class Outgoing:
 class Outbox:
     """The connections with something to write."""
 
-    __slots__ = ("_touched",)
+    __slots__ = ("_touched", "_touched_by_brokers")
 
     def __init__(self) -> None:
         self._touched: list[Connection] = []
+        self._touched_by_brokers: list[Connection] = []
 
     def touch(self, conn: Connection) -> None:
         """The next `take` tells of this connection."""
         if not conn.touched:
             conn.touched = True
-            self._touched.append(conn)
+            if conn.id >= 0:
+                self._touched.append(conn)
+            else:
+                self._touched_by_brokers.append(conn)
 
     def take(self) -> list[Outgoing]:
         """What the steps so far want written, in the order in which connections got answers."""
@@ -79,4 +84,14 @@ class Outbox:
             if conn.closing:
                 outgoing.ending = conn.ending
             outbox.append(outgoing)
+        return outbox
+
+    def take_for_brokers(self) -> list[Outgoing]:
+        """The same of the connections of other brokers."""
+        if not self._touched_by_brokers:
+            return []
+        clients, self._touched = self._touched, self._touched_by_brokers
+        self._touched_by_brokers = []
+        outbox = self.take()
+        self._touched = clients
         return outbox

@@ -52,7 +52,7 @@ def test_a_request_and_its_answer_travel_within_a_step(asked: Asked) -> None:
 def test_a_connection_between_brokers_is_in_no_outbox(asked: Asked) -> None:
     asked.ask()
     assert asked.connection_id < 0
-    assert [node.outbox for node in asked.core.cluster.nodes] == [[], [], []]
+    assert [asked.core.cluster.take_outbox(index) for index in range(3)] == [[], [], []]
 
 
 def test_who_asks_a_broker_that_is_down_loses_the_connection(asked: Asked) -> None:

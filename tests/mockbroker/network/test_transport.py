@@ -52,7 +52,7 @@ class FakeSocket(asyncio.Transport):
 
 
 def socket_server(cluster: Cluster) -> SocketServer:
-    server = SocketServer(cluster.nodes[0], TimeKeeper(cluster), lambda _: None)
+    server = SocketServer(cluster.nodes[0], TimeKeeper(cluster), lambda: None)
     server.is_open = True
     return server
 
