@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from mockbroker.admin.client import AdminApiError
+    from mockbroker.cluster.node_controls import ControlError
     from mockbroker.config.errors import ConfigError
     from mockbroker.faults import Delay, Fault, FaultError
     from mockbroker.server.values import SettingsError
@@ -20,16 +22,20 @@ if TYPE_CHECKING:
     from mockbroker.state.writing import TopicError
     from mockbroker.testing.bridge import WaitTimeoutError
     from mockbroker.testing.mock_broker import MockBroker
+    from mockbroker.testing.not_supported import NotSupported
 
     __version__: str
 
 __all__ = [
+    "AdminApiError",
     "ConfigError",
+    "ControlError",
     "Delay",
     "Fault",
     "FaultError",
     "GroupError",
     "MockBroker",
+    "NotSupported",
     "QueryError",
     "SettingsError",
     "SnapshotError",
@@ -40,12 +46,15 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "AdminApiError": "admin.client",
     "ConfigError": "config.errors",
+    "ControlError": "cluster.node_controls",
     "Delay": "faults",
     "Fault": "faults",
     "FaultError": "faults",
     "GroupError": "state.groups",
     "MockBroker": "testing.mock_broker",
+    "NotSupported": "testing.not_supported",
     "QueryError": "state.requests",
     "SettingsError": "server.values",
     "SnapshotError": "state.snapshot_file",

@@ -42,5 +42,8 @@ class Host(Protocol):
     def watch_steps(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` after each step from now on; what is returned ends that."""
 
+    def metrics(self) -> dict[str, float]:
+        """What the brokers count, summed."""
+
     def reset(self) -> None:
         """Make the broker as it was when it started."""

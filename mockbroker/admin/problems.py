@@ -19,6 +19,7 @@ from mockbroker.config.errors import ConfigError
 from mockbroker.faults.errors import FaultError
 from mockbroker.state.groups import GroupError
 from mockbroker.state.requests import QueryError
+from mockbroker.state.snapshot_file import SnapshotError
 from mockbroker.state.writing import TopicError
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def install(app: FastAPI) -> None:
         (TopicError, _bad_state),
         (GroupError, _bad_state),
         (ControlError, _bad_state),
+        (SnapshotError, _bad_value),
         (ConfigError, _bad_value),
         (QueryError, _bad_value),
     ):

@@ -38,6 +38,7 @@ KINDS: Final[dict[type, str]] = {
     FaultChanged: "fault",
     TransactionDecided: "transaction",
 }
+_CLASSES: Final = {name: kind for kind, name in KINDS.items()}
 FIELD_NAMES: Final = {
     "api_name": "api",
     "api_version": "version",
@@ -60,6 +61,22 @@ def line_of(event: Event, topic_name: TopicName) -> Line:
     for name, value in event.values().items():
         line[FIELD_NAMES.get(name, name)] = _plain(name, value)
     return line
+
+
+def event_of(line: Line) -> Event:
+    """The event that a line tells; of an error, what it said. Not for requests."""
+    kind = _CLASSES[str(line["kind"])]
+    names = getattr(kind, "_fields", None) or _parameters(kind)
+    values = {name: line[FIELD_NAMES.get(name, name)] for name in names}
+    if "committed" in values:
+        values["committed"] = values["committed"] == "commit"
+    event: Event = kind(**values)
+    return event
+
+
+def _parameters(kind: type) -> tuple[str, ...]:
+    code = kind.__init__.__code__  # type: ignore[misc]  # of each class of `events`
+    return tuple(code.co_varnames[1 : code.co_argcount])
 
 
 def _plain(name: str, value: object) -> object:

@@ -7,7 +7,7 @@ and `snapshot_rehearsal` whether coordinators can take it over, so that a bad fi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from mockbroker.state.snapshot_fields import (
     FORMAT,
@@ -35,25 +35,12 @@ class SnapshotError(Exception):
 
 def save(snapshot: Snapshot, path: str) -> None:
     """Write a snapshot; a reader sees all of it or nothing. Raises SnapshotError."""
-    import json
     import os
-    from zipfile import ZIP_DEFLATED, ZipFile
 
-    size = sum(len(batch) for one in _partitions(snapshot) for batch in one.log.batches)
-    if size > MAX_LOG_BYTES:
-        raise SnapshotError(f"{path}: logs of {size} bytes; allowed: {MAX_LOG_BYTES}")
     draft = f"{path}.{os.getpid()}.tmp"
     try:
-        with ZipFile(draft, "w", ZIP_DEFLATED) as archive:
-            topics = [_topic_fields(archive, at, one) for at, one in enumerate(snapshot.topics)]
-            fields = {
-                "format": FORMAT,
-                "version": FORMAT_VERSION,
-                "next_producer_id": snapshot.next_producer_id,
-                "broker_configs": snapshot.broker_configs,
-                "topics": topics,
-            }
-            archive.writestr(INDEX, json.dumps(fields, indent=1) + "\n")
+        with open(draft, "wb") as file:
+            _write(snapshot, file, path)
         os.replace(draft, path)
     except OSError as error:
         if os.path.exists(draft):
@@ -61,8 +48,47 @@ def save(snapshot: Snapshot, path: str) -> None:
         raise SnapshotError(f"{path}: {error.strerror or error}") from None
 
 
+def to_bytes(snapshot: Snapshot) -> bytes:
+    """What `save` writes. Raises SnapshotError."""
+    from io import BytesIO
+
+    file = BytesIO()
+    _write(snapshot, file, "snapshot")
+    return file.getvalue()
+
+
+def _write(snapshot: Snapshot, file: IO[bytes], name: str) -> None:
+    import json
+    from zipfile import ZIP_DEFLATED, ZipFile
+
+    size = sum(len(batch) for one in _partitions(snapshot) for batch in one.log.batches)
+    if size > MAX_LOG_BYTES:
+        raise SnapshotError(f"{name}: logs of {size} bytes; allowed: {MAX_LOG_BYTES}")
+    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        topics = [_topic_fields(archive, at, one) for at, one in enumerate(snapshot.topics)]
+        fields = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "next_producer_id": snapshot.next_producer_id,
+            "broker_configs": snapshot.broker_configs,
+            "topics": topics,
+        }
+        archive.writestr(INDEX, json.dumps(fields, indent=1) + "\n")
+
+
 def load(path: str) -> Snapshot:
     """Read a snapshot. Raises SnapshotError."""
+    return _read(path, path)
+
+
+def from_bytes(data: bytes) -> Snapshot:
+    """Read what `to_bytes` gave. Raises SnapshotError."""
+    from io import BytesIO
+
+    return _read(BytesIO(data), "snapshot")
+
+
+def _read(source: str | IO[bytes], path: str) -> Snapshot:
     import json
     import lzma
     import zlib
@@ -71,7 +97,7 @@ def load(path: str) -> Snapshot:
     from mockbroker.state.snapshot_rehearsal import rehearse
 
     try:
-        with ZipFile(path) as archive:
+        with ZipFile(source) as archive:
             members = _Members(archive)
             fields = json.loads(members.take(INDEX, MAX_INDEX_BYTES))
             snapshot = read_snapshot(fields, members.log)

@@ -96,6 +96,17 @@ def merged(verdicts: Iterable[Verdict]) -> Verdict:
     )
 
 
+def take_away(cluster: Cluster, ids: Iterable[str]) -> Verdict:
+    """Disarm rules, as far as they are armed; which of them never fired."""
+    faults = cluster.faults
+    wanted = set(ids)
+    silent = faults.take_silent(wanted)
+    for armed in faults.list():
+        if armed.id in wanted:
+            faults.remove(armed.id)
+    return verdict_of(cluster, silent)
+
+
 def verdict_of(cluster: Cluster, silent: Iterable[ArmedFault]) -> Verdict:
     """The same of these rules alone, which never fired."""
     return Verdict([_unfired(cluster, one, 0) for one in silent], [])

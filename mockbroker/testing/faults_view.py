@@ -149,30 +149,24 @@ class FaultsView:
 
     def discard(self, rules: Iterable[ArmedRule]) -> None:
         """Disarm these rules, as far as they are armed, whether or not they fired."""
+        from mockbroker.state.verdict import take_away
+
         ids = [id_of(rule) for rule in rules]
-        return self._bridge.call(lambda cluster: take_away(cluster, ids))
+
+        def discard(cluster: Cluster) -> None:
+            take_away(cluster, ids)
+
+        return self._bridge.call(discard)
 
     def verify(self, rules: Iterable[ArmedRule]) -> None:
         """Disarm these rules; raises VerificationError for those that never fired."""
+        from mockbroker.state.verdict import take_away
+
         ids = [id_of(rule) for rule in rules]
-        return self._bridge.call(lambda cluster: take_away(cluster, ids, verify=True))
+        return self._bridge.call(lambda cluster: take_away(cluster, ids).check())
 
     def _do(self, verb: Callable[[FaultSet], T]) -> T:
         return self._bridge.call(lambda cluster: verb(cluster.faults))
-
-
-def take_away(cluster: Cluster, ids: Iterable[str], *, verify: bool = False) -> None:
-    """Disarm rules of a test that knows now whether they fired."""
-    from mockbroker.state.verdict import verdict_of
-
-    faults = cluster.faults
-    wanted = set(ids)
-    silent = faults.take_silent(wanted)
-    for armed in faults.list():
-        if armed.id in wanted:
-            faults.remove(armed.id)
-    if verify:
-        verdict_of(cluster, silent).check()
 
 
 def id_of(rule: ArmedRule) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from mockbroker.server.options import BrokerOptions
     from mockbroker.testing.aio import AsyncBroker
+    from mockbroker.testing.remote.broker import RemoteBroker
 
 
 class MockBroker(BrokerViews):
@@ -46,6 +47,20 @@ class MockBroker(BrokerViews):
         from mockbroker.testing.aio import AsyncBroker
 
         return AsyncBroker(self._bridged())
+
+    @classmethod
+    def connect(
+        cls, url: str, *, token: str | None = None, bootstrap_servers: str | None = None
+    ) -> RemoteBroker:
+        """The same verbs for a broker in another process or a container, over its admin API.
+
+        `url` is `http://HOST:PORT` of its admin port, `token` its bearer token. Clients are given
+        `bootstrap_servers`, or else what the broker says of itself. Raises AdminApiError when it
+        does not answer. What the admin API cannot do raises NotSupported.
+        """
+        from mockbroker.testing.remote.broker import RemoteBroker
+
+        return RemoteBroker(url, token, bootstrap_servers)
 
     # -- start and stop --------------------------------------------------------------------
 

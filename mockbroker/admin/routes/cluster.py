@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from mockbroker.admin.deps import Body, GroupId, TheHost
 from mockbroker.admin.problems import ApiError, problems
 from mockbroker.cluster.actions import ActionError, check, perform, schema
 from mockbroker.cluster.node_controls import ControlError
+from mockbroker.state.telemetry import pushed_metrics
 
 if TYPE_CHECKING:
     from mockbroker.admin.host import Host
@@ -72,6 +74,51 @@ class CoordinatorOut(BaseModel):
 
     group_id: str
     node_id: int
+
+
+class MetricsOut(BaseModel):
+    """What the brokers count, summed, by the names of docs/python-api.md."""
+
+    metrics: dict[str, float]
+
+
+class PushedOut(BaseModel):
+    """One push of a client's own metrics (KIP-714); `metrics` are OTLP bytes in base64."""
+
+    client_instance_id: str = Field(description="In hexadecimal")
+    client_id: str
+    subscription_id: int
+    terminating: bool
+    metrics: str
+    pushed_ms: int
+
+
+class ClientMetrics(BaseModel):
+    """What clients pushed, oldest first."""
+
+    client_metrics: list[PushedOut]
+
+
+@router.get("/metrics")
+async def get_metrics(host: TheHost) -> MetricsOut:
+    """The broker's metrics as numbers by name; /metrics has them for Prometheus."""
+    return MetricsOut(metrics=host.act(lambda _: host.metrics()))
+
+
+@router.get("/client-metrics")
+async def get_client_metrics(host: TheHost) -> ClientMetrics:
+    """The metrics that clients pushed of themselves, as far as they are kept."""
+    pushed = [
+        PushedOut(
+            **{
+                **one._asdict(),
+                "client_instance_id": one.client_instance_id.hex(),
+                "metrics": b64encode(one.metrics).decode(),
+            }
+        )
+        for one in host.act(pushed_metrics)
+    ]
+    return ClientMetrics(client_metrics=pushed)
 
 
 @router.get("/cluster")

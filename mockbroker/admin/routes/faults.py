@@ -24,7 +24,7 @@ from mockbroker.admin.paging import page_of
 from mockbroker.admin.problems import ApiError, problems
 from mockbroker.admin.waiting import Met, wait_until
 from mockbroker.faults.presets import PRESETS
-from mockbroker.state.verdict import nearest, verdict
+from mockbroker.state.verdict import nearest, take_away, verdict
 
 if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
@@ -97,6 +97,12 @@ class VerifyIn(Body):
     """What counts; without `strict` as the broker was started."""
 
     strict: bool | None = None
+    spared: list[str] = Field(
+        default_factory=list, max_length=10_000, description="Rules that may still fire"
+    )
+    rules: list[str] | None = Field(
+        None, max_length=10_000, description="These rules and nothing else; they are disarmed"
+    )
     since: int = Field(0, ge=0, le=INT64_MAX, description="Cursor of the journal, for `nearest`")
 
 
@@ -203,7 +209,15 @@ async def verify(host: TheHost, wanted: VerifyIn) -> VerdictOut:
     What it tells it tells once. Refused requests count in strict mode alone.
     """
     strict = host.strict if wanted.strict is None else wanted.strict
-    found = host.act(lambda cluster: verdict(cluster, since=wanted.since, strict=strict))
+    rules = wanted.rules
+    if rules is not None:
+        found = host.act(lambda cluster: take_away(cluster, rules))
+    else:
+        found = host.act(
+            lambda cluster: verdict(
+                cluster, since=wanted.since, strict=strict, spared=wanted.spared
+            )
+        )
     return VerdictOut(
         clean=found.is_clean,
         unfired=[UnfiredOut(**one._asdict()) for one in found.unfired],

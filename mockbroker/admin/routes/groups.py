@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -26,8 +26,11 @@ from mockbroker.state.cleaning import delete_group
 
 if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
+    from mockbroker_protocol.errors import ErrorCode
 
 router = APIRouter(tags=["groups"])
+
+_COMMIT_TIMEOUT_MS: Final = 10_000
 
 
 class GroupOut(BaseModel):
@@ -129,13 +132,21 @@ async def get_group(host: TheHost, group_id: GroupId) -> GroupDetails:
 @router.put("/groups/{group_id}/offsets", responses=problems(409))
 async def commit_offsets(host: TheHost, group_id: GroupId, wanted: OffsetsIn) -> GroupDetails:
     """Commit offsets from outside. 409 while the group has members."""
+    outcome: list[ErrorCode] = []
 
-    def commit(cluster: Cluster) -> GroupDetails:
+    def commit(cluster: Cluster) -> None:
         offsets = {(one.topic, one.partition): one.offset for one in wanted.offsets}
-        groups.commit_offsets(cluster, group_id, offsets)
-        return _details(cluster, group_id)
+        groups.commit_offsets(cluster, group_id, offsets, outcome)
 
-    return host.act(commit)
+    host.act(groups.ensure_coordinators)
+    host.act(commit)
+    written = await wait_until(
+        host, lambda _: bool(outcome), lambda _: "the commit was not replicated", _COMMIT_TIMEOUT_MS
+    )
+    if not written.met:
+        raise ApiError(409, f"group {group_id}: {written.explanation}")
+    groups.check_commit(group_id, outcome)
+    return host.act(lambda cluster: _details(cluster, group_id))
 
 
 @router.delete("/groups/{group_id}", status_code=204, responses=problems(404))

@@ -36,6 +36,12 @@ class EventList(BaseModel):
     events: list[dict[str, Any]] = Field(description="Other lines of docs/journal.md")
 
 
+class CursorOut(BaseModel):
+    """Where the journal stands, for `since`."""
+
+    cursor: int
+
+
 class Tail(BaseModel):
     """The last requests, a line of text each."""
 
@@ -115,10 +121,20 @@ async def list_events(host: TheHost) -> EventList:
     return host.act(look)
 
 
+@router.get("/journal/cursor")
+async def get_cursor(host: TheHost) -> CursorOut:
+    """Where the journal stands now."""
+    return CursorOut(cursor=host.act(lambda cluster: cluster.journal.cursor()))
+
+
 @router.get("/journal/tail")
-async def get_tail(host: TheHost, lines: Annotated[int, Query(ge=1, le=_TAIL_LINES)] = 30) -> Tail:
+async def get_tail(
+    host: TheHost,
+    lines: Annotated[int, Query(ge=1, le=_TAIL_LINES)] = 30,
+    since: Annotated[int, Query(ge=0, le=INT64_MAX, description="Only what came after")] = 0,
+) -> Tail:
     """The last requests for people."""
-    return Tail(lines=host.act(lambda cluster: tail(cluster.journal, 0, lines)))
+    return Tail(lines=host.act(lambda cluster: tail(cluster.journal, since, lines)))
 
 
 @router.post("/journal/expect")

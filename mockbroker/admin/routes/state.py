@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel
 
 from mockbroker.admin.deps import TheHost
 from mockbroker.admin.problems import ApiError, problems
 from mockbroker.state.snapshot import Snapshot, restore, take
+from mockbroker.state.snapshot_file import from_bytes, to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -44,6 +46,34 @@ async def list_snapshots(request: Request) -> SnapshotList:
     """The snapshots that are kept."""
     kept = _kept(request)
     return SnapshotList(snapshots=[_out(name, kept[name]) for name in sorted(kept)])
+
+
+@router.get(
+    "/snapshot-file",
+    response_class=Response,
+    responses={200: {"content": {"application/zip": {}}}, **problems(409)},
+)
+async def get_snapshot_file(host: TheHost) -> Response:
+    """All that the broker holds now, as a file that --restore and `restore` take."""
+    snapshot = host.act(take)
+    return Response(await asyncio.to_thread(to_bytes, snapshot), media_type="application/zip")
+
+
+@router.post(
+    "/snapshot-file/restore",
+    status_code=204,
+    responses=problems(409),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def restore_snapshot_file(request: Request, host: TheHost) -> None:
+    """Make the broker hold what the file has, and nothing else; a bad one changes nothing."""
+    snapshot = await asyncio.to_thread(from_bytes, await request.body())
+    host.act(lambda cluster: restore(cluster, snapshot))
 
 
 @router.put("/snapshots/{name}", responses=problems(409))

@@ -19,7 +19,7 @@ from mockbroker.journal import (
     SessionEvent,
     TransactionDecided,
 )
-from mockbroker.journal.lines import KINDS, line_of
+from mockbroker.journal.lines import KINDS, event_of, line_of
 from mockbroker.journal.request import SCHEMA
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from tests.support.core import Core
@@ -105,3 +105,13 @@ def test_times_do_not_run_backwards() -> None:
     lines = [line_of(s, lambda _id: None) for s in core.cluster.journal.requests()]
     times = [float(str(line["completed_ms"])) for line in lines]
     assert all(later - earlier == 1.5 for earlier, later in pairwise(times))
+
+
+def test_a_line_tells_the_event_that_it_was_made_of() -> None:
+    for event in (
+        ConnectionClosed(7, "peer", "client", 3, 1.5, None, 1),
+        TransactionDecided(1, "t", 2, 3, committed=False, by="timeout", open_ms=2, partitions=2),
+        ClockChanged("jump", 5.0, 1.0, frozen=False),
+        SessionEvent(1, "opened", 7),
+    ):
+        assert event_of(line_of(event, lambda _: None)) == event

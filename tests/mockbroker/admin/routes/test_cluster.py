@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker import MockBroker
+from mockbroker.telemetry.client_metrics import PushedMetrics
 from tests.mockbroker.admin.conftest import Api
 
 if TYPE_CHECKING:
@@ -92,3 +93,16 @@ def test_the_document_has_every_action(api: Api) -> None:
     schemas = api("GET", "/v1/openapi.json").body["components"]["schemas"]
     kinds = schemas["ActionsIn"]["properties"]["actions"]["items"]["oneOf"]
     assert {"kill", "reassign", "cut_link"} <= {one["title"] for one in kinds}
+
+
+def test_metrics_are_numbers_by_name(api: Api) -> None:
+    metrics = api("GET", "/v1/metrics").body["metrics"]
+    assert metrics.keys() == api.broker.metrics().keys()
+
+
+def test_what_clients_pushed_is_listed(api: Api) -> None:
+    pushed = PushedMetrics(b"\x01" * 16, "c", 7, terminating=True, metrics=b"\xff", pushed_ms=3)
+    (node,) = api.broker._started().cluster.brokers
+    node.services.client_metrics().pushed.append(pushed)
+    (found,) = api("GET", "/v1/client-metrics").body["client_metrics"]
+    assert (found["client_instance_id"], found["metrics"]) == ("01" * 16, "/w==")

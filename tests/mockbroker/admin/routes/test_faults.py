@@ -89,3 +89,14 @@ def test_a_verdict_tells_each_silent_rule_once(api: Api) -> None:
     assert f"{silent} (api='Fetch', drop=True) never fired" in found["text"]
     again = {"clean": True, "unfired": [], "refused": [], "text": "nothing is wrong"}
     assert api("POST", "/v1/verify", {"strict": True}).body == again
+
+
+def test_verify_takes_away_some_rules_and_spares_others(api: Api) -> None:
+    rules = [{"api": "Fetch", "drop": True, "id": one} for one in ("a", "b", "c")]
+    api("POST", "/v1/faults", {"rules": rules})
+    told = api("POST", "/v1/verify", {"rules": ["a"]}).body
+    assert [one["id"] for one in told["unfired"]] == ["a"]
+    assert [one["id"] for one in api("GET", "/v1/faults").body["faults"]] == ["b", "c"]
+    told = api("POST", "/v1/verify", {"spared": ["b"]}).body
+    assert [one["id"] for one in told["unfired"]] == ["c"]
+    api("POST", "/v1/verify", {"rules": ["b"]})

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from mockbroker import MockBroker
 from mockbroker_protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from tests.mockbroker.admin.conftest import Api
 from tests.support.blocking import BlockingConnection
-
-if TYPE_CHECKING:
-    from tests.mockbroker.admin.conftest import Api
 
 
 def commit(api: Api, group: str, offset: int) -> None:
@@ -79,3 +76,10 @@ def test_a_group_of_the_consumer_protocol_is_shown_waited_for_and_deleted(api: A
     assert api("DELETE", "/v1/groups/g").status == 204
     assert api("GET", "/v1/groups").body["groups"] == []
     client.close()
+
+
+def test_a_commit_to_several_brokers_is_there_when_it_is_answered() -> None:
+    with MockBroker(brokers=3, topics={"orders": 1}, admin_port=0) as broker:
+        body = {"offsets": [{"topic": "orders", "partition": 0, "offset": 0}]}
+        answer = Api(broker)("PUT", "/v1/groups/billing/offsets", body)
+        assert (answer.status, answer.body["offsets"][0]["offset"]) == (200, 0)

@@ -77,3 +77,9 @@ def test_an_unknown_api_is_named(api: Api) -> None:
     status, detail, _ = api.problem("GET", "/v1/journal?api=Fetsch")
     assert status == 422
     assert "Fetsch" in detail
+
+
+def test_the_cursor_is_where_the_journal_stands(api: Api) -> None:
+    cursor = api("GET", "/v1/journal/cursor").body["cursor"]
+    assert cursor == api.broker._started().cluster.journal.cursor()
+    assert api("GET", f"/v1/journal/tail?since={cursor}").body["lines"] == []

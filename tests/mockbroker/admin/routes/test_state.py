@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,3 +45,17 @@ def test_a_reset_leaves_the_broker_as_it_started(api: Api) -> None:
     assert api("GET", "/v1/groups").body["groups"] == []
     assert api("GET", "/v1/faults").body["faults"] == []
     assert api("GET", "/v1/clock").body["frozen"] is False
+
+
+def test_a_snapshot_s_file_goes_back_and_forth(api: Api) -> None:
+    api("POST", "/v1/topics/orders/records", {"records": [{"value": "one"}]})
+    connection = http.client.HTTPConnection(api.address, timeout=20)
+    connection.request("GET", "/v1/snapshot-file")
+    file = connection.getresponse().read()
+    connection.close()
+    api("DELETE", "/v1/topics/orders/records")
+    headers = {"Content-Type": "application/octet-stream"}
+    path = "/v1/snapshot-file/restore"
+    assert api("POST", path, raw=b"no", headers=headers).status == 422
+    assert api("POST", path, raw=file, headers=headers).status == 204
+    assert [one.value for one in api.broker.topic("orders").records()] == [b"one"]

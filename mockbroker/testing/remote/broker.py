@@ -1,0 +1,314 @@
+"""A broker elsewhere with the verbs of `MockBroker`: what `MockBroker.connect` returns."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+
+from mockbroker.admin.client import AdminApiError, AdminClient, segment
+from mockbroker.state.snapshot_file import SnapshotError
+from mockbroker.testing.aio import AsyncBroker
+from mockbroker.testing.broker_views import BrokerViews
+from mockbroker.testing.not_supported import Refusal
+from mockbroker.testing.polling import AsyncPollingBridge, PollingBridge
+from mockbroker.testing.remote.cluster import RemoteClockView, RemoteClusterView
+from mockbroker.testing.remote.faults import RemoteFaultsView, verdict_of
+from mockbroker.testing.remote.groups import RemoteGroupView, group_ids
+from mockbroker.testing.remote.journal import RemoteJournalView, cursor
+from mockbroker.testing.remote.refusals import refused_as
+from mockbroker.testing.remote.topics import RemoteTopicView, topic_names
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Iterator
+    from os import PathLike
+    from types import TracebackType
+
+    from mockbroker.state.snapshot import Snapshot
+    from mockbroker.state.verdict import Verdict
+    from mockbroker.telemetry.client_metrics import PushedMetrics
+    from mockbroker.testing.bridge import Bridge
+    from mockbroker.testing.clock_view import ClockView
+    from mockbroker.testing.cluster_view import ClusterView
+    from mockbroker.testing.faults_view import FaultsView
+    from mockbroker.testing.group_view import GroupView
+    from mockbroker.testing.journal_view import JournalView
+    from mockbroker.testing.metadata_log_view import MetadataLogView
+    from mockbroker.testing.topic_view import TopicView
+
+_PAUSES_SECONDS: Final = (0.005, 0.05)
+_NO_QUORUM: Final = "the admin API does not have it: use MockBroker in the test's own process"
+
+
+class RemoteViews(BrokerViews):
+    """The verbs of a broker elsewhere over its bridge."""
+
+    def __init__(
+        self, caller: PollingBridge[AdminClient], url: str, cluster: dict[str, Any]
+    ) -> None:
+        super().__init__(cast("Bridge", caller))
+        self._caller = caller
+        self._url = url
+        self._cluster = cluster
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return str(self._cluster["bootstrap_servers"])
+
+    @property
+    def host(self) -> str:
+        return self._first[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        return int(self._first[1])
+
+    @property
+    def _first(self) -> tuple[str, str]:
+        host, _, port = self.bootstrap_servers.partition(",")[0].rpartition(":")
+        return host, port
+
+    @property
+    def controller_servers(self) -> str | None:
+        return None
+
+    @property
+    def admin_url(self) -> str | None:
+        return self._url
+
+    @property
+    def cluster_id(self) -> str:
+        return str(self._cluster["cluster_id"])
+
+    def metrics(self) -> dict[str, float]:
+        return self._caller.call(
+            lambda client: cast("dict[str, float]", client.get("/v1/metrics")["metrics"])
+        )
+
+    def client_metrics(self) -> list[PushedMetrics]:
+        from base64 import b64decode
+
+        from mockbroker.telemetry.client_metrics import PushedMetrics
+
+        def look(client: AdminClient) -> list[PushedMetrics]:
+            return [
+                PushedMetrics(
+                    **{
+                        **one,
+                        "client_instance_id": bytes.fromhex(one["client_instance_id"]),
+                        "metrics": b64decode(one["metrics"]),
+                    }
+                )
+                for one in client.get("/v1/client-metrics")["client_metrics"]
+            ]
+
+        return self._caller.call(look)
+
+    @property
+    def cluster(self) -> ClusterView[Any]:
+        return RemoteClusterView(self._caller)
+
+    def topic(self, name: str) -> TopicView[Any]:
+        return RemoteTopicView(self._caller, name)
+
+    def topics(self) -> list[str]:
+        return self._caller.call(topic_names)
+
+    def group(self, group_id: str) -> GroupView[Any]:
+        return RemoteGroupView(self._caller, group_id)
+
+    def groups(self) -> list[str]:
+        return self._caller.call(group_ids)
+
+    def verdict(self, *, strict: bool | None = None, spared: Collection[str] = ()) -> Verdict:
+        body = {"strict": strict, "since": self._caller.journal_since, "spared": sorted(spared)}
+        return self._caller.call(lambda client: verdict_of(client.send("POST", "/v1/verify", body)))
+
+    def verify(self, *, strict: bool | None = None) -> None:
+        body = {"strict": strict, "since": self._caller.journal_since}
+        return self._caller.call(
+            lambda client: verdict_of(client.send("POST", "/v1/verify", body)).check()
+        )
+
+    def reset(self) -> None:
+        def reset(client: AdminClient) -> None:
+            client.send("POST", "/v1/reset")
+            self._caller.journal_since = cursor(client)
+
+        return self._caller.call(reset)
+
+    @property
+    def journal(self) -> JournalView:
+        return RemoteJournalView(self._caller, self._caller.journal_since)
+
+    @property
+    def faults(self) -> FaultsView:
+        return RemoteFaultsView(self._caller)
+
+    @property
+    def clock(self) -> ClockView[Any]:
+        return RemoteClockView(self._caller)
+
+    @property
+    def metadata_log(self) -> MetadataLogView:
+        return cast("MetadataLogView", Refusal("metadata_log", _NO_QUORUM))
+
+    def snapshot(self, path: str | PathLike[str] | None = None) -> Snapshot:
+        from mockbroker.state.snapshot_file import from_bytes
+
+        def take(client: AdminClient) -> Snapshot:
+            with refused_as(SnapshotError):
+                data = client.exchange("GET", "/v1/snapshot-file", wait_seconds=60)
+            if path is not None:
+                try:
+                    with open(path, "wb") as file:
+                        file.write(data)
+                except OSError as error:
+                    raise SnapshotError(f"{path}: {error.strerror or error}") from None
+            return from_bytes(data)
+
+        return self._caller.call(take)
+
+    def restore(self, snapshot: Snapshot | str | PathLike[str]) -> None:
+        from mockbroker.state.snapshot import Snapshot
+        from mockbroker.state.snapshot_file import load, to_bytes
+
+        found = snapshot if isinstance(snapshot, Snapshot) else load(str(snapshot))
+
+        def restore(client: AdminClient) -> None:
+            with refused_as(SnapshotError):
+                client.send("POST", "/v1/snapshot-file/restore", to_bytes(found), wait_seconds=60)
+
+        return self._caller.call(restore)
+
+    @contextmanager
+    def scope(self) -> Iterator[Self]:
+        caller = self._caller
+        before = caller.call(_Holdings)
+        spared = sorted(before.faults)
+        outer, caller.journal_since = caller.journal_since, caller.call(cursor)
+        found = None
+        try:
+            yield self
+            found = self.verdict(spared=spared)
+        finally:
+            if found is None:  # the body's error is the one to tell
+                self.verdict(spared=spared)
+            caller.journal_since = outer
+            caller.call(before.delete_since)
+        found.check()
+
+
+class RemoteBroker(RemoteViews):
+    """The broker whose admin API is at `url`; `token` is its bearer token.
+
+    `bootstrap_servers` is what its clients are given, where that is not what it says of itself.
+    Raises AdminApiError when it does not answer, or is none. A `with` around it does nothing: it
+    was started elsewhere, and it goes on.
+    """
+
+    def __init__(
+        self, url: str, token: str | None = None, bootstrap_servers: str | None = None
+    ) -> None:
+        client = AdminClient(url, token)
+        cluster = client.get("/v1/cluster")
+        if not isinstance(cluster, dict) or "mockbroker" not in cluster:
+            raise AdminApiError(f"{client.url} is no admin API of mockbroker")
+        if bootstrap_servers is not None:
+            cluster["bootstrap_servers"] = bootstrap_servers
+        super().__init__(PollingBridge(client, _PAUSES_SECONDS), client.url, cluster)
+
+    @property
+    def aio(self) -> AsyncBroker:
+        """The same verbs as coroutines: `await broker.aio.topic("orders").wait_for(1)`."""
+        return _AsyncRemoteBroker(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """It goes on."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """It goes on."""
+
+
+class _AsyncRemoteBroker(AsyncBroker):
+    """The verbs of a broker elsewhere for coroutines."""
+
+    def __init__(self, broker: RemoteBroker) -> None:
+        bridge = AsyncPollingBridge(broker._caller)  # noqa: SLF001 -- its other half
+        self._blocking = broker
+        caller = cast("PollingBridge[AdminClient]", bridge)
+        self._view = RemoteViews(caller, broker._url, broker._cluster)  # noqa: SLF001
+
+    @asynccontextmanager
+    async def scope(self) -> AsyncIterator[Self]:
+        """Take away at the end of an `async with` what was made inside."""
+        import asyncio
+        import sys
+
+        scope = self._blocking.scope()
+        await asyncio.to_thread(scope.__enter__)
+        try:
+            yield self
+        except BaseException:
+            await asyncio.to_thread(scope.__exit__, *sys.exc_info())
+            raise
+        await asyncio.to_thread(scope.__exit__, None, None, None)
+
+
+class _Holdings:
+    """What a broker holds at one moment: what is there later and was not, a scope takes away."""
+
+    def __init__(self, client: AdminClient) -> None:
+        self._topics = {one["topic_id"] for one in client.pages("/v1/topics", "topics")}
+        self._groups = set(group_ids(client))
+        self._transactions = {one["transactional_id"] for one in _transactions(client)}
+        self.faults = {one["id"] for one in client.pages("/v1/faults", "faults")}
+        self._clock = client.get("/v1/clock")
+
+    def delete_since(self, client: AdminClient) -> None:
+        """Delete what was not there then; the clock runs, or stands, as it did."""
+        faults = [one["id"] for one in client.pages("/v1/faults", "faults")]
+        topics = [
+            one["name"]
+            for one in client.pages("/v1/topics", "topics")
+            if one["topic_id"] not in self._topics
+        ]
+        ids = [one["transactional_id"] for one in _transactions(client)]
+        for kind, names in (
+            ("faults", [one for one in faults if one not in self.faults]),
+            ("transactions", [one for one in ids if one not in self._transactions]),
+            ("groups", [one for one in group_ids(client) if one not in self._groups]),
+            ("topics", topics),
+        ):
+            for name in names:
+                _delete(client, f"/v1/{kind}/{segment(name)}")
+        client.send("PUT", "/v1/clock/rate", {"rate": self._clock["rate"]})
+        client.send("POST", f"/v1/clock/{'' if self._clock['frozen'] else 'un'}freeze")
+
+
+def _transactions(client: AdminClient) -> Iterator[dict[str, Any]]:
+    return client.pages("/v1/transactions", "transactions")
+
+
+def _delete(client: AdminClient, path: str) -> None:
+    """Delete what may be gone already."""
+    try:
+        client.send("DELETE", path)
+    except AdminApiError as error:
+        if error.status != 404:
+            raise
