@@ -1,8 +1,8 @@
 """librdkafka's transactions on three brokers, while the coordinator's log is not replicated.
 
-The coordinator gives up a write after the transaction's time-out, which is short here, so that the client meets the time-out and
-repeats its request; what it repeats must succeed once the log is replicated again, or at the next
-coordinator.
+The coordinator gives up a write after the transaction's time-out, which is short here, so that the
+client meets it and repeats its request; what it repeats must succeed once the log is replicated
+again, or at the next coordinator.
 """
 
 from __future__ import annotations
