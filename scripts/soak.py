@@ -178,7 +178,7 @@ class Soaked:
     def _arm(self) -> None:
         rules: list[dict[str, object]] = [
             {"api": "Produce", "error": "NOT_ENOUGH_REPLICAS", "probability": 0.2},
-            {"api": "Produce", "disconnect": True, "when": "after", "probability": 0.1},
+            {"api": "Produce", "disconnect": True, "stage": "after", "probability": 0.1},
             {"api": "Produce", "delay_ms": 2, "probability": 0.3},
             {"api": "Produce", "reset": True, "probability": 0.1},
             {"api": "Produce", "truncate_at": 5, "probability": 0.1},

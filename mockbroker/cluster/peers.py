@@ -136,11 +136,12 @@ class Peers:
         incarnation.feed.close()
         incarnation.heartbeat.stop()
         node.incarnation = None
-        node.logs = {
-            (partition.topic_id, partition.index): partition.log
-            for partition in incarnation.broker.services.replicas.all_partitions()
-            if partition.log is not None
-        }
+        node.logs = {}
+        for partition in incarnation.broker.services.replicas.all_partitions():
+            node.kept_logs.forget(partition)
+            if partition.log is not None:
+                node.logs[partition.topic_id, partition.index] = partition.log
+        incarnation.broker.crash()
         self._gather_feeds()
         self.interconnect.break_connections(node.node_id)
         node.watcher.down()

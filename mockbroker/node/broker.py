@@ -171,6 +171,10 @@ class Broker:
         )
         self.requests.drain()
 
+    def crash(self) -> None:
+        """The broker is gone, and its connections with it, of which nothing more is told."""
+        self._connections.clear()
+
     def connection(self, connection_id: int) -> Connection | None:
         """One of them; None when it has gone."""
         return self._connections.get(connection_id)

@@ -40,6 +40,29 @@ FRAMES_PER_STEP: Final = 128
 """Queued requests of one connection that are worked on before others have their turn."""
 
 
+class _Over:
+    """The responder of requests that are over.
+
+    Their records are kept for long, and must not keep what a broker is made of: it may be killed.
+    """
+
+    __slots__ = ("_connections", "broker_id")
+
+    def __init__(self, broker_id: int, connections: Mapping[int, Connection]) -> None:
+        self.broker_id = broker_id
+        self._connections = connections
+
+    def is_connected(self, connection_id: int) -> bool:
+        """Whether the client of a request is still there."""
+        return connection_id in self._connections
+
+    def complete(self, ctx: RequestContext, response: object) -> None:
+        """A request that is over is not answered again."""
+
+    def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
+        """Nor is its answer made."""
+
+
 class RequestHandler:
     """Works on the requests of `connections`; what is to be written goes to `outbox`."""
 
@@ -62,6 +85,7 @@ class RequestHandler:
         self.requests_refused = 0
         self.faults: FaultSet | None = None
         """The armed fault rules, while any is about requests."""
+        self._over = _Over(self.broker_id, connections)
         self.step_cause = PEER
         """What this step is, as the journal tells it: what ends the waits that end in it."""
 
@@ -198,6 +222,7 @@ class RequestHandler:
         """A request is over: its context becomes its record, without what only work needs."""
         ctx.completed_ms = self._clock.now_ms
         ctx.on_disconnect = None
+        ctx.responder = self._over
         fetch = ctx.fetch
         if fetch is not None:
             ctx.fetch = None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from mockbroker.metadata.store import RESOURCE_TOPIC
 from mockbroker.metadata.topic_requests import ConfigAlteration
+from mockbroker.node.broker import Broker
+from mockbroker.state.writing import NewRecord, put
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.find_coordinator import (
@@ -24,6 +28,7 @@ from mockbroker_protocol.messages.metadata import (
     MetadataResponse,
 )
 from tests.support.cluster_core import ClusterCore, NodeClient
+from tests.support.requests import fetch
 
 
 @pytest.fixture
@@ -313,3 +318,26 @@ def test_a_coordinator_does_not_wait_for_members_that_a_cut_link_kept_from_it() 
         core.controls.cut_link(node, group.node)
         group.ask(node)
     assert group.join().receive(JoinGroupResponse).generation_id == 1
+
+
+def brokers_in_memory() -> set[int]:
+    gc.collect()
+    return {id(one) for one in gc.get_objects() if type(one) is Broker}
+
+
+def test_nothing_keeps_a_broker_that_was_killed(core: ClusterCore) -> None:
+    """The journal has its requests, scopes its logs, and the cluster the clients of its peers."""
+    for node in (1, 2, 3):
+        client = core.client(node=node)
+        client.call(MetadataRequest(topics=None), 12, MetadataResponse)
+        client.send(fetch("t", max_wait_ms=60_000), 12)
+    core.act(lambda: put(core.cluster, "t", [NewRecord(b"x")]))
+    before = brokers_in_memory()
+    for node in (1, 2, 3):
+        core.act(lambda node=node: core.controls.kill(node))  # type: ignore[misc]
+        core.act(lambda node=node: core.controls.revive(node))  # type: ignore[misc]
+        core.advance(20_000)
+    core.events.clear()
+    requests = core.cluster.journal.requests()
+    assert {request.broker_id for request in requests} == {1, 2, 3}
+    assert len(brokers_in_memory()) == len(before)
