@@ -201,7 +201,10 @@ class Cluster:
         if armed is None:
             self.journal.record(FaultChanged(action, "", 0))
         else:
-            rule = armed.fault.to_dict() if action == "added" else None
+            rule = None
+            if action == "added":
+                rule = armed.fault.to_dict()
+                armed.cursor = self.journal.cursor()
             if action == "added" and armed.fault.is_network:
                 for time_ms in (armed.starts_ms, armed.ends_ms):
                     if time_ms is not None and time_ms > self.clock.now_ms:

@@ -43,6 +43,7 @@ class ArmedFault:
         "_when",
         "api_keys",
         "armed_ms",
+        "cursor",
         "ends_ms",
         "family",
         "fault",
@@ -71,6 +72,8 @@ class ArmedFault:
         self.family = [self]
         self.rng = rng
         self.armed_ms = now_ms
+        self.cursor = 0
+        """Where the journal stood when it was armed."""
         self.starts_ms = now_ms + fault.after_ms
         self.ends_ms = None if fault.for_ms is None else self.starts_ms + fault.for_ms
         self.waiting: list[Callable[[], None]] = []

@@ -197,15 +197,21 @@ class HighWatermarkMoved(EventValues):
 
 
 class ClockChanged(EventValues):
-    """Someone changed the time: `action` is freeze, unfreeze, advance, jump or rate."""
+    """Someone changed the time: `action` is freeze, unfreeze, advance, jump or rate.
 
-    __slots__ = ("action", "by_ms", "frozen", "rate")
+    `now_ms` is the core's time behind the change.
+    """
 
-    def __init__(self, action: str, by_ms: float | None, rate: float, frozen: bool) -> None:
+    __slots__ = ("action", "by_ms", "frozen", "now_ms", "rate")
+
+    def __init__(
+        self, action: str, by_ms: float | None, rate: float, frozen: bool, now_ms: float = 0.0
+    ) -> None:
         self.action = action
         self.by_ms = by_ms
         self.rate = rate
         self.frozen = frozen
+        self.now_ms = now_ms
 
 
 class FaultChanged(EventValues):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.journal.events import HandlerFailed, RequestRefused
+from mockbroker.journal.events import ClockChanged, HandlerFailed, RequestRefused
 from mockbroker_protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 RING_REQUESTS: Final = 2048
 RING_EVENTS: Final = 1024
 RING_REFUSALS: Final = 100
+RING_ADVANCES: Final = 1024
+ADVANCE: Final = "advance"
 SMALL_BYTES: Final = 4096
 LARGE_BYTES: Final = 2 << 20
 _FETCH: Final = int(ApiKey.FETCH)
@@ -46,11 +48,13 @@ class Journal:
     """
 
     __slots__ = (
+        "_advances",
         "_events",
         "_large",
         "_large_bytes",
         "_listeners",
         "_requests",
+        "began_ms",
         "count",
         "refusals",
         "replication",
@@ -65,7 +69,10 @@ class Journal:
         self._events: deque[Event] = deque(maxlen=RING_EVENTS)
         self._large: deque[tuple[int, RequestServed]] = deque()
         self._large_bytes = 0
+        self._advances: deque[tuple[float, float]] = deque(maxlen=RING_ADVANCES)
         self.count = 0
+        self.began_ms = 0.0
+        """When the test began that looks at it, on the core's clock."""
         self.refusals: deque[RequestRefused | HandlerFailed] = deque(maxlen=RING_REFUSALS)
         """The last requests that closed their connection, and were not taken yet."""
         self.replication = False
@@ -103,6 +110,8 @@ class Journal:
         self._events.append(event)
         if isinstance(event, RequestRefused | HandlerFailed):
             self.refusals.append(event)
+        elif isinstance(event, ClockChanged) and event.action == ADVANCE:
+            self._advances.append((event.now_ms - (event.by_ms or 0.0), event.now_ms))
         for listener, _, _ in self._listeners:
             listener(event)
 
@@ -141,6 +150,15 @@ class Journal:
             gone.frame = gone.chunks = None
 
     # -- looking ---------------------------------------------------------------------------
+
+    def since_began_ms(self, time_ms: float) -> float:
+        """How long after the test began that was, without what `advance` passed over since."""
+        passed_over = sum(
+            min(end_ms, time_ms) - max(start_ms, self.began_ms)
+            for start_ms, end_ms in self._advances
+            if start_ms < time_ms and end_ms > self.began_ms
+        )
+        return time_ms - self.began_ms - passed_over
 
     def cursor(self) -> int:
         """Where the ring stands now: `requests(since=…)` gives what comes after."""

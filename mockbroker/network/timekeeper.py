@@ -157,4 +157,6 @@ class TimeKeeper:
 
     def _tell(self, action: str, by_ms: float | None) -> None:
         self._cluster.set_time(max(self._cluster.clock.now_ms, self.now_ms()))
-        self._cluster.journal.record(ClockChanged(action, by_ms, self._rate, self.frozen))
+        now_ms = self._cluster.clock.now_ms
+        event = ClockChanged(action, by_ms, self._rate, self.frozen, now_ms)
+        self._cluster.journal.record(event)

@@ -80,6 +80,7 @@ def reset(cluster: Cluster, settings: InitialState) -> None:
     from mockbroker.state.snapshot import Snapshot, restore
 
     cluster.journal.take_refusals()
+    cluster.journal.began_ms = cluster.clock.now_ms
     if cluster.has_faults:
         cluster.faults.reset()
     store = cluster.metadata

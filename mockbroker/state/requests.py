@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
+from mockbroker.state.request_lines import error_names, summary, topic_names
 from mockbroker_protocol.api_keys import API_SPECS
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from mockbroker.journal.request import RequestServed
     from mockbroker.journal.ring import Journal
-    from mockbroker_protocol.subjects import Subjects
 
 NEAREST_SHOWN: Final = 5
 
@@ -111,7 +111,7 @@ class RequestQuery:
         from mockbroker_protocol.subjects import subjects_of
 
         subjects = subjects_of(request)
-        topics = _topic_names(subjects, journal)
+        topics = topic_names(subjects, journal)
         if self._topic is not None and self._topic not in topics:
             yield f"topics are {topics}"
         if self._group is not None and self._group not in subjects.groups:
@@ -146,52 +146,6 @@ class RequestQuery:
             f"{summary(served, journal)}: {', '.join(reasons)}"
             for reasons, served in ranked[:NEAREST_SHOWN]
         ]
-
-
-def summary(served: RequestServed, journal: Journal) -> str:
-    """One request in one line: when, who, what, about what, with which outcome."""
-    from mockbroker_protocol.subjects import subjects_of
-
-    about = ""
-    request = served.request
-    if request is not None:
-        subjects = subjects_of(request)
-        names = [*_topic_names(subjects, journal), *subjects.groups, *subjects.transactional_ids]
-        about = f" [{', '.join(dict.fromkeys(names))}]" if names else ""
-    codes = served.error_codes
-    outcome = error_names(codes) if codes else "ok" if served.answered else "no answer"
-    fault = f" fault={served.fault}" if served.fault else ""
-    return (
-        f"{served.completed_ms:.0f} ms {served.client_id}#{served.connection_id}"
-        f" {served.api_name} v{served.api_version}{about} {outcome}{fault}"
-    )
-
-
-def tail(journal: Journal, since: int, count: int) -> list[str]:
-    """The last requests from a cursor on, a line each."""
-    return [summary(served, journal) for served in list(journal.requests(since))[-count:]]
-
-
-def error_names(codes: Iterable[int]) -> str:
-    """Kafka's names of error codes, one behind the other."""
-    return (
-        ", ".join(
-            ErrorCode(code).name if code in ErrorCode.__members__.values() else str(code)
-            for code in codes
-        )
-        or "none"
-    )
-
-
-def _topic_names(subjects: Subjects, journal: Journal) -> list[str]:
-    names = []
-    for topic in subjects.topics:
-        name = topic.name
-        if not name and topic.topic_id is not None:
-            name = journal.topic_name(topic.topic_id)
-        if name:
-            names.append(name)
-    return names
 
 
 def _error_code(name: str) -> int:

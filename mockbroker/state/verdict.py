@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.faults.request_view import RequestView
 from mockbroker.journal.events import HandlerFailed
-from mockbroker.state.requests import NEAREST_SHOWN, summary
+from mockbroker.state.request_lines import summary
+from mockbroker.state.requests import NEAREST_SHOWN
 from mockbroker_protocol.subjects import subjects_of
 
 if TYPE_CHECKING:
@@ -129,8 +130,11 @@ def nearest(journal: Journal, armed: ArmedFault, since: int) -> tuple[str, list[
     """Why a rule did not fire (again), and the nearest requests with what does not fit."""
     ranked: list[tuple[list[str], RequestServed]] = []
     requests = list(journal.requests(since))
-    for served in reversed(requests):
-        reasons = _mismatches(journal, armed, served)
+    first = journal.cursor() - len(requests)
+    for index in reversed(range(len(requests))):
+        served = requests[index]
+        was_asked = first + index >= armed.cursor and served.arrived_ms >= armed.armed_ms
+        reasons = _mismatches(journal, armed, served, was_asked=was_asked)
         if reasons:
             ranked.append((reasons, served))
     ranked.sort(key=lambda pair: len(pair[0]))
@@ -152,7 +156,9 @@ def _reason(armed: ArmedFault, seen: int) -> str:
     return f"none of {seen} request(s) fitted" if not armed.hits else f"{armed.hits} hit(s)"
 
 
-def _mismatches(journal: Journal, armed: ArmedFault, served: RequestServed) -> list[str]:
+def _mismatches(
+    journal: Journal, armed: ArmedFault, served: RequestServed, *, was_asked: bool
+) -> list[str]:
     """What of a request does not fit; [] when it set the rule off."""
     if served.fault is not None and armed.id in served.fault.split(","):
         return []
@@ -160,11 +166,11 @@ def _mismatches(journal: Journal, armed: ArmedFault, served: RequestServed) -> l
     if body is None:
         return ["its bytes were let go"]
     view = RequestView(served, body, lambda: subjects_of(body), journal.topic_name)
-    at_ms = served.arrived_ms
-    reasons = armed.mismatches(served, view, was_asked=armed.in_time(at_ms))
-    if at_ms < armed.armed_ms:
+    in_time = armed.in_time(served.arrived_ms)
+    reasons = armed.mismatches(served, view, was_asked=was_asked and in_time)
+    if not was_asked:
         reasons.append("it came before the rule was armed")
-    elif not armed.in_time(at_ms):
+    elif not in_time:
         end = "on" if armed.ends_ms is None else f"to {armed.ends_ms:.0f}"
         reasons.append(f"the rule was in force from {armed.starts_ms:.0f} {end} ms")
     return reasons or ["it fits"]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mockbroker.testing.bridge import Bridge
     from mockbroker.testing.faults_view import Rule
 
+__tracebackhide__ = True
+
 
 class AsyncTopicView(AsyncView[TopicView[Any]]):
     """One topic; see `TopicView`."""
@@ -227,6 +229,7 @@ class AsyncBroker(AsyncView[BrokerViews]):
     reset = Awaited(BrokerViews.reset)
     snapshot = Awaited(BrokerViews.snapshot)
     restore = Awaited(BrokerViews.restore)
+    report = Awaited(BrokerViews.report)
     verdict = Awaited(BrokerViews.verdict)
     verify = Awaited(BrokerViews.verify)
 

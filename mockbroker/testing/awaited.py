@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+__tracebackhide__ = True
+
 P = ParamSpec("P")
 T = TypeVar("T")
 V = TypeVar("V")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.server.launch import RunningBroker
 
+__tracebackhide__ = True
+
 S_co = TypeVar("S_co", covariant=True)
 T = TypeVar("T")
 
@@ -89,13 +91,23 @@ class Bridge:
         self._waiters: list[_Waiter[Any]] = []
         self._unwatch: Callable[[], None] | None = None
 
+    def __repr__(self) -> str:
+        return "a broker that stopped" if self._closed else self.running.bootstrap_servers
+
     # -- from any thread -------------------------------------------------------------------
 
     def call(self, action: Callable[[Cluster], T]) -> T:
         """Run `action` as a step of the broker; what it raises is raised here."""
         if self.is_inside():
+            return self.act(action)
+        return _result(self.submit(action))
+
+    def act(self, action: Callable[[Cluster], T]) -> T:
+        """What `call` does inside the broker's own loop."""
+        try:
             return self.running.act(action)
-        return self.submit(action).result()
+        except Exception as error:  # noqa: BLE001 -- raised again, shorter
+            raise for_caller(error) from error.__cause__
 
     def wait(
         self,
@@ -140,7 +152,7 @@ class Bridge:
             raise RuntimeError(message)
         future = self.submit_wait(waiter)
         try:
-            return future.result()
+            return _result(future)
         except BaseException:
             self.forget(future)
             raise
@@ -176,7 +188,7 @@ class Bridge:
                     self.running.act(action)
             except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
                 if self._take(waiter.future):
-                    waiter.future.set_exception(error)
+                    waiter.future.set_exception(for_caller(error))
                 return
             if not self._settle(waiter):
                 loop = self.running.loop
@@ -239,7 +251,7 @@ class Bridge:
             found = waiter.condition(self.running.cluster)
         except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
             if self._take(waiter.future):
-                waiter.future.set_exception(error)
+                waiter.future.set_exception(for_caller(error))
             return True
         if found is None:
             return False
@@ -254,7 +266,7 @@ class Bridge:
         try:
             future.set_result(self.running.act(action))
         except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
-            future.set_exception(error)
+            future.set_exception(for_caller(error))
 
     def _expire(self, waiter: _Waiter[Any]) -> None:
         self._remove(waiter)
@@ -263,7 +275,7 @@ class Bridge:
         try:
             waiter.future.set_exception(WaitTimeoutError(waiter.explain(self.running.cluster)))
         except BaseException as error:  # noqa: BLE001 -- raised again where it was asked for
-            waiter.future.set_exception(error)
+            waiter.future.set_exception(for_caller(error))
 
     def _remove(self, waiter: _Waiter[Any]) -> None:
         if waiter in self._waiters:
@@ -275,11 +287,32 @@ class Bridge:
             self._unwatch = None
 
 
+def for_caller(error: BaseException) -> BaseException:
+    """An error of ours begins where it reaches the test: its way through the broker says nothing.
+
+    Any other, of a test's own function or a defect, keeps its traceback.
+    """
+    if type(error).__module__.startswith("mockbroker."):
+        error.__traceback__ = None
+    return error
+
+
+def _result(future: Future[T]) -> T:
+    """As `future.result()`, without its frames in a traceback."""
+    error = future.exception()
+    if error is not None:
+        raise error
+    return future.result()
+
+
 class AsyncBridge:
     """The same for coroutines of any loop, the broker's own included."""
 
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
+
+    def __repr__(self) -> str:
+        return repr(self._bridge)
 
     @property
     def running(self) -> RunningBroker:
@@ -298,7 +331,7 @@ class AsyncBridge:
     async def call(self, action: Callable[[Cluster], T]) -> T:
         """As `Bridge.call`."""
         if self._bridge.is_inside():
-            return self.running.act(action)
+            return self._bridge.act(action)
         return await asyncio.wrap_future(self._bridge.submit(action))
 
     async def wait(

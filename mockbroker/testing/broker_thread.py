@@ -14,6 +14,8 @@ from mockbroker.server.launch import RunningBroker, launch, new_event_loop
 if TYPE_CHECKING:
     from mockbroker.server.settings import Settings
 
+__tracebackhide__ = True
+
 START_TIMEOUT_SECONDS = 10.0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from mockbroker.testing.bridge import NOT_RUNNING
+from mockbroker.testing.bridge import NOT_RUNNING, for_caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mockbroker.testing.journal_view import JournalView
     from mockbroker.testing.metadata_log_view import MetadataLogView
     from mockbroker.testing.topic_view import TopicView
+
+__tracebackhide__ = True
 
 
 class BrokerViews:
@@ -163,6 +165,18 @@ class BrokerViews:
             lambda cluster: verdict(cluster, since=since, strict=wanted, spared=spared)
         )
 
+    def report(self, lines: int = 20) -> str:
+        """What the broker knows, for a test that failed: requests, rules, topics and groups.
+
+        The pytest plugin puts it into the test's report. Times are ms since the test (its `scope`)
+        began, without what `clock.advance` passed over.
+        """
+        from mockbroker.state.report import report
+
+        bridge = self._bridged()
+        since = bridge.journal_since
+        return bridge.call(lambda cluster: report(cluster, since, lines))
+
     def verify(self, *, strict: bool | None = None) -> None:
         """Raise VerificationError when there is something in the `verdict`.
 
@@ -250,9 +264,12 @@ class BrokerViews:
         from mockbroker.state.snapshot import Snapshot, restore
 
         if not isinstance(snapshot, Snapshot):
-            from mockbroker.state.snapshot_file import load
+            from mockbroker.state.snapshot_file import SnapshotError, load
 
-            snapshot = load(str(snapshot))
+            try:
+                snapshot = load(str(snapshot))
+            except SnapshotError as error:
+                raise for_caller(error) from error.__cause__
         wanted = snapshot
         return self._bridged().call(lambda cluster: restore(cluster, wanted))
 
@@ -273,10 +290,13 @@ def scope_begin(
 
     def begin(cluster: Cluster) -> Callable[[Cluster], None]:
         before, pace = holdings(cluster), bridge.running.timekeeper.pace
-        outer, bridge.journal_since = bridge.journal_since, cluster.journal.cursor()
+        journal = cluster.journal
+        outer, bridge.journal_since = bridge.journal_since, journal.cursor()
+        outer_ms, journal.began_ms = journal.began_ms, cluster.clock.now_ms
 
         def end(cluster: Cluster) -> None:
             bridge.journal_since = outer
+            journal.began_ms = outer_ms
             delete_since(cluster, before)
             bridge.running.timekeeper.set_pace(pace)
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mockbroker.network.timekeeper import TimeKeeper
     from mockbroker.testing.bridge import Bridge, Caller
 
+__tracebackhide__ = True
+
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -26,6 +28,9 @@ class ClockView(ABC, Generic[S]):
 
     def __init__(self, bridge: Caller[S]) -> None:
         self._bridge = bridge
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._bridge!r}>"
 
     def freeze(self) -> None:
         """Stop the time: no time-out of the broker comes any more, until `advance`."""

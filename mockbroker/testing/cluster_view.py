@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from mockbroker.state.reading import Record
     from mockbroker.testing.bridge import Caller
 
+__tracebackhide__ = True
+
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -31,6 +33,9 @@ class NodesView(ABC, Generic[S]):
 
     def __init__(self, bridge: Caller[S]) -> None:
         self._bridge = bridge
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._bridge!r}>"
 
     @property
     def brokers(self) -> list[int]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     ArmedRule = Armed | str
     """A rule that was armed, or its id."""
 
+__tracebackhide__ = True
+
 T = TypeVar("T")
 
 
@@ -100,7 +102,7 @@ class FaultsView:
         self._bridge = bridge
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._bridge.running.bootstrap_servers}>"
+        return f"<{type(self).__name__} of {self._bridge!r}>"
 
     def add(self, *rules: Rule | Iterable[Rule]) -> list[FaultRule]:
         """Arm rules, all or none, in force with the next request.

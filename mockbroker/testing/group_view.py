@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     Offsets = dict[tuple[str, int], int]
 
+__tracebackhide__ = True
+
 S = TypeVar("S")
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from mockbroker.state.requests import RequestQuery, tail
+from mockbroker.state.request_lines import tail
+from mockbroker.state.requests import RequestQuery
 
 if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from mockbroker.journal.request import RequestServed
     from mockbroker.state.requests import Filters
     from mockbroker.testing.bridge import Bridge
+
+__tracebackhide__ = True
 
 _TAIL_LINES = 30
 
@@ -92,7 +95,7 @@ class JournalView:
         return Expectation(self._bridge, RequestQuery(**filters), times, self._from(since))
 
     def tail(self, count: int = _TAIL_LINES) -> str:
-        """The last requests, a line each, for people."""
+        """The last requests, a line each, for people; what idles is folded into one."""
         return self._bridge.call(
             lambda cluster: "\n".join(tail(cluster.journal, self._since, count))
         )

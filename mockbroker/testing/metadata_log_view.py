@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.testing.bridge import Bridge
 
+__tracebackhide__ = True
+
 OBSERVER_TIMEOUT_SECONDS = 30.0
 
 
@@ -22,6 +24,9 @@ class MetadataLogView:
 
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._bridge!r}>"
 
     @property
     def end_offset(self) -> int:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from mockbroker.testing.aio import AsyncBroker
     from mockbroker.testing.remote.broker import RemoteBroker
 
+__tracebackhide__ = True
+
 
 class MockBroker(BrokerViews):
     """A fake Kafka broker for tests.

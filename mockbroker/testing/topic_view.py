@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from mockbroker.state.writing import Headers, Position
     from mockbroker.testing.bridge import Bridge, Caller
 
+__tracebackhide__ = True
+
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
 T = TypeVar("T")

@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 from mockbroker.admin.deps import INT32_MAX, INT64_MAX, MAX_TIMEOUT_MS, Body, TheHost
 from mockbroker.admin.waiting import Met, wait_until
 from mockbroker.journal.lines import line_of
-from mockbroker.state.requests import Filters, RequestQuery, tail
+from mockbroker.state.request_lines import tail
+from mockbroker.state.requests import Filters, RequestQuery
 
 if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from mockbroker.testing.pytest_plugin.clients import Clients
     from mockbroker.testing.pytest_plugin.external import ExternalBroker
 
+__tracebackhide__ = True
+
 _BROKERS = pytest.StashKey[list["MockBroker"]]()
 _ASYNCIO_PLUGINS = ("asyncio", "pytest_asyncio.plugin")
 _MARKERS = (
@@ -79,7 +81,6 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Fail a test whose fault rules never fired, or whose requests a strict broker refused."""
-    __tracebackhide__ = True
     result = yield
     verdicts = _verdicts(item)
     if verdicts:
@@ -114,15 +115,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, pytest.
     lines = int(item.config.getini("mockbroker_journal_lines")) if brokers else 0
     if report.failed and lines:
         for broker in brokers:
-            tail = _tail(broker, lines)
-            if tail:
-                report.sections.append((f"mockbroker journal {broker.bootstrap_servers}", tail))
+            text = _text(broker, lines)
+            if text:
+                report.sections.append((f"mockbroker {broker.bootstrap_servers}", text))
     return report
 
 
-def _tail(broker: MockBroker, lines: int) -> str:
+def _text(broker: MockBroker, lines: int) -> str:
     try:
-        return broker.journal.tail(lines)
+        return broker.report(lines)
     except RuntimeError:  # it has stopped
         return ""
 

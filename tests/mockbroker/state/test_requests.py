@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.state.groups import commit_offsets
-from mockbroker.state.requests import QueryError, RequestQuery, error_names, summary, tail
+from mockbroker.state.requests import QueryError, RequestQuery
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from mockbroker_protocol.messages.metadata import (
@@ -74,17 +73,3 @@ def test_a_query_says_what_it_wants() -> None:
         RequestQuery(api="Fecth")
     with pytest.raises(QueryError, match="error: 'NO_LEADER' is no error of Kafka; allowed: true"):
         RequestQuery(error="NO_LEADER")
-
-
-def test_the_tail_is_the_last_requests(core: Core) -> None:
-    journal = core.cluster.journal
-    assert len(tail(journal, 0, 10)) == 2
-    (last,) = tail(journal, 0, 1)
-    assert last == summary(RequestQuery(api="Heartbeat").find(journal, 0)[0], journal)
-    commit_offsets(core.cluster, "g", {("orders", 0): 1})  # nobody asked for that by request
-    assert len(tail(journal, 0, 10)) == 2
-
-
-def test_errors_have_kafkas_names() -> None:
-    assert error_names([25, 9999]) == "UNKNOWN_MEMBER_ID, 9999"
-    assert error_names([]) == "none"

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker import MockBroker, TopicError
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.server.launch import launch, new_event_loop
 from mockbroker.server.settings import Settings
+from mockbroker.testing import bridge as bridge_module
 from mockbroker.testing.bridge import AsyncBridge, Bridge, WaitTimeoutError
 
 if TYPE_CHECKING:
@@ -49,6 +53,52 @@ def host() -> Iterator[Host]:
     host.thread.start()
     yield host
     host.stop()
+
+
+def frames(error: BaseException) -> list[str]:
+    """Where a traceback leads through mockbroker, apart from what pytest hides."""
+    return [
+        name
+        for frame, _ in walk_tb(error.__traceback__)
+        if "__tracebackhide__" not in frame.f_globals
+        and (name := frame.f_globals["__name__"]).startswith("mockbroker")
+    ]
+
+
+def test_an_error_of_ours_shows_none_of_our_frames() -> None:
+    with MockBroker(topics=["orders"]) as broker:
+        for act in (
+            lambda: broker.topic("orders").create(),
+            lambda: broker.topic("orders").wait_for(1, timeout=0),
+            lambda: broker.faults.add({"api": "Beat"}),
+            lambda: broker.journal.expect(api="Fetch").within(0),
+            lambda: broker.restore("/nowhere"),
+        ):
+            with pytest.raises(Exception, match=r".") as caught:
+                act()
+            assert frames(caught.value) == []
+        broker.topic("orders").put("x")
+        with pytest.raises(ZeroDivisionError) as defect:
+            broker.topic("orders").records(decode=lambda _value: 1 // 0)
+        assert frames(defect.value)
+
+
+async def test_nor_does_one_that_is_awaited() -> None:
+    async with MockBroker(topics=["orders"]) as broker:
+        with pytest.raises(TopicError) as caught:
+            await broker.aio.topic("orders").create()
+        assert frames(caught.value) == []
+        with pytest.raises(WaitTimeoutError) as late:
+            await broker.aio.topic("orders").wait_for(1, timeout=0)
+        assert frames(late.value) == []
+
+
+def test_every_module_of_the_views_hides_its_frames() -> None:
+    folder = Path(bridge_module.__file__).parent
+    plain = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]
+    assert plain
+    for name in plain:
+        assert "\n__tracebackhide__ = True\n" in (folder / name).read_text("utf-8"), name
 
 
 def create(name: str) -> Callable[[Cluster], object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker import MockBroker
+from mockbroker import Delay, Fault, MockBroker
 from mockbroker.testing.broker_views import BrokerViews
 
 
@@ -29,4 +29,21 @@ def test_an_inner_scope_gives_the_outer_one_s_journal_back() -> None:
         with broker.scope():
             broker.topic("inner").create()
         assert broker.topics() == ["outer"]
+    assert repr(broker) == "<MockBroker not running>"
+
+
+def test_whatever_a_test_is_given_says_what_it_is() -> None:
+    with MockBroker(topics=["orders"], controller_port=0) as broker:
+        (rule,) = broker.faults.add({"api": "Fetch", "observe": True, "maybe": True})
+        given = [
+            *(broker, broker.topic("orders"), broker.group("g"), broker.cluster, broker.clock),
+            *(broker.faults, rule, rule.status(), broker.journal, broker.metadata_log),
+            *(broker.journal.expect(api="Fetch"), broker.snapshot(), broker.verdict()),
+            *(broker.topic("orders").put("x"), broker.topic("orders").records()[0]),
+            *(Fault(drop=True), Delay(1), broker.group("g").describe()),
+        ]
+        aio = broker.aio
+        given += [aio, aio.topic("orders"), aio.faults, aio.clock, aio.cluster, aio.journal]
+    shown = [repr(one) for one in given]
+    assert [text for text in shown if " object at 0x" in text] == []
     assert repr(broker) == "<MockBroker not running>"

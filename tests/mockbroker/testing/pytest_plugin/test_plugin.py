@@ -151,10 +151,41 @@ def test_a_failing_test_shows_the_last_requests(run: pytest.Pytester) -> None:
     )
     result = go(run)
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*- mockbroker journal 127.0.0.1:* -*", "*Produce v* ok"])
-    assert result.stdout.str().count("mockbroker journal") == 1
+    result.stdout.fnmatch_lines(
+        [
+            "*- mockbroker 127.0.0.1:* -*",
+            "*Produce v* [[]*orders-0 1 record(s) at 0] ok",
+            "topic orders-0: offsets 0 to 1",
+        ]
+    )
+    assert result.stdout.str().count("- mockbroker 127") == 1
     quiet = go(run, "-o", "mockbroker_journal_lines=0")
-    assert "mockbroker journal" not in quiet.stdout.str()
+    assert "- mockbroker 127" not in quiet.stdout.str()
+
+
+def test_a_failing_test_shows_nothing_of_the_way_to_the_broker(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        async def test_coroutine(mockbroker_aio):
+            await mockbroker_aio.topic("orders").wait_for(1, timeout=0)
+
+        def test_waits(mockbroker):
+            mockbroker.topic("orders").wait_for(1, timeout=0)
+
+        def test_silent(mockbroker):
+            mockbroker.faults.add({"api": "Fetch", "drop": True})
+
+        def test_armed(mockbroker):
+            with mockbroker.faults.armed({"api": "Fetch", "drop": True}):
+                pass
+        """
+    )
+    result = go(run, "-p", "pytest_asyncio.plugin", "-o", "asyncio_mode=auto")
+    result.assert_outcomes(failed=4)
+    # Paths of frames begin their lines.
+    shown = [line for line in result.outlines if line.startswith(str(ROOT / "mockbroker"))]
+    shown += [line for line in result.outlines if line.startswith("mockbroker/")]
+    assert shown == []
 
 
 def test_a_server_that_runs_is_used_and_cleaned(run: pytest.Pytester) -> None:
