@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__tracebackhide__ = True
+
 
 class NotSupported(Exception):  # noqa: N818 -- it is read as a word: NotSupported: faults.add
     """A verb that there is, but not of this broker; the message names it and says why."""

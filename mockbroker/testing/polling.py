@@ -16,6 +16,8 @@ from mockbroker.testing.bridge import WaitTimeoutError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+__tracebackhide__ = True
+
 S = TypeVar("S")
 T = TypeVar("T")
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from mockbroker.admin.deps import INT32_MAX, INT64_MAX, MAX_TIMEOUT_MS, Body, TheHost
 from mockbroker.admin.waiting import Met, wait_until
 from mockbroker.journal.lines import line_of
+from mockbroker.state.report import report
 from mockbroker.state.request_lines import tail
 from mockbroker.state.requests import Filters, RequestQuery
 
@@ -41,6 +42,12 @@ class CursorOut(BaseModel):
     """Where the journal stands, for `since`."""
 
     cursor: int
+
+
+class Report(BaseModel):
+    """A text for people."""
+
+    text: str
 
 
 class Tail(BaseModel):
@@ -136,6 +143,16 @@ async def get_tail(
 ) -> Tail:
     """The last requests for people."""
     return Tail(lines=host.act(lambda cluster: tail(cluster.journal, since, lines)))
+
+
+@router.get("/report")
+async def get_report(
+    host: TheHost,
+    lines: Annotated[int, Query(ge=0, le=_TAIL_LINES)] = 20,
+    since: Annotated[int, Query(ge=0, le=INT64_MAX, description="Only what came after")] = 0,
+) -> Report:
+    """What the broker knows of a test that failed: requests, rules, topics and groups."""
+    return Report(text=host.act(lambda cluster: report(cluster, since, lines)))
 
 
 @router.post("/journal/expect")

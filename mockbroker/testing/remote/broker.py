@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from mockbroker.testing.metadata_log_view import MetadataLogView
     from mockbroker.testing.topic_view import TopicView
 
+__tracebackhide__ = True
+
 _PAUSES_SECONDS: Final = (0.005, 0.05)
 _NO_QUORUM: Final = "the admin API does not have it: use MockBroker in the test's own process"
 
@@ -118,6 +120,12 @@ class RemoteViews(BrokerViews):
 
     def groups(self) -> list[str]:
         return self._caller.call(group_ids)
+
+    def report(self, lines: int = 20) -> str:
+        since = self._caller.journal_since
+        return self._caller.call(
+            lambda client: str(client.get("/v1/report", lines=lines, since=since)["text"])
+        )
 
     def verdict(self, *, strict: bool | None = None, spared: Collection[str] = ()) -> Verdict:
         body = {"strict": strict, "since": self._caller.journal_since, "spared": sorted(spared)}

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mockbroker.network.timekeeper import TimeKeeper
     from mockbroker.state.reading import Record
 
+__tracebackhide__ = True
+
 
 class RemoteControls:
     """`ClusterControls` over the admin API: the same verbs, each an action sent there."""

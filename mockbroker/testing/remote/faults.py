@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mockbroker.testing.bridge import Bridge, Caller
     from mockbroker.testing.faults_view import ArmedRule, Rule
 
+__tracebackhide__ = True
+
 
 class RemoteFaultRule(FaultRule):
     """One rule that was armed elsewhere."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from mockbroker.state.requests import Filters
     from mockbroker.testing.bridge import Bridge, Caller
 
+__tracebackhide__ = True
+
 _LENGTH_BYTES = 4
 _PAGE = 1000
 

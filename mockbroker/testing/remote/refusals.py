@@ -10,6 +10,8 @@ from mockbroker.admin.client import AdminApiError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+__tracebackhide__ = True
+
 _REFUSED: Final = range(400, 500)
 _UNAUTHORIZED: Final = (401, 403)
 

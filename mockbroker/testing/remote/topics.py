@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mockbroker.state.reading import Reading
     from mockbroker.state.writing import NewRecord
 
+__tracebackhide__ = True
+
 T = TypeVar("T")
 
 _PAGE: Final = 1000

@@ -83,3 +83,9 @@ def test_the_cursor_is_where_the_journal_stands(api: Api) -> None:
     cursor = api("GET", "/v1/journal/cursor").body["cursor"]
     assert cursor == api.broker._started().cluster.journal.cursor()
     assert api("GET", f"/v1/journal/tail?since={cursor}").body["lines"] == []
+
+
+def test_a_report_is_a_text(api: Api) -> None:
+    api("POST", "/v1/faults", {"rules": [{"id": "eye", "observe": True, "maybe": True}]})
+    text = api("GET", "/v1/report?lines=1").body["text"]
+    assert "fault eye (maybe=True, observe=True, id='eye'): 0 hit(s)" in text

@@ -22,7 +22,8 @@ def ask(broker: MockBroker) -> None:
 
 def test_rules_are_armed_counted_and_taken_away(broker: MockBroker, remote: RemoteBroker) -> None:
     rule, other = remote.faults.add(
-        Fault(api="Metadata", observe=True, id="seen"), [{"api": "Fetch", "park": True}]
+        Fault(api="Metadata", observe=True, id="seen"),
+        [{"api": "Fetch", "park": True, "maybe": True}],
     )
     assert {one.id for one in remote.faults.list()} == {one.id for one in broker.faults.list()}
     with pytest.raises(WaitTimeoutError, match="hit"):
