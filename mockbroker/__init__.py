@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mockbroker.state.verdict import VerificationError
     from mockbroker.state.writing import TopicError
     from mockbroker.testing.bridge import WaitTimeoutError
+    from mockbroker.testing.kafka.broker import Kafka
     from mockbroker.testing.mock_broker import MockBroker
     from mockbroker.testing.not_supported import NotSupported
 
@@ -34,6 +35,7 @@ __all__ = [
     "Fault",
     "FaultError",
     "GroupError",
+    "Kafka",
     "MockBroker",
     "NotSupported",
     "QueryError",
@@ -53,6 +55,7 @@ _HOMES: Final = {
     "Fault": "faults",
     "FaultError": "faults",
     "GroupError": "state.groups",
+    "Kafka": "testing.kafka.broker",
     "MockBroker": "testing.mock_broker",
     "NotSupported": "testing.not_supported",
     "QueryError": "state.requests",

@@ -309,3 +309,13 @@ class ClusterTopicView(TopicView["Cluster"]):
             partition = leading_partition(source, self.name, index)
             found[index] = 0 if partition is None else partition.high_watermark
         return found
+
+
+def decoded(record: Record, how: Reading) -> Record | None:
+    """A record of bytes as it is read; None when it does not count."""
+    decode, decode_key, where = how.get("decode"), how.get("decode_key"), how.get("where")
+    if decode is not None and record.value is not None:
+        record = record._replace(value=decode(record.value))
+    if decode_key is not None and record.key is not None:
+        record = record._replace(key=decode_key(record.key))
+    return record if where is None or where(record) else None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from mockbroker.admin.client import AdminApiError, AdminClient, segment
 from mockbroker.state.snapshot_file import SnapshotError
-from mockbroker.testing.aio import AsyncBroker
 from mockbroker.testing.broker_views import BrokerViews
+from mockbroker.testing.elsewhere import AsyncElsewhere, Elsewhere
 from mockbroker.testing.not_supported import Refusal
 from mockbroker.testing.polling import AsyncPollingBridge, PollingBridge
 from mockbroker.testing.remote.cluster import RemoteClockView, RemoteClusterView
@@ -19,13 +19,13 @@ from mockbroker.testing.remote.refusals import refused_as
 from mockbroker.testing.remote.topics import RemoteTopicView, topic_names
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterator
+    from collections.abc import Collection, Iterator
     from os import PathLike
-    from types import TracebackType
 
     from mockbroker.state.snapshot import Snapshot
     from mockbroker.state.verdict import Verdict
     from mockbroker.telemetry.client_metrics import PushedMetrics
+    from mockbroker.testing.aio import AsyncBroker
     from mockbroker.testing.bridge import Bridge
     from mockbroker.testing.clock_view import ClockView
     from mockbroker.testing.cluster_view import ClusterView
@@ -206,7 +206,7 @@ class RemoteViews(BrokerViews):
         found.check()
 
 
-class RemoteBroker(RemoteViews):
+class RemoteBroker(Elsewhere, RemoteViews):
     """The broker whose admin API is at `url`; `token` is its bearer token.
 
     `bootstrap_servers` is what its clients are given, where that is not what it says of itself.
@@ -228,54 +228,8 @@ class RemoteBroker(RemoteViews):
     @property
     def aio(self) -> AsyncBroker:
         """The same verbs as coroutines: `await broker.aio.topic("orders").wait_for(1)`."""
-        return _AsyncRemoteBroker(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """It goes on."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """It goes on."""
-
-
-class _AsyncRemoteBroker(AsyncBroker):
-    """The verbs of a broker elsewhere for coroutines."""
-
-    def __init__(self, broker: RemoteBroker) -> None:
-        bridge = AsyncPollingBridge(broker._caller)  # noqa: SLF001 -- its other half
-        self._blocking = broker
-        caller = cast("PollingBridge[AdminClient]", bridge)
-        self._view = RemoteViews(caller, broker._url, broker._cluster)  # noqa: SLF001
-
-    @asynccontextmanager
-    async def scope(self) -> AsyncIterator[Self]:
-        """Take away at the end of an `async with` what was made inside."""
-        import asyncio
-        import sys
-
-        scope = self._blocking.scope()
-        await asyncio.to_thread(scope.__enter__)
-        try:
-            yield self
-        except BaseException:
-            await asyncio.to_thread(scope.__exit__, *sys.exc_info())
-            raise
-        await asyncio.to_thread(scope.__exit__, None, None, None)
+        caller = cast("PollingBridge[AdminClient]", AsyncPollingBridge(self._caller))
+        return AsyncElsewhere(self, RemoteViews(caller, self._url, self._cluster))
 
 
 class _Holdings:

@@ -9,7 +9,7 @@ from mockbroker.admin.client import AdminClient, segment
 from mockbroker.state.reading import READ_COMMITTED, Record, TopicReader
 from mockbroker.state.writing import Position, TopicError
 from mockbroker.testing.remote.refusals import refused_as
-from mockbroker.testing.topic_view import TopicDescription, TopicView
+from mockbroker.testing.topic_view import TopicDescription, TopicView, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -131,24 +131,15 @@ class RemoteReader:
         if cursor is None or cursor.identity != identity or bound < cursor.next_offset:
             cursor = self._cursors[index] = _Cursor(identity)
         if cursor.next_offset < bound:
-            where = self._how.get("where")
             for record in read_records(
                 source, self._topic, index, cursor.next_offset, isolation=isolation
             ):
                 bound = max(bound, record.offset + 1)
-                decoded = self._decoded(record)
-                if where is None or where(decoded):
-                    cursor.records.append(decoded)
+                one = decoded(record, self._how)
+                if one is not None:
+                    cursor.records.append(one)
             cursor.next_offset = bound
         return cursor.records
-
-    def _decoded(self, record: Record) -> Record:
-        decode, decode_key = self._how.get("decode"), self._how.get("decode_key")
-        if decode is not None and record.value is not None:
-            record = record._replace(value=decode(record.value))
-        if decode_key is not None and record.key is not None:
-            record = record._replace(key=decode_key(record.key))
-        return record
 
 
 def topic_names(client: AdminClient) -> list[str]:
