@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from mockbroker import MockBroker
 from mockbroker.journal import Event, HandlerFailed
-from mockbroker.state.cleaning import holdings
+from mockbroker.state.groups import group_ids
+from mockbroker.state.transactions import transactional_ids
 from mockbroker_protocol.messages.fetch import FetchResponse
 from mockbroker_protocol.messages.produce import (
     ProduceRequest,
@@ -298,14 +299,14 @@ class Soaked:
     @staticmethod
     def _state(cluster: Cluster) -> tuple[object, ...]:
         """What a reset promises, without what strangers make of the coordinators' topics."""
-        held = holdings(cluster)
         topics = {
             topic.name: len(topic.partitions)
             for topic in cluster.metadata.topics.values()
             if not topic.internal
         }
         alive = [one.node_id for one in cluster.metadata.alive_brokers()]
-        return topics, held.groups, held.transactional_ids, held.faults, alive
+        faults = [rule.id for rule in cluster.faults.list()] if cluster.has_faults else []
+        return topics, group_ids(cluster), transactional_ids(cluster), faults, alive
 
     def _heard(self, event: Event) -> None:
         if isinstance(event, HandlerFailed):

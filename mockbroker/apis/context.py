@@ -16,7 +16,7 @@ from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import ClientQuotasChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from random import Random
 
     from mockbroker.clock import Clock, Timer
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.quorum.quorum import MetadataQuorum
+    from mockbroker.replica.log_dirs import LogDirsMark
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker.security.authorizer import StandardAuthorizer
     from mockbroker.security.quotas import QuotaManager
-    from mockbroker.telemetry.client_metrics import Client, ClientMetrics
+    from mockbroker.security.rate import Rate
+    from mockbroker.telemetry.client_metrics import Client, ClientMetrics, PushedMetrics
     from mockbroker_protocol.api_keys import ApiKey, VersionRange
     from mockbroker_protocol.frames import Frame
     from mockbroker_protocol.headers import RequestHeader
@@ -212,6 +214,14 @@ class Environment(NamedTuple):
     rng: Random
 
 
+class RoomsMark(NamedTuple):
+    """What rooms of a node held at one moment, for `Services.back_to`."""
+
+    log_dirs: LogDirsMark
+    rates: Mapping[tuple[str, str, str], Rate]
+    pushed_metrics: Sequence[PushedMetrics]
+
+
 class Services:
     """The rooms of one node, as handlers reach them. Made once by `broker`."""
 
@@ -293,6 +303,23 @@ class Services:
 
             self._client_metrics = ClientMetrics(self.clock, self.config, self.metadata, self.rng)
         return self._client_metrics
+
+    def mark(self) -> RoomsMark:
+        """What no log and no metadata say: quotas' use, log directories, clients' metrics."""
+        return RoomsMark(
+            self.replicas.log_dirs.mark(),
+            {} if self.quotas is None else self.quotas.mark(),
+            () if self._client_metrics is None else tuple(self._client_metrics.pushed),
+        )
+
+    def back_to(self, mark: RoomsMark) -> None:
+        """Make that what it was."""
+        self.replicas.log_dirs.back_to(mark.log_dirs)
+        if self.quotas is not None:
+            self.quotas.back_to(mark.rates)
+        if self._client_metrics is not None:
+            self._client_metrics.pushed.clear()
+            self._client_metrics.pushed.extend(mark.pushed_metrics)
 
     def metrics_client(self, ctx: RequestContext) -> Client:
         """The sender of a request, as subscriptions to metrics know it."""

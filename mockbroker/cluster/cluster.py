@@ -205,11 +205,12 @@ class Cluster:
             if action == "added":
                 rule = armed.fault.to_dict()
                 armed.cursor = self.journal.cursor()
-            if action == "added" and armed.fault.is_network:
-                for time_ms in (armed.starts_ms, armed.ends_ms):
+            self.journal.record(FaultChanged(action, armed.id, armed.hits, rule))
+        if action in ("added", "restored"):
+            for one in self.faults.network_rules if armed is None else (armed,):
+                for time_ms in (one.starts_ms, one.ends_ms) if one.fault.is_network else ():
                     if time_ms is not None and time_ms > self.clock.now_ms:
                         self.timer.schedule(time_ms, self._arm)
-            self.journal.record(FaultChanged(action, armed.id, armed.hits, rule))
 
     def _arm(self) -> None:
         """The fault rules are others, or a rule about connections begins or ends by its time."""
@@ -287,6 +288,7 @@ class Cluster:
         for node in self.nodes:
             if node.incarnation is not None:
                 node.incarnation.clock.epoch_ms = self.clock.epoch_ms + node.skew_ms
+                node.incarnation.broker.services.replicas.upkeep.wall_moved(by_ms)
 
     def drain(self, now_ms: float) -> None:
         """As `end_step`, of a step that none of the verbs began."""

@@ -154,6 +154,13 @@ class Peers:
         self._start(node)
         node.watcher.up()
 
+    def register_again(self, node: Node) -> None:
+        """A broker that was unregistered while it runs is on the books again."""
+        self.sessions.end(node.node_id)
+        info = node.info._replace(fenced=True, leaving=False, epoch=node.epoch)
+        self.store.apply(BrokerChanged(info))
+        self.running[node.node_id].heartbeat.beat()
+
     def _start(self, node: Node) -> None:
         self._next_epoch += 1
         node.epoch = self._next_epoch

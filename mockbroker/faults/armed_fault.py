@@ -7,7 +7,7 @@ gives, the cheap ones first; the same checks say why a request does not meet the
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 
 BETWEEN_BROKERS: Final = frozenset({"REPLICATION"})
 """Listeners that only brokers use: a rule meets what they say if it names the listener."""
+
+
+class RuleMark(NamedTuple):
+    """A rule at one moment, for `ArmedFault.back_to`."""
+
+    armed: ArmedFault
+    hits: int
+    matched: int
+    idle: int
+    problem: str | None
+    reported: bool
+    times_ms: tuple[float, float, float | None]
+    dice: tuple[Any, ...]
 
 
 class ArmedFault:
@@ -88,6 +101,28 @@ class ArmedFault:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} {self.fault.to_dict()}, {self.hits} hits>"
+
+    def mark(self) -> RuleMark:
+        """Its counts, when it is in force, and its dice, as they are now."""
+        return RuleMark(
+            self,
+            self.hits,
+            self.matched,
+            self.idle,
+            self.problem,
+            self.reported,
+            (self.armed_ms, self.starts_ms, self.ends_ms),
+            self.rng.getstate(),
+        )
+
+    def back_to(self, mark: RuleMark, passed_ms: float) -> None:
+        """Have them as they were, as if the time that passed since had not."""
+        self.hits, self.matched, self.idle = mark.hits, mark.matched, mark.idle
+        self.problem, self.reported = mark.problem, mark.reported
+        armed_ms, starts_ms, ends_ms = mark.times_ms
+        self.armed_ms, self.starts_ms = armed_ms + passed_ms, starts_ms + passed_ms
+        self.ends_ms = None if ends_ms is None else ends_ms + passed_ms
+        self.rng.setstate(mark.dice)
 
     @property
     def exhausted(self) -> bool:

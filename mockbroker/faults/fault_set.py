@@ -12,7 +12,7 @@ of what is armed.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.faults.armed_fault import ArmedFault
 from mockbroker.faults.checking import check
@@ -25,11 +25,19 @@ if TYPE_CHECKING:
     from random import Random
 
     from mockbroker.clock import Clock
+    from mockbroker.faults.armed_fault import RuleMark
     from mockbroker.faults.request_view import Asking, NameOf, RequestView
 
     Rule = Fault | Mapping[str, object]
 
 MAX_RETIRED: Final = 100
+
+
+class FaultsMark(NamedTuple):
+    """The armed rules at one moment, for `FaultSet.back_to`."""
+
+    rules: tuple[RuleMark, ...]
+    next_number: int
 
 
 class FaultSet:
@@ -58,7 +66,10 @@ class FaultSet:
         name_of: NameOf,
         tell: Callable[[str, ArmedFault | None], None],
     ) -> None:
-        """`tell` hears of each change: added, removed, released, exhausted; None: cleared."""
+        """`tell` hears of each change: added, removed, released, exhausted.
+
+        None: all of them were cleared or restored.
+        """
         self._clock = clock
         self._served = served
         self._brokers = brokers
@@ -188,6 +199,28 @@ class FaultSet:
     def list(self) -> Sequence[ArmedFault]:
         """The rules in force, and those that are exhausted but were not removed."""
         return list(self._rules.values())
+
+    # -- scopes ----------------------------------------------------------------------------
+
+    def mark(self) -> FaultsMark:
+        """The rules as they are now."""
+        return FaultsMark(tuple(armed.mark() for armed in self._rules.values()), self._next)
+
+    def back_to(self, mark: FaultsMark | None, passed_ms: float) -> None:
+        """Have the rules of the mark, None: none, as if no time had passed since, and no request.
+
+        A request that a rule of the mark holds back is still held back.
+        """
+        self._next = 1 if mark is None else mark.next_number
+        wanted = {} if mark is None else {rule.armed.id: rule for rule in mark.rules}
+        for armed in list(self._rules.values()):
+            if armed.id not in wanted or wanted[armed.id].armed is not armed:
+                self.remove(armed.id)
+        if wanted:
+            self._rules = {key: rule.armed for key, rule in wanted.items()}
+            for rule in wanted.values():
+                rule.armed.back_to(rule, passed_ms)
+            self._told("restored", None)
 
     # -- what brokers and servers ask ------------------------------------------------------
 

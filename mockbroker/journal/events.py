@@ -215,7 +215,7 @@ class ClockChanged(EventValues):
 
 
 class FaultChanged(EventValues):
-    """A fault rule was added, removed, cleared, released or is exhausted."""
+    """A fault rule was added, removed, released or is exhausted; all were cleared or restored."""
 
     __slots__ = ("action", "fault_id", "hits", "rule")
 

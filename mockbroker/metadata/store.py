@@ -82,6 +82,7 @@ class MetadataStore:
         "_colliding",
         "_group_configs",
         "_listeners",
+        "_listeners_before",
         "acls",
         "brokers",
         "client_quotas",
@@ -118,6 +119,7 @@ class MetadataStore:
         self._group_configs: dict[str, GroupConfig] = {}
         self._colliding: dict[str, list[str]] = {}
         self._listeners: list[Callable[[Change], None]] = []
+        self._listeners_before: list[Callable[[Change], None]] = []
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """The name behind a topic id, for those who only look; None: there is no such topic."""
@@ -128,8 +130,18 @@ class MetadataStore:
         """Call `listener` after each change from now on, in the order of subscription."""
         self._listeners.append(listener)
 
+    def watch_before(self, listener: Callable[[Change], None]) -> None:
+        """Call `listener` from now on before each change, so that it sees what is changed."""
+        self._listeners_before.append(listener)
+
+    def unwatch_before(self, listener: Callable[[Change], None]) -> None:
+        """Call it no more."""
+        self._listeners_before.remove(listener)
+
     def apply(self, change: Change) -> None:
         """Carry out a change that was decided, then tell the listeners."""
+        for listener in self._listeners_before:
+            listener(change)
         if isinstance(change, BrokerChanged):
             self.brokers[change.broker.node_id] = change.broker
         elif isinstance(change, BrokerUnregistered):

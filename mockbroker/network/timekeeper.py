@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from math import isfinite
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.journal import ClockChanged
 
@@ -30,12 +30,23 @@ MAX_MOVE_MS: Final = 1e14
 _TURNS_WITHOUT_PROGRESS: Final = 1000
 
 
+class TimeMark(NamedTuple):
+    """The time at one moment, for `TimeKeeper.back_to`."""
+
+    frozen: bool
+    rate: float
+    wall_ms: int
+    machine_seconds: float
+    moves: int
+
+
 class TimeKeeper:
     """The time of one cluster. A frozen one has `scale` 0: reading it costs the same."""
 
     def __init__(self, cluster: Cluster, *, frozen: bool = False) -> None:
         self._cluster = cluster
         self._rate = 1.0
+        self._moves = 0
         self._retime: list[Callable[[], None]] = []
         self.anchor_ms = cluster.clock.now_ms
         self.anchor_seconds = monotonic()
@@ -110,6 +121,25 @@ class TimeKeeper:
         else:
             self.unfreeze()
 
+    def mark(self) -> TimeMark:
+        """The wall time, and how it passes."""
+        return TimeMark(self.frozen, self._rate, self.wall_ms, monotonic(), self._moves)
+
+    def back_to(self, mark: TimeMark) -> None:
+        """Let the wall time be, and pass, as if nobody had touched it since the mark.
+
+        `now_ms` goes on from where it is: what was due in the time that was advanced has run.
+        """
+        if self._moves == mark.moves:
+            return
+        passed_ms = 0.0
+        if not mark.frozen:
+            passed_ms = (monotonic() - mark.machine_seconds) * mark.rate * 1000.0
+        self.set_pace((mark.frozen, mark.rate))
+        by_ms = int(mark.wall_ms + passed_ms) - self.wall_ms
+        if by_ms:
+            self.jump(by_ms)
+
     def jump(self, by_ms: float) -> None:
         """Move the wall time alone, forward or back: no deadline comes nearer."""
         if not isfinite(by_ms) or abs(by_ms) > MAX_MOVE_MS:
@@ -156,6 +186,7 @@ class TimeKeeper:
             retime()
 
     def _tell(self, action: str, by_ms: float | None) -> None:
+        self._moves += 1
         self._cluster.set_time(max(self._cluster.clock.now_ms, self.now_ms()))
         now_ms = self._cluster.clock.now_ms
         event = ClockChanged(action, by_ms, self._rate, self.frozen, now_ms)

@@ -96,6 +96,11 @@ class ReplicaFetchers:
             fetcher.add(partition)
             self.ready[wanted] = None
 
+    @property
+    def held(self) -> frozenset[tuple[str, int]]:
+        """What is not fetched until `release`, by topic and index."""
+        return frozenset(self._held)
+
     def hold(self, partition: Partition) -> None:
         """Let it fall behind: it is not fetched until `release`."""
         self._held[partition.topic, partition.index] = None

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Protocol
 from mockbroker.log.checkpoint import LogCheckpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from mockbroker.log.unified_log import UnifiedLog
 
 LogKey = tuple[bytes, int]
@@ -32,16 +30,23 @@ class AskingPartition(Protocol):
     writable_log: UnifiedLog | None
 
 
+class ScopedTopics(Protocol):
+    """Which topics a scope knows: `state.metadata_marks.MetadataMarks` says it."""
+
+    def existed(self, topic_id: bytes, /) -> bool:
+        """Whether the topic was there when the scope began."""
+
+
 class KeptByScope:
     """What one scope keeps of one node: checkpoints by topic id and partition.
 
-    Topics that came to be in the scope go with it: of those in `born` nothing is kept.
+    Topics that came to be in the scope go with it: nothing of them is kept.
     """
 
-    __slots__ = ("born", "checkpoints")
+    __slots__ = ("checkpoints", "topics")
 
-    def __init__(self, born: Container[bytes]) -> None:
-        self.born = born
+    def __init__(self, topics: ScopedTopics) -> None:
+        self.topics = topics
         self.checkpoints: dict[LogKey, LogCheckpoint] = {}
 
 
@@ -54,10 +59,10 @@ class KeptLogs:
         self.scopes: list[KeptByScope] = []
         self._asked: dict[AskingPartition, None] = {}
 
-    def begin(self, born: Container[bytes]) -> KeptByScope:
+    def begin(self, topics: ScopedTopics) -> KeptByScope:
         """A scope begins: keep from now on what changes."""
         self._ask_again()
-        kept = KeptByScope(born)
+        kept = KeptByScope(topics)
         self.scopes.append(kept)
         return kept
 
@@ -79,7 +84,7 @@ class KeptLogs:
     def keep_log(self, key: LogKey, log: UnifiedLog) -> None:
         """The same of a log that no partition has: its node has just started without the topic."""
         for kept in self.scopes:
-            if key not in kept.checkpoints and key[0] not in kept.born:
+            if key not in kept.checkpoints and kept.topics.existed(key[0]):
                 kept.checkpoints[key] = LogCheckpoint(log)
 
     def forget(self, partition: AskingPartition) -> None:

@@ -9,7 +9,7 @@ Invariant: a placed replica lies in one of the directories.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
@@ -24,6 +24,13 @@ class HostedPartitions(Protocol):
     def all_partitions(self) -> list[Partition]: ...
 
 
+class LogDirsMark(NamedTuple):
+    """Where replicas lay, by topic id and index, and where those to come were wanted, by name."""
+
+    placed: dict[tuple[bytes, int], str]
+    wanted: dict[tuple[str, int], str]
+
+
 class LogDirs:
     """The directories of one node."""
 
@@ -32,7 +39,7 @@ class LogDirs:
     def __init__(self, config: BrokerConfig, replicas: HostedPartitions) -> None:
         self._config = config
         self._replicas = replicas
-        self._placed: dict[Partition, str] = {}
+        self._placed: dict[tuple[bytes, int], str] = {}
         self._wanted: dict[tuple[str, int], str] = {}
 
     @property
@@ -50,13 +57,14 @@ class LogDirs:
         """The replicas in each directory, in the order in which they came to be."""
         found: dict[str, list[Partition]] = {path: [] for path in self.paths}
         hosted = self._replicas.all_partitions()
-        self._placed = {each: self._placed[each] for each in hosted if each in self._placed}
+        keys = {(each.topic_id, each.index) for each in hosted}
+        self._placed = {key: path for key, path in self._placed.items() if key in keys}
         for partition in hosted:
-            path = self._placed.get(partition)
+            path = self._placed.get((partition.topic_id, partition.index))
             if path is not None:
                 found[path].append(partition)
         for partition in hosted:
-            if partition not in self._placed:
+            if (partition.topic_id, partition.index) not in self._placed:
                 path = self._place(partition, found)
                 found[path].append(partition)
         return found
@@ -68,12 +76,20 @@ class LogDirs:
         if partition is None:
             self._wanted[topic, index] = path
         else:
-            self._placed[partition] = path
+            self._placed[partition.topic_id, partition.index] = path
+
+    def mark(self) -> LogDirsMark:
+        """How it is now."""
+        return LogDirsMark(dict(self._placed), dict(self._wanted))
+
+    def back_to(self, mark: LogDirsMark) -> None:
+        """Let it be so again."""
+        self._placed, self._wanted = dict(mark.placed), dict(mark.wanted)
 
     def _place(self, partition: Partition, found: dict[str, list[Partition]]) -> str:
         path = self._wanted.pop((partition.topic, partition.index), None)
         if path is None:
             usable = [each for each in found if not self.is_cordoned(each)] or list(found)
             path = min(usable, key=lambda each: len(found[each]))
-        self._placed[partition] = path
+        self._placed[partition.topic_id, partition.index] = path
         return path

@@ -100,6 +100,14 @@ class LogUpkeep:
             duty.due.pop(partition, None)
         self._uncleanable.discard(partition)
 
+    def wall_moved(self, by_ms: int) -> None:
+        """The wall time was set; where it went back, logs are due that much earlier."""
+        if by_ms < 0 and self._duties:
+            for duty in self._duties:
+                duty.due = {partition: due + by_ms for partition, due in duty.due.items()}
+                duty.next_due += by_ms
+            self._arm()
+
     def _make_duties(self) -> tuple[_Duty, ...]:
         first_ms = self._config.int("log.initial.task.delay.ms")
         check = "producer.id.expiration.check.interval.ms"

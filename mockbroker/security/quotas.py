@@ -12,12 +12,15 @@ measured, since time stands still while the core works: each counts as
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.client_quotas import CLIENT_ID, USER
 from mockbroker.security.rate import Rate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mockbroker.clock import Clock
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.changes import Entity
@@ -44,6 +47,14 @@ class QuotaManager:
         self._config = config
         self._metadata = metadata
         self._rates: dict[tuple[str, str, str], Rate] = {}
+
+    def mark(self) -> dict[tuple[str, str, str], Rate]:
+        """What was measured up to now."""
+        return deepcopy(self._rates)
+
+    def back_to(self, mark: Mapping[tuple[str, str, str], Rate]) -> None:
+        """Go on with what was measured up to then."""
+        self._rates = dict(mark)
 
     def charge(self, quota: str, principal: str, client_id: str, value: float) -> int:
         """Record `value` against a quota; how long the client is throttled for it, in ms."""

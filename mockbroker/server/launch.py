@@ -19,12 +19,14 @@ from mockbroker.cluster.cluster import Cluster
 from mockbroker.network.server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker.server.listeners import DEFAULT_NAME
+from mockbroker.state.scope import Scopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mockbroker.admin.listener import AdminListener
     from mockbroker.journal import Journal
+    from mockbroker.network.timekeeper import TimeMark
     from mockbroker.server.journal_files import JournalWriter
     from mockbroker.server.listeners import Listener
     from mockbroker.server.settings import Settings
@@ -66,9 +68,13 @@ class RunningBroker:
         "listeners",
         "loop",
         "port",
+        "scopes",
         "settings",
         "timekeeper",
     )
+
+    scopes: Scopes[TimeMark]
+    """Those that are open; the outermost begins when all is launched."""
 
     def __init__(
         self,
@@ -204,10 +210,7 @@ class RunningBroker:
 
     def reset(self) -> None:
         """Make the broker as it was when it started; clients stay connected. In `loop`."""
-        from mockbroker.state.cleaning import reset
-
-        self.act(lambda cluster: reset(cluster, self.settings))
-        self.timekeeper.set_pace((self.settings.options["freeze_clock"], 1.0))
+        self.act(lambda _: self.scopes.reset())
 
     async def stop(self) -> None:
         """Stop accepting, answer what is parked, close, write the journal to its end."""
@@ -273,6 +276,7 @@ async def launch(settings: Settings) -> RunningBroker:
             writer.stop()
         raise
     running.journal_writer = writer
+    running.scopes = Scopes(cluster, running.timekeeper)
     return running
 
 

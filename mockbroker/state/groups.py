@@ -243,6 +243,13 @@ def ensure_coordinators(cluster: Cluster) -> None:
     cluster.controller.ensure_internal_topic(GROUP_METADATA_TOPIC)
 
 
+def delete_group(cluster: Cluster, group_id: str) -> None:
+    """Delete a group with its offsets, members or not; nothing happens when there is none."""
+    shard = owning_shard(cluster, group_id)
+    if shard is not None and (group_id in shard.groups or group_id in shard.consumer_groups):
+        shard.write(shard.tombstones(group_id), lambda _error: None)
+
+
 def check_commit(group_id: str, outcome: list[ErrorCode]) -> None:
     """Raise GroupError unless a commit was written."""
     if outcome != [ErrorCode.NONE]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.log.unified_log import UnifiedLog
 from mockbroker.metadata.changes import (
     ConfigsChanged,
@@ -28,22 +27,17 @@ from mockbroker.metadata.changes import (
     TopicCreated,
     TopicDeleted,
 )
-from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
+from mockbroker.state.metadata_marks import broker_configs
 from mockbroker.state.partitions import leading_partition
+from mockbroker.state.reloading import reload_coordinators
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from mockbroker.cluster.cluster import Cluster
-    from mockbroker.coordinator.group.service import GroupCoordinatorService
-    from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.metadata.store import Topic
-    from mockbroker.node.broker import Broker
-    from mockbroker_protocol.messages.group_membership import LeaveGroupResponse
-
-_LEAVE_VERSION = 5
 
 
 class LogImage(NamedTuple):
@@ -96,7 +90,7 @@ def take(cluster: Cluster) -> Snapshot:
     store = cluster.metadata
     return Snapshot(
         tuple(_take_topic(cluster, topic) for topic in store.topics.values()),
-        _broker_configs(cluster),
+        broker_configs(cluster),
         cluster.producer_id_blocks.next_producer_id,
         store.version,
     )
@@ -114,15 +108,6 @@ def restore(cluster: Cluster, snapshot: Snapshot) -> None:
 
 
 # -- taking ---------------------------------------------------------------------------------
-
-
-def _broker_configs(cluster: Cluster) -> dict[str, dict[str, str]]:
-    """The dynamic configs by node, "" for all nodes; also of nodes that are down."""
-    store = cluster.metadata
-    found = {"": dict(store.config.dynamic(cluster_default=True))}
-    for node in cluster.nodes:
-        found[str(node.node_id)] = dict(node.config.dynamic(cluster_default=False))
-    return found
 
 
 def _take_topic(cluster: Cluster, topic: Topic) -> TopicImage:
@@ -161,7 +146,7 @@ def _longest_log(cluster: Cluster, topic: str, index: int) -> UnifiedLog | None:
 
 
 def _restore_broker_configs(cluster: Cluster, snapshot: Snapshot) -> None:
-    for name, current in _broker_configs(cluster).items():
+    for name, current in broker_configs(cluster).items():
         wanted = snapshot.broker_configs.get(name, {})
         if current != wanted:
             cluster.metadata.apply(ConfigsChanged(RESOURCE_BROKER, name, wanted))
@@ -213,7 +198,7 @@ def _restore_topic(cluster: Cluster, image: TopicImage, version: int) -> None:
             store.apply(LeaderChanged(image.name, image.topic_id, index, state))
     for index in changed:
         _replace_log(cluster, image, index)
-    _reload_coordinators(cluster, image.name, changed)
+    reload_coordinators(cluster, image.name, changed)
 
 
 def _state(cluster: Cluster, image: PartitionImage, leader_epoch: int) -> PartitionState:
@@ -246,55 +231,3 @@ def fill(log: UnifiedLog, image: LogImage, now_wall_ms: int) -> None:
         assert appended.error is ErrorCode.NONE, appended
     log.set_high_watermark(image.high_watermark)
     log.advance_log_start(start)
-
-
-def _reload_coordinators(cluster: Cluster, topic: str, changed: Sequence[int]) -> None:
-    """Let coordinators take over what their logs say now."""
-    if topic == GROUP_METADATA_TOPIC:
-        for index in changed:
-            _reload_groups(cluster, index)
-    elif topic == TRANSACTION_STATE_TOPIC:
-        for index in changed:
-            _reload_transactions(cluster, index)
-
-
-def _reload_groups(cluster: Cluster, index: int) -> None:
-    for broker in cluster.brokers:
-        partition = broker.services.replicas.partition(GROUP_METADATA_TOPIC, index)
-        if partition is None or not partition.is_leader:
-            continue
-        service = broker.services.groups.service
-        service.runtime.load(
-            index, _internal_log(cluster, broker, GROUP_METADATA_TOPIC).read(index)
-        )
-        for shard in service.runtime.shards():
-            if shard.partition_index == index:
-                _expel_members(service, shard)
-
-
-def _expel_members(service: GroupCoordinatorService, shard: GroupShard) -> None:
-    from mockbroker_protocol.messages.group_membership import LeaveGroupRequest, MemberIdentity
-
-    for group in list(shard.groups.values()):
-        members = [MemberIdentity(member_id) for member_id in group.members]
-        if members:
-            request = LeaveGroupRequest(group_id=group.group_id, members=members)
-            service.leave(request, _LEAVE_VERSION, _ignore)
-    for consumers in list(shard.consumer_groups.values()):
-        service.consumers.expel(shard, consumers)
-
-
-def _reload_transactions(cluster: Cluster, index: int) -> None:
-    for broker in cluster.brokers:
-        partition = broker.services.replicas.partition(TRANSACTION_STATE_TOPIC, index)
-        if partition is not None and partition.is_leader:
-            log = _internal_log(cluster, broker, TRANSACTION_STATE_TOPIC)
-            broker.services.transactions.service.runtime.load(index, log.read(index))
-
-
-def _internal_log(cluster: Cluster, broker: Broker, topic: str) -> InternalLog:
-    return InternalLog(topic, broker.services.replicas, cluster.clock)
-
-
-def _ignore(_response: LeaveGroupResponse) -> None:
-    """The members are not asked."""

@@ -286,19 +286,15 @@ def scope_begin(
     bridge: Bridge | AsyncBridge,
 ) -> Callable[[Cluster], Callable[[Cluster], None]]:
     """What begins a scope; the step returns what ends it."""
-    from mockbroker.state.cleaning import delete_since, holdings
 
     def begin(cluster: Cluster) -> Callable[[Cluster], None]:
-        before, pace = holdings(cluster), bridge.running.timekeeper.pace
-        journal = cluster.journal
-        outer, bridge.journal_since = bridge.journal_since, journal.cursor()
-        outer_ms, journal.began_ms = journal.began_ms, cluster.clock.now_ms
+        scopes = bridge.running.scopes
+        scope = scopes.begin()
+        outer, bridge.journal_since = bridge.journal_since, cluster.journal.cursor()
 
-        def end(cluster: Cluster) -> None:
+        def end(_cluster: Cluster) -> None:
             bridge.journal_since = outer
-            journal.began_ms = outer_ms
-            delete_since(cluster, before)
-            bridge.running.timekeeper.set_pace(pace)
+            scopes.end(scope)
 
         return end
 

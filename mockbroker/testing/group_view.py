@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from mockbroker.state import groups
-from mockbroker.state.cleaning import delete_group
 from mockbroker.testing.topic_view import DEFAULT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
@@ -205,4 +204,4 @@ class ClusterGroupView(GroupView["Cluster"]):
         )
 
     def _delete(self, source: Cluster) -> None:
-        delete_group(source, self.group_id)
+        groups.delete_group(source, self.group_id)

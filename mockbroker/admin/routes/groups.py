@@ -22,7 +22,6 @@ from mockbroker.admin.paging import page_of
 from mockbroker.admin.problems import ApiError, problems
 from mockbroker.admin.waiting import Met, wait_until
 from mockbroker.state import groups
-from mockbroker.state.cleaning import delete_group
 
 if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
@@ -155,7 +154,7 @@ async def remove_group(host: TheHost, group_id: GroupId) -> None:
 
     def remove(cluster: Cluster) -> None:
         _check(cluster, group_id)
-        delete_group(cluster, group_id)
+        groups.delete_group(cluster, group_id)
 
     host.act(remove)
 

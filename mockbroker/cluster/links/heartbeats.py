@@ -52,6 +52,11 @@ class BrokerSessions:
         self._heard_ms.pop(node_id, None)
         self._control.fence(node_id)
 
+    @property
+    def kept_out(self) -> frozenset[int]:
+        """The brokers that are fenced whatever they say."""
+        return frozenset(self._kept_out)
+
     def keep_out(self, node_id: int) -> None:
         """Fence the broker, and leave it so whatever it says, until `let_in`."""
         self._kept_out.add(node_id)

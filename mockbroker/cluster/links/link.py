@@ -13,7 +13,7 @@ Invariant: messages of one link never overtake each other.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,17 @@ if TYPE_CHECKING:
 
 CONTROLLER: Final = -1
 """The controller's end of a link; brokers have their node ids."""
+
+
+class LinkFaults(NamedTuple):
+    """The faults of a link."""
+
+    cut: bool = False
+    held: bool = False
+    delay_ms: float = 0.0
+
+
+_NO_FAULTS: Final = LinkFaults()
 
 
 class Link:
@@ -84,6 +95,19 @@ class Link:
         """Let what is sent from now on wait."""
         self.held = True
 
+    @property
+    def faults(self) -> LinkFaults:
+        """What is wrong with it."""
+        return LinkFaults(self.cut, self.held, self.delay_ms)
+
+    def become(self, faults: LinkFaults) -> None:
+        """Have these faults; it had none."""
+        self.slow(faults.delay_ms)
+        if faults.held:
+            self.hold()
+        if faults.cut:
+            self.sever()
+
     def slow(self, delay_ms: float) -> None:
         """Let each message take so long; 0 is at once."""
         self.delay_ms = delay_ms
@@ -117,6 +141,12 @@ class Links:
         if link is None:
             link = self._links[source, target] = Link(self, source, target)
         return link
+
+    def faulty(self) -> dict[tuple[int, int], LinkFaults]:
+        """The links that have faults, by their ends."""
+        return {
+            ends: link.faults for ends, link in self._links.items() if link.faults != _NO_FAULTS
+        }
 
     def run(self) -> bool:
         """Deliver what has arrived by now; False when nothing had."""

@@ -9,6 +9,16 @@ from mockbroker.state.writing import NewRecord, put
 from tests.support.core import Core
 
 
+class Topics:
+    """All topics, but for those that came later."""
+
+    def __init__(self, *later: bytes) -> None:
+        self.later = later
+
+    def existed(self, topic_id: bytes, /) -> bool:
+        return topic_id not in self.later
+
+
 def partition_of(core: Core, index: int = 0) -> Partition:
     found = core.broker.services.replicas.partition("t", index)
     assert found is not None
@@ -28,7 +38,7 @@ def write(core: Core, index: int = 0) -> None:
 def test_a_log_is_kept_before_its_first_change_and_once() -> None:
     core = Core(topics={"t": 3})
     write(core)
-    scope = kept_logs(core).begin(frozenset())
+    scope = kept_logs(core).begin(Topics())
     assert not scope.checkpoints
     write(core)
     (checkpoint,) = scope.checkpoints.values()
@@ -40,9 +50,9 @@ def test_a_log_is_kept_before_its_first_change_and_once() -> None:
 def test_each_scope_keeps_by_itself() -> None:
     core = Core(topics={"t": 2})
     kept = kept_logs(core)
-    outer = kept.begin(frozenset())
+    outer = kept.begin(Topics())
     write(core)
-    inner = kept.begin(frozenset())
+    inner = kept.begin(Topics())
     write(core)
     write(core, 1)
     ends = [
@@ -57,7 +67,7 @@ def test_each_scope_keeps_by_itself() -> None:
 def test_a_scope_that_starts_anew_keeps_what_changes_then() -> None:
     core = Core(topics={"t": 1})
     kept = kept_logs(core)
-    scope = kept.begin(frozenset())
+    scope = kept.begin(Topics())
     write(core)
     kept.start_anew(scope)
     assert not scope.checkpoints
@@ -67,7 +77,7 @@ def test_a_scope_that_starts_anew_keeps_what_changes_then() -> None:
 
 def test_of_a_topic_of_the_scope_nothing_is_kept() -> None:
     core = Core(topics={"t": 1})
-    scope = kept_logs(core).begin({partition_of(core).topic_id})
+    scope = kept_logs(core).begin(Topics(partition_of(core).topic_id))
     write(core)
     assert not scope.checkpoints
 
@@ -75,7 +85,7 @@ def test_of_a_topic_of_the_scope_nothing_is_kept() -> None:
 def test_a_log_that_goes_is_kept() -> None:
     core = Core(topics={"t": 1})
     write(core)
-    scope = kept_logs(core).begin(frozenset())
+    scope = kept_logs(core).begin(Topics())
     core.cluster.controller.delete_topics([TopicReference("t")])
     assert [one.restored().log_end_offset for one in scope.checkpoints.values()] == [1]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -195,11 +196,14 @@ def test_a_scope_takes_away_what_was_made_inside() -> None:
     with MockBroker(topics={"orders": 1}) as broker:
         with broker.scope():
             broker.topic("payments").put("one")
-            broker.topic("orders").put("stays")
+            broker.topic("orders").put("goes too")
+            broker.topic("orders").delete()
+            broker.topic("orders").create(4)
             broker.group("g").commit({("orders", 0): 1})
         assert broker.topics() == ["orders"]
         assert broker.groups() == []
-        assert len(broker.topic("orders").records()) == 1
+        assert broker.topic("orders").records() == []
+        assert broker.topic("orders").partitions == 1
 
 
 def test_views_need_a_running_broker() -> None:
@@ -232,10 +236,14 @@ def test_a_scope_takes_back_faults_and_the_clock() -> None:
             {"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER", "maybe": True}
         )
         broker.clock.rate = 2.0
+        wall_ms = broker.clock.wall_ms
         with broker.scope():
             broker.faults.add({"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "maybe": True})
             broker.clock.rate = 5.0
             broker.clock.freeze()
+            broker.clock.advance(timedelta(days=20))
+            broker.clock.jump(timedelta(hours=-2))
+        assert abs(broker.clock.wall_ms - wall_ms) < 60_000
         assert [fault.id for fault in broker.faults.list()] == [kept.id]
         assert (broker.clock.frozen, broker.clock.rate) == (False, 2.0)
 
@@ -245,10 +253,13 @@ def test_a_reset_leaves_what_it_was_started_with() -> None:
         broker.topic("orders").put("one")
         broker.topic("payments").put("one")
         broker.group("g").commit({("orders", 0): 1})
+        wall_ms = broker.clock.wall_ms
+        broker.clock.advance(timedelta(days=20))
         broker.faults.add({"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "maybe": True})
         broker.clock.unfreeze()
         asyncio.run(topics_of(broker.bootstrap_servers))
         broker.reset()
+        assert broker.clock.wall_ms == wall_ms
         assert (broker.topics(), broker.groups(), list(broker.faults.list())) == (
             ["orders"],
             [],

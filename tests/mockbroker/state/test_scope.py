@@ -1,0 +1,262 @@
+"""What happens in a scope is gone when it ends, and what was there is there again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.metadata.acls import Acl, PatternType, Permission, ResourceType
+from mockbroker.metadata.changes import AclsChanged, ClientQuotasChanged, FeatureChanged
+from mockbroker.metadata.store import (
+    RESOURCE_BROKER,
+    RESOURCE_BROKER_LOGGER,
+    RESOURCE_CLIENT_METRICS,
+    RESOURCE_GROUP,
+)
+from mockbroker.metadata.topic_requests import ConfigAlteration, NewPartitions
+from mockbroker.state import topics
+from mockbroker.state.groups import (
+    commit_offsets,
+    committed_offsets,
+    delete_group,
+    ensure_coordinators,
+)
+from mockbroker.state.reading import TopicReader
+from mockbroker.state.writing import (
+    NewRecord,
+    create_topic,
+    delete_records,
+    delete_topic,
+    put,
+)
+from mockbroker_protocol.errors import ErrorCode
+from tests.support.cluster_core import ClusterCore
+from tests.support.core import Core
+from tests.support.core_state import differences, dump
+from tests.support.scoped import Scoped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.cluster.cluster import Cluster
+
+DAY_MS = 86_400_000
+
+
+def one() -> Scoped:
+    return Scoped(Core(topics={"t": 2, "u": 1}))
+
+
+def three() -> Scoped:
+    return Scoped(ClusterCore(topics={"t": 2, "u": 1}))
+
+
+@pytest.fixture(params=[one, three])
+def scoped(request: pytest.FixtureRequest) -> Scoped:
+    made: Callable[[], Scoped] = request.param
+    scoped = made()
+    fill(scoped)
+    return scoped
+
+
+def fill(scoped: Scoped) -> None:
+    """Something of everything that a scope may change."""
+    cluster = scoped.cluster
+    put(cluster, "t", [NewRecord(b"one", partition=0), NewRecord(b"two", partition=1)])
+    ensure_coordinators(cluster)
+    scoped.settle()
+    commit_offsets(cluster, "g", {("t", 0): 1})
+    scoped.settle()
+    alter(cluster, RESOURCE_BROKER, "", "log.retention.ms", "5000")
+    cluster.faults.add({"id": "old", "api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER", "nth": 9})
+    cluster.metadata.apply(ClientQuotasChanged(ALICE, {"producer_byte_rate": 1000.0}))
+    cluster.metadata.apply(AclsChanged((acl("a"), acl("b")), ()))
+    scoped.settle()
+
+
+def acl(name: str) -> Acl:
+    return Acl(ResourceType.TOPIC, name, PatternType.LITERAL, "User:A", "*", 3, Permission.ALLOW)
+
+
+ALICE = (("user", "alice"),)
+
+
+def alter(cluster: Cluster, kind: int, name: str, key: str, value: str) -> None:
+    for refusal in cluster.controller.alter_configs(
+        [ConfigAlteration(kind, name, [(key, 0, value)])], validate_only=False
+    ):
+        assert refusal.error is ErrorCode.NONE, refusal
+
+
+def values(cluster: Cluster, topic: str = "t") -> list[bytes | None]:
+    return [record.value for record in TopicReader(topic).read(cluster)]
+
+
+def topic_made(cluster: Cluster) -> None:
+    create_topic(cluster, "new", 3)
+    cluster.interconnect.drain()
+    put(cluster, "new", [NewRecord(b"x", partition=2)])
+
+
+def topic_deleted(cluster: Cluster) -> None:
+    delete_topic(cluster, "t")
+
+
+def topic_made_anew(cluster: Cluster) -> None:
+    delete_topic(cluster, "t")
+    cluster.interconnect.drain()
+    topics_made(cluster, "t")
+
+
+def topics_made(cluster: Cluster, *names: str) -> None:
+    for name in names:
+        create_topic(cluster, name, 1, configs={"retention.ms": "1"})
+        cluster.interconnect.drain()
+        put(cluster, name, [NewRecord(b"other")])
+
+
+def topic_grown(cluster: Cluster) -> None:
+    cluster.controller.create_partitions([NewPartitions("t", 5)], validate_only=False)
+    cluster.interconnect.drain()
+    put(cluster, "t", [NewRecord(b"x", partition=4)])
+
+
+def topic_configured(cluster: Cluster) -> None:
+    topics.alter(cluster, "t", None, {"retention.ms": "1", "cleanup.policy": "compact"})
+
+
+def records_put(cluster: Cluster) -> None:
+    put(cluster, "t", [NewRecord(b"x", b"k"), NewRecord(b"y")])
+    put(cluster, "u", [NewRecord(b"z")])
+
+
+def records_deleted(cluster: Cluster) -> None:
+    put(cluster, "t", [NewRecord(b"x", partition=0)])
+    cluster.interconnect.drain()
+    delete_records(cluster, "t")
+
+
+def offsets_committed(cluster: Cluster) -> None:
+    commit_offsets(cluster, "g", {("t", 0): 0, ("u", 0): 0})
+    commit_offsets(cluster, "other", {("t", 1): 1})
+
+
+def group_deleted(cluster: Cluster) -> None:
+    delete_group(cluster, "g")
+
+
+def configs_changed(cluster: Cluster) -> None:
+    alter(cluster, RESOURCE_BROKER, "", "log.retention.ms", "9")
+    alter(cluster, RESOURCE_BROKER, "1", "log.retention.bytes", "6")
+    alter(cluster, RESOURCE_GROUP, "g", "consumer.session.timeout.ms", "50000")
+    alter(cluster, RESOURCE_BROKER_LOGGER, "1", "root", "DEBUG")
+    alter(cluster, RESOURCE_CLIENT_METRICS, "s", "metrics", "x")
+
+
+def cluster_changed(cluster: Cluster) -> None:
+    store = cluster.metadata
+    store.apply(FeatureChanged("group.version", 0))
+    store.apply(ClientQuotasChanged(ALICE, {}))
+    store.apply(ClientQuotasChanged((("client-id", "c"),), {"consumer_byte_rate": 1.0}))
+    store.apply(AclsChanged((acl("c"),), (acl("a"),)))
+
+
+def faults_changed(cluster: Cluster) -> None:
+    cluster.faults.add({"api": "Produce", "error": "REQUEST_TIMED_OUT"})
+    cluster.faults.remove("old")
+    cluster.faults.add({"id": "old", "api": "Produce", "drop": True})
+
+
+def faults_cleared(cluster: Cluster) -> None:
+    cluster.faults.clear()
+
+
+def high_watermark_held(cluster: Cluster) -> None:
+    cluster.controls.hold_high_watermark("t", 0)
+    put(cluster, "t", [NewRecord(b"x", partition=0)])
+
+
+def broker_unregistered(cluster: Cluster) -> None:
+    cluster.controller.replication.unregister(1)
+
+
+CHANGES = [
+    broker_unregistered,
+    cluster_changed,
+    configs_changed,
+    faults_changed,
+    faults_cleared,
+    group_deleted,
+    high_watermark_held,
+    offsets_committed,
+    records_deleted,
+    records_put,
+    topic_configured,
+    topic_deleted,
+    topic_grown,
+    topic_made,
+    topic_made_anew,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_was_changed_is_as_it_was(scoped: Scoped, change: Callable[[Cluster], None]) -> None:
+    with scoped.unchanged():
+        scoped.core.act(lambda: change(scoped.cluster))
+        scoped.advance(10_000)
+    assert values(scoped.cluster) == [b"one", b"two"]
+    assert committed_offsets(scoped.cluster, "g") == {("t", 0): 1}
+    put(scoped.cluster, "t", [NewRecord(b"next", partition=0)])
+    scoped.settle()
+    assert values(scoped.cluster) == [b"one", b"next", b"two"]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_scope_in_a_scope_goes_back_to_its_own_beginning(
+    scoped: Scoped, change: Callable[[Cluster], None]
+) -> None:
+    with scoped.unchanged():
+        topics_made(scoped.cluster, "mine")
+        put(scoped.cluster, "t", [NewRecord(b"outer", partition=0)])
+        with scoped.unchanged():
+            scoped.core.act(lambda: change(scoped.cluster))
+            scoped.advance(10_000)
+        assert values(scoped.cluster, "mine") == [b"other"]
+        assert values(scoped.cluster) == [b"one", b"outer", b"two"]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_reset_goes_back_to_the_start_and_ends_all_scopes(
+    scoped: Scoped, change: Callable[[Cluster], None]
+) -> None:
+    scoped.core.act(scoped.scopes.reset)
+    scoped.settle()
+    assert scoped.scopes._open == scoped.scopes._open[:1]
+    assert values(scoped.cluster) == []
+    before = dump(scoped.cluster)
+    fill(scoped)
+    end = scoped.begin()
+    scoped.core.act(lambda: change(scoped.cluster))
+    scoped.advance(10_000)
+    scoped.core.act(scoped.scopes.reset)
+    end()
+    scoped.core.deliver()
+    scoped.settle()
+    assert list(differences(before, dump(scoped.cluster))) == []
+
+
+def test_the_clock_goes_back_and_nothing_of_before_has_aged() -> None:
+    scoped = one()
+    put(scoped.cluster, "t", [NewRecord(b"old", partition=0)])
+    with scoped.unchanged():
+        scoped.keeper.jump(-2 * DAY_MS)
+        scoped.advance(20 * DAY_MS)
+        assert values(scoped.cluster) == []
+        scoped.keeper.set_rate(7)
+        scoped.keeper.unfreeze()
+    assert values(scoped.cluster) == [b"old"]
+    scoped.advance(6 * DAY_MS)
+    assert values(scoped.cluster) == [b"old"]
+    scoped.advance(2 * DAY_MS)
+    assert values(scoped.cluster) == []

@@ -1,0 +1,472 @@
+"""All that the core of a cluster holds, field by field: what a scope must bring back.
+
+`OWNERS` says of each attribute of each class of the core which of four it is:
+
+kept     state, which `dump` shows and the end of a scope brings back
+wiring   other owners, functions and settings: made once, or shown where they belong
+growing  numbers that only go forward, so that no client meets one twice
+passing  what hangs on connections, deadlines and requests under way, or can be told from the rest
+
+`dump` follows what is kept; what is nothing (None, 0, -1, empty) is left out, so that a room that
+was not made yet is like one without content. `uncovered` finds classes and attributes that the
+table does not name.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Mapping
+from enum import Enum
+from functools import partial
+from inspect import isroutine
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mockbroker.cluster.cluster import Cluster
+
+_APART = (
+    "mockbroker.apis",  # what serves requests; its state is in the rooms, by Services below
+    "mockbroker.config.group",
+    "mockbroker.faults.fault.",
+    "mockbroker.fetch",  # fetch sessions, which are the clients'
+    "mockbroker.journal",  # what happened, has happened
+    "mockbroker.purgatory",
+    "mockbroker.node.connection",
+    "mockbroker.node.outbox",
+    "mockbroker.replica.delayed",
+    "mockbroker.replica.fetch_params",
+    "mockbroker.replica.fetcher",
+    "mockbroker.replica.kept_logs",
+    "mockbroker.log.checkpoint",
+    "mockbroker.cluster.links.broker_client",
+    "mockbroker.state.",
+    "mockbroker_protocol",
+    "tests.",
+)
+"""Modules whose objects hold nothing that a scope could bring back."""
+
+_TABLE = """
+mockbroker.apis.context.Services
+  kept _client_metrics groups quotas replicas transactions
+  wiring announce authorizer broker_id clock config controller fetch metadata
+  wiring metadata_progress producer_ids quorum registries registry rng timer
+  passing client_software deferred
+mockbroker.clock.Clock
+  wiring epoch_ms
+  growing now_ms
+mockbroker.clock.Timer
+  passing _buckets _heap _pending
+mockbroker.clock.TimerTask
+  passing _action _timer tick_ms
+mockbroker.cluster.cluster.Cluster
+  kept _faults metadata nodes interconnect peers
+  wiring _substream clock timer journal controller
+  growing producer_id_blocks
+mockbroker.cluster.interconnect.Interconnect
+  kept links
+  wiring nodes clock timer _by_id
+  passing feeds _clients
+  growing _connections_made
+mockbroker.cluster.links.forwarding.ForwardingController
+  wiring _feed _links _store config rng
+mockbroker.cluster.links.heartbeats.BrokerSessions
+  kept _kept_out
+  wiring _clock _timer _control _timeout_ms
+  passing _heard_ms _alarm
+mockbroker.cluster.links.heartbeats.Heartbeat
+  wiring _clock _timer _link _interval_ms _heard
+  passing _task
+mockbroker.cluster.links.isr_proposals.IsrProposals
+  wiring _clock _timer _replicas _send _propose
+mockbroker.cluster.links.link.Link
+  kept cut held delay_ms
+  wiring _links source target on_open
+  passing _waiting _in_flight
+  growing _generation
+mockbroker.cluster.links.link.Links
+  kept _links
+  wiring clock timer
+  passing arrived latest_ms
+mockbroker.cluster.links.metadata_feed.MetadataFeed
+  kept image
+  wiring _link _clock _timer
+  passing ready _pending
+mockbroker.cluster.nodes.Incarnation
+  kept broker
+  wiring clock timer
+mockbroker.cluster.nodes.Node
+  kept info incarnation skew_ms logs request_faults network_faults config
+  wiring index node_id kept_logs watcher
+  growing incarnations epoch
+  passing outbox
+mockbroker.cluster.nodes.NodeWatcher
+mockbroker.cluster.peers.PeerIncarnation
+  kept broker feed fetchers
+  wiring clock timer channels coordinators proposals
+  passing heartbeat
+mockbroker.cluster.peers.Peers
+  kept tells_high_watermark sessions
+  wiring interconnect nodes clock timer links store controller control running
+  wiring _producer_id_blocks _journal _substream
+  growing _next_epoch
+mockbroker.config.broker.BrokerConfig
+  kept _dynamic _dynamic_default _static
+  passing _values
+mockbroker.config.topic.TopicConfig
+  kept overrides
+  wiring broker
+  passing _log_config _values
+mockbroker.coordinator.deferred_writes.DeferredWrites
+  passing _writes
+mockbroker.coordinator.group.classic_group.ClassicGroup
+  kept group_id state protocol_type protocol_name generation_id leader_id members
+  kept static_members pending_joins pending_syncs awaiting_joins protocol_counts
+  passing subscribed_topics
+  passing previous_state state_timestamp_ms new_member_added join_task sync_task
+mockbroker.coordinator.group.consumer.coordinator.ConsumerGroups
+  wiring _runtime _view _settings _subscriptions _fencing _heartbeats mixed
+mockbroker.coordinator.group.consumer.fencing.Fencing
+  wiring _clock _migration _subscriptions timeouts
+mockbroker.coordinator.group.consumer.group.ConsumerGroup
+  kept group_id epoch metadata_hash assignment_epoch assignment_timestamp_ms members
+  kept static_members target target_owners resolved has_partition_metadata name_counts
+  kept regex_counts assignors classic_protocols classic_count partition_epochs
+  passing timers metadata_deadline_ms metadata_seen_epoch bumped_ms
+mockbroker.coordinator.group.consumer.heartbeat.HeartbeatHandler
+  wiring _settings _subscriptions _updater _fencing _migration _rng
+mockbroker.coordinator.group.consumer.member.ConsumerMember
+  kept member_id epoch previous_epoch state instance_id rack_id rebalance_timeout_ms
+  kept client_id client_host topic_names topic_regex server_assignor assigned
+  kept pending_revocation classic
+mockbroker.coordinator.group.consumer.member.MemberTimers
+  passing deadline_ms session rebalance join sync
+mockbroker.coordinator.group.consumer.member_update.MemberUpdater
+  wiring _clock _settings _subscriptions
+mockbroker.coordinator.group.consumer.migration.Migration
+  wiring _settings _view _rebalancer timeouts
+mockbroker.coordinator.group.consumer.mixed.MixedHandler
+  wiring _settings _subscriptions _updater _fencing _migration _rng
+mockbroker.coordinator.group.consumer.settings.ConsumerSettings
+  wiring _clock _config _group_config
+mockbroker.coordinator.group.consumer.subscriptions.Subscriptions
+  wiring _clock _settings view
+  passing _newest_topics
+mockbroker.coordinator.group.consumer.timeouts.MemberTimeouts
+  wiring _clock _timer _fence
+mockbroker.coordinator.group.consumer.topic_view.TopicView
+  wiring _metadata
+mockbroker.coordinator.group.expiry.Expiry
+  wiring _clock _timer _config
+  passing _tasks
+mockbroker.coordinator.group.join.JoinHandler
+  wiring _rebalancer _rng
+mockbroker.coordinator.group.members.ClassicMember
+  kept member_id group_instance_id client_id client_host rebalance_timeout_ms
+  kept session_timeout_ms protocols assignment
+  passing join_reason is_new parked_join parked_sync session_deadline_ms session_task
+mockbroker.coordinator.group.offset_store.CommittedOffset
+  kept offset leader_epoch metadata commit_timestamp_ms expire_timestamp_ms topic_id
+  kept record_offset
+mockbroker.coordinator.group.offset_store.OffsetStore
+  kept _committed _pending _open_by_group
+mockbroker.coordinator.group.offsets.OffsetMetadataManager
+  wiring _runtime _rebalancer _log
+mockbroker.coordinator.group.rebalance.Rebalancer
+  wiring clock timer config _topics
+  passing announced awaiting_topics
+mockbroker.coordinator.group.service.GroupCoordinatorService
+  kept runtime
+  wiring _clock _config _metadata _controller _log _rng _consumers _topic rebalancer
+  wiring _joins _syncs _sessions offsets _expiry
+mockbroker.coordinator.group.sessions.SessionHandler
+  wiring _rebalancer
+mockbroker.coordinator.group.shard.GroupShard
+  kept groups consumer_groups offsets
+  wiring partition_index _runtime _listener
+mockbroker.coordinator.group.shard.ShardListener
+mockbroker.coordinator.group.sync.SyncHandler
+  wiring _rebalancer
+mockbroker.coordinator.lazy.LazyCoordinator
+  kept _service
+  wiring _make replication
+mockbroker.coordinator.leadership.CoordinatorLeadership
+  wiring topic _coordinator _log _replicas _timeout_ms _clock _timer _defer
+  passing _led _owned
+mockbroker.coordinator.log_port.InternalLog
+  wiring _clock _replicas _topic
+mockbroker.coordinator.producer_ids.ProducerIdBlocks
+  growing next_producer_id
+mockbroker.coordinator.producer_ids.ProducerIdManager
+  wiring _blocks
+  growing _block
+mockbroker.coordinator.runtime.CoordinatorRuntime
+  kept _topic _shards _committed
+  wiring _append _make_shard needs_topic encode decode replication make_committed
+  passing _unloaded _deferred
+mockbroker.coordinator.runtime.InternalTopic
+  passing _fixed_count
+  wiring name _metadata _default_count
+mockbroker.coordinator.txn.coordinator.TransactionCoordinator
+  kept _service
+  wiring _make replication _clock _timer _config _metadata _replicas _append
+  wiring _producer_ids _complete_group_transaction _verifier _marker_writer connect record
+mockbroker.coordinator.txn.marker_writer.MarkerWriter
+  wiring _replicas _config _complete_group_transaction
+mockbroker.coordinator.txn.markers.TransactionMarkers
+  wiring _clock _timer _metadata _writer
+  passing _pending
+mockbroker.coordinator.txn.metadata.TransactionMetadata
+  kept transactional_id producer_id previous_producer_id next_producer_id producer_epoch
+  kept last_producer_epoch timeout_ms state partitions start_ms last_update_ms
+  kept client_transaction_version pending_state
+mockbroker.coordinator.txn.service.TransactionCoordinatorService
+  kept runtime
+  wiring _clock _config _metadata _generate_producer_id _record markers _timeouts
+mockbroker.coordinator.txn.shard.TransactionShard
+  kept transactions
+  wiring partition_index _log _listener _timeout_ms
+  passing is_settled
+mockbroker.coordinator.txn.timeouts.Timeouts
+  wiring _clock _timer _config _shards _fence _abort _expire
+mockbroker.coordinator.txn.verification.TransactionVerifier
+  wiring _clock _timer _config _service
+  passing _waiting
+mockbroker.faults.fault_set.ArmedFault
+  kept fault hits matched id rng
+  wiring _rng _client _group _keys _listener _topic _transactional_id
+  passing starts_ms ends_ms waiting
+mockbroker.faults.fault_set.FaultSet
+  kept _rules _next
+  wiring _brokers _clock _name_of _served _substream _tell
+mockbroker.log.epoch_cache.LeaderEpochCache
+  growing epochs start_offsets
+mockbroker.log.producer_state.ProducerStateEntry
+  kept batches coordinator_epoch current_txn_first_offset last_timestamp producer_epoch
+mockbroker.log.producer_state.ProducerStateManager
+  kept _ongoing _unreplicated producers
+mockbroker.log.aborted.AbortedIndex
+  kept _entries
+  passing _last_offsets
+mockbroker.log.segment.Segment
+  kept base_offset last_offsets positions highest_timestamps first_timestamp max_timestamp
+  kept size_bytes created_wall_ms modified_wall_ms blocks
+  wiring _index_interval_bytes
+  passing _bytes_since_index_entry _index_offsets _index_positions _tail _tail_start
+  passing block_starts
+mockbroker.log.unified_log.UnifiedLog
+  kept first_dirty_offset _aborted _first_unstable_offset _producers high_watermark
+  kept log_start_offset log_end_offset _segments
+  wiring config partition topic
+  growing _epochs
+  passing _idle_read _end_metadata wants_upkeep
+mockbroker.metadata.controller.Controller
+  wiring _store config rng
+mockbroker.metadata.replication_control.ReplicationControl
+  wiring _store
+mockbroker.metadata.store.MetadataStore
+  kept acls brokers client_quotas features log_levels resource_configs topics config
+  kept topics_by_id _colliding
+  wiring _listeners _listeners_before cluster_id
+  growing version
+  passing _group_configs
+mockbroker.metadata.store.Topic
+  kept config configs id internal name partitions
+mockbroker.node.broker.Broker
+  kept services
+  wiring registry journal broker_id _clock _timer _receive_area
+  passing _connections _outbox requests
+  growing connections_opened
+mockbroker.node.request_handler.RequestHandler
+  wiring services broker_id _clock _timer _journal _connections _outbox faults
+  passing runnable step_cause
+  growing requests_refused
+mockbroker.replica.fetchers.ReplicaFetchers
+  kept _held _version
+  wiring _clock _config _connect _node_id _timer
+  passing _by_leader _leader_of ready
+  growing broker_epoch
+mockbroker.replica.in_sync.Follower
+  passing caught_up_ms fetched_ms leader_end_offset log_end_offset log_start_offset reader
+  wiring replica_id
+mockbroker.replica.in_sync.Followers
+  wiring _metadata leader_id state
+  passing _by_id _now_ms proposed
+mockbroker.replica.log_dirs.LogDirs
+  kept _placed _wanted
+  wiring _config _replicas
+mockbroker.replica.log_upkeep.LogUpkeep
+  wiring _clock _config _timer _duties
+  passing _task _uncleanable
+  growing looks rounds
+mockbroker.replica.log_upkeep._Duty
+  wiring first_ms interval wants work
+  passing due next_due
+mockbroker.replica.manager.ReplicaManager
+  kept _partitions held_high_watermarks log_dirs
+  wiring broker_id clock config journal kept_logs metadata propose_isr on_role upkeep
+  wiring fetch_purgatory produce_purgatory delete_records_purgatory
+  passing draining ready _under_replicated
+  growing follower_fetches_expired
+mockbroker.replica.partition.Partition
+  kept deleted high_watermark_held is_leader leader_id state log index topic topic_id
+  wiring _host followers high_watermark_listener
+  growing leader_epoch _led_epoch epoch_start_offset
+  passing _first_watcher _last_watcher cause ready writable_log
+mockbroker.security.quotas.QuotaManager
+  kept _rates
+  wiring _clock _config _metadata
+mockbroker.security.rate.Rate
+  kept _samples _window_ms _kept _current
+mockbroker.security.rate._Sample
+  kept start_ms last_ms value
+mockbroker.telemetry.client_metrics.ClientMetrics
+  kept _subscriptions pushed
+  wiring _clock _config _metadata _rng
+  passing _by_connection _instances _version
+"""
+
+_GROWING_FIELDS = {
+    "PartitionState": frozenset({"leader_epoch", "partition_epoch"}),
+    "BrokerInfo": frozenset({"epoch"}),
+}
+"""Of tuples."""
+
+
+_PLAIN = (str, bytes, bytearray, memoryview, int, float, Enum, array, Random, partial, type)
+_NOTHING: tuple[object, ...] = (None, 0, -1, "", b"", [], {})
+
+
+class Owner(NamedTuple):
+    """The attributes of a class: what a dump shows, and all that the table names."""
+
+    kept: tuple[str, ...]
+    named: frozenset[str]
+
+
+def _owners() -> dict[str, Owner]:
+    kept: dict[str, list[str]] = {}
+    named: dict[str, list[str]] = {}
+    name = ""
+    for line in _TABLE.strip().splitlines():
+        if line.startswith(" "):
+            kind, *attributes = line.split()
+            named[name] += attributes
+            kept[name] += attributes if kind == "kept" else ()
+        else:
+            name = line
+            kept[name], named[name] = [], []
+    return {name: Owner(tuple(kept[name]), frozenset(named[name])) for name in named}
+
+
+OWNERS = _owners()
+
+
+def dump(cluster: Cluster) -> dict[str, Any]:
+    """What is kept, as plain values; a path of names leads to each."""
+    found = _dump(cluster, "cluster")
+    assert isinstance(found, dict)
+    return found
+
+
+def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Where two dumps differ: a path and both values for each."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in {**before, **after}:
+            yield from differences(before.get(key), after.get(key), f"{path}.{key}")
+    elif isinstance(before, list) and isinstance(after, list):
+        by_place = dict(enumerate(before)), dict(enumerate(after))
+        yield from differences(*by_place, path)
+    elif before != after:
+        yield f"{path}: {before!r} became {after!r}"
+
+
+def uncovered(root: object) -> set[str]:
+    """Classes and attributes below `root` that `OWNERS` does not name."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or _is_plain(one):
+            continue
+        seen.add(id(one))
+        if isinstance(one, Mapping):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, tuple | list | set | frozenset | deque):
+            waiting += one
+        elif type(one).__module__.startswith("mockbroker"):
+            attributes = attributes_of(one)
+            found |= _not_named(one, attributes)
+            waiting += [getattr(one, name, None) for name in attributes]
+    return found
+
+
+def attributes_of(one: object) -> list[str]:
+    """The names of an object's attributes, of slots too."""
+    names = list(getattr(one, "__dict__", ()))
+    for kind in type(one).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        names += [slots] if isinstance(slots, str) else slots
+    return [name for name in dict.fromkeys(names) if not name.startswith("__")]
+
+
+def _not_named(one: object, attributes: list[str]) -> set[str]:
+    name = _name(one)
+    owner = OWNERS.get(name)
+    if owner is None:
+        return set() if name.startswith(_APART) else {name}
+    return {f"{name}.{attribute}" for attribute in attributes if attribute not in owner.named}
+
+
+def _name(one: object) -> str:
+    return f"{type(one).__module__}.{type(one).__qualname__}"
+
+
+def _is_plain(one: object) -> bool:
+    return one is None or isinstance(one, _PLAIN) or isroutine(one)
+
+
+def _dump(one: Any, path: str) -> Any:
+    if isinstance(one, Random):
+        return hash(one.getstate())
+    if isinstance(one, Enum):
+        return one.name
+    if isinstance(one, memoryview | bytearray):
+        return bytes(one)
+    if one is None or isinstance(one, str | bytes | int | float):
+        return one
+    if isinstance(one, Mapping):
+        return _filled({_key(key): _dump(value, f"{path}[{key}]") for key, value in one.items()})
+    if isinstance(one, set | frozenset):
+        return sorted(map(str, one))
+    if hasattr(one, "_fields"):
+        growing = _GROWING_FIELDS.get(type(one).__name__, frozenset())
+        fields = {name: getattr(one, name) for name in one._fields if name not in growing}
+        return _dump(fields, path)
+    if isinstance(one, tuple | list | deque | array):
+        return [_dump(each, f"{path}[{at}]") for at, each in enumerate(one)]
+    if _name(one) == "mockbroker.log.segment.Segment":
+        return _segment(one)
+    owner = OWNERS.get(_name(one))
+    if owner is None:
+        return repr(one)
+    return _filled({name: _dump(getattr(one, name), f"{path}.{name}") for name in owner.kept})
+
+
+def _segment(segment: Any) -> object:
+    """Blocks may be longer than what was written into them."""
+    batches = [bytes(segment.batch(at)) for at in range(len(segment))]
+    kept = {name: getattr(segment, name) for name in OWNERS[_name(segment)].kept}
+    return _dump({**kept, "blocks": batches}, "segment")
+
+
+def _filled(found: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in found.items() if value not in _NOTHING}
+
+
+def _key(key: object) -> str:
+    return key.hex() if isinstance(key, bytes) else str(key)
