@@ -5,6 +5,23 @@
 java_clients=$tools/java-clients
 node_clients=$tools/node-clients
 go_clients=$tools/go-clients
+examples=$tools/examples
+
+# set_up_example LANGUAGE COMMAND...: a copy of examples/languages/LANGUAGE with the admin API's document, made ready
+# by the command, which runs there.
+set_up_example() {
+  local language=$1 copy=$examples/$1
+  shift
+  mkdir -p "$examples"
+  "$venv/bin/python" -m scripts.openapi "$examples/openapi.json" || return
+  is_current "$examples/$language.stamp" "$examples/openapi.json" $(git ls-files "examples/languages/$language") && return
+  say "making the example in $language ready"
+  rm -rf "$copy"
+  cp -r "examples/languages/$language" "$copy"
+  cp "$examples/openapi.json" "$copy"
+  (cd "$copy" && "$@") >&2 || return
+  write_stamp "$examples/$language.stamp" "$examples/openapi.json" $(git ls-files "examples/languages/$language")
+}
 
 java_suffices() {
   local version
@@ -47,6 +64,7 @@ write_stamp() {
 set_up_java() {
   local pom=tests/clients/java/pom.xml
   need_java javac mvn || return
+  set_up_example java make_java_example || { reason="the example in Java cannot be built"; return 1; }
   is_current "$java_clients/stamp" "$pom" && return
   say "getting the Java clients"
   rm -rf "$java_clients"
@@ -56,6 +74,11 @@ set_up_java() {
     return 1
   fi
   write_stamp "$java_clients/stamp" "$pom"
+}
+
+# The last one has Surefire get what it runs tests with.
+make_java_example() {
+  mvn --batch-mode --no-transfer-progress -Dstyle.color=never --quiet test -Dtest=None -Dsurefire.failIfNoSpecifiedTests=false
 }
 
 # Node.js 18 or newer with npm: the machine's, or the one of requirements/nodejs.txt.
@@ -82,6 +105,7 @@ set_up_node() {
       return 1
     fi
   fi
+  set_up_example node make_node_example || { reason="the packages of the example in Node.js cannot be had"; return 1; }
   is_current "$node_clients/stamp" "$here"/package*.json && return
   say "getting the Node.js clients"
   mkdir -p "$node_clients"
@@ -91,6 +115,10 @@ set_up_node() {
     return 1
   fi
   write_stamp "$node_clients/stamp" "$here"/package*.json
+}
+
+make_node_example() {
+  run_npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && run_npm run generate --silent && run_npm run check --silent
 }
 
 # Go of the version that go.mod asks for: the machine's, or the one of requirements/golang.txt.
@@ -111,6 +139,7 @@ set_up_go() {
     fi
     go=$tools/golang/go/bin/go
   fi
+  set_up_example go make_go_example "$go" || { reason="the example in Go cannot be built"; return 1; }
   is_current "$go_clients/stamp" "$here"/go.* "$here"/*.go && return
   say "building the Go clients"
   mkdir -p "$go_clients"
@@ -119,4 +148,10 @@ set_up_go() {
     return 1
   fi
   write_stamp "$go_clients/stamp" "$here"/go.* "$here"/*.go
+}
+
+# make_go_example GO: the tests as one program, orders.test.
+make_go_example() {
+  export GOTOOLCHAIN=local GOFLAGS=-mod=readonly
+  "$1" generate ./... && "$1" vet ./... && "$1" test -c -o orders.test .
 }

@@ -45,8 +45,10 @@ def make_document(app: FastAPI) -> dict[str, Any]:
 
 
 def simplify(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same schema: null as a second type, no title, the width of each number."""
+    """The same schema: null as a second type, no title, no default said, the width of numbers."""
     plain = {key: value for key, value in schema.items() if key != "title"}
+    if plain.get("additionalProperties") is True:
+        del plain["additionalProperties"]  # as without it; generators make a map of the owner
     choices = plain.get("anyOf")
     if choices is not None:
         others = [choice for choice in choices if choice != _NULL]
