@@ -1,5 +1,7 @@
 """A Testcontainers class for mockbroker's image: `with MockBrokerContainer() as broker: ...`.
 
+It has the views and verbs of `MockBroker`, over the admin API of the container.
+
 Needs the extra `testcontainers` and a Docker engine. Tests in Python that need no container are
 better off with `MockBroker`, which starts in milliseconds; this is for the image itself, and for
 services that are containers too.
@@ -12,6 +14,7 @@ Services in the same network use INSIDE, whose clients are told the address that
 from __future__ import annotations
 
 import io
+import secrets
 import tarfile
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -20,12 +23,16 @@ from testcontainers.core.container import DockerContainer
 
 from mockbroker.cli.errors import CommandError
 from mockbroker.cli.health import ask_listener
+from mockbroker.testing.remote.broker import RemoteViews, attach, awaited
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mockbroker.testing.aio import AsyncBroker
+
 INSIDE_PORT: Final = 9092
 OUTSIDE_PORT: Final = 29092
+ADMIN_PORT: Final = 9644
 START_SECONDS: Final = 60.0
 """How long a container may take until clients may connect."""
 _POLL_SECONDS: Final = 0.05
@@ -38,13 +45,13 @@ _WAIT_AND_SERVE: Final = (
 )
 
 
-class MockBrokerContainer(DockerContainer):
+class MockBrokerContainer(DockerContainer, RemoteViews):
     """A broker in a container of `image`.
 
     `topics` maps a name to its partition count (None: num.partitions), `config` holds broker
     configs under Kafka's names, as text. Further settings are variables:
     `with_env("MOCKBROKER_SEED", "7")`. One broker: each would need a port of the host that counts
-    up. The rest goes to DockerContainer.
+    up. The rest goes to DockerContainer. Its views and verbs are there while it runs.
     """
 
     def __init__(
@@ -64,13 +71,24 @@ class MockBrokerContainer(DockerContainer):
         if config:
             pairs = (f"{key}={value}" for key, value in config.items())
             self.with_env("MOCKBROKER_SET", "\n".join(pairs))
-        self.with_exposed_ports(OUTSIDE_PORT)
+        self._token = secrets.token_hex(16)
+        self.with_env("MOCKBROKER_ADMIN_PORT", str(ADMIN_PORT))
+        self.with_env("MOCKBROKER_ADMIN_HOST", "0.0.0.0")  # noqa: S104 -- of the container
+        self.with_env("MOCKBROKER_ADMIN_TOKEN", self._token)
+        self.with_exposed_ports(OUTSIDE_PORT, ADMIN_PORT)
 
     @property
     def bootstrap_servers(self) -> str:
         """HOST:PORT for clients on the host."""
-        host = self.get_container_host_ip()
-        return f"{host}:{self.get_exposed_port(OUTSIDE_PORT)}"
+        return self._reached_at(OUTSIDE_PORT)
+
+    @property
+    def aio(self) -> AsyncBroker:
+        """The same verbs as coroutines."""
+        return awaited(self)
+
+    def _reached_at(self, port: int) -> str:
+        return f"{self.get_container_host_ip()}:{self.get_exposed_port(port)}"
 
     def start(self) -> Self:
         """Start it; returns once clients may connect. Raises TimeoutError with the log, at once
@@ -82,6 +100,7 @@ class MockBrokerContainer(DockerContainer):
         while True:
             try:
                 ask_listener(self.bootstrap_servers)
+                attach(self, f"http://{self._reached_at(ADMIN_PORT)}", self._token)
                 return self
             except CommandError as error:
                 container = self.get_wrapped_container()

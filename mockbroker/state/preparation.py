@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.state.seeds import RowFields, SeedError, read_records, record_of
-from mockbroker.state.writing import TopicError, create_topic, put
+from mockbroker.state.writing import Put, TopicError, create_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -121,7 +121,11 @@ class Preparation:
                     create_topic(cluster, name, partitions, replicas, configs)
         for key, topic, records in self._records:
             with _refused(key):
-                put(cluster, topic, records)
+                made = Put(topic, records)
+                made.begin(cluster)
+                if len(cluster.nodes) > 1:  # its leader has to hear of the topic first
+                    cluster.drain(cluster.clock.now_ms)
+                made.append(cluster)
 
     def _add_seed(self, key: str, topic: str, seed: object, folder: str) -> None:
         table = {"file": seed} if isinstance(seed, str) else seed

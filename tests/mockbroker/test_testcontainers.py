@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from testcontainers.core import container as engine_side
 from testcontainers.core.config import testcontainers_config
 
-from mockbroker.testcontainers import INSIDE_PORT, OUTSIDE_PORT, MockBrokerContainer
+from mockbroker.testcontainers import ADMIN_PORT, INSIDE_PORT, OUTSIDE_PORT, MockBrokerContainer
 from tests.support.free_ports import free_ports
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Engine:
         for inside, here in self.ports.items():
             listeners = environment["MOCKBROKER_LISTENER"].replace(f":{inside}", f":{here}")
             environment["MOCKBROKER_LISTENER"] = listeners
+        environment["MOCKBROKER_ADMIN_PORT"] = str(self.ports[ADMIN_PORT])
         script = self.folder / "mockbroker"
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m mockbroker "$@"\n')
         script.chmod(0o755)
@@ -94,8 +95,9 @@ class Engine:
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    outside, inside = free_ports(2)
-    engine = Engine(tmp_path, {OUTSIDE_PORT: outside, INSIDE_PORT: inside})
+    outside, inside, admin = free_ports(3)
+    ports = {OUTSIDE_PORT: outside, INSIDE_PORT: inside, ADMIN_PORT: admin}
+    engine = Engine(tmp_path, ports)
     monkeypatch.setattr(engine_side, "DockerClient", lambda **options: engine)
     monkeypatch.setattr(testcontainers_config, "ryuk_disabled", True)
     monkeypatch.setattr(MockBrokerContainer, "get_container_host_ip", lambda self: "localhost")
@@ -121,6 +123,17 @@ def test_clients_on_the_host_are_told_its_port(engine: Engine) -> None:
     assert partitions == {"orders": 6, "logs": 2}
 
 
+async def test_it_has_the_views_of_a_broker(engine: Engine) -> None:
+    with MockBrokerContainer(topics={"orders": 1}) as broker:
+        broker.topic("orders").put("one")
+        with broker.scope():
+            broker.topic("inner").create()
+            broker.clock.advance(1000)
+        assert broker.topics() == ["orders"]
+        assert [one.value for one in await broker.aio.topic("orders").records()] == [b"one"]
+        assert (broker.host, broker.port) == ("localhost", engine.ports[OUTSIDE_PORT])
+
+
 def test_what_is_created_can_be_changed_as_any_container(engine: Engine) -> None:
     with MockBrokerContainer("registry.test/mockbroker:1", name="broker").with_env(
         "MOCKBROKER_SEED", "7"
@@ -128,7 +141,7 @@ def test_what_is_created_can_be_changed_as_any_container(engine: Engine) -> None
         pass
     assert engine.image == "registry.test/mockbroker:1"
     assert engine.created["name"] == "broker"
-    assert engine.created["ports"] == {str(OUTSIDE_PORT): None}
+    assert engine.created["ports"] == {str(OUTSIDE_PORT): None, str(ADMIN_PORT): None}
     assert engine.created["environment"]["MOCKBROKER_SEED"] == "7"
 
 

@@ -134,6 +134,9 @@ class KafkaViews(BrokerViews):
     def verify(self, *, strict: bool | None = None) -> None:
         _refuse("verify")
 
+    def report(self, lines: int = 20) -> str:
+        _refuse("report")
+
     def reset(self) -> None:
         _refuse("reset")
 
@@ -180,6 +183,7 @@ def _refuse(name: str) -> NoReturn:
 _NEEDS: Final = {
     "verdict": "faults",
     "verify": "faults",
+    "report": "journal",
     "snapshot": "snapshots",
     "restore": "snapshots",
 }

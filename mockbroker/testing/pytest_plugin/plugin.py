@@ -3,10 +3,10 @@
 The entry point `pytest11` names this module, so every pytest run in an environment that has
 mockbroker imports it: nothing heavier than pytest itself is imported before a fixture is used.
 
-Where a server comes from, the first that is given: the arguments of the marker `mockbroker` (a
-broker of the test's own), `--mockbroker=HOST:PORT`, the variable MOCKBROKER_BOOTSTRAP or the ini
-option mockbroker_bootstrap (a server that runs already), else one server for the session, in its
-own thread and on a free port. With xdist each worker is a session.
+Where a broker comes from, the first that is given: `--mockbroker=…`, the variable
+MOCKBROKER_BOOTSTRAP or the ini option mockbroker_bootstrap, which `servers` reads; else one for the
+session, in its own thread and on a free port. The arguments of the marker `mockbroker` make one of
+the test's own. With xdist each worker is a session.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ if TYPE_CHECKING:
 
     from mockbroker.state.verdict import Verdict
     from mockbroker.testing.aio import AsyncBroker
+    from mockbroker.testing.broker_views import BrokerViews
+    from mockbroker.testing.kafka.broker import Kafka
     from mockbroker.testing.mock_broker import MockBroker
     from mockbroker.testing.pytest_plugin.clients import Clients
-    from mockbroker.testing.pytest_plugin.external import ExternalBroker
+    from mockbroker.testing.remote.broker import RemoteBroker
 
 __tracebackhide__ = True
 
-_BROKERS = pytest.StashKey[list["MockBroker"]]()
+_BROKERS = pytest.StashKey[list["BrokerViews"]]()
 _ASYNCIO_PLUGINS = ("asyncio", "pytest_asyncio.plugin")
 _MARKERS = (
     "mockbroker(**arguments): a broker of the test's own, with these arguments of MockBroker",
+    "mockbroker_needs(*words): what of the fake it needs, such as clock; skipped where it is not",
     "mockbroker_topics(*names, **partitions): create these topics before the test",
     "mockbroker_faults(*faults): add these faults before the test; each must fire, or be `maybe`",
     "mockbroker_strict(strict=True): whether a request that the broker refuses fails the test",
@@ -41,10 +44,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mockbroker")
     group.addoption(
         "--mockbroker",
-        metavar="HOST:PORT",
-        help="use the server that runs there instead of starting one [MOCKBROKER_BOOTSTRAP]",
+        metavar="WHERE",
+        help="in-process (default), process, container[:IMAGE], http://HOST:PORT (an admin API) or"
+        " kafka://HOST:PORT (any Kafka cluster) [MOCKBROKER_BOOTSTRAP]",
     )
-    parser.addini("mockbroker_bootstrap", "HOST:PORT of a server that runs already", default="")
+    parser.addini("mockbroker_bootstrap", "what --mockbroker says", default="")
     parser.addini(
         "mockbroker_topics",
         "NAME or NAME:PARTITIONS, one a line: topics of the session's server",
@@ -121,7 +125,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, pytest.
     return report
 
 
-def _text(broker: MockBroker, lines: int) -> str:
+def _text(broker: BrokerViews, lines: int) -> str:
     try:
         return broker.report(lines)
     except RuntimeError:  # it has stopped
@@ -131,43 +135,63 @@ def _text(broker: MockBroker, lines: int) -> str:
 # -- servers --------------------------------------------------------------------------------
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that needs what its broker has not."""
+    where = _where(item.config)
+    if where:
+        from mockbroker.testing.pytest_plugin.servers import check_needs
+
+        check_needs(item, where)
+
+
 @pytest.fixture(scope="session")
-def mockbroker_server(pytestconfig: pytest.Config) -> Iterator[MockBroker | ExternalBroker]:
+def mockbroker_server(pytestconfig: pytest.Config) -> Iterator[BrokerViews]:
     """The session's server; a test rather asks for `mockbroker`, which cleans up behind it."""
-    bootstrap = _external_bootstrap(pytestconfig)
-    if bootstrap:
-        from mockbroker.testing.pytest_plugin.external import ExternalBroker
-
-        yield ExternalBroker(bootstrap)
-        return
     from mockbroker.server.values import parse_configs, parse_topic
-    from mockbroker.testing.mock_broker import MockBroker
+    from mockbroker.testing.pytest_plugin.servers import lacks, opened
 
+    where = _where(pytestconfig)
     topics = dict(
         parse_topic("mockbroker_topics", line) for line in pytestconfig.getini("mockbroker_topics")
     )
     config = parse_configs("mockbroker_config", pytestconfig.getini("mockbroker_config"))
-    with MockBroker(config=config, strict=pytestconfig.getini("mockbroker_strict")) as broker:
+    options = {"config": config, "strict": pytestconfig.getini("mockbroker_strict")}
+    with opened(where, options) as broker:
         for name, partitions in topics.items():
-            broker.topic(name).create(partitions)
+            if "own_broker" not in lacks(where) or not broker.topic(name).exists:
+                broker.topic(name).create(partitions)
         yield broker
 
 
 @pytest.fixture
-def mockbroker(request: pytest.FixtureRequest) -> Iterator[MockBroker | ExternalBroker]:
+def mockbroker(request: pytest.FixtureRequest) -> Iterator[BrokerViews]:
     """A broker for this test: what the test makes in it is gone afterwards."""
+    from mockbroker.testing.pytest_plugin.servers import is_shared, lacks, opened
+
+    where = _where(request.config)
     arguments = _marked_arguments(request.node)
     if arguments is not None:
-        from mockbroker.testing.mock_broker import MockBroker
-
-        with MockBroker(**arguments) as own:
+        with opened(where, arguments) as own:
             yield _prepared(request.node, own)
         return
     server = request.getfixturevalue("mockbroker_server")
+    if "faults" in lacks(where):  # it is not this test's alone, or no fake
+        prefix = request.getfixturevalue("mockbroker_prefix") if is_shared(where) else None
+        with server.scope(prefix):
+            yield _with_topics(request.node, server)
+        return
     with server.scope():
-        if hasattr(server, "verdict"):
-            server.verdict()  # what came between two tests is nobody's
+        server.verdict()  # what came between two tests is nobody's
         yield _prepared(request.node, server)
+
+
+@pytest.fixture
+def mockbroker_prefix(request: pytest.FixtureRequest) -> str:
+    """Names of topics and groups that begin so are this test's, wherever its broker runs."""
+    from mockbroker.testing.pytest_plugin.servers import prefix_of
+
+    return prefix_of(request.node)
 
 
 @pytest.fixture
@@ -190,12 +214,12 @@ def mockbroker_factory(
 
 
 @pytest.fixture
-def mockbroker_aio(mockbroker: MockBroker) -> AsyncBroker:
+def mockbroker_aio(mockbroker: MockBroker | RemoteBroker | Kafka) -> AsyncBroker:
     """The views of `mockbroker` for coroutines, in whichever loop the test runs."""
     return mockbroker.aio
 
 
-def _external_bootstrap(config: pytest.Config) -> str:
+def _where(config: pytest.Config) -> str:
     import os
 
     return str(
@@ -217,10 +241,17 @@ def _marked_arguments(item: pytest.Item) -> dict[str, Any] | None:
     return arguments or None
 
 
-def _prepared(item: pytest.Item, broker: Any) -> Any:
-    """The broker with the topics and faults of the markers."""
-    if hasattr(broker, "journal"):
-        item.stash.setdefault(_BROKERS, []).append(broker)
+def _prepared(item: pytest.Item, broker: BrokerViews) -> BrokerViews:
+    """The broker with the topics and faults of the markers; its journal is shown on failure."""
+    item.stash.setdefault(_BROKERS, []).append(broker)
+    _with_topics(item, broker)
+    for marker in item.iter_markers("mockbroker_faults"):
+        for fault in marker.args:
+            broker.faults.add(fault)
+    return broker
+
+
+def _with_topics(item: pytest.Item, broker: BrokerViews) -> BrokerViews:
     for marker in item.iter_markers("mockbroker_topics"):
         topics = dict.fromkeys(one for one in marker.args if isinstance(one, str))
         for one in marker.args:
@@ -229,9 +260,6 @@ def _prepared(item: pytest.Item, broker: Any) -> Any:
         topics.update(marker.kwargs)
         for name, partitions in topics.items():
             broker.topic(name).create(partitions)
-    for marker in item.iter_markers("mockbroker_faults"):
-        for fault in marker.args:
-            broker.faults.add(fault)
     return broker
 
 
@@ -239,7 +267,7 @@ def _prepared(item: pytest.Item, broker: Any) -> Any:
 
 
 @pytest.fixture
-def mockbroker_clients(mockbroker: MockBroker | ExternalBroker) -> Iterator[Clients]:
+def mockbroker_clients(mockbroker: BrokerViews) -> Iterator[Clients]:
     """Makes producers, consumers and admin clients, which are closed with the test."""
     from mockbroker.testing.pytest_plugin.clients import Clients
 

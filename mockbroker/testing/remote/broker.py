@@ -52,6 +52,10 @@ class RemoteViews(BrokerViews):
         self._url = url
         self._cluster = cluster
 
+    def _over(self, bridge: AsyncPollingBridge[AdminClient]) -> RemoteViews:
+        """The same of coroutines."""
+        return RemoteViews(cast("PollingBridge[AdminClient]", bridge), self._url, self._cluster)
+
     @property
     def bootstrap_servers(self) -> str:
         return str(self._cluster["bootstrap_servers"])
@@ -189,8 +193,21 @@ class RemoteViews(BrokerViews):
         return self._caller.call(restore)
 
     @contextmanager
-    def scope(self) -> Iterator[Self]:
+    def scope(self, prefix: str | None = None) -> Iterator[Self]:
+        """As `BrokerViews.scope`; with `prefix` of a broker that others use too.
+
+        Then the topics, groups and transactional ids that begin so are taken away, and no more.
+        """
         caller = self._caller
+        if prefix is not None:
+            outer, caller.journal_since = caller.journal_since, caller.call(cursor)
+            before = caller.call(_Holdings)
+            try:
+                yield self
+            finally:
+                caller.journal_since = outer
+                caller.call(lambda client: before.delete_since(client, prefix))
+            return
         before = caller.call(_Holdings)
         spared = sorted(before.faults)
         outer, caller.journal_since = caller.journal_since, caller.call(cursor)
@@ -217,19 +234,30 @@ class RemoteBroker(Elsewhere, RemoteViews):
     def __init__(
         self, url: str, token: str | None = None, bootstrap_servers: str | None = None
     ) -> None:
-        client = AdminClient(url, token)
-        cluster = client.get("/v1/cluster")
-        if not isinstance(cluster, dict) or "mockbroker" not in cluster:
-            raise AdminApiError(f"{client.url} is no admin API of mockbroker")
-        if bootstrap_servers is not None:
-            cluster["bootstrap_servers"] = bootstrap_servers
-        super().__init__(PollingBridge(client, _PAUSES_SECONDS), client.url, cluster)
+        attach(self, url, token, bootstrap_servers)
 
     @property
     def aio(self) -> AsyncBroker:
         """The same verbs as coroutines: `await broker.aio.topic("orders").wait_for(1)`."""
-        caller = cast("PollingBridge[AdminClient]", AsyncPollingBridge(self._caller))
-        return AsyncElsewhere(self, RemoteViews(caller, self._url, self._cluster))
+        return awaited(self)
+
+
+def attach(
+    views: RemoteViews, url: str, token: str | None, bootstrap_servers: str | None = None
+) -> None:
+    """Let the views be those of the broker at `url`. Raises AdminApiError."""
+    client = AdminClient(url, token)
+    cluster = client.get("/v1/cluster")
+    if not isinstance(cluster, dict) or "mockbroker" not in cluster:
+        raise AdminApiError(f"{client.url} is no admin API of mockbroker")
+    if bootstrap_servers is not None:
+        cluster["bootstrap_servers"] = bootstrap_servers
+    RemoteViews.__init__(views, PollingBridge(client, _PAUSES_SECONDS), client.url, cluster)
+
+
+def awaited(views: RemoteViews) -> AsyncBroker:
+    """The verbs of these views as coroutines."""
+    return AsyncElsewhere(views, views._over(AsyncPollingBridge(views._caller)))  # noqa: SLF001
 
 
 class _Holdings:
@@ -242,25 +270,26 @@ class _Holdings:
         self.faults = {one["id"] for one in client.pages("/v1/faults", "faults")}
         self._clock = client.get("/v1/clock")
 
-    def delete_since(self, client: AdminClient) -> None:
-        """Delete what was not there then; the clock runs, or stands, as it did."""
-        faults = [one["id"] for one in client.pages("/v1/faults", "faults")]
-        topics = [
-            one["name"]
-            for one in client.pages("/v1/topics", "topics")
-            if one["topic_id"] not in self._topics
-        ]
-        ids = [one["transactional_id"] for one in _transactions(client)]
-        for kind, names in (
-            ("faults", [one for one in faults if one not in self.faults]),
-            ("transactions", [one for one in ids if one not in self._transactions]),
-            ("groups", [one for one in group_ids(client) if one not in self._groups]),
-            ("topics", topics),
+    def delete_since(self, client: AdminClient, prefix: str | None = None) -> None:
+        """Delete what was not there then; the clock runs, or stands, as it did.
+
+        With a prefix what begins so, and nothing else.
+        """
+        for kind, field, known in (
+            ("faults", "id", self.faults),
+            ("transactions", "transactional_id", self._transactions),
+            ("groups", "group_id", self._groups),
+            ("topics", "topic_id", self._topics),
         ):
-            for name in names:
-                _delete(client, f"/v1/{kind}/{segment(name)}")
-        client.send("PUT", "/v1/clock/rate", {"rate": self._clock["rate"]})
-        client.send("POST", f"/v1/clock/{'' if self._clock['frozen'] else 'un'}freeze")
+            if prefix is not None and kind == "faults":
+                continue
+            for one in list(client.pages(f"/v1/{kind}", kind)):
+                name = one["name"] if kind == "topics" else one[field]
+                if one[field] not in known and name.startswith(prefix or ""):
+                    _delete(client, f"/v1/{kind}/{segment(name)}")
+        if prefix is None:
+            client.send("PUT", "/v1/clock/rate", {"rate": self._clock["rate"]})
+            client.send("POST", f"/v1/clock/{'' if self._clock['frozen'] else 'un'}freeze")
 
 
 def _transactions(client: AdminClient) -> Iterator[dict[str, Any]]:

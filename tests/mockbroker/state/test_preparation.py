@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker import MockBroker
 from mockbroker.state.preparation import Preparation, PreparationError
 from mockbroker.state.reading import TopicReader
 from mockbroker.state.snapshot import take
@@ -100,3 +101,12 @@ def test_what_the_broker_refuses_is_named() -> None:
     other.add_record("records[0]", {"topic": "t", "value": "x", "partition": 5})
     with pytest.raises(PreparationError, match=r"records\[0\]: topic t: there is no partition 5"):
         other.apply(make_cluster({"t": 1}))
+
+
+def test_records_are_put_where_several_brokers_lead_their_topics() -> None:
+    topics = {"orders": {"partitions": 3, "records": ["one"]}}
+    with MockBroker(brokers=3, topics=topics, records=[{"topic": "new", "value": "two"}]) as broker:
+        for _ in range(2):
+            found = [*broker.topic("orders").records(), *broker.topic("new").records()]
+            assert [one.value for one in found] == [b"one", b"two"]
+            broker.reset()

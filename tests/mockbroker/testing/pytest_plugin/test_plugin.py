@@ -192,13 +192,15 @@ def test_a_server_that_runs_is_used_and_cleaned(run: pytest.Pytester) -> None:
     run.makepyfile(
         """
         import pytest
+        from mockbroker import NotSupported
 
         @pytest.mark.mockbroker_topics(orders=2)
         def test_one(mockbroker, kafka_producer):
             kafka_producer.send("payments", b"one").get(10)
             assert mockbroker.topics() == ["before", "orders", "payments"]
-            with pytest.raises(AttributeError, match="journal is not there with --mockbroker"):
-                mockbroker.journal
+            assert len(mockbroker.topic("payments").wait_for(1)) == 1
+            with pytest.raises(NotSupported, match="journal.tail: this is a Kafka cluster"):
+                mockbroker.journal.tail()
 
         def test_two(mockbroker):
             assert mockbroker.topics() == ["before"]

@@ -54,7 +54,10 @@ def surface(kind: type) -> dict[str, str]:
 
 @pytest.mark.parametrize(("here", "there"), VERBS_OVER_HOOKS + VERBS_OF_THEIR_OWN)
 def test_the_public_surface_is_the_same(here: type, there: type) -> None:
-    assert surface(there) == surface(here)
+    found = surface(there)
+    if "scope" in found:  # what is shared with others takes a prefix too
+        found["scope"] = found["scope"].replace("self, prefix: 'str | None' = None", "self")
+    assert found == surface(here)
 
 
 @pytest.mark.parametrize(("here", "there"), VERBS_OVER_HOOKS)

@@ -1,0 +1,39 @@
+"""A broker in a process of its own."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mockbroker import Fault
+from mockbroker.testing.remote.process import BrokerProcess, to_toml
+
+
+def test_it_is_started_with_its_arguments_and_ended() -> None:
+    with BrokerProcess(
+        brokers=3,
+        topics={"orders": {"partitions": 2, "records": ["one"]}, "logs": None},
+        faults=[Fault(api="Fetch", drop=True, maybe=True)],
+        config={"log.retention.ms": "1000"},
+    ) as broker:
+        assert broker.cluster.brokers == [1, 2, 3]
+        assert broker.topics() == ["logs", "orders"]
+        assert [one.value for one in broker.topic("orders").records()] == [b"one"]
+        assert [one.fault.drop for one in broker.faults.list()] == [True]
+    with pytest.raises(Exception, match="does not answer"):
+        broker.topics()
+
+
+def test_why_it_does_not_start_is_told() -> None:
+    with (
+        pytest.raises(RuntimeError, match="cleanup"),
+        BrokerProcess(config={"log.cleanup.policy": "cleanup"}),
+    ):
+        pass
+
+
+def test_options_become_a_configuration_file() -> None:
+    text = to_toml({"port": [1, 2], "seed": None, "journal": Path("a"), "topics": {"a": None}})
+    assert tomllib.loads(text) == {"port": [1, 2], "journal": "a", "topics": {"a": {}}}
