@@ -19,7 +19,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 _STALE_ENTRIES_ALLOWED = 64
 
@@ -137,8 +137,26 @@ class Timer:
                 self._buckets[tick_ms] = {**left, **self._buckets.get(tick_ms, {})}
                 heappush(self._heap, tick_ms)
 
-    def next_deadline(self) -> float | None:
-        """When `advance` has something to run; None when nothing is pending."""
+    def move(self, task: TimerTask, deadline_ms: float) -> None:
+        """Let a pending task run then instead, as if it had been scheduled now."""
+        assert task.pending
+        self.discard(task)
+        task.tick_ms = tick_ms = ceil(deadline_ms)
+        if tick_ms not in self._buckets:
+            self._buckets[tick_ms] = {}
+            heappush(self._heap, tick_ms)
+        self._buckets[tick_ms][task] = None
+        self._pending += 1
+
+    def next_deadline(self, beside: Collection[TimerTask] = ()) -> float | None:
+        """When `advance` has something to run, not counting tasks of `beside`; None: never."""
+        if beside:
+            others = (
+                tick_ms
+                for tick_ms, bucket in self._buckets.items()
+                if not all(task in beside for task in bucket)
+            )
+            return min(map(float, others), default=None)
         heap = self._heap
         while heap:
             if heap[0] in self._buckets:

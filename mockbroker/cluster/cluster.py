@@ -276,6 +276,14 @@ class Cluster:
             broker.tick(now_ms)
         self.end_step()
 
+    def skip_idle(self, until_ms: float) -> None:
+        """Skip rounds among brokers in which nothing can change, in a time without clients.
+
+        To be called between steps; what is due afterwards, by `until_ms`, is for `tick` still.
+        """
+        if self.peers is not None:
+            self.peers.idle_rounds.skip(until_ms)
+
     def set_time(self, now_ms: float) -> None:
         """What time it is for a step that no broker's verb begins."""
         self.clock.now_ms = now_ms

@@ -12,8 +12,8 @@ from mockbroker.cluster.links.link import CONTROLLER
 if TYPE_CHECKING:
     from mockbroker.cluster.interconnect import Interconnect
     from mockbroker.cluster.links.link import Link
-    from mockbroker.cluster.nodes import Node
-    from mockbroker.cluster.peers import PeerIncarnation, Peers
+    from mockbroker.cluster.nodes import Node, PeerIncarnation
+    from mockbroker.cluster.peers import Peers
 
 
 class ControlError(ValueError):

@@ -16,11 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mockbroker.clock import Clock, Timer
+    from mockbroker.cluster.links.broker_client import BrokerClient
+    from mockbroker.cluster.links.heartbeats import Heartbeat
+    from mockbroker.cluster.links.isr_proposals import IsrProposals
+    from mockbroker.cluster.links.metadata_feed import MetadataFeed
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.leadership import CoordinatorLeadership
     from mockbroker.faults.armed_fault import ArmedFault
     from mockbroker.faults.fault_set import FaultSet
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.node.broker import Broker
+    from mockbroker.replica.fetchers import ReplicaFetchers
+    from mockbroker.replica.partition import Partition
 
 LISTENER = "PLAINTEXT"
 
@@ -57,6 +64,34 @@ class Incarnation:
     def settle(self) -> None:
         """Complete what was made ready from outside of the broker's own steps."""
         self.broker.requests.drain()
+
+
+class PeerIncarnation(Incarnation):
+    """What a node has while it is up, beside others: clock and timer of its own too."""
+
+    fetchers: ReplicaFetchers
+    heartbeat: Heartbeat
+    proposals: IsrProposals
+
+    def __init__(self, clock: Clock, timer: Timer, broker: Broker, feed: MetadataFeed) -> None:
+        super().__init__(clock, timer, broker)
+        self.feed = feed
+        self.channels: dict[tuple[int, str], BrokerClient] = {}
+        """Connections to other brokers for what coordinators ask, by node id and purpose."""
+        self.coordinators: dict[str, CoordinatorLeadership] = {}
+        """By the topic that holds what they coordinate."""
+
+    def settle(self) -> None:
+        super().settle()
+        if self.fetchers.ready:
+            self.fetchers.run()
+
+    def role_changed(self, partition: Partition) -> None:
+        """A partition came, changed or went here: follow it, coordinate what is in it, or stop."""
+        self.fetchers.role_changed(partition)
+        coordinator = self.coordinators.get(partition.topic)
+        if coordinator is not None:
+            coordinator.role_changed(partition)
 
 
 class Node:

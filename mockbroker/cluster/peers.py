@@ -13,13 +13,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.clock import Clock, Timer
+from mockbroker.cluster.idle_rounds import IdleRounds
 from mockbroker.cluster.links.broker_client import BrokerClient
 from mockbroker.cluster.links.forwarding import ForwardingController
 from mockbroker.cluster.links.heartbeats import BrokerSessions, Heartbeat
 from mockbroker.cluster.links.isr_proposals import IsrProposals
 from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.cluster.links.metadata_feed import MetadataFeed, copy_of
-from mockbroker.cluster.nodes import Incarnation
+from mockbroker.cluster.nodes import PeerIncarnation
 from mockbroker.coordinator.leadership import CoordinatorLeadership
 from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.metadata.changes import BrokerChanged
@@ -42,36 +43,6 @@ if TYPE_CHECKING:
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.replication_control import ReplicationControl
-    from mockbroker.node.broker import Broker
-    from mockbroker.replica.partition import Partition
-
-
-class PeerIncarnation(Incarnation):
-    """What a node has while it is up, beside others: clock and timer of its own too."""
-
-    fetchers: ReplicaFetchers
-    heartbeat: Heartbeat
-    proposals: IsrProposals
-
-    def __init__(self, clock: Clock, timer: Timer, broker: Broker, feed: MetadataFeed) -> None:
-        super().__init__(clock, timer, broker)
-        self.feed = feed
-        self.channels: dict[tuple[int, str], BrokerClient] = {}
-        """Connections to other brokers for what coordinators ask, by node id and purpose."""
-        self.coordinators: dict[str, CoordinatorLeadership] = {}
-        """By the topic that holds what they coordinate."""
-
-    def settle(self) -> None:
-        super().settle()
-        if self.fetchers.ready:
-            self.fetchers.run()
-
-    def role_changed(self, partition: Partition) -> None:
-        """A partition came, changed or went here: follow it, coordinate what is in it, or stop."""
-        self.fetchers.role_changed(partition)
-        coordinator = self.coordinators.get(partition.topic)
-        if coordinator is not None:
-            coordinator.role_changed(partition)
 
 
 class Peers:
@@ -110,6 +81,7 @@ class Peers:
         for node in self.nodes:
             self._start(node)
         self.control.supervise(self.clock, self.timer, config)
+        self.idle_rounds = IdleRounds(interconnect, self.sessions, self.control, self.running)
 
     # -- start and stop ------------------------------------------------------------------------
 

@@ -106,6 +106,13 @@ class IncrementalFetchContext:
             self._found = [(cached, read(cached), reader.last_size_bytes) for cached in changed]
         self._sessions.partitions_looked_at += len(self._found)
 
+    def quiet_session(self) -> FetchSession | None:
+        """Its session, if an answer now would tell nothing; None: it may."""
+        session = self._session
+        if session.changed or session.ready or self._rejected or session.epoch != self._epoch:
+            return None
+        return session
+
     def wait(self, params: FetchParams) -> FetchWait:
         return SessionWait(self._session, params, self._rejected)
 

@@ -25,7 +25,7 @@ from mockbroker_protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mockbroker.clock import Clock, Timer
+    from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.metadata.store import MetadataStore, Topic
@@ -39,10 +39,13 @@ _UNKNOWN: Final = Refusal(
 class ReplicationControl:
     """Decides over the partitions of `store`."""
 
-    __slots__ = ("_store",)
+    __slots__ = ("_balance_check", "_balanced_version", "_store")
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
+        self._balance_check: tuple[TimerTask, int] | None = None
+        self._balanced_version = -1
+        """What was the last version of `store` when it was last balanced."""
 
     # -- brokers come and go ---------------------------------------------------------------
 
@@ -107,10 +110,19 @@ class ReplicationControl:
 
         def balance() -> None:
             self.balance()
-            timer.schedule(clock.now_ms + interval_ms, balance)
+            self._balanced_version = self._store.version
+            balance_later()
+
+        def balance_later() -> None:
+            task = timer.schedule(clock.now_ms + interval_ms, balance)
+            self._balance_check = task, interval_ms
 
         if config.bool("auto.leader.rebalance.enable"):
-            timer.schedule(clock.now_ms + interval_ms, balance)
+            balance_later()
+
+    def idle_balance(self) -> tuple[TimerTask, int] | None:
+        """The next `balance` and its interval, if nothing was decided since the last; else None."""
+        return self._balance_check if self._balanced_version == self._store.version else None
 
     def review_eligible(self) -> None:
         """Configs changed: where the in-sync set is large enough by now, nobody else is eligible.

@@ -165,6 +165,7 @@ class TimeKeeper:
     def _run_until(self, end_ms: float) -> None:
         now_ms, turns = self.now_ms(), 0
         while turns < _TURNS_WITHOUT_PROGRESS:
+            self._cluster.skip_idle(end_ms)
             deadline_ms = self._cluster.next_deadline()
             if deadline_ms is None or deadline_ms > end_ms:
                 break

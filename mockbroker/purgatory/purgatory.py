@@ -190,6 +190,10 @@ class Purgatory:
                 waiting.append(operation)
         return waiting
 
+    def waiting(self, key: Hashable) -> list[DelayedOperation]:
+        """The operations that wait under `key`."""
+        return [each for each in self._watchers.get(key, ()) if not each.completed]
+
     def watched(self, key: Hashable) -> int:
         """Number of watch entries under `key`."""
         return len(self._watchers.get(key, ()))

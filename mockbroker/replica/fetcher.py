@@ -92,7 +92,6 @@ class ReplicaFetcher:
         "_busy",
         "_by_key",
         "_changed",
-        "_channel",
         "_clock",
         "_config",
         "_epoch",
@@ -100,13 +99,14 @@ class ReplicaFetcher:
         "_forgotten",
         "_interrupt",
         "_max_bytes",
-        "_max_wait_ms",
         "_min_bytes",
         "_replica_id",
         "_response_max_bytes",
         "_session_id",
         "_timer",
         "broker_epoch",
+        "channel",
+        "max_wait_ms",
         "version",
     )
 
@@ -119,12 +119,12 @@ class ReplicaFetcher:
         replica_id: int,
         broker_epoch: int,
     ) -> None:
-        self._channel = channel
+        self.channel = channel
         self._clock = clock
         self._timer = timer
         self._config = config
         # None of them can be changed while a broker is up.
-        self._max_wait_ms = config.int("replica.fetch.wait.max.ms")
+        self.max_wait_ms = config.int("replica.fetch.wait.max.ms")
         self._min_bytes = config.int("replica.fetch.min.bytes")
         self._max_bytes = config.int("replica.fetch.max.bytes")
         self._response_max_bytes = config.int("replica.fetch.response.max.bytes")
@@ -177,7 +177,20 @@ class ReplicaFetcher:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        self._channel.close()
+        self.channel.close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it waits for an answer and knows nothing that the next request would tell."""
+        alarm = self._alarm
+        return (
+            self._busy
+            and not self._interrupt
+            and not self._changed
+            and not self._forgotten
+            and self._epoch != _FULL
+            and (alarm is None or not alarm.pending)
+        )
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -209,12 +222,12 @@ class ReplicaFetcher:
         if len(later) == len(self._by_key):
             return
         self._busy = True
-        self._channel.fetch(self._request(asked), self.version, self._process_response)
+        self.channel.fetch(self._request(asked), self.version, self._process_response)
 
     def _abandon_request(self) -> None:
         """Begin a session in place of the one under way; Kafka waits for its answer here."""
         session_id = self._session_id
-        self._channel.close()
+        self.channel.close()
         self._reset_session()
         self._session_id = session_id
         self._busy = self._interrupt = False
@@ -254,7 +267,7 @@ class ReplicaFetcher:
             )
         return FetchRequest(
             replica_state=ReplicaState(self._replica_id, self.broker_epoch),
-            max_wait_ms=self._max_wait_ms,
+            max_wait_ms=self.max_wait_ms,
             min_bytes=self._min_bytes,
             max_bytes=self._response_max_bytes,
             session_id=self._session_id,
@@ -405,7 +418,7 @@ class ReplicaFetcher:
             replica_id=self._replica_id,
             topics=[ListOffsetsTopic(name=partition.topic, partitions=[wanted])],
         )
-        self._channel.send(request, _LIST_OFFSETS_VERSION, answered)
+        self.channel.send(request, _LIST_OFFSETS_VERSION, answered)
 
 
 def truncation_offset(log: UnifiedLog, leader: EpochEndOffset) -> int:

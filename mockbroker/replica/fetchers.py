@@ -119,6 +119,10 @@ class ReplicaFetchers:
         for fetcher in self._by_leader.values():
             fetcher.version = self._version
 
+    def idle(self) -> list[ReplicaFetcher]:
+        """Those that wait for records and have nothing to tell."""
+        return [fetcher for fetcher in self._by_leader.values() if fetcher.is_idle]
+
     def close(self) -> None:
         """Stop all of them."""
         for fetcher in self._by_leader.values():

@@ -146,6 +146,16 @@ class Followers:
         follower.leader_appended(leader_end)
         return follower if follower.caught_up_ms == follower.fetched_ms else None
 
+    def may_expand_idle(self, replica_id: int, leader_end: int) -> bool:
+        """Whether a poll at the leader's end may bring this follower back into the set."""
+        follower = self._by_id.get(replica_id)
+        return (
+            follower is not None
+            and replica_id not in self.state.isr
+            and follower.log_end_offset == leader_end
+            and self.may_join(replica_id)
+        )
+
     def high_watermark(self, leader_end: int, now_ms: float, max_lag_ms: float) -> int:
         """The smallest end offset among those that hold the high watermark back.
 

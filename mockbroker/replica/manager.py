@@ -194,6 +194,15 @@ class ReplicaManager(PartitionHost):
                 partition.follower_polled(replica_id)
         return moved
 
+    def may_rejoin(self, replica_id: int) -> bool:
+        """Whether fetches of this follower that bring nothing may bring it back in sync."""
+        for partition in self._under_replicated:
+            followers, log = partition.followers, partition.log
+            end = 0 if log is None else log.log_end_offset
+            if followers is not None and followers.may_expand_idle(replica_id, end):
+                return True
+        return False
+
     def led_partitions(self) -> list[Partition]:
         """The partitions that are led here and have followers."""
         return [

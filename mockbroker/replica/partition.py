@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.in_sync import Follower, Followers
 
 ACKS_ALL: Final = -1
+_FOREVER_MS: Final = float("inf")
 
 
 class PartitionHost:
@@ -369,6 +370,15 @@ class Partition(HostedLog):
         isr = followers.shrinkage(end, host.clock.now_ms, host.max_lag_ms())
         if isr is not None:
             self._propose(followers, isr)
+
+    @property
+    def is_in_step(self) -> bool:
+        """Whether its in-sync followers stay so however late it is, if nothing is appended."""
+        followers = self.followers
+        end = 0 if self.log is None else self.log.log_end_offset
+        return followers is None or (
+            followers.proposed is None and followers.shrinkage(end, _FOREVER_MS, 0.0) is None
+        )
 
     def _propose(self, followers: Followers, isr: list[int]) -> None:
         propose = self._host.propose_isr

@@ -72,7 +72,7 @@ class BrokerClient:
         self._headers: dict[tuple[int, int], tuple[bytes, bytes]] = {}
         self._correlation_id = 0
         self._pending: deque[tuple[int, int, float, OnResponse]] = deque()
-        self._alarm: TimerTask | None = None
+        self.alarm: TimerTask | None = None
 
     # -- requests --------------------------------------------------------------------------
 
@@ -104,8 +104,8 @@ class BrokerClient:
         size = 8 + len(after) + len(body)
         now_ms = self._clock.now_ms
         self._pending.append((api_key, version, now_ms, on_response))
-        if self._alarm is None:
-            self._alarm = self._timer.schedule(now_ms + self._timeout_ms, self._check)
+        if self.alarm is None:
+            self.alarm = self._timer.schedule(now_ms + self._timeout_ms, self._check)
         start = _SIZE_AND_START.pack(size, before, self._correlation_id)
         self._wiring.send(self, b"".join((start, after, body)))
 
@@ -118,12 +118,28 @@ class BrokerClient:
     def close(self) -> None:
         """Hang up; nothing that is pending is answered."""
         self._pending.clear()
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+        if self.alarm is not None:
+            self.alarm.cancel()
+            self.alarm = None
         if self.connection_id is not None:
             self._wiring.close(self)
             self.connection_id = None
+
+    # -- rounds that are skipped (`cluster.idle_rounds`) ----------------------------------------
+
+    @property
+    def waits_for_one(self) -> bool:
+        """Whether one fetch is under way, and no part of its answer has come."""
+        pending = self._pending
+        return len(pending) == 1 and pending[0][0] == _FETCH and not self._frames.buffered_bytes
+
+    def move(self, sent_ms: float) -> None:
+        """The only request under way was sent then, and later than it was."""
+        api_key, version, _, on_response = self._pending.pop()
+        self._pending.append((api_key, version, sent_ms, on_response))
+        if self.alarm is not None:
+            self.alarm.cancel()
+        self.alarm = self._timer.schedule(sent_ms + self._timeout_ms, self._check)
 
     # -- what the cluster tells --------------------------------------------------------------
 
@@ -153,12 +169,12 @@ class BrokerClient:
 
     def _check(self) -> None:
         """The time-out may be over for the oldest request."""
-        self._alarm = None
+        self.alarm = None
         if not self._pending:
             return
         due_ms = self._pending[0][2] + self._timeout_ms
         if due_ms > self._clock.now_ms:
-            self._alarm = self._timer.schedule(due_ms, self._check)
+            self.alarm = self._timer.schedule(due_ms, self._check)
         else:
             self._wiring.close(self)
             self.lost()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.cluster.links.link import Link
@@ -28,10 +28,10 @@ class BrokerSessions:
         self._clock = clock
         self._timer = timer
         self._control = control
-        self._timeout_ms = timeout_ms
+        self.timeout_ms = timeout_ms
         self._heard_ms: dict[int, float] = {}
         self._kept_out: set[int] = set()
-        self._alarm: TimerTask | None = None
+        self.alarm: TimerTask | None = None
 
     def heard(self, node_id: int) -> None:
         """A heartbeat arrived."""
@@ -39,8 +39,8 @@ class BrokerSessions:
         self._heard_ms[node_id] = self._clock.now_ms
         if new and node_id not in self._kept_out:
             self._control.unfence(node_id)
-        if self._alarm is None:
-            self._alarm = self._timer.schedule(self._clock.now_ms + self._timeout_ms, self._check)
+        if self.alarm is None:
+            self.alarm = self._timer.schedule(self._clock.now_ms + self.timeout_ms, self._check)
 
     def begin(self, node_id: int) -> None:
         """The broker, which runs, has registered anew."""
@@ -68,15 +68,37 @@ class BrokerSessions:
             self._kept_out.discard(node_id)
             self._heard_ms.pop(node_id, None)
 
+    def knows(self, node_id: int) -> bool:
+        """Whether the broker's session is open."""
+        return node_id in self._heard_ms
+
+    def first_end_ms(self, heard: Collection[int]) -> float | None:
+        """When the first session ends if only these brokers are heard from now on; None: none."""
+        silent = [time for node_id, time in self._heard_ms.items() if node_id not in heard]
+        return min(silent) + self.timeout_ms if silent else None
+
+    def move(self, node_id: int, heard_ms: float) -> None:
+        """Beats were skipped, of which the last arrived then: `rearm` when all are told."""
+        self._heard_ms[node_id] = heard_ms
+
+    def rearm(self) -> None:
+        """Sessions were moved: the first that may end is another."""
+        if self.alarm is not None:
+            self.alarm.cancel()
+            self._arm()
+
+    def _arm(self) -> None:
+        self.alarm = None
+        if self._heard_ms:
+            first_ms = min(self._heard_ms.values()) + self.timeout_ms
+            self.alarm = self._timer.schedule(first_ms, self._check)
+
     def _check(self) -> None:
-        self._alarm = None
         now_ms = self._clock.now_ms
         for node_id, heard_ms in sorted(self._heard_ms.items()):
-            if now_ms - heard_ms >= self._timeout_ms:
+            if now_ms - heard_ms >= self.timeout_ms:
                 self.end(node_id)
-        if self._heard_ms:
-            first_ms = min(self._heard_ms.values()) + self._timeout_ms
-            self._alarm = self._timer.schedule(first_ms, self._check)
+        self._arm()
 
 
 class Heartbeat:
@@ -87,27 +109,38 @@ class Heartbeat:
         clock: Clock,
         timer: Timer,
         link: Link,
-        interval_ms: float,
+        interval_ms: int,
         heard: Callable[[], None],
     ) -> None:
         self._clock = clock
         self._timer = timer
         self._link = link
-        self._interval_ms = interval_ms
+        self.interval_ms = interval_ms
         self._heard = heard
-        self._task: TimerTask | None = None
+        self.task: TimerTask | None = None
         link.on_open.append(self.beat)
 
     def beat(self) -> None:
         """Send one, and the next after the interval."""
-        if self._task is not None:
-            self._task.cancel()
+        if self.task is not None:
+            self.task.cancel()
         self._link.send(self._heard)
-        self._task = self._timer.schedule(self._clock.now_ms + self._interval_ms, self.beat)
+        self.task = self._timer.schedule(self._clock.now_ms + self.interval_ms, self.beat)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a beat changes nothing, for it does not arrive, or behind one that waits."""
+        link = self._link
+        return link.cut or (link.held and link.last_waiting is self._heard)
+
+    @property
+    def arrives(self) -> bool:
+        """Whether a beat arrives in the step that sends it."""
+        return self._link.is_plain
 
     def stop(self) -> None:
         """Say nothing more."""
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
+        if self.task is not None:
+            self.task.cancel()
+            self.task = None
         self._link.on_open.remove(self.beat)

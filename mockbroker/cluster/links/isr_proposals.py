@@ -10,6 +10,7 @@ replica.lag.time.max.ms the leader looks for followers that lag.
 from __future__ import annotations
 
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from mockbroker_protocol.errors import ErrorCode
@@ -17,7 +18,7 @@ from mockbroker_protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.clock import Clock, Timer
+    from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
 
@@ -53,7 +54,15 @@ class IsrProposals:
         self._replicas = replicas
         self._send = send
         self._propose = propose
+        self.interval_ms = 0
+        self.task: TimerTask | None = None
+        """The next look for followers that lag."""
         self._look_later()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether looking for followers that lag finds none, however late it is."""
+        return all(partition.is_in_step for partition in self._replicas.led_partitions())
 
     def propose(self, partition: Partition, isr: list[int]) -> None:
         """Ask for an in-sync set."""
@@ -78,8 +87,8 @@ class IsrProposals:
             followers.proposed = None
 
     def _look_later(self) -> None:
-        half_ms = self._replicas.max_lag_ms() / 2
-        self._timer.schedule(self._clock.now_ms + half_ms, self._look)
+        self.interval_ms = ceil(self._replicas.max_lag_ms() / 2)
+        self.task = self._timer.schedule(self._clock.now_ms + self.interval_ms, self._look)
 
     def _look(self) -> None:
         for partition in self._replicas.led_partitions():

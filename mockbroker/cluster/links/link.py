@@ -58,12 +58,26 @@ class Link:
         """Whether what is sent now will arrive unless something happens."""
         return not self.cut and not self.held
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether what is sent now arrives in this step."""
+        return self.open and self.delay_ms <= 0 and not self._in_flight
+
+    @property
+    def last_waiting(self) -> Deliver | None:
+        """What is to arrive last of all that waits behind a held link."""
+        return self._waiting[-1] if self._waiting else None
+
     def send(self, deliver: Deliver) -> None:
-        """Run `deliver` at the other end, when and if the message gets there."""
+        """Run `deliver` at the other end, when and if the message gets there.
+
+        Behind a held link the same message waits once, however often it is sent in a row.
+        """
         if self.cut:
             return
         if self.held:
-            self._waiting.append(deliver)
+            if self.last_waiting is not deliver:
+                self._waiting.append(deliver)
         elif self.delay_ms <= 0 and not self._in_flight:
             self._links.arrived.append(deliver)
         else:

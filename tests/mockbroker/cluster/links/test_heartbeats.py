@@ -25,7 +25,7 @@ class Watched:
         self.links = Links(self.clock, self.timer)
         self.link = self.links.get(1, CONTROLLER)
         self.heartbeat = Heartbeat(
-            self.clock, self.timer, self.link, 2000.0, lambda: self.sessions.heard(1)
+            self.clock, self.timer, self.link, 2000, lambda: self.sessions.heard(1)
         )
         self.heartbeat.beat()
         self.links.run()
