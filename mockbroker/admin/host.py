@@ -39,6 +39,9 @@ class Host(Protocol):
     def act(self, action: Callable[[Cluster], T]) -> T:
         """Look at the cluster, or act on it, as one step."""
 
+    async def advance(self, by_ms: float, *, wall: bool) -> None:
+        """Let so much time pass, in steps between which clients are served; raises ValueError."""
+
     def watch_steps(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` after each step from now on; what is returned ends that."""
 

@@ -284,6 +284,11 @@ class Cluster:
         if self.peers is not None:
             self.peers.idle_rounds.skip(until_ms)
 
+    @property
+    def rounds_skipped(self) -> int:
+        """How many rounds among brokers were skipped since the start."""
+        return 0 if self.peers is None else sum(self.peers.idle_rounds.skipped.values())
+
     def set_time(self, now_ms: float) -> None:
         """What time it is for a step that no broker's verb begins."""
         self.clock.now_ms = now_ms

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mockbroker.cluster.links.heartbeats import BrokerSessions
     from mockbroker.cluster.nodes import PeerIncarnation
     from mockbroker.metadata.replication_control import ReplicationControl
+    from mockbroker.node.broker import Broker
     from mockbroker.replica.fetcher import ReplicaFetcher
 
 HEARTBEATS: Final = "heartbeats"
@@ -47,7 +48,7 @@ class IdleRound:
     then, and for `timeout`, which would end one of them if it took too long.
     """
 
-    __slots__ = ("kind", "moved", "period_ms", "task", "timeout", "timer")
+    __slots__ = ("broker", "kind", "moved", "period_ms", "task", "timeout", "timer")
 
     def __init__(
         self,
@@ -59,6 +60,8 @@ class IdleRound:
         timeout: TimerTask | None = None,
     ) -> None:
         self.kind = kind
+        self.broker: Broker | None = None
+        """Whose metrics count it; None: the controller's."""
         self.timer = timer
         self.task = task
         self.period_ms = period_ms
@@ -127,7 +130,10 @@ class IdleRounds:
         self._patience_ms = WORTH_MS
         # Of what is due in one millisecond that runs first which was scheduled first.
         for each in sorted(rounds, key=lambda each: -each.period_ms):
-            self.skipped[each.kind] += each.skip(last_ms)
+            rounds_skipped = each.skip(last_ms)
+            self.skipped[each.kind] += rounds_skipped
+            if each.broker is not None:
+                each.broker.rounds_skipped += rounds_skipped
         sessions.rearm()
 
     def _rounds(self) -> tuple[list[IdleRound], set[int]]:
@@ -138,7 +144,9 @@ class IdleRounds:
         if balance is not None:
             rounds.append(IdleRound(BALANCE_CHECKS, self._interconnect.timer, *balance))
         for node_id, incarnation in sorted(self._running.items()):
-            rounds += self._own_rounds(node_id, incarnation, heard)
+            for own in self._own_rounds(node_id, incarnation, heard):
+                own.broker = incarnation.broker
+                rounds.append(own)
             for fetcher in incarnation.fetchers.idle():
                 fetch = self._idle_fetch(node_id, fetcher)
                 if fetch is not None:
@@ -206,4 +214,6 @@ class IdleRounds:
             services.fetch.cache.touch(session, last_ms)
             client.move(last_ms)
 
-        return IdleRound(FETCHES, leader.timer, task, period_ms, moved, client.alarm)
+        found = IdleRound(FETCHES, leader.timer, task, period_ms, moved, client.alarm)
+        found.broker = leader.broker
+        return found

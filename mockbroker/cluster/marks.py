@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
-    from mockbroker.cluster.nodes import Node
-    from mockbroker.cluster.peers import PeerIncarnation, Peers
+    from mockbroker.cluster.nodes import Node, PeerIncarnation
+    from mockbroker.cluster.peers import Peers
 
 
 class _NodeMark(NamedTuple):

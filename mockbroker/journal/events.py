@@ -199,19 +199,28 @@ class HighWatermarkMoved(EventValues):
 class ClockChanged(EventValues):
     """Someone changed the time: `action` is freeze, unfreeze, advance, jump or rate.
 
-    `now_ms` is the core's time behind the change.
+    `now_ms` is the core's time behind the change; `skipped_rounds` are those among brokers in which
+    nothing could change, and which were not played therefore.
     """
 
-    __slots__ = ("action", "by_ms", "frozen", "now_ms", "rate")
+    __slots__ = ("action", "by_ms", "frozen", "now_ms", "rate", "skipped_rounds")
 
     def __init__(
-        self, action: str, by_ms: float | None, rate: float, frozen: bool, now_ms: float = 0.0
+        self,
+        action: str,
+        by_ms: float | None,
+        rate: float,
+        frozen: bool,
+        now_ms: float = 0.0,
+        skipped_rounds: int = 0,
     ) -> None:
         self.action = action
         self.by_ms = by_ms
         self.rate = rate
         self.frozen = frozen
+        self.skipped_rounds = skipped_rounds
         self.now_ms = now_ms
+        self.skipped_rounds = skipped_rounds
 
 
 class FaultChanged(EventValues):

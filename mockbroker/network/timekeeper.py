@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mockbroker.journal import ClockChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mockbroker.cluster.cluster import Cluster
 
 MAX_RATE: Final = 1_000_000.0
 MAX_MOVE_MS: Final = 1e14
 """About 3,000 years: record timestamps stay in their 64 bits."""
+SLICE_SECONDS: Final = 0.01
+"""A long `advancing` gives way to clients after so much work."""
 _TURNS_WITHOUT_PROGRESS: Final = 1000
 
 
@@ -153,18 +155,34 @@ class TimeKeeper:
         With `wall` False the wall time stays where it was: only deadlines come nearer. ValueError
         for a negative or endless time.
         """
+        for _ in self.advancing(by_ms, wall=wall):
+            pass
+
+    def advancing(self, by_ms: float, *, wall: bool = True) -> Iterator[None]:
+        """As `advance`, in slices of SLICE_SECONDS: each `next` is to be a step of its own.
+
+        Between them it is as late as the last slice has brought it, and clients are served.
+        """
         if not 0 <= by_ms <= MAX_MOVE_MS:
             raise ValueError(f"advance: {by_ms} ms is not from 0 to {MAX_MOVE_MS:g}")
-        end_ms = self.now_ms() + by_ms
-        self._run_until(end_ms)
+        return self._advancing(by_ms, wall=wall)
+
+    def _advancing(self, by_ms: float, *, wall: bool) -> Iterator[None]:
+        skipped_before = self._cluster.rounds_skipped
+        yield from self._run_until(self.now_ms() + by_ms)
         if not wall:
             self._cluster.move_wall(-int(by_ms))
         self._set(self.scale)
-        self._tell("advance", by_ms)
+        self._tell("advance", by_ms, self._cluster.rounds_skipped - skipped_before)
 
-    def _run_until(self, end_ms: float) -> None:
+    def _run_until(self, end_ms: float) -> Iterator[None]:
         now_ms, turns = self.now_ms(), 0
+        slice_ends = monotonic() + SLICE_SECONDS
         while turns < _TURNS_WITHOUT_PROGRESS:
+            if monotonic() >= slice_ends:
+                yield
+                now_ms = max(now_ms, self.now_ms())
+                slice_ends = monotonic() + SLICE_SECONDS
             self._cluster.skip_idle(end_ms)
             deadline_ms = self._cluster.next_deadline()
             if deadline_ms is None or deadline_ms > end_ms:
@@ -172,7 +190,7 @@ class TimeKeeper:
             turns = 0 if deadline_ms > now_ms else turns + 1
             now_ms = max(now_ms, deadline_ms)
             self._tick(now_ms)
-        self._tick(end_ms)
+        self._tick(max(now_ms, end_ms))
 
     def _tick(self, now_ms: float) -> None:
         self.anchor_ms = now_ms
@@ -186,9 +204,9 @@ class TimeKeeper:
         for retime in self._retime:
             retime()
 
-    def _tell(self, action: str, by_ms: float | None) -> None:
+    def _tell(self, action: str, by_ms: float | None, skipped_rounds: int = 0) -> None:
         self._moves += 1
         self._cluster.set_time(max(self._cluster.clock.now_ms, self.now_ms()))
         now_ms = self._cluster.clock.now_ms
-        event = ClockChanged(action, by_ms, self._rate, self.frozen, now_ms)
+        event = ClockChanged(action, by_ms, self._rate, self.frozen, now_ms, skipped_rounds)
         self._cluster.journal.record(event)

@@ -47,6 +47,8 @@ class Broker:
         """What they want written to other brokers, whose connections have negative ids."""
         self.requests = RequestHandler(services, journal, self._connections, self._outbox)
         self.connections_opened = 0
+        self.rounds_skipped = 0
+        """Heartbeats, fetches of followers here and looks for lag that moved time left out."""
         self._receive_area = memoryview(bytearray(SHARED_BYTES))
 
     # -- connections -----------------------------------------------------------------------
@@ -216,4 +218,5 @@ class Broker:
             connections=len(self._connections),
             connections_opened=self.connections_opened,
             requests_refused=self.requests.requests_refused,
+            rounds_skipped=self.rounds_skipped,
         )

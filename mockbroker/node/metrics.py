@@ -21,11 +21,17 @@ _PURGATORY: Final = "kafka.server:type=DelayedOperationPurgatory,name="
 _EXPIRES: Final = "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec,fetcherType="
 _FETCHES: Final = "mockbroker:type=FetchMetrics,name="
 _CONNECTIONS: Final = "mockbroker:type=ConnectionMetrics,name="
+_CLUSTER: Final = "mockbroker:type=ClusterMetrics,name="
 _REQUESTS: Final = "mockbroker:type=RequestMetrics,name="
 
 
 def read(
-    services: Services, *, connections: int, connections_opened: int, requests_refused: int
+    services: Services,
+    *,
+    connections: int,
+    connections_opened: int,
+    requests_refused: int,
+    rounds_skipped: int,
 ) -> dict[str, float]:
     """All metrics of the node as they are now; what the broker itself counts, it hands in."""
     return {
@@ -35,6 +41,7 @@ def read(
         f"{_CONNECTIONS}Connections": connections,
         f"{_CONNECTIONS}ConnectionsOpened": connections_opened,
         f"{_REQUESTS}RequestsRefused": requests_refused,
+        f"{_CLUSTER}IdleRoundsSkipped": rounds_skipped,
         **_of_apis(services.registry),
     }
 

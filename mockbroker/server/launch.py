@@ -168,6 +168,14 @@ class RunningBroker:
         """Look at the cluster, or act on it, as one step; to be called in `loop`."""
         return self._server.act(lambda: action(self.cluster))
 
+    async def advance(self, by_ms: float, *, wall: bool) -> None:
+        """Let so much time pass at once, and clients be served on the way if that is much work."""
+        slices = self.timekeeper.advancing(by_ms, wall=wall)
+        while True:
+            if self.act(lambda _: next(slices, self)) is self:
+                return
+            await asyncio.sleep(0)
+
     def watch_steps(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` in `loop` after each step from now on; what is returned ends that."""
         self._watchers.append(callback)

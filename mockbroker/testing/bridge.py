@@ -109,6 +109,14 @@ class Bridge:
         except Exception as error:  # noqa: BLE001 -- raised again, shorter
             raise for_caller(error) from error.__cause__
 
+    def repeat(self, action: Callable[[Cluster], bool]) -> None:
+        """Run `action`, each time as a step, until it gives False; clients are served between.
+
+        Called in the broker's own loop all of it is one piece.
+        """
+        while self.call(action):
+            pass
+
     def wait(
         self,
         condition: Callable[[Cluster], T | None],
@@ -333,6 +341,13 @@ class AsyncBridge:
         if self._bridge.is_inside():
             return self._bridge.act(action)
         return await asyncio.wrap_future(self._bridge.submit(action))
+
+    async def repeat(self, action: Callable[[Cluster], bool]) -> None:
+        """As `Bridge.repeat`; the broker's own loop serves its clients too."""
+        while True:
+            if not await self.call(action):
+                return
+            await asyncio.sleep(0)
 
     async def wait(
         self,

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.network.timekeeper import TimeKeeper
@@ -93,6 +93,17 @@ class LocalClockView(ClockView["Cluster"]):
     """The time of a broker in this process."""
 
     _bridge: Bridge
+
+    def advance(self, by: float | timedelta, *, wall: bool = True) -> None:
+        slices: list[Iterator[None]] = []
+
+        def go_on(_: Cluster) -> bool:
+            if not slices:
+                slices.append(self._bridge.running.timekeeper.advancing(by_ms, wall=wall))
+            return next(slices[0], False) is None
+
+        by_ms = milliseconds(by)
+        return self._bridge.repeat(go_on)
 
     def _timekeeper(self, source: Cluster) -> TimeKeeper:  # noqa: ARG002 -- it stands beside it
         return self._bridge.running.timekeeper

@@ -75,13 +75,14 @@ mockbroker.cluster.links.forwarding.ForwardingController
   wiring _feed _links _store config rng
 mockbroker.cluster.links.heartbeats.BrokerSessions
   kept _kept_out
-  wiring _clock _timer _control _timeout_ms
-  passing _heard_ms _alarm
+  wiring _clock _timer _control timeout_ms
+  passing _heard_ms alarm
 mockbroker.cluster.links.heartbeats.Heartbeat
-  wiring _clock _timer _link _interval_ms _heard
-  passing _task
+  wiring _clock _timer _link interval_ms _heard
+  passing task
 mockbroker.cluster.links.isr_proposals.IsrProposals
   wiring _clock _timer _replicas _send _propose
+  passing interval_ms task
 mockbroker.cluster.links.link.Link
   kept cut held delay_ms
   wiring _links source target on_open
@@ -102,14 +103,14 @@ mockbroker.cluster.nodes.Node
   kept info incarnation skew_ms logs request_faults network_faults config
   wiring index node_id kept_logs watcher
   growing incarnations epoch
-  passing outbox
 mockbroker.cluster.nodes.NodeWatcher
-mockbroker.cluster.peers.PeerIncarnation
+mockbroker.cluster.nodes.PeerIncarnation
   kept broker feed fetchers
   wiring clock timer channels coordinators proposals
   passing heartbeat
 mockbroker.cluster.peers.Peers
   kept tells_high_watermark sessions
+  growing idle_rounds
   wiring interconnect nodes clock timer links store controller control running
   wiring _producer_id_blocks _journal _substream
   growing _next_epoch
@@ -267,6 +268,7 @@ mockbroker.metadata.controller.Controller
   wiring _store config rng
 mockbroker.metadata.replication_control.ReplicationControl
   wiring _store
+  passing _balance_check _balanced_version
 mockbroker.metadata.store.MetadataStore
   kept acls brokers client_quotas features log_levels resource_configs topics config
   kept topics_by_id _colliding
@@ -279,7 +281,7 @@ mockbroker.node.broker.Broker
   kept services
   wiring registry journal broker_id _clock _timer _receive_area
   passing _connections _outbox requests
-  growing connections_opened
+  growing connections_opened rounds_skipped
 mockbroker.node.request_handler.RequestHandler
   wiring services broker_id _clock _timer _journal _connections _outbox faults
   passing runnable step_cause

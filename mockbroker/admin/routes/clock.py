@@ -70,7 +70,11 @@ async def unfreeze(host: TheHost) -> ClockOut:
 @router.post("/clock/advance")
 async def advance(host: TheHost, by: Advance) -> ClockOut:
     """Let time pass at once: all that is due on the way has run when this is answered."""
-    return _move(host, "ms", lambda keeper: keeper.advance(by.ms, wall=by.wall))
+    try:
+        await host.advance(by.ms, wall=by.wall)
+    except ValueError as error:
+        raise ApiError(422, str(error), "ms") from None
+    return _out(host)
 
 
 @router.post("/clock/jump")
