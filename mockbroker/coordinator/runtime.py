@@ -336,7 +336,6 @@ class CoordinatorRuntime(Generic[ShardT]):
         marker: TransactionMarker,
         append: MarkerPort,
         done: Callable[[ErrorCode], None],
-        timeout_ms: float,
     ) -> None:
         """Append the end of a transaction (Kafka: scheduleTransactionCompletion).
 
@@ -361,8 +360,7 @@ class CoordinatorRuntime(Generic[ShardT]):
         if committed is not None:
             end = committed.end_transaction
             commit = partial(end, marker.producer_id, commit=marker.commit)
-        write = DeferredWrite(offset + 1, done, commit)
-        self._defer(partition_index, write, timeout_ms)
+        self._defer(partition_index, DeferredWrite(offset + 1, done, commit), None)
 
     def _await_writes_before(
         self, partition_index: int, done: Callable[[ErrorCode], None], timeout_ms: float | None

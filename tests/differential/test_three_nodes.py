@@ -13,10 +13,11 @@ import socket
 import subprocess
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from mockbroker.coordinator.runtime import partition_for
 from mockbroker.testing.mock_broker import MockBroker
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import (
@@ -29,7 +30,21 @@ from mockbroker_protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from mockbroker_protocol.messages.group_admin import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.group_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from mockbroker_protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -57,6 +72,12 @@ from mockbroker_protocol.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from mockbroker_protocol.messages.transaction_admin import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
 from tests.clients.server import ROOT
@@ -69,6 +90,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 NODES = (1, 2, 3)
+OFFSETS = "__consumer_offsets"
+PARTITIONS = 5
 _NOTHING = MetadataRequest([])
 READY_SECONDS = 20.0
 FETCH_VERSIONS = (10, 12)
@@ -96,6 +119,11 @@ class Cluster:
         # Any node takes it.
         answer = self.nodes[2].call(CreateTopicsRequest([wanted], 10_000), 5, CreateTopicsResponse)
         return [each.error_code for each in answer.topics]
+
+    def another(self, node: int) -> BlockingConnection:
+        """One more connection to a node."""
+        host, port = self.nodes[node].socket.getpeername()
+        return BlockingConnection(f"{host}:{port}")
 
     def leave(self, node: int) -> None:
         """The node was stopped."""
@@ -238,7 +266,7 @@ def until(holds: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline, "the nodes do not agree"
 
 
-def transcript(cluster: Cluster, stop: Callable[[int], None]) -> dict[str, object]:
+def transcript(cluster: Cluster, nodes: Nodes) -> dict[str, object]:
     """What the probes gave, by name; `stop` ends a node cleanly."""
     told: dict[str, object] = {}
     told["create"] = cluster.create("moving", [1, 2, 3])
@@ -271,8 +299,84 @@ def transcript(cluster: Cluster, stop: Callable[[int], None]) -> dict[str, objec
     told["heartbeat of a stranger"] = cluster.heartbeat("readers")
     told["find two groups"] = cluster.find(0, 4, "readers", "writers")
     told["find a coordinator of no kind"] = cluster.find(7, 4, "readers")
-    told |= without_a_node(cluster, stop)
+    told |= unreplicated(cluster, nodes)
+    told |= without_a_node(cluster, nodes.stop)
     return told
+
+
+def unreplicated(cluster: Cluster, nodes: Nodes) -> dict[str, object]:
+    """A coordinator whose followers stand still tells what they have, and no more."""
+    told: dict[str, object] = {}
+    coordinator = cluster.coordinator("readers")
+    connections = [cluster.another(coordinator) for _ in range(6)]
+    first, commits, waits, reads, deletes, markers = connections
+    commit(first, 10)
+    told["commit"] = committed(first)
+    told["read it"] = [position(reads, stable=stable) for stable in (False, True)]
+    nodes.hold(coordinator)
+    try:
+        commit(commits, 20)
+        topic = WritableTxnMarkerTopic(OFFSETS, [partition_for("readers", PARTITIONS)])
+        marker = WritableTxnMarker(7, 0, True, [topic])
+        markers.send(WriteTxnMarkersRequest([marker]), 1)
+        until(lambda: is_held_up(waits))
+        told["read what is replicated"] = position(reads, stable=False)
+        deletes.send(DeleteGroupsRequest(["readers"]), 2)
+        told["list what is replicated"] = listed(reads)
+        told["still read what is replicated"] = position(reads, stable=False)
+        told["late commit"] = committed(commits)
+        answer = waits.receive(OffsetFetchResponse)
+        told["late stable read"] = (answer.error_code, answer.topics)
+        deleted = deletes.receive(DeleteGroupsResponse)
+        told["late deletion"] = [each.error_code for each in deleted.results]
+        told["read what is replicated after that"] = position(reads, stable=False)
+        told["marker waits"] = not markers.readable_within(0)
+    finally:
+        nodes.heal()
+    until(lambda: position(reads, stable=False) != (0, 10))
+    told["replicated later"] = [position(reads, stable=stable) for stable in (False, True)]
+    told["listed later"] = listed(reads)
+    (result,) = markers.receive(WriteTxnMarkersResponse).markers
+    told["marker"] = result.topics[0].partitions[0].error_code
+    for each in connections:
+        each.close()
+    return told
+
+
+def commit(connection: BlockingConnection, offset: int) -> None:
+    partition = OffsetCommitRequestPartition(0, offset)
+    topic = OffsetCommitRequestTopic("moving", partitions=[partition])
+    connection.send(OffsetCommitRequest("readers", -1, topics=[topic]), 8)
+
+
+def committed(connection: BlockingConnection) -> int:
+    answer = connection.receive(OffsetCommitResponse)
+    return answer.topics[0].partitions[0].error_code
+
+
+def positions(*, stable: bool) -> OffsetFetchRequest:
+    return OffsetFetchRequest("readers", None, require_stable=stable)
+
+
+def position(connection: BlockingConnection, *, stable: bool) -> tuple[int, int | None]:
+    """The group's one position, and the error."""
+    answer = connection.call(positions(stable=stable), 7, OffsetFetchResponse)
+    found = [each.committed_offset for topic in answer.topics for each in topic.partitions]
+    return answer.error_code, found[0] if found else None
+
+
+def is_held_up(connection: BlockingConnection) -> bool:
+    """Whether a stable read waits, which it does once the commit is written."""
+    connection.send(positions(stable=True), 7)
+    if connection.readable_within(0.5):
+        connection.receive(OffsetFetchResponse)
+        return False
+    return True
+
+
+def listed(connection: BlockingConnection) -> list[str]:
+    answer = connection.call(ListGroupsRequest(), 4, ListGroupsResponse)
+    return [each.group_state for each in answer.groups if each.group_id == "readers"]
 
 
 def without_a_node(cluster: Cluster, stop: Callable[[int], None]) -> dict[str, object]:
@@ -303,8 +407,63 @@ def without_a_node(cluster: Cluster, stop: Callable[[int], None]) -> dict[str, o
     return told
 
 
+class Nodes(Protocol):
+    """What is done to three nodes."""
+
+    def stop(self, node: int) -> None:
+        """End it cleanly."""
+
+    def hold(self, coordinator: int) -> None:
+        """Nobody follows that node's groups until `heal`."""
+
+    def heal(self) -> None:
+        """All go on."""
+
+
+class OurNodes:
+    def __init__(self, broker: MockBroker) -> None:
+        self.cluster = broker.cluster
+        self.stop = self.cluster.stop
+        self.held: list[tuple[int, int]] = []
+
+    def hold(self, coordinator: int) -> None:
+        self.held = [
+            (at, node) for at in range(PARTITIONS) for node in NODES if node != coordinator
+        ]
+        for at, node in self.held:
+            self.cluster.hold_follower(OFFSETS, at, node)
+
+    def heal(self) -> None:
+        for at, node in self.held:
+            self.cluster.release_follower(OFFSETS, at, node)
+
+
+class KafkaNodes:
+    """Processes that `scripts/kafka` started; the first one is the controller too."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+
+    def signal(self, node: int, number: signal.Signals) -> None:
+        own = self.run if node == 1 else self.run / f"node-{node}"
+        os.kill(int((own / "pid").read_text()), number)
+
+    def stop(self, node: int) -> None:
+        # Who asks for it waits for its traces.
+        self.signal(node, signal.SIGTERM)
+
+    def hold(self, coordinator: int) -> None:
+        for node in NODES:
+            if node != coordinator:
+                self.signal(node, signal.SIGSTOP)
+
+    def heal(self) -> None:
+        for node in NODES:
+            self.signal(node, signal.SIGCONT)
+
+
 @contextmanager
-def kafka() -> Iterator[tuple[str, Callable[[int], None]]]:
+def kafka() -> Iterator[tuple[str, Nodes]]:
     if not (shutil.which("java") and shutil.which("mvn")):
         pytest.skip("needs a JRE and Maven")
     with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -319,27 +478,20 @@ def kafka() -> Iterator[tuple[str, Callable[[int], None]]]:
         "log.retention.ms=-1",
         "auto.leader.rebalance.enable=false",
         "offsets.topic.replication.factor=3",
-        "offsets.topic.num.partitions=5",
+        f"offsets.topic.num.partitions={PARTITIONS}",
+        "broker.session.timeout.ms=30000",  # while they stand still
     )
     subprocess.run([command, "start", port, *configs], env=environment, check=True)
     try:
-        yield (
-            f"127.0.0.1:{port}",
-            lambda node: stop_node(ROOT / ".tools/run" / f"kafka-{port}", node),
-        )
+        yield f"127.0.0.1:{port}", KafkaNodes(ROOT / ".tools/run" / f"kafka-{port}")
     finally:
         subprocess.run([command, "stop", port], check=True)
 
 
-def stop_node(run: Path, node: int) -> None:
-    """Ask a process that `scripts/kafka` started for a clean end; who asks waits for its traces."""
-    os.kill(int((run / f"node-{node}" / "pid").read_text()), signal.SIGTERM)
-
-
-def told_by(bootstrap: str, stop: Callable[[int], None]) -> dict[str, object]:
+def told_by(bootstrap: str, nodes: Nodes) -> dict[str, object]:
     cluster = Cluster(bootstrap)
     try:
-        return transcript(cluster, stop)
+        return transcript(cluster, nodes)
     finally:
         cluster.close()
 
@@ -348,9 +500,10 @@ def test_three_nodes_answer_as_three_of_apache_kafka() -> None:
     configs: dict[str, str | bool] = {
         "mockbroker.version.profile": "4.4",
         "auto.leader.rebalance.enable": False,
+        "offsets.topic.num.partitions": str(PARTITIONS),
     }
     with MockBroker(brokers=3, config=configs) as ours:
-        of_ours = told_by(ours.bootstrap_servers.split(",")[0], ours.cluster.stop)
-    with kafka() as (bootstrap, stop):
-        of_kafka = told_by(bootstrap, stop)
+        of_ours = told_by(ours.bootstrap_servers.split(",")[0], OurNodes(ours))
+    with kafka() as (bootstrap, nodes):
+        of_kafka = told_by(bootstrap, nodes)
     assert of_ours == of_kafka

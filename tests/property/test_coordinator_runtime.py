@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from mockbroker.clock import TimerTask
 
 TIMEOUT_MS = 5000
-MARKER_TIMEOUT_MS = 30_000
 AT = 3
 """The partition of "g"."""
 
@@ -91,9 +90,8 @@ def record(value: int) -> CoordinatorRecord:
 class Ask:
     """A write, what shall come of it (None: it waits), and what was told."""
 
-    def __init__(self, late: ErrorCode, timeout_ms: float) -> None:
+    def __init__(self, late: ErrorCode) -> None:
         self.late = late
-        self.timeout_ms = timeout_ms
         self.end_offset = self.deadline_ms = 0.0
         self.expected: ErrorCode | None = None
         self.told: ErrorCode | None = None
@@ -172,7 +170,7 @@ class Coordinators(RuleBasedStateMachine):
         records = [record(self.values + at) for at in range(count)]
         self.values += count
         self.refusal = ErrorCode.NOT_ENOUGH_REPLICAS if refused else ErrorCode.NONE
-        ask = Ask(ErrorCode.COORDINATOR_NOT_AVAILABLE, TIMEOUT_MS)
+        ask = Ask(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         self.runtime.write(AT, records, ask, producer_id, 0)
         self.asked(ask, ErrorCode.COORDINATOR_NOT_AVAILABLE if refused else ErrorCode.NONE)
 
@@ -180,8 +178,8 @@ class Coordinators(RuleBasedStateMachine):
     def end(self, producer_id: int, commit: bool, refused: bool) -> None:
         marker = TransactionMarker(producer_id, 0, 0, commit, 0)
         self.refusal = ErrorCode.INVALID_PRODUCER_EPOCH if refused else ErrorCode.NONE
-        ask = Ask(ErrorCode.REQUEST_TIMED_OUT, MARKER_TIMEOUT_MS)
-        self.runtime.complete_transaction(AT, marker, self.append_marker, ask, MARKER_TIMEOUT_MS)
+        ask = Ask(ErrorCode.REQUEST_TIMED_OUT)
+        self.runtime.complete_transaction(AT, marker, self.append_marker, ask)
         self.asked(ask, self.refusal)
 
     def asked(self, ask: Ask, refusal: ErrorCode) -> None:
@@ -192,7 +190,7 @@ class Coordinators(RuleBasedStateMachine):
             ask.expected = refusal
         else:
             ask.end_offset = len(self.log)
-            ask.deadline_ms = self.clock.now_ms + ask.timeout_ms
+            ask.deadline_ms = self.clock.now_ms + TIMEOUT_MS
 
     def batch_end(self, low: int, high: int, share: float) -> int:
         """A place between these two: followers fetch whole batches."""
@@ -209,7 +207,7 @@ class Coordinators(RuleBasedStateMachine):
             if ask.expected is None and ask.end_offset <= self.known:
                 ask.expected = ErrorCode.NONE
 
-    @rule(milliseconds=st.sampled_from([1, 1000, TIMEOUT_MS - 1, TIMEOUT_MS, MARKER_TIMEOUT_MS]))
+    @rule(milliseconds=st.sampled_from([1, 1000, TIMEOUT_MS - 1, TIMEOUT_MS]))
     def wait(self, milliseconds: int) -> None:
         self.clock.now_ms += milliseconds
         self.timer.advance(self.clock.now_ms)

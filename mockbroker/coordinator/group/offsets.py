@@ -172,12 +172,9 @@ class OffsetMetadataManager:
     ) -> None:
         """A transaction ends: its marker goes into the log, its offsets count or are gone.
 
-        `done(error)` once the in-sync replicas have the marker, as for those of other partitions.
+        `done(error)` once the in-sync replicas have the marker; they have as long as for a commit.
         """
-        timeout_ms = self._rebalancer.config.int("request.timeout.ms")
-        self._runtime.complete_transaction(
-            partition_index, marker, self._log.append_marker, done, timeout_ms
-        )
+        self._runtime.complete_transaction(partition_index, marker, self._log.append_marker, done)
 
     def _metadata_check(self) -> _ErrorOf:
         max_bytes = self._rebalancer.config.int("offset.metadata.max.bytes")

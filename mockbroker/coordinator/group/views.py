@@ -91,8 +91,22 @@ def delete_group(
 ) -> None:
     """Delete an empty group and its offsets: 69 when there is none, 68 when it has members.
 
-    An error waits too for what it follows from, such as another deletion.
+    The writes before it come first: if they are not replicated in time, nothing is deleted
+    (GroupCoordinatorService.deleteGroups asks about share groups before by a write of its own).
     """
+
+    def replicated(error: ErrorCode) -> None:
+        if error is ErrorCode.NONE:
+            _delete_group(shard, group_id, on_complete)
+        else:
+            on_complete(error)
+
+    shard.write([], replicated)
+
+
+def _delete_group(
+    shard: GroupShard, group_id: str, on_complete: Callable[[ErrorCode], None]
+) -> None:
     group = shard.groups.get(group_id) or shard.consumer_groups.get(group_id)
     refusal = ErrorCode.NONE
     if group is None:

@@ -41,6 +41,12 @@ from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
 )
+from mockbroker_protocol.messages.transaction_admin import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 from tests.support.cluster_core import ClusterCore, NodeClient
 from tests.support.groups import subscription
 from tests.support.transactions import GROUP, Told, Transactional, read_committed
@@ -216,6 +222,17 @@ def test_a_group_is_gone_once_that_is_replicated(world: World) -> None:
     errors = [one.receive(DeleteGroupsResponse).results[0].error_code for one in (first, second)]
     assert errors == [0, ErrorCode.GROUP_ID_NOT_FOUND]
     assert world.fetch() is None
+
+
+def test_a_group_is_not_deleted_if_the_writes_before_are_late(world: World) -> None:
+    assert committed(world.commit(5)) == 0
+    world.hold()
+    world.commit(6)
+    deleted = world.delete()
+    world.core.advance(5000)
+    assert deleted.receive(DeleteGroupsResponse).results[0].error_code == NOT_AVAILABLE
+    world.heal()
+    assert world.fetch() == 6
 
 
 # -- classic members -------------------------------------------------------------------------
@@ -408,6 +425,18 @@ def test_a_marker_that_only_a_dead_coordinator_had_is_written_again(world: World
     world.core.advance(1000)
     assert producer.state == "CompleteCommit"
     assert offsets(world.ask(stable=True)) == {"g": 5}
+
+
+def test_a_marker_waits_for_its_replicas_as_long_as_a_commit(world: World) -> None:
+    world.hold()
+    client = world.client()
+    topic = WritableTxnMarkerTopic(OFFSETS, [0])
+    client.send(WriteTxnMarkersRequest([WritableTxnMarker(7, 0, True, [topic])]), 1)
+    world.core.advance(4999)
+    assert not client.answered
+    world.core.advance(1)
+    (marker,) = client.receive(WriteTxnMarkersResponse).markers
+    assert marker.topics[0].partitions[0].error_code == ErrorCode.REQUEST_TIMED_OUT
 
 
 @pytest.mark.parametrize("commit", [True, False])
