@@ -19,6 +19,7 @@ from mockbroker.admin.routes import (
     health,
     journal,
     records,
+    scopes,
     state,
     topics,
     transactions,
@@ -50,6 +51,7 @@ def make_application(host: Host) -> tuple[FastAPI, EventHub]:
     app.state.host = host
     app.state.hub = hub
     app.state.snapshots = {}
+    app.state.scopes = {}
     for module in (
         cluster,
         topics,
@@ -61,6 +63,7 @@ def make_application(host: Host) -> tuple[FastAPI, EventHub]:
         journal,
         events,
         state,
+        scopes,
     ):
         app.include_router(module.router, prefix="/v1", responses=problems.problems(422))
     app.include_router(health.router, responses=problems.problems(422))

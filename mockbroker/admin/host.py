@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.network.timekeeper import TimeKeeper
+    from mockbroker.state.scope import Scopes
 
 T = TypeVar("T")
 
@@ -35,6 +36,10 @@ class Host(Protocol):
     @property
     def timekeeper(self) -> TimeKeeper:
         """The cluster's time."""
+
+    @property
+    def scopes(self) -> Scopes[Any]:
+        """The open scopes; to be used in `act`."""
 
     def act(self, action: Callable[[Cluster], T]) -> T:
         """Look at the cluster, or act on it, as one step."""

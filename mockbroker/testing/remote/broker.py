@@ -199,18 +199,19 @@ class RemoteViews(BrokerViews):
         Then the topics, groups and transactional ids that begin so are taken away, and no more.
         """
         caller = self._caller
+        outer = caller.journal_since
         if prefix is not None:
-            outer, caller.journal_since = caller.journal_since, caller.call(cursor)
             before = caller.call(_Holdings)
+            caller.journal_since = caller.call(cursor)
             try:
                 yield self
             finally:
                 caller.journal_since = outer
                 caller.call(lambda client: before.delete_since(client, prefix))
             return
-        before = caller.call(_Holdings)
-        spared = sorted(before.faults)
-        outer, caller.journal_since = caller.journal_since, caller.call(cursor)
+        scope_id = caller.call(lambda client: client.send("POST", "/v1/scopes")["id"])
+        spared = [one.id for one in self.faults.list()]
+        caller.journal_since = caller.call(cursor)
         found = None
         try:
             yield self
@@ -219,7 +220,7 @@ class RemoteViews(BrokerViews):
             if found is None:  # the body's error is the one to tell
                 self.verdict(spared=spared)
             caller.journal_since = outer
-            caller.call(before.delete_since)
+            caller.call(lambda client: _delete(client, f"/v1/scopes/{scope_id}"))
         found.check()
 
 
@@ -260,40 +261,26 @@ def awaited(views: RemoteViews) -> AsyncBroker:
     return AsyncElsewhere(views, views._over(AsyncPollingBridge(views._caller)))  # noqa: SLF001
 
 
+_NAMED: Final = {"transactions": "transactional_id", "groups": "group_id", "topics": "name"}
+"""What a scope of a shared broker takes away, with the field that has its name."""
+
+
 class _Holdings:
     """What a broker holds at one moment: what is there later and was not, a scope takes away."""
 
     def __init__(self, client: AdminClient) -> None:
-        self._topics = {one["topic_id"] for one in client.pages("/v1/topics", "topics")}
-        self._groups = set(group_ids(client))
-        self._transactions = {one["transactional_id"] for one in _transactions(client)}
-        self.faults = {one["id"] for one in client.pages("/v1/faults", "faults")}
-        self._clock = client.get("/v1/clock")
+        self._known = {kind: set(_names(client, kind)) for kind in _NAMED}
 
-    def delete_since(self, client: AdminClient, prefix: str | None = None) -> None:
-        """Delete what was not there then; the clock runs, or stands, as it did.
-
-        With a prefix what begins so, and nothing else.
-        """
-        for kind, field, known in (
-            ("faults", "id", self.faults),
-            ("transactions", "transactional_id", self._transactions),
-            ("groups", "group_id", self._groups),
-            ("topics", "topic_id", self._topics),
-        ):
-            if prefix is not None and kind == "faults":
-                continue
-            for one in list(client.pages(f"/v1/{kind}", kind)):
-                name = one["name"] if kind == "topics" else one[field]
-                if one[field] not in known and name.startswith(prefix or ""):
+    def delete_since(self, client: AdminClient, prefix: str) -> None:
+        """Delete what begins with the prefix and was not there then."""
+        for kind, known in self._known.items():
+            for name in _names(client, kind):
+                if name not in known and name.startswith(prefix):
                     _delete(client, f"/v1/{kind}/{segment(name)}")
-        if prefix is None:
-            client.send("PUT", "/v1/clock/rate", {"rate": self._clock["rate"]})
-            client.send("POST", f"/v1/clock/{'' if self._clock['frozen'] else 'un'}freeze")
 
 
-def _transactions(client: AdminClient) -> Iterator[dict[str, Any]]:
-    return client.pages("/v1/transactions", "transactions")
+def _names(client: AdminClient, kind: str) -> list[str]:
+    return [one[_NAMED[kind]] for one in client.pages(f"/v1/{kind}", kind)]
 
 
 def _delete(client: AdminClient, path: str) -> None:
