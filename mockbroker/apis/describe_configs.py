@@ -50,11 +50,24 @@ def handle(
     services: Services, ctx: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     if all(resource.resource_type in _DESCRIBERS for resource in request.resources):
-        results = [_result(services, resource, request) for resource in request.resources]
+        results = _results(services, request)
     else:
         refusal = Refusal(ErrorCode.INVALID_REQUEST, _MALFORMED)
         results = [_refused(resource, refusal) for resource in request.resources]
     return DescribeConfigsResponse(throttle_time_ms=ctx.throttle_time_ms, results=results)
+
+
+def _results(services: Services, request: DescribeConfigsRequest) -> list[DescribeConfigsResult]:
+    """One a resource; one that is asked for twice is answered twice, but made once."""
+    made: dict[object, DescribeConfigsResult] = {}
+    results = []
+    for resource in request.resources:
+        keys = resource.configuration_keys  # none at all are all of them, as null is
+        asked = (resource.resource_type, resource.resource_name, tuple(keys or ()))
+        if asked not in made:
+            made[asked] = _result(services, resource, request)
+        results.append(made[asked])
+    return results
 
 
 def _result(

@@ -83,12 +83,15 @@ def handle(
             host=host,
             port=port,
         )
-    coordinators = []
+    found: dict[str, Coordinator] = {}
     for key in request.coordinator_keys:
-        error, (node_id, host, port) = _find(services, ctx, request.key_type, key)
-        # A text is there only when the whole request is refused.
-        message = "" if request.key_type in _TOPICS else _MESSAGES[error]
-        coordinators.append(Coordinator(key, node_id, host, port, error, message))
+        if key not in found:
+            error, (node_id, host, port) = _find(services, ctx, request.key_type, key)
+            # A text is there only when the whole request is refused.
+            message = "" if request.key_type in _TOPICS else _MESSAGES[error]
+            found[key] = Coordinator(key, node_id, host, port, error, message)
+    # One that is asked for twice is answered twice.
+    coordinators = [found[key] for key in request.coordinator_keys]
     return FindCoordinatorResponse(throttle_time_ms=ctx.throttle_time_ms, coordinators=coordinators)
 
 

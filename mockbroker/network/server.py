@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mockbroker.network.alarm import Alarm
 from mockbroker.network.socket_server import SocketServer
+from mockbroker.network.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,9 +34,13 @@ class ClusterServer:
         self.timekeeper = timekeeper
         self.after_step: Callable[[], None] | None = None
         """Called after each step, while someone waits for what a step may bring."""
-        self.brokers = [SocketServer(node, timekeeper, self.end_step) for node in cluster.nodes]
+        self.turn = Turn()
+        self.brokers = [
+            SocketServer(node, timekeeper, self.end_step, self.turn) for node in cluster.nodes
+        ]
         self._alarm = Alarm(timekeeper, cluster.next_deadline, self._ring)
         self._running = False
+        self._going_on = False
 
     async def start(
         self, name: str, host: str, ports: Sequence[int], advertise: Callable[[int, int], None]
@@ -96,6 +101,7 @@ class ClusterServer:
         if self._running:
             self._running = False
             now_ms = self.timekeeper.now_ms()
+            self.turn.unlimited = True
             for broker in self.cluster.brokers:
                 broker.release_parked(now_ms)
             self.end_step()
@@ -106,9 +112,11 @@ class ClusterServer:
         """Someone in this process looks or acts, in this server's loop: a step as any other."""
         now_ms = self.timekeeper.now_ms()
         self.cluster.set_time(now_ms)
+        self.turn.unlimited = True
         try:
             return action()
         finally:
+            self.turn.unlimited = False
             self.end_step()
 
     def end_step(self) -> None:
@@ -116,9 +124,24 @@ class ClusterServer:
         self.cluster.end_step()
         for each in self.brokers:
             each.write_outbox()
+            if each.broker.requests.unfinished and not self._going_on:
+                self._going_on = True
+                asyncio.get_running_loop().call_soon(self._go_on)
         self._alarm.rearm()
+        self.turn.begin()
         if self.after_step is not None:
             self.after_step()
+
+    def _go_on(self) -> None:
+        """Go on with what was left when turns were over, now that others had theirs."""
+        self._going_on = False
+        now_ms = self.timekeeper.now_ms()
+        try:
+            for broker in self.cluster.brokers:
+                if broker.requests.unfinished:
+                    broker.go_on(now_ms, self.turn.over)
+        finally:
+            self.end_step()
 
     def _ring(self) -> None:
         now_ms = self.timekeeper.now_ms()

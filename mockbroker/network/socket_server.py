@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mockbroker.faults.armed_fault import ArmedFault
     from mockbroker.network.shaping import ShapedTransport
     from mockbroker.network.timekeeper import TimeKeeper
+    from mockbroker.network.turn import Turn
 
 STOP_GRACE_SECONDS: Final = 0.5
 """How long a client may take to read its last answers when the server stops."""
@@ -35,10 +36,14 @@ REOPEN_SECONDS: Final = 0.1
 class SocketServer(NodeWatcher):
     """Serves the broker of `node` at one address, or at several under names of their own."""
 
-    def __init__(self, node: Node, timekeeper: TimeKeeper, end_step: Callable[[], None]) -> None:
+    def __init__(
+        self, node: Node, timekeeper: TimeKeeper, end_step: Callable[[], None], turn: Turn
+    ) -> None:
         assert node.broker is not None
         self.node = node
         self.broker = node.broker
+        self._turn = turn
+        self.broker.requests.turn_over = turn.over
         node.watcher = self
         self._now_ms = timekeeper.now_ms
         self._end_step = end_step
@@ -208,6 +213,7 @@ class SocketServer(NodeWatcher):
     def up(self) -> None:
         assert self.node.broker is not None
         self.broker = self.node.broker
+        self.broker.requests.turn_over = self._turn.over
         self.is_open = True
         for acceptor in self._acceptors:
             acceptor.refused = False

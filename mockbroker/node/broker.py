@@ -7,7 +7,9 @@ Shell, cluster and simulation call the same verbs and nothing else: `connect`, `
 
 A step is one verb. It ends with the drain: what appends and timers made ready is completed then,
 after the answers of the step itself are queued, so nothing completes re-entrantly. What becomes of
-a request is told by `request_handler`.
+a request is told by `request_handler`. A shell with a clock sets `requests.turn_over`: a step then
+ends with its turn, and while `requests.unfinished` the shell calls `go_on` after others had theirs
+(`slices`).
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.frames import SHARED_BYTES, FrameBuffer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.apis.context import ServedApis, Services
     from mockbroker.clock import Clock, Timer
     from mockbroker.journal import Journal
@@ -186,6 +190,11 @@ class Broker:
         return list(self._connections.values())
 
     # -- steps -----------------------------------------------------------------------------
+
+    def go_on(self, now_ms: float, turn_over: Callable[[], bool]) -> None:
+        """Go on with what was left to a later turn, until this one is over."""
+        self._clock.now_ms = now_ms
+        self.requests.go_on(turn_over)
 
     def tick(self, now_ms: float) -> None:
         """Time passed: run what is due. Call it when `next_deadline` is reached."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
 from mockbroker.journal import DISCONNECT, PEER, HandlerFailed
 from mockbroker.node.refusals import refusal, unknown_api_versions, unserved_reason
+from mockbroker.node.slices import SlicedWork, SliceQueue
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.frames import frame_response
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 FRAMES_PER_STEP: Final = 128
 """Queued requests of one connection that are worked on before others have their turn."""
+LARGE_FRAME_BYTES: Final = 64 * 1024
+"""A request that is larger may hold so much that it is worked on in slices."""
 
 
 class _Over:
@@ -82,6 +85,13 @@ class RequestHandler:
         self._outbox = outbox
         self.runnable: list[Connection] = []
         """Connections whose queued requests the next `drain` works on."""
+        self.slices = SliceQueue()
+        self.turn_over: Callable[[], bool] | None = None
+        """Whether it is time for others; None: a step does all that there is (see `slices`)."""
+        self.unfinished = False
+        """Whether something was left to a later turn: `go_on` is wanted soon."""
+        self.latest: RequestContext | None = None
+        """The request that was worked on last, for who looks at what held up a step."""
         self.requests_refused = 0
         self.faults: FaultSet | None = None
         """The armed fault rules, while any is about requests."""
@@ -101,8 +111,9 @@ class RequestHandler:
             # What is served here may answer nothing, and yet make room to read.
             self._outbox.touch(conn)
         left = FRAMES_PER_STEP
+        over = self.turn_over
         while conn.queue and conn.can_work:
-            if not left:
+            if not left or (over is not None and left < FRAMES_PER_STEP and over()):
                 self._outbox.touch(conn)
                 return
             left -= 1
@@ -125,6 +136,10 @@ class RequestHandler:
         if api is None or not api.min_version <= version <= api.max_version:
             self._unserved(conn, header, api)
             return
+        size = len(frame)
+        if size > LARGE_FRAME_BYTES:
+            self._serve_large(conn, header, api, frame)
+            return
         try:
             request = api.decode(frame, header.body_pos, version)
         except ProtocolError as error:
@@ -135,8 +150,8 @@ class RequestHandler:
             return
         conn.requests += 1
         api.requests += 1
-        ctx = RequestContext(self, header, conn, self._clock.now_ms, len(frame), frame)
-        conn.in_work = ctx
+        ctx = RequestContext(self, header, conn, self._clock.now_ms, size, frame)
+        conn.in_work = self.latest = ctx
         quotas = self.services.quotas
         if quotas is not None and header.api_key != ApiKey.WRITE_TXN_MARKERS:
             ctx.throttle_time_ms = quotas.charge_request(ctx.principal, client_id)
@@ -144,6 +159,63 @@ class RequestHandler:
         if faults is not None and self._intercepted(faults, ctx, api, request):
             return
         self._attempt(conn, ctx, api, request, None)
+
+    # -- requests that are worked on in slices ---------------------------------------------
+
+    def _serve_large(
+        self, conn: Connection, header: RequestHeader, api: ServedApi, frame: Frame
+    ) -> None:
+        """As the rest of `serve`, in slices: one now, the others as turns allow."""
+        from mockbroker.node.large_requests import work_on
+
+        ctx = RequestContext(self, header, conn, self._clock.now_ms, len(frame), frame)
+        conn.in_work = ctx
+        steps = work_on(self, conn, ctx, api, header.body_pos)
+        work = SlicedWork(ctx, steps)
+        if self._advance(work):
+            self.slices.add(work)
+            self.unfinished = True
+
+    def accept(
+        self, conn: Connection, ctx: RequestContext, api: ServedApi, request: object
+    ) -> bool:
+        """Count a request that was decoded in slices; False when a fault rule takes it over."""
+        conn.requests += 1
+        api.requests += 1
+        quotas = self.services.quotas
+        if quotas is not None and ctx.api_key != ApiKey.WRITE_TXN_MARKERS:
+            ctx.throttle_time_ms = quotas.charge_request(ctx.principal, ctx.client_id)
+        faults = self.faults
+        return faults is None or not self._intercepted(faults, ctx, api, request)
+
+    def resume(self, ctx: RequestContext) -> None:
+        """What the work on a request waited for is there."""
+        self.slices.resume(ctx)
+        self.unfinished = True
+
+    def _advance(self, work: SlicedWork) -> bool:
+        """One slice, inside the request boundary; whether there is more to do."""
+        ctx = work.ctx
+        conn = self._connections.get(ctx.connection_id)
+        if conn is None or conn.in_work is not ctx:
+            return False
+        self.latest = ctx
+        try:
+            more = work.advance()
+        except ProtocolError as error:
+            assert ctx.frame is not None
+            conn.in_work = None  # what cannot be read is no request
+            ctx.done = True
+            self._refuse(conn, peek_request_header(ctx.frame), f"request body: {error}")
+            return False
+        except Exception as error:  # noqa: BLE001 -- the request boundary, as in `_attempt`
+            api = conn.registry.get(ctx.api_key)
+            assert api is not None
+            self._failed(conn, ctx.client_id, api, ctx.api_version, error)
+            return False
+        if not more and (conn.queue or conn.frames.error is not None):
+            self.runnable.append(conn)
+        return more
 
     def complete(self, ctx: RequestContext, response: object) -> None:
         """A parked request has its answer (called through `RequestContext.respond`)."""
@@ -181,7 +253,7 @@ class RequestHandler:
             if response is None:
                 response = api.handle(self.services, ctx, request) if make is None else make()
             if response is not PARKED:
-                self._finish(conn, ctx, api, response)
+                self.finish(conn, ctx, api, response)
             elif not ctx.done:
                 ctx.woken_by = PEER  # until the end of its wait says better
         except Exception as error:  # noqa: BLE001 -- the request boundary: our bug, not theirs
@@ -195,9 +267,15 @@ class RequestHandler:
         )
         self._close(conn, f"{api.name} v{version} failed")
 
-    def _finish(
-        self, conn: Connection, ctx: RequestContext, api: ServedApi, response: object
+    def finish(
+        self,
+        conn: Connection,
+        ctx: RequestContext,
+        api: ServedApi,
+        response: object,
+        body: list[Buffer] | None = None,
     ) -> None:
+        """Send the answer of a request; `body` is there if it was encoded before."""
         ctx.done = True
         conn.in_work = None
         if response is CLOSE:
@@ -206,7 +284,7 @@ class RequestHandler:
             version = ctx.api_version
             chunks = frame_response(
                 encode_response_header(ctx.api_key, version, ctx.correlation_id),
-                api.encode(response, version),
+                api.encode(response, version) if body is None else body,
             )
             size_bytes = len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
             conn.send(chunks, size_bytes)
@@ -265,7 +343,7 @@ class RequestHandler:
         conn = self._connections[ctx.connection_id]
         api = conn.registry.get(ctx.api_key)
         assert api is not None
-        self._finish(conn, ctx, api, response)
+        self.finish(conn, ctx, api, response)
 
     def answer_bytes(self, ctx: RequestContext, data: Buffer) -> None:
         """The same with bytes that are sent as they are."""
@@ -311,6 +389,7 @@ class RequestHandler:
         conn.in_work = None
         if ctx is not None:
             ctx.done = True
+            self.slices.drop(ctx)
             if ctx.on_disconnect is not None:
                 ctx.on_disconnect()
             ctx.woken_by = DISCONNECT
@@ -326,15 +405,41 @@ class RequestHandler:
         """
         services = self.services
         replicas = services.replicas
-        while replicas.ready or services.deferred or self.runnable:
-            if replicas.ready:
-                replicas.drain()
-            if services.deferred:
-                for action in services.take_deferred():
-                    action()
-            if self.runnable:
-                runnable, self.runnable = self.runnable, []
-                for conn in runnable:
-                    self.work(conn)
-                    if conn.full or conn.out_bytes:
-                        self._outbox.touch(conn)
+        over = self.turn_over
+        first = True
+        while True:
+            while replicas.ready or services.deferred or self.runnable or replicas.waking:
+                if first:
+                    first = False
+                elif over is not None and over():
+                    self.unfinished = True
+                    return
+                replicas.drain(over)
+                if services.deferred:
+                    for action in services.take_deferred():
+                        action()
+                if self.runnable:
+                    self._work_on_runnable(over)
+            if over is not None or not self.slices:
+                return
+            self.slices.run(self._advance)
+
+    def _work_on_runnable(self, over: Callable[[], bool] | None) -> None:
+        runnable, self.runnable = self.runnable, []
+        for done, conn in enumerate(runnable, 1):
+            self.work(conn)
+            if conn.full or conn.out_bytes:
+                self._outbox.touch(conn)
+            if over is not None and done < len(runnable) and over():
+                self.runnable = runnable[done:] + self.runnable
+                return
+
+    def go_on(self, over: Callable[[], bool]) -> None:
+        """Go on, until the turn is over, with what was left to later turns."""
+        self.unfinished = False
+        while self.slices:
+            self.slices.run(self._advance)
+            if over():
+                break
+        self.drain()
+        self.unfinished = self.unfinished or bool(self.slices)

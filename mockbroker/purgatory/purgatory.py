@@ -20,12 +20,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from mockbroker.clock import Timer, TimerTask
 
 DEFAULT_PURGE_INTERVAL = 1000
 """Kafka's fetch.purgatory.purge.interval.requests; counted in watch entries here."""
+
+TRIED_AT_ONCE = 8
+"""Operations between two looks at whether the turn is over."""
 
 
 class DelayedOperation(ABC):
@@ -169,6 +172,18 @@ class Purgatory:
                 completed_here += 1
                 self._remove_entry(key, operation)
         return completed_here
+
+    def check_in_slices(self, key: Hashable) -> Iterator[None]:
+        """As `check_and_complete`; yields after each few operations that were tried."""
+        watchers = self._watchers.get(key)
+        if watchers is None:
+            return
+        for tried, operation in enumerate(list(watchers), 1):
+            if operation.completed or operation.try_complete():
+                self._remove_entry(key, operation)
+            if not tried % TRIED_AT_ONCE:
+                yield
+        yield
 
     def cancel_for_key(self, key: Hashable) -> list[DelayedOperation]:
         """Take the operations off `key` and stop their timers, without completing them.

@@ -27,7 +27,7 @@ from mockbroker.replica.partition import ACKS_ALL, Partition, PartitionHost
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 VALID_ACKS = (-1, 0, 1)
 NO_LEADER_EPOCH = -1
+MANY_PARKED = 64
+"""Fetches that one append may wake in the turn of who appended; more are woken in turns."""
 
 
 class ReplicaManager(PartitionHost):
@@ -53,6 +55,7 @@ class ReplicaManager(PartitionHost):
         "log_dirs",
         "on_role",
         "produce_purgatory",
+        "waking",
     )
 
     def __init__(
@@ -72,6 +75,8 @@ class ReplicaManager(PartitionHost):
         )
         self.log_dirs = LogDirs(config, self)
         self._partitions: dict[str, dict[int, Partition]] = {}
+        self.waking: Iterator[None] | None = None
+        """What `drain` had to leave at the end of a turn."""
         self.draining: str | None = None
         """While `drain` completes what a partition released: what had happened to it."""
         self.follower_fetches_expired = 0
@@ -272,12 +277,20 @@ class ReplicaManager(PartitionHost):
     @property
     def has_ready(self) -> bool:
         """Whether `drain` has something to do."""
-        return bool(self.ready)
+        return bool(self.ready or self.waking)
 
-    def drain(self) -> None:
-        """Complete what the ready partitions release, in the order in which they became ready."""
+    def drain(self, turn_over: Callable[[], bool] | None = None) -> None:
+        """Complete what the ready partitions release, in the order in which they became ready.
+
+        While many are parked that ends with the turn; the next call goes on there.
+        """
         ready, fetches = self.ready, self.fetch_purgatory
         produces, deletions = self.produce_purgatory, self.delete_records_purgatory
+        if turn_over is not None and (
+            self.waking is not None or fetches.num_delayed_operations > MANY_PARKED
+        ):
+            self._drain_in_turns(turn_over)
+            return
         while ready:
             partition = ready.popleft()
             partition.ready = False
@@ -292,6 +305,34 @@ class ReplicaManager(PartitionHost):
             if deletions.purgatory_size:
                 deletions.check_and_complete(partition)
         self.draining = None
+
+    def _drain_in_turns(self, turn_over: Callable[[], bool]) -> None:
+        while self.waking is not None or self.ready:
+            if self.waking is None:
+                partition = self.ready.popleft()
+                partition.ready = False
+                self.waking = self._wake(partition, partition.cause)
+            for _ in self.waking:
+                if turn_over():
+                    self.draining = None
+                    return
+            self.waking = None
+        self.draining = None
+
+    def _wake(self, partition: Partition, cause: str) -> Iterator[None]:
+        """As `drain` does for one partition; yields after each few operations that it tried."""
+        self.draining = cause
+        if partition.high_watermark_listener is not None:
+            partition.high_watermark_listener(partition)
+        for purgatory, keys in (
+            (self.produce_purgatory, (partition,)),
+            (self.fetch_purgatory, (partition, *partition.wait_keys())),
+            (self.delete_records_purgatory, (partition,)),
+        ):
+            for key in keys:
+                for _ in purgatory.check_in_slices(key):
+                    yield
+                    self.draining = cause
 
     def note_follower_expired(self) -> None:
         """A follower's parked fetch ended at its deadline."""

@@ -91,9 +91,12 @@ def _save(running: RunningBroker, path: str) -> None:
 
 
 def _relax_collector() -> None:
-    """Requests leave no cycles behind, and a log of many partitions is costly to walk for some."""
+    """Requests leave no cycles behind, and a log of many partitions is costly to walk for some.
+
+    The young are few enough to be walked in some milliseconds, even while a large request is read.
+    """
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(50_000, 5, 200)
 
 
 def _cannot_bind(settings: Settings, error: OSError) -> str:

@@ -4,13 +4,16 @@
     chunks = encode(response, 12)
 
 One plan is a Python function for one (class, version), written by `plan_decode` and `plan_encode`
-from the schema. The two caches here are the only state in the codec; they grow to the number of
+from the schema. The caches here are the only state in the codec; they grow to the number of
 versions that are spoken and no further.
+
+A large message is read and written in slices, by `decode_in_slices` and `encode_in_slices`: the
+same plans as generators, so that whoever runs them can do something else in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TypeVar, cast
 
 from mockbroker_protocol.primitives import Buffer
@@ -20,6 +23,8 @@ T = TypeVar("T")
 
 _decoders: dict[tuple[type, int], Callable[[Buffer, int], tuple[object, int]]] = {}
 _encoders: dict[tuple[type, int], Callable[[object], list[Buffer]]] = {}
+_sliced_decoders: dict[tuple[type, int], Callable[..., Generator[int, None, object]]] = {}
+_sliced_encoders: dict[tuple[type, int], Callable[..., Generator[int, None, list[Buffer]]]] = {}
 
 
 def decode(cls: type[T], version: int, buf: Buffer, pos: int = 0) -> tuple[T, int]:
@@ -68,6 +73,31 @@ def encoder(cls: type[T], version: int) -> Callable[[T], list[Buffer]]:
         compiled = compile_encoder(cls, version)
         plan = _encoders[cls, version] = cast("Callable[[object], list[Buffer]]", compiled)
     return cast("Callable[[T], list[Buffer]]", plan)
+
+
+def decode_in_slices(
+    cls: type[T], version: int, buf: Buffer, pos: int = 0
+) -> Generator[int, None, tuple[T, int]]:
+    """As `decode`; yields after each slice how many elements were read in it."""
+    plan = _sliced_decoders.get((cls, version))
+    if plan is None:
+        from mockbroker_protocol.plan_decode import compile_sliced_decoder
+
+        _check_version(schema_of(cls), version)
+        plan = _sliced_decoders[cls, version] = compile_sliced_decoder(cls, version)
+    return cast("Generator[int, None, tuple[T, int]]", plan(buf, pos))
+
+
+def encode_in_slices(message: object, version: int) -> Generator[int, None, list[Buffer]]:
+    """As `encode`; yields after each slice how many elements were written in it."""
+    cls = type(message)
+    plan = _sliced_encoders.get((cls, version))
+    if plan is None:
+        from mockbroker_protocol.plan_encode import compile_sliced_encoder
+
+        _check_version(schema_of(cls), version)
+        plan = _sliced_encoders[cls, version] = compile_sliced_encoder(cls, version)
+    return plan(message)
 
 
 def _check_version(schema: Schema, version: int) -> None:

@@ -6,15 +6,19 @@ count that ends the run. Each length and count is checked against the bytes left
 that size is made. What a peer got wrong leaves as ProtocolError, from one `try` around it all.
 Text that is no UTF-8 is nobody's mistake: a second function, compiled when it is first met, reads
 it lossily.
+
+A frame of many elements takes long, however they are read. `compile_sliced_decoder` writes the same
+function as a generator, which yields after each `SLICE_ELEMENTS` of array elements and tagged
+fields how many it has read: who drives it sees to others meanwhile, or gives up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from itertools import repeat
 from struct import Struct, unpack_from
 from struct import error as struct_error
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.plan_source import (
@@ -33,6 +37,10 @@ from mockbroker_protocol.schema_fields import FIXED_SIZES, Field, WireType, fiel
 
 T = TypeVar("T")
 
+SLICE_ELEMENTS: Final = 1024
+"""Of a struct or a string; `_WIDE_SLICE` numbers are read in the time that these take."""
+_WIDE_SLICE: Final = 16 * SLICE_ELEMENTS
+
 
 def compile_decoder(
     cls: type[T], version: int, *, lossy: bool = False
@@ -41,13 +49,29 @@ def compile_decoder(
 
     `lossy`: it takes each string for one that may be no UTF-8, which costs a call more.
     """
+    return cast(
+        "Callable[[Buffer, int], tuple[T, int]]", _compile(cls, version, lossy=lossy, sliced=False)
+    )
+
+
+def compile_sliced_decoder(
+    cls: type[T], version: int, *, lossy: bool = False
+) -> Callable[[Buffer, int], Generator[int, None, tuple[T, int]]]:
+    """The same as a generator that yields how many elements it has read since it last did."""
+    return cast(
+        "Callable[[Buffer, int], Generator[int, None, tuple[T, int]]]",
+        _compile(cls, version, lossy=lossy, sliced=True),
+    )
+
+
+def _compile(cls: type, version: int, *, lossy: bool, sliced: bool) -> Callable[..., object]:
     flexible = version >= schema_of(cls).flexible
     module = Module(cls, version, flexible=flexible)
     module.scope.update(
         ProtocolError=ProtocolError,
         decode_text=decode_text,
         early=_early,
-        lossy=_lossy(cls, version),
+        lossy=_lossy(cls, version, sliced=sliced),
         new=object.__new__,
         null=_null,
         repeat=repeat,
@@ -63,7 +87,10 @@ def compile_decoder(
     source("start = pos")
     with source.block("try:"):
         source("end = len(buf)")
-        writer = _Writer(module, source, lossy=lossy)
+        if sliced:
+            source(f"left = {SLICE_ELEMENTS}")
+            source("if not left: yield 0")  # a generator, whatever it has to do
+        writer = _Writer(module, source, lossy=lossy, sliced=sliced)
         target = writer.struct(cls)
         writer.flush()
         source(f"return {target}, pos")
@@ -72,20 +99,19 @@ def compile_decoder(
             f"raise ProtocolError(f'{cls.__name__} v{version} is cut at {{len(buf)}}') from None"
         )
     with source.block("except UnicodeDecodeError:"):
-        source("return lossy(buf, start)")
+        source("return (yield from lossy(buf, start))" if sliced else "return lossy(buf, start)")
     module.add(source)
-    built = module.build("decode", "decode")
-    return cast("Callable[[Buffer, int], tuple[T, int]]", built)
+    return module.build("decode", "decode")
 
 
-def _lossy(cls: type[T], version: int) -> Callable[[Buffer, int], tuple[T, int]]:
+def _lossy(cls: type, version: int, *, sliced: bool) -> Callable[[Buffer, int], object]:
     """The lossy decoder, compiled at its first call."""
-    plan: Callable[[Buffer, int], tuple[T, int]] | None = None
+    plan: Callable[..., object] | None = None
 
-    def read(buf: Buffer, pos: int) -> tuple[T, int]:
+    def read(buf: Buffer, pos: int) -> object:
         nonlocal plan
         if plan is None:
-            plan = compile_decoder(cls, version, lossy=True)
+            plan = _compile(cls, version, lossy=True, sliced=sliced)
         return plan(buf, pos)
 
     return read
@@ -112,10 +138,13 @@ def default_of(field: Field) -> object:
 class _Writer:
     """Writes the statements of one function; reads run ahead in `run` until they are flushed."""
 
-    def __init__(self, module: Module, source: Source, *, lossy: bool) -> None:
+    def __init__(
+        self, module: Module, source: Source, *, lossy: bool, sliced: bool = False
+    ) -> None:
         self.module = module
         self.source = source
         self.lossy = lossy
+        self.sliced = sliced
         self.run = Run()
         self.version = module.version
         self.flexible = module.flexible
@@ -146,7 +175,8 @@ class _Writer:
             self.flush()
             reader = self.tags(cls)
             with self.source.block(f"if {count}:"):
-                self.source(f"pos = {reader}({name}, buf, pos, {count}, end)")
+                call = f"{reader}({name}, buf, pos, {count}, end)"
+                self.source(f"pos = yield from {call}" if self.sliced else f"pos = {call}")
         return name
 
     def defaults(self, cls: type, name: str) -> None:
@@ -245,14 +275,37 @@ class _Writer:
             with self.source.block(f"if {count} > {bound}:"):
                 self.source(f"raise too_many({where!r}, {count}, end - pos)")
             if element.kind == "fixed" and element.code != "16s":
-                self.source(
-                    f"{target} = list(unpack_from(f'>{{{count}}}{element.code}', buf, pos))"
-                )
-                self.source(f"pos += {count} * {FIXED_SIZES[element.code]}")
+                self.numbers(element, count, target)
+            elif self.sliced:
+                self.elements(element, count, target, where)
             elif element.cls is not None and self.is_fixed(element.cls):
                 self.fixed_structs(element, count, least, target, where)
             else:
                 self.elements(element, count, target, where)
+
+    def numbers(self, element: WireType, count: str, target: str) -> None:
+        """An array of numbers: one Struct for the lot, or for each slice of it."""
+        size = FIXED_SIZES[element.code]
+        if not self.sliced:
+            self.source(f"{target} = list(unpack_from(f'>{{{count}}}{element.code}', buf, pos))")
+            self.source(f"pos += {count} * {size}")
+            return
+        items, part = self.module.name("x"), self.module.name("n")
+        self.source(f"{target} = {items} = []")
+        with self.source.block(f"while {count}:"):
+            self.source(f"{part} = min({count}, {_WIDE_SLICE})")
+            self.source(f"{items} += unpack_from(f'>{{{part}}}{element.code}', buf, pos)")
+            self.source(f"pos += {part} * {size}; {count} -= {part}")
+            with self.source.block(f"if {part} == {_WIDE_SLICE}:"):
+                self.source(f"yield {_WIDE_SLICE}")
+
+    def pause(self) -> None:
+        """Yield when a slice is full, in a decoder that works in slices."""
+        if self.sliced:
+            self.source("left -= 1")
+            with self.source.block("if not left:"):
+                self.source(f"yield {SLICE_ELEMENTS}")
+                self.source(f"left = {SLICE_ELEMENTS}")
 
     def is_fixed(self, cls: type) -> bool:
         """Whether every inline field of a struct, of which there are some, has one width."""
@@ -291,6 +344,7 @@ class _Writer:
         append, item = self.module.name("a"), self.module.name("x")
         self.source(f"{target} = {item} = []; {append} = {item}.append")
         with self.source.block(f"for _ in repeat(None, {count}):"):
+            self.pause()
             if element.kind == "struct":
                 assert element.cls is not None
                 item = self.struct(element.cls)
@@ -309,10 +363,14 @@ class _Writer:
         """
         name = self.module.name("tags")
         source = Source(f"def {name}(o, buf, pos, count, end):")
-        writer = _Writer(self.module, source, lossy=self.lossy)
+        writer = _Writer(self.module, source, lossy=self.lossy, sliced=self.sliced)
         with source.block("if count > 127:"):
             source("count, pos = tail(buf, pos, count)")
+        if self.sliced:
+            source(f"left = {SLICE_ELEMENTS}")
+            source("yield 1")
         with source.block("for _ in repeat(None, count):"):
+            writer.pause()
             for part in ("tag", "size"):
                 source(f"{part} = buf[pos]; pos += 1")
                 with source.block(f"if {part} > 127:"):

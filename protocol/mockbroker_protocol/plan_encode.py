@@ -4,15 +4,18 @@ The function appends pieces to a list and joins them once; only chunks of record
 leave uncopied, as buffers of their own. A value that the version cannot carry raises ValueError
 with the field's name: in Kafka that is an UnsupportedVersionException, here it is our bug.
 An error message is cut to what a string may hold: it may quote a name that is as long as that.
+
+`compile_sliced_encoder` writes the same function as a generator, which yields after each
+`SLICE_ELEMENTS` of array elements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from struct import pack
 from typing import Final, TypeVar, cast
 
-from mockbroker_protocol.plan_decode import default_of
+from mockbroker_protocol.plan_decode import SLICE_ELEMENTS, default_of
 from mockbroker_protocol.plan_source import (
     Module,
     Run,
@@ -36,6 +39,19 @@ _ONE_BYTE: Final = tuple(bytes((n,)) for n in range(128))
 
 def compile_encoder(cls: type[T], version: int) -> Callable[[T], list[Buffer]]:
     """A function (message) → chunks of its body."""
+    return cast("Callable[[T], list[Buffer]]", _compile(cls, version, sliced=False))
+
+
+def compile_sliced_encoder(
+    cls: type[T], version: int
+) -> Callable[[T], Generator[int, None, list[Buffer]]]:
+    """The same as a generator that yields how many elements it has written since it last did."""
+    return cast(
+        "Callable[[T], Generator[int, None, list[Buffer]]]", _compile(cls, version, sliced=True)
+    )
+
+
+def _compile(cls: type, version: int, *, sliced: bool) -> Callable[..., object]:
     flexible = version >= schema_of(cls).flexible
     module = Module(cls, version, flexible=flexible)
     module.scope.update(
@@ -51,7 +67,10 @@ def compile_encoder(cls: type[T], version: int) -> Callable[[T], list[Buffer]]:
     )
     source = Source("def encode(o):")
     source("p = []; w = p.append; out = []")
-    writer = _Writer(module, source)
+    if sliced:
+        source(f"left = {SLICE_ELEMENTS}")
+        source("if not left: yield 0")  # a generator, whatever it has to do
+    writer = _Writer(module, source, sliced=sliced)
     writer.struct(cls, "o")
     writer.flush()
     with source.block("if out:"):
@@ -60,15 +79,16 @@ def compile_encoder(cls: type[T], version: int) -> Callable[[T], list[Buffer]]:
         source("return out")
     source("return [b''.join(p)]")
     module.add(source)
-    return cast("Callable[[T], list[Buffer]]", module.build("encode", "encode"))
+    return module.build("encode", "encode")
 
 
 class _Writer:
     """Writes the statements of one function; packing runs behind in `run` until flushed."""
 
-    def __init__(self, module: Module, source: Source) -> None:
+    def __init__(self, module: Module, source: Source, *, sliced: bool = False) -> None:
         self.module = module
         self.source = source
+        self.sliced = sliced
         self.run = Run()
         self.version = module.version
         self.flexible = module.flexible
@@ -224,12 +244,22 @@ class _Writer:
             return
         item = self.module.name("o")
         with self.source.block(f"for {item} in {items}:"):
+            if self.sliced:
+                self.pause()
             if element.kind == "struct":
                 assert element.cls is not None
                 self.struct(element.cls, item)
             else:
                 self.value(element, item, nullable=False)
             self.flush()
+
+    def pause(self) -> None:
+        """Yield when a slice is full; what was written is one piece then."""
+        self.source("left -= 1")
+        with self.source.block("if not left:"):
+            self.source("out.append(b''.join(p)); p.clear()")
+            self.source(f"yield {SLICE_ELEMENTS}")
+            self.source(f"left = {SLICE_ELEMENTS}")
 
     def tags(self, cls: type, name: str) -> None:
         """The tag section: one zero byte when each tagged field has its default."""

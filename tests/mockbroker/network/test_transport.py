@@ -16,6 +16,7 @@ from mockbroker.network.transport import (
     WRITE_HIGH_WATER_BYTES,
     ClientTransport,
 )
+from mockbroker.network.turn import Turn
 from mockbroker.node.outbox import Outgoing
 
 
@@ -52,7 +53,7 @@ class FakeSocket(asyncio.Transport):
 
 
 def socket_server(cluster: Cluster) -> SocketServer:
-    server = SocketServer(cluster.nodes[0], TimeKeeper(cluster), lambda: None)
+    server = SocketServer(cluster.nodes[0], TimeKeeper(cluster), lambda: None, Turn())
     server.is_open = True
     return server
 

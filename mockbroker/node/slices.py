@@ -1,0 +1,80 @@
+"""Work that is done in slices, between which other connections have their turn.
+
+A generator is a piece of such work: it yields when a slice of a few milliseconds is done. It yields
+`WAIT` when it cannot go on before `resume`. `request_handler` owns the queue and runs a slice of
+each in turn; `large_requests` is what mostly stands in it.
+
+A turn is what one connection, or one piece of work, does before it makes room for others. The core
+has no clock: whoever drives it hands in `turn_over`. Without one (a simulation, a test) a step does
+all that there is, so that what happens does not hang on how fast the machine is.
+
+Invariants: a piece of work is in the queue at most once; one whose request is over is dropped.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mockbroker.apis.context import RequestContext
+
+WAIT: Final = object()
+"""Yielded by work that waits for something: it is not run before `resume`."""
+
+
+class SlicedWork:
+    """A request that is worked on in slices: `ctx.done` ends it."""
+
+    __slots__ = ("_steps", "ctx", "waits")
+
+    def __init__(self, ctx: RequestContext, steps: Iterator[object]) -> None:
+        self.ctx = ctx
+        self._steps = steps
+        self.waits = False
+
+    def advance(self) -> bool:
+        """Do one slice; whether there is more to do."""
+        for step in self._steps:
+            self.waits = step is WAIT
+            return True
+        return False
+
+
+class SliceQueue:
+    """The work in slices of one broker, in turns."""
+
+    __slots__ = ("_queue", "_waiting")
+
+    def __init__(self) -> None:
+        self._queue: deque[SlicedWork] = deque()
+        self._waiting: dict[RequestContext, SlicedWork] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)
+
+    def add(self, work: SlicedWork) -> None:
+        """Do more of it, after the others, unless it waits."""
+        if work.waits:
+            self._waiting[work.ctx] = work
+        else:
+            self._queue.append(work)
+
+    def run(self, advance: Callable[[SlicedWork], bool]) -> None:
+        """A slice of the first one, by `advance`, which tells whether there is more to do."""
+        work = self._queue.popleft()
+        if advance(work):
+            self.add(work)
+
+    def resume(self, ctx: RequestContext) -> None:
+        """What the work on this request waits for is there."""
+        work = self._waiting.pop(ctx, None)
+        if work is not None:
+            work.waits = False
+            self._queue.append(work)
+
+    def drop(self, ctx: RequestContext) -> None:
+        """The client of this request has gone."""
+        self._waiting.pop(ctx, None)

@@ -1,0 +1,216 @@
+"""Requests that are worked on in slices answer what they would answer in one piece."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.journal import HandlerFailed, RequestRefused
+from mockbroker.node.large_requests import MAX_ELEMENTS, MAX_WHOLE_ELEMENTS
+from mockbroker.node.request_handler import LARGE_FRAME_BYTES
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from mockbroker_protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+    FetchResponse,
+)
+from mockbroker_protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from mockbroker_protocol.messages.group_admin import DescribeGroupsRequest, DescribeGroupsResponse
+from mockbroker_protocol.messages.group_offsets import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
+from mockbroker_protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from mockbroker_protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from mockbroker_protocol.messages.topics import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from tests.support import heavy
+from tests.support.core import Core, CoreClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MANY = 12_000
+
+
+@pytest.fixture
+def core() -> Core:
+    return Core(topics={heavy.TOPIC: heavy.PARTITIONS})
+
+
+def test_a_name_asked_for_often_is_answered_once(core: Core) -> None:
+    topics = [MetadataRequestTopic(name=heavy.TOPIC) for _ in range(2 * MANY)]
+    response = core.client().call(MetadataRequest(topics=topics), 4, MetadataResponse)
+    (topic,) = response.topics
+    assert len(topic.partitions) == heavy.PARTITIONS
+
+
+def test_each_name_is_answered(core: Core) -> None:
+    names = [f"n{index:06d}" for index in range(MANY)]
+    request = MetadataRequest(
+        topics=[MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=False
+    )
+    response = core.client().call(request, 4, MetadataResponse)
+    assert [topic.name for topic in response.topics] == names
+    assert {topic.error_code for topic in response.topics} == {3}
+
+
+def test_a_partition_asked_for_twice_is_an_error_wherever_the_second_stands(core: Core) -> None:
+    indexes = [*range(MANY), 0, MANY - 1]
+    topic = ListOffsetsTopic(heavy.TOPIC, [ListOffsetsPartition(i, -1, -1) for i in indexes])
+    response = core.client().call(ListOffsetsRequest(-1, 0, [topic]), 4, ListOffsetsResponse)
+    errors = {
+        one.partition_index: one.error_code for topic in response.topics for one in topic.partitions
+    }
+    assert len(response.topics) == 1
+    assert len(errors) == MANY
+    assert errors[0] == errors[MANY - 1] == ErrorCode.INVALID_REQUEST
+    assert errors[1] == 0
+    assert errors[heavy.PARTITIONS] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_group_asked_for_often_is_answered_as_often(core: Core) -> None:
+    request = DescribeGroupsRequest(groups=["group"] * 3 * MANY)
+    response = core.client().call(request, 0, DescribeGroupsResponse)
+    assert [group.group_id for group in response.groups] == ["group"] * 3 * MANY
+
+
+def test_a_key_asked_for_often_is_answered_as_often(core: Core) -> None:
+    request = FindCoordinatorRequest(coordinator_keys=["group"] * 3 * MANY)
+    response = core.client().call(request, 4, FindCoordinatorResponse)
+    assert len(response.coordinators) == 3 * MANY
+
+
+def test_a_position_asked_for_often_is_answered_as_often(core: Core) -> None:
+    topic = OffsetFetchRequestTopic(name=heavy.TOPIC, partition_indexes=[0] * 2 * MANY)
+    request = OffsetFetchRequest(group_id="group", topics=[topic])
+    response = core.client().call(request, 5, OffsetFetchResponse)
+    assert [len(topic.partitions) for topic in response.topics] == [2 * MANY]
+
+
+def test_resources_are_described_in_their_order(core: Core) -> None:
+    names = [heavy.TOPIC, "unknown"] * 2500
+    resources = [
+        DescribeConfigsResource(
+            resource_type=2, resource_name=name, configuration_keys=["retention.ms"]
+        )
+        for name in names
+    ]
+    response = core.client().call(DescribeConfigsRequest(resources), 1, DescribeConfigsResponse)
+    assert [result.resource_name for result in response.results] == names
+    assert [result.error_code for result in response.results[:2]] == [0, 3]
+
+
+def test_the_last_offset_of_a_partition_counts(core: Core) -> None:
+    parts = [DeleteRecordsPartition(index % 100, -1) for index in range(MANY)]
+    parts += [DeleteRecordsPartition(0, 5)]
+    request = DeleteRecordsRequest([DeleteRecordsTopic(heavy.TOPIC, parts)], 100)
+    response = core.client().call(request, 1, DeleteRecordsResponse)
+    (topic,) = response.topics
+    errors = {one.partition_index: one.error_code for one in topic.partitions}
+    assert len(errors) == 100
+    assert errors.pop(0) == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert set(errors.values()) == {0}
+
+
+def test_a_fetch_of_one_partition_many_times_is_one_of_it(core: Core) -> None:
+    parts = [FetchRequestPartition(partition=0, partition_max_bytes=1024) for _ in range(3 * MANY)]
+    request = FetchRequest(max_wait_ms=0, topics=[FetchRequestTopic(heavy.TOPIC, partitions=parts)])
+    response = core.client().call(request, 4, FetchResponse)
+    assert [len(topic.partitions) for topic in response.responses] == [1]
+
+
+@pytest.mark.parametrize(
+    ("build", "count"),
+    [
+        (heavy.metadata, MAX_ELEMENTS + 2048),
+        (heavy.offset_fetch, MAX_ELEMENTS + 100_000),
+        (heavy.fetch_of_empty_tags, MAX_ELEMENTS + 2048),
+        (heavy.leave_group, MAX_WHOLE_ELEMENTS + 2048),
+        (heavy.fetch_of_unknown_partitions, MAX_WHOLE_ELEMENTS + 2048),
+    ],
+)
+def test_what_no_cluster_can_mean_is_refused(
+    core: Core, build: Callable[[int], bytes], count: int
+) -> None:
+    client = core.client()
+    client.send_bytes(build(count))
+    assert client.closed
+    (refused,) = (event for event in core.events if isinstance(event, RequestRefused))
+    assert "elements" in refused.reason
+    assert not any(isinstance(event, HandlerFailed) for event in core.events)
+
+
+class _EveryTime:
+    """A turn that is over whenever it is asked."""
+
+    asked = 0
+
+    def __call__(self) -> bool:
+        self.asked += 1
+        return True
+
+
+def test_a_neighbour_has_its_turn_between_two_slices(core: Core) -> None:
+    turn = _EveryTime()
+    core.broker.requests.turn_over = turn
+    hostile, neighbour = core.client(), core.client("neighbour")
+    hostile.send_bytes(heavy.metadata(MANY * 4))
+    with pytest.raises(AssertionError, match="no answer"):
+        hostile.receive_bytes()
+    _ping(neighbour)
+    turns = 0
+    while core.broker.requests.unfinished:
+        core.broker.go_on(core.now_ms, turn)
+        core.deliver()
+        turns += 1
+    assert hostile.answered == 1
+    assert turns > MANY * 4 // 4096
+
+
+def _ping(client: CoreClient) -> None:
+    before = client.answered
+    client.send_bytes(heavy.request(18, 0, b""))
+    assert client.answered == before + 1
+
+
+def test_a_client_that_leaves_ends_what_is_done_for_it(core: Core) -> None:
+    turn = _EveryTime()
+    core.broker.requests.turn_over = turn
+    hostile = core.client()
+    hostile.send_bytes(heavy.metadata(MANY * 4))
+    hostile.disconnect()
+    core.broker.go_on(core.now_ms, turn)
+    core.broker.go_on(core.now_ms, turn)
+    assert not core.broker.requests.unfinished
+
+
+def test_requests_behind_a_large_one_are_answered_in_their_order(core: Core) -> None:
+    client = core.client()
+    client.send_bytes(heavy.describe_groups(MANY * 2) + heavy.request(18, 0, b""))
+    assert client.answered == 2
+    assert len(client.receive_bytes()) > LARGE_FRAME_BYTES
