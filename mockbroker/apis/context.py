@@ -182,6 +182,8 @@ class ServedApi(Protocol):
     min_version: int
     max_version: int
     requests: int
+    request_bytes: int
+    response_bytes: int
     decode: Decode
     encode: Encode
     handle: Handle

@@ -127,7 +127,7 @@ class Api:
     """One API: its range, and its code, which is imported at the first request.
 
     `decode` reads a request body at a position of a frame, `encode` makes a response's chunks;
-    `requests` counts what was handled; of one that is `guarded`, an authorizer decides what may be.
+    `requests` counts what was handled, with its bytes and those of the answers; of one that is `guarded`, an authorizer decides what may be.
     """
 
     __slots__ = (
@@ -140,7 +140,9 @@ class Api:
         "min_version",
         "module",
         "name",
+        "request_bytes",
         "requests",
+        "response_bytes",
     )
 
     def __init__(
@@ -159,6 +161,8 @@ class Api:
         self.min_version = min_version
         self.max_version = max_version
         self.requests = 0
+        self.request_bytes = 0
+        self.response_bytes = 0
         self.handle: Handle = self._load_and_handle
         self.decode: Decode = self._load_and_decode
         self.encode: Encode = self._load_and_encode

@@ -218,6 +218,10 @@ class Broker:
         self.requests.step_cause = PEER
         self.requests.drain()
 
+    def client_ids(self) -> list[str]:
+        """The client id of each connection that has asked for something."""
+        return [conn.client_id for conn in self._connections.values() if conn.client_id]
+
     def metrics(self) -> dict[str, float]:
         """What this node counts, value by name, as it is now."""
         from mockbroker.node.metrics import read

@@ -150,6 +150,7 @@ class RequestHandler:
             return
         conn.requests += 1
         api.requests += 1
+        api.request_bytes += size
         ctx = RequestContext(self, header, conn, self._clock.now_ms, size, frame)
         conn.in_work = self.latest = ctx
         quotas = self.services.quotas
@@ -291,6 +292,7 @@ class RequestHandler:
             self._outbox.touch(conn)
             ctx.chunks = chunks
             ctx.response_bytes = size_bytes
+            api.response_bytes += size_bytes
         if ctx.throttle_time_ms > 0 and not conn.closing:
             until_ms = self._clock.now_ms + ctx.throttle_time_ms
             conn.mute(self._timer, until_ms, lambda: self.runnable.append(conn))
@@ -354,6 +356,9 @@ class RequestHandler:
         self._outbox.touch(conn)
         ctx.chunks = [data]
         ctx.response_bytes = len(data)
+        api = conn.registry.get(ctx.api_key)
+        assert api is not None
+        api.response_bytes += len(data)
         self._record(ctx)
 
     def cut_off(self, ctx: RequestContext, fault_id: str, ending: str) -> None:

@@ -160,6 +160,7 @@ class Partition(HostedLog):
     _host: PartitionHost
 
     __slots__ = (
+        "bytes_in",
         "deleted",
         "epoch_start_offset",
         "followers",
@@ -168,6 +169,7 @@ class Partition(HostedLog):
         "is_leader",
         "leader_epoch",
         "leader_id",
+        "messages_in",
         "state",
     )
 
@@ -181,6 +183,9 @@ class Partition(HostedLog):
     ) -> None:
         super().__init__(host, topic, topic_id, index)
         self.deleted = False
+        self.messages_in = 0
+        self.bytes_in = 0
+        """What clients appended here (Kafka: BrokerTopicMetrics.MessagesInPerSec, BytesInPerSec)."""
         self.state = state
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch
@@ -220,6 +225,8 @@ class Partition(HostedLog):
             transaction_version=transaction_version,
         )
         if result.error is ErrorCode.NONE and not result.duplicate:
+            self.messages_in += log.log_end_offset - result.base_offset
+            self.bytes_in += len(records)
             self._appended(log, segments, result.base_offset, DATA)
         return result
 
