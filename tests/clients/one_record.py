@@ -57,6 +57,10 @@ class Client(Protocol):
         self, bootstrap: str, *, idempotent: bool = True, patience: Patience = SHORT
     ) -> str | None: ...
     def read(self, bootstrap: str, *, patience: Patience = SHORT) -> Read: ...
+    def poll_on(self, bootstrap: str, seconds: float, told: Callable[[str], object]) -> None:
+        """Poll for so long; `told` hears what comes: "value", or the name of an error."""
+        ...
+
     def read_in_group(self, bootstrap: str, hook: Callable[[], object]) -> Read:
         """Two records as the only member of GROUP, `hook` is called between; then commit."""
         ...
@@ -103,6 +107,22 @@ class KafkaPython:
         consumer = self._consumer(bootstrap, None, patience)
         consumer.assign([TopicPartition(TOPIC, 0)])
         return self._poll(consumer, 1, lambda: None)
+
+    def poll_on(self, bootstrap: str, seconds: float, told: Callable[[str], object]) -> None:
+        from kafka import TopicPartition
+        from kafka.errors import KafkaError
+
+        consumer = self._consumer(bootstrap, None, SHORT)
+        consumer.assign([TopicPartition(TOPIC, 0)])
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                for records in consumer.poll(timeout_ms=100).values():
+                    for _ in records:
+                        told("value")
+            except KafkaError as error:
+                told(type(error).__name__)
+        consumer.close()
 
     def read_in_group(self, bootstrap: str, hook: Callable[[], object]) -> Read:
         consumer = self._consumer(bootstrap, GROUP, LONG)
@@ -204,6 +224,20 @@ class ConfluentKafka:
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
         return self._poll(consumer, 1, lambda: None)
 
+    def poll_on(self, bootstrap: str, seconds: float, told: Callable[[str], object]) -> None:
+        from confluent_kafka import TopicPartition
+
+        consumer = self._consumer(bootstrap, SHORT)
+        consumer.assign([TopicPartition(TOPIC, 0, 0)])
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            message = consumer.poll(0.1)
+            if message is not None:
+                error = message.error()
+                if error is None or error.name() not in PASSING:
+                    told("value" if error is None else error.name())
+        consumer.close()
+
     def read_in_group(self, bootstrap: str, hook: Callable[[], object]) -> Read:
         consumer = self._consumer(bootstrap, SHORT)
         consumer.subscribe([TOPIC])
@@ -299,6 +333,29 @@ class Aiokafka:
 
     def read(self, bootstrap: str, *, patience: Patience = SHORT) -> Read:
         return asyncio.run(self._read(bootstrap, None, patience, lambda: None))
+
+    def poll_on(self, bootstrap: str, seconds: float, told: Callable[[str], object]) -> None:
+        asyncio.run(self._poll_on(bootstrap, seconds, told))
+
+    async def _poll_on(self, bootstrap: str, seconds: float, told: Callable[[str], object]) -> None:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=bootstrap,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            request_timeout_ms=SHORT.request_ms,
+            fetch_max_wait_ms=FETCH_WAIT_MS,
+        )
+        await consumer.start()
+        consumer.assign([TopicPartition(TOPIC, 0)])
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                for records in (await consumer.getmany(timeout_ms=100)).values():
+                    for _ in records:
+                        told("value")
+            except AiokafkaError as error:
+                told(type(error).__name__)
+        await consumer.stop()
 
     def read_in_group(self, bootstrap: str, hook: Callable[[], object]) -> Read:
         return asyncio.run(self._read(bootstrap, GROUP, SHORT, hook))
