@@ -90,7 +90,7 @@ CASES: Final[dict[str, Case]] = {
     "fetch: truncate_at, once": _once("Fetch", truncate_at=9),
     "fetch: poison_batch, once": Case(READ, [{"preset": "poison_batch"}]),
     "fetch: bad_crc": _always("Fetch", bad_crc=True),
-    "fetch: session_evicted": Case(READ, [{"preset": "session_evicted", "maybe": True}]),
+    "fetch: session_evicted": Case(READ, [{"preset": "session_evicted"}]),
     "fetch: error OFFSET_OUT_OF_RANGE, once": _once("Fetch", error="OFFSET_OUT_OF_RANGE"),
     "fetch: error UNKNOWN_SERVER_ERROR, once": _once("Fetch", error="UNKNOWN_SERVER_ERROR"),
     "fetch: error UNKNOWN_SERVER_ERROR": _always("Fetch", error="UNKNOWN_SERVER_ERROR"),

@@ -85,6 +85,9 @@ FAMILIES: Final[dict[str, Family]] = {
     "mockbroker_purgatory_watches": Family(
         GAUGE, ("broker", "operation"), "Partitions that parked requests watch."
     ),
+    "mockbroker_idle_rounds_skipped_total": Family(
+        COUNTER, ("broker",), "Rounds of an idle cluster that were computed, not played."
+    ),
     "mockbroker_topic_messages_in_total": Family(
         COUNTER, ("topic",), "Records that clients appended."
     ),
@@ -143,6 +146,9 @@ _OF_NODES: Final = {
     "mockbroker:type=ConnectionMetrics,name=Connections": "mockbroker_connections",
     "mockbroker:type=ConnectionMetrics,name=ConnectionsOpened": (
         "mockbroker_connections_opened_total"
+    ),
+    "mockbroker:type=ClusterMetrics,name=IdleRoundsSkipped": (
+        "mockbroker_idle_rounds_skipped_total"
     ),
     "mockbroker:type=RequestMetrics,name=RequestsRefused": "mockbroker_requests_refused_total",
     "mockbroker:type=RequestMetrics,name=Requests": "mockbroker_requests_total",
