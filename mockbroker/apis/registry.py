@@ -127,7 +127,8 @@ class Api:
     """One API: its range, and its code, which is imported at the first request.
 
     `decode` reads a request body at a position of a frame, `encode` makes a response's chunks;
-    `requests` counts what was handled, with its bytes and those of the answers; of one that is `guarded`, an authorizer decides what may be.
+    `requests` counts what was handled, with its bytes and those of the answers; of one that is
+    `guarded`, an authorizer decides what may be.
     """
 
     __slots__ = (

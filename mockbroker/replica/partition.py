@@ -185,7 +185,7 @@ class Partition(HostedLog):
         self.deleted = False
         self.messages_in = 0
         self.bytes_in = 0
-        """What clients appended here (Kafka: BrokerTopicMetrics.MessagesInPerSec, BytesInPerSec)."""
+        """What clients appended here (Kafka: MessagesInPerSec, BytesInPerSec of a topic)."""
         self.state = state
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch
