@@ -180,6 +180,9 @@ class Stage(ABC):
     def tick(self) -> None:
         """Run what the timers have due now, and put what comes of it on the wires."""
 
+    def skip_idle(self, until_ms: float) -> None:  # noqa: B027 - a hook for who can
+        """Nobody acts until then: rounds in which nothing can change need not be played."""
+
     @abstractmethod
     def receive(self, wire: Wire, data: bytes) -> None:
         """Bytes of a client reach the broker."""
@@ -225,6 +228,7 @@ class Stage(ABC):
     def _run_next(self, end_ms: float) -> bool:
         """Run the earliest event; False when none is due by `end_ms`."""
         events = self._events
+        self.skip_idle(min(end_ms, events[0][0]) if events else end_ms)
         deadline_ms = self.next_deadline()
         event_ms = events[0][0] if events else None
         if deadline_ms is not None and (event_ms is None or deadline_ms <= event_ms):

@@ -43,6 +43,8 @@ class World(Stage):
             config, topics, substream=substream, epoch_ms=EPOCH_MS, brokers=brokers, racks=racks
         )
         self.broker = self.cluster.brokers[0]
+        self.skips = False
+        """Whether idle rounds among brokers are skipped: nothing may come out otherwise by it."""
         self.observers: list[Observer] = []
         self.on_step: list[Callable[[], None]] = []
         self._wires: dict[int, Wire] = {}
@@ -51,6 +53,10 @@ class World(Stage):
 
     def next_deadline(self) -> float | None:
         return self.cluster.next_deadline()
+
+    def skip_idle(self, until_ms: float) -> None:
+        if self.skips:
+            self.cluster.skip_idle(until_ms)
 
     def tick(self) -> None:
         self.cluster.tick(self.now_ms)

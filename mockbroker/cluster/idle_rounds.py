@@ -37,6 +37,8 @@ BALANCE_CHECKS: Final = "balance checks"
 WORTH_MS: Final = 2000
 """Looking for idle rounds costs more than playing those of a shorter time."""
 MAX_PATIENCE_MS: Final = 16_000
+TRIES: Final = 8
+"""Looks in a row, before the next waits longer."""
 PLAYED_ROUNDS: Final = 2
 """Of the fetches: so many are left to be played before something happens."""
 
@@ -48,7 +50,7 @@ class IdleRound:
     then, and for `timeout`, which would end one of them if it took too long.
     """
 
-    __slots__ = ("broker", "kind", "moved", "period_ms", "task", "timeout", "timer")
+    __slots__ = ("broker", "kind", "lasts_ms", "moved", "period_ms", "task", "timeout", "timer")
 
     def __init__(
         self,
@@ -62,6 +64,8 @@ class IdleRound:
         self.kind = kind
         self.broker: Broker | None = None
         """Whose metrics count it; None: the controller's."""
+        self.lasts_ms = 0
+        """How long a round goes on after its task has run, on links that are slow."""
         self.timer = timer
         self.task = task
         self.period_ms = period_ms
@@ -69,7 +73,8 @@ class IdleRound:
         self.timeout = timeout
 
     def skip(self, until_ms: int) -> int:
-        """Skip the rounds that are due by then; returns how many."""
+        """Skip the rounds that are over by then; returns how many."""
+        until_ms -= self.lasts_ms
         rounds = max(0, (until_ms - self.task.tick_ms) // self.period_ms + 1)
         if rounds:
             last_ms = self.task.tick_ms + (rounds - 1) * self.period_ms
@@ -96,6 +101,7 @@ class IdleRounds:
         self.skipped = dict.fromkeys((HEARTBEATS, FETCHES, IN_SYNC_CHECKS, BALANCE_CHECKS), 0)
         self._next_try_ms = 0.0
         self._patience_ms = WORTH_MS
+        self._vain_tries = 0
 
     def skip(self, until_ms: float) -> None:
         """Skip what is idle from now to `until_ms`, or to the first thing that is not."""
@@ -123,11 +129,14 @@ class IdleRounds:
         fetching = [each.period_ms for each in rounds if each.kind is FETCHES]
         last_ms = int(end_ms) - 1 - PLAYED_ROUNDS * max(fetching, default=0)
         if last_ms - now_ms < WORTH_MS:
-            self._next_try_ms = now_ms + self._patience_ms
-            self._patience_ms = min(2 * self._patience_ms, MAX_PATIENCE_MS)
+            self._vain_tries += 1
+            if not self._vain_tries % TRIES:  # else a message may have been on its way just now
+                self._next_try_ms = now_ms + self._patience_ms
+                self._patience_ms = min(2 * self._patience_ms, MAX_PATIENCE_MS)
             return
         self._next_try_ms = end_ms
         self._patience_ms = WORTH_MS
+        self._vain_tries = 0
         # Of what is due in one millisecond that runs first which was scheduled first.
         for each in sorted(rounds, key=lambda each: -each.period_ms):
             rounds_skipped = each.skip(last_ms)
@@ -163,15 +172,18 @@ class IdleRounds:
         if beat.task is not None and period_ms > 0 and period_ms < sessions.timeout_ms:
             if beat.is_lost:
                 yield IdleRound(HEARTBEATS, timer, beat.task, period_ms)
-            elif beat.arrives and sessions.knows(node_id):
+            elif beat.delay_ms is not None and sessions.knows(node_id):
                 heard.add(node_id)
-                yield IdleRound(
+                delay_ms = beat.delay_ms
+                arrives = IdleRound(
                     HEARTBEATS,
                     timer,
                     beat.task,
                     period_ms,
-                    lambda last_ms: sessions.move(node_id, last_ms),
+                    lambda last_ms: sessions.move(node_id, last_ms + delay_ms),
                 )
+                arrives.lasts_ms = delay_ms
+                yield arrives
         proposals = incarnation.proposals
         if proposals.is_idle:
             assert proposals.task is not None
@@ -183,12 +195,14 @@ class IdleRounds:
         assert isinstance(client, BrokerClient)
         leader = self._running.get(client.target)
         links = self._interconnect.links
+        there_ms = links.get(node_id, client.target).steady_delay_ms
+        back_ms = links.get(client.target, node_id).steady_delay_ms
         if (
             leader is None
             or client.connection_id is None
             or not client.waits_for_one
-            or not links.get(node_id, client.target).is_plain
-            or not links.get(client.target, node_id).is_plain
+            or there_ms is None
+            or back_ms is None
         ):
             return None
         connection = leader.broker.connection(client.connection_id)
@@ -206,14 +220,16 @@ class IdleRounds:
         operation, fetch = waiting[0], ctx
         assert operation.timer_task is not None
 
-        task, period_ms = operation.timer_task, fetcher.max_wait_ms
+        task, lasts_ms = operation.timer_task, back_ms + there_ms
+        period_ms = fetcher.max_wait_ms + lasts_ms
 
         def moved(last_ms: int) -> None:
             operation.deadline_ms = last_ms + period_ms
-            fetch.arrived_ms = last_ms
-            services.fetch.cache.touch(session, last_ms)
-            client.move(last_ms)
+            fetch.arrived_ms = last_ms + lasts_ms
+            services.fetch.cache.touch(session, last_ms + lasts_ms)
+            client.move(last_ms + back_ms)
 
         found = IdleRound(FETCHES, leader.timer, task, period_ms, moved, client.alarm)
         found.broker = leader.broker
+        found.lasts_ms = lasts_ms
         return found

@@ -163,3 +163,26 @@ def test_what_is_due_behind_a_failing_action_stays_due() -> None:
     assert timer.advance(10) == 3
     assert ran == ["same millisecond", "younger", "later"]
     assert timer.next_deadline() is None
+
+
+def test_a_task_that_is_moved_runs_then_and_behind_what_was_there() -> None:
+    timer = Timer()
+    ran: list[str] = []
+    moved = timer.schedule(10, partial(ran.append, "moved"))
+    timer.schedule(20, partial(ran.append, "there"))
+    timer.move(moved, 19.5)
+    assert (len(timer), timer.next_deadline()) == (2, 20)
+    assert timer.advance(19) == 0
+    assert timer.advance(20) == 2
+    assert ran == ["there", "moved"]
+
+
+def test_the_next_deadline_beside_some_tasks_is_that_of_the_others() -> None:
+    timer = Timer()
+    first, second = (timer.schedule(at, lambda: None) for at in (10, 30))
+    timer.schedule(30, lambda: None)
+    assert timer.next_deadline(beside={first}) == 30
+    assert timer.next_deadline(beside={first, second}) == 30
+    timer.schedule(25, lambda: None)
+    assert timer.next_deadline(beside={first}) == 25
+    assert timer.next_deadline(beside=()) == 10

@@ -134,9 +134,9 @@ class Heartbeat:
         return link.cut or (link.held and link.last_waiting is self._heard)
 
     @property
-    def arrives(self) -> bool:
-        """Whether a beat arrives in the step that sends it."""
-        return self._link.is_plain
+    def delay_ms(self) -> int | None:
+        """How long each beat takes; None: that may change."""
+        return self._link.steady_delay_ms
 
     def stop(self) -> None:
         """Say nothing more."""

@@ -13,6 +13,7 @@ Invariant: messages of one link never overtake each other.
 from __future__ import annotations
 
 from collections import deque
+from math import ceil
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -59,9 +60,12 @@ class Link:
         return not self.cut and not self.held
 
     @property
-    def is_plain(self) -> bool:
-        """Whether what is sent now arrives in this step."""
-        return self.open and self.delay_ms <= 0 and not self._in_flight
+    def steady_delay_ms(self) -> int | None:
+        """In how many of the timer's milliseconds each message arrives; None: that may change.
+
+        It does while something is on its way.
+        """
+        return ceil(self.delay_ms) if self.open and not self._in_flight else None
 
     @property
     def last_waiting(self) -> Deliver | None:

@@ -31,12 +31,12 @@ from mockbroker_protocol.messages.transactions import InitProducerIdRequest
 from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
 from tests.support.cluster_core import ClusterCore
+from tests.support.cluster_picture import picture
 from tests.support.core import EPOCH_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.clock import Timer
 
 HOUR_MS = 3_600_000.0
 DAY_MS = 24 * HOUR_MS
@@ -70,55 +70,12 @@ class MovedCore(ClusterCore):
     def skipped(self) -> dict[str, int]:
         return self.peers.idle_rounds.skipped
 
-    def deadlines(self, node: int) -> list[int]:
-        """When the tasks of a broker are due, but for the watch over what it asks others.
-
-        That one is armed early enough, and looks anew when it runs.
-        """
-        incarnation = self.peers.running[node]
-        clients = [
-            *incarnation.channels.values(),
-            *(each.channel for each in incarnation.fetchers._by_leader.values()),
-        ]
-        watches = [getattr(client, "alarm", None) for client in clients]
-        return pending(incarnation.timer, [each for each in watches if each is not None])
-
     def picture(self) -> dict[str, object]:
         """All that a later step could depend on, with what clients were answered."""
-        seen: dict[str, object] = {
-            "now": self.now_ms,
-            "version": self.cluster.metadata.version,
-            "brokers": self.cluster.metadata.brokers,
-            "topics": {
-                topic.name: list(topic.partitions)
-                for topic in self.cluster.metadata.topics.values()
-            },
-            "sessions": dict(self.peers.sessions.__dict__["_heard_ms"]),
-            "answers": [client._answers for client in self._clients.values()],
-            "closed": [client.closed for client in self._clients.values()],
-        }
-        alarm = self.peers.sessions.alarm
-        seen["timer"] = pending(self.cluster.timer, [alarm] if alarm is not None else [])
-        for broker in self.cluster.brokers:
-            node = broker.broker_id
-            seen[f"{node} deadlines"] = self.deadlines(node)
-            for partition in broker.services.replicas.all_partitions():
-                log, followers = partition.log, partition.followers
-                seen[f"{node} {partition.topic}-{partition.index}"] = (
-                    log and (log.log_start_offset, log.log_end_offset, log.high_watermark),
-                    followers and followers.proposed,
-                    followers
-                    and [
-                        (each.log_end_offset, each.reader and each.reader.polled_ms())
-                        for each in followers.all()
-                    ],
-                )
+        seen = picture(self.cluster)
+        seen["answers"] = [client._answers for client in self._clients.values()]
+        seen["closed"] = [client.closed for client in self._clients.values()]
         return seen
-
-
-def pending(timer: Timer, but: list[object]) -> list[int]:
-    buckets = timer._buckets
-    return sorted(tick for tick, bucket in buckets.items() for task in bucket if task not in but)
 
 
 class Script:

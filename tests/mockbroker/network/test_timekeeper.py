@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 
 from mockbroker.cluster.cluster import Cluster
 from mockbroker.journal import ClockChanged
 from mockbroker.network import timekeeper
-from mockbroker.network.timekeeper import TimeKeeper
+from mockbroker.network.timekeeper import SLICE_SECONDS, TimeKeeper
+
+if TYPE_CHECKING:
+    from mockbroker.journal import Event
 
 DAY_MS = 86_400_000.0
 
@@ -87,6 +91,39 @@ def test_an_advance_runs_what_is_due_in_order_each_at_its_time(cluster: Cluster)
     assert seen == [("first", DAY_MS), ("again", 2 * DAY_MS), ("last", 5 * DAY_MS)]
     assert cluster.clock.now_ms == keeper.now_ms() == 7 * DAY_MS
     assert cluster.clock.wall_ms() == 1_700_000_000_000 + int(7 * DAY_MS)
+
+
+def test_a_long_advance_gives_way_after_each_slice_of_work(
+    machine: Machine, cluster: Cluster
+) -> None:
+    keeper = TimeKeeper(cluster, frozen=True)
+
+    def work() -> None:
+        machine.seconds += 0.6 * SLICE_SECONDS
+        cluster.timer.schedule(cluster.clock.now_ms + 1000, work)
+
+    cluster.timer.schedule(1000, work)
+    met = []
+    for _ in keeper.advancing(10_000):
+        met.append(keeper.now_ms())
+        assert cluster.clock.now_ms == keeper.now_ms()
+    assert met == [2000.0, 4000.0, 6000.0, 8000.0, 10_000.0]
+    assert keeper.now_ms() == 10_000.0
+
+
+def test_what_an_advance_skipped_is_told() -> None:
+    several = Cluster({}, {"t": 3}, substream=Random, epoch_ms=0, brokers=3)
+    told: list[Event] = []
+    several.journal.listen(told.append)
+    keeper = TimeKeeper(several, frozen=True)
+    keeper.advance(DAY_MS)
+    (changed,) = [each for each in told if isinstance(each, ClockChanged)]
+    assert changed.skipped_rounds == several.rounds_skipped > 1_000_000
+    counted = [
+        broker.metrics()["mockbroker:type=ClusterMetrics,name=IdleRoundsSkipped"]
+        for broker in several.brokers
+    ]
+    assert sum(counted) == pytest.approx(changed.skipped_rounds, rel=0.001)
 
 
 def test_a_task_that_renews_itself_at_once_does_not_hold_up_the_time(cluster: Cluster) -> None:

@@ -307,3 +307,14 @@ def test_a_cancelled_operation_never_answers() -> None:
     assert not operation.force_complete()
     assert not operation.cancel()
     assert operation.answers == 0
+
+
+def test_who_waits_under_a_key_is_told_without_the_completed() -> None:
+    purgatory = Purgatory(Timer())
+    first, second = _Operation("first"), _Operation("second")
+    purgatory.watch(first, ["a", "b"])
+    purgatory.watch(second, ["b"])
+    assert purgatory.waiting("b") == [first, second]
+    first.force_complete()
+    assert purgatory.waiting("b") == [second]
+    assert purgatory.waiting("c") == []

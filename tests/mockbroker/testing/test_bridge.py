@@ -266,3 +266,31 @@ async def test_a_wait_begins_with_its_own_steps() -> None:
     finally:
         await running.stop()
         bridge.close()
+
+
+def test_what_is_repeated_lets_others_act_between(host: Host) -> None:
+    seen: list[str] = []
+
+    def act(_: Cluster) -> bool:
+        seen.append("mine")
+        host.loop.call_soon(seen.append, "another's")
+        return len(seen) < 5
+
+    host.bridge.repeat(act)
+    assert seen[:5] == ["mine", "another's", "mine", "another's", "mine"]
+
+
+async def test_so_does_what_is_awaited_in_the_brokers_own_loop() -> None:
+    seen: list[str] = []
+
+    def act(_: Cluster) -> bool:
+        seen.append("mine")
+        asyncio.get_running_loop().call_soon(seen.append, "another's")
+        return len(seen) < 3
+
+    running = await launch(Settings())
+    try:
+        await AsyncBridge(Bridge(running)).repeat(act)
+    finally:
+        await running.stop()
+    assert seen[:3] == ["mine", "another's", "mine"]

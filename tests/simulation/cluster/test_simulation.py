@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulation.cluster.simulation import ClusterRun, simulate_cluster
+from tests.support.cluster_picture import picture
 
 pytestmark = pytest.mark.sim
 
@@ -15,6 +16,22 @@ def test_a_seed_repeats_itself() -> None:
     assert first.counts == second.counts
     assert not first.failed
     assert first.counts["acknowledged"] > 0
+
+
+@pytest.mark.parametrize("seed", [4, 9])
+def test_a_seed_is_the_same_whether_idle_rounds_are_skipped_or_played(seed: int) -> None:
+    runs = []
+    for skips in (True, False):
+        run = ClusterRun(seed)
+        run.world.skips = skips
+        run.live()
+        run.world.run_for(100_000)
+        runs.append(run)
+    skipped, played = runs
+    assert skipped.world.trace.digest() == played.world.trace.digest()
+    assert picture(skipped.world.cluster) == picture(played.world.cluster)
+    assert skipped.world.cluster.rounds_skipped > 500
+    assert not skipped.world.violations
 
 
 def test_a_cluster_that_does_not_get_well_fails_its_run() -> None:

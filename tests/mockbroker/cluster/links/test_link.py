@@ -92,3 +92,24 @@ def test_who_waits_for_a_link_is_told_that_it_carries_again(net: Net) -> None:
     assert not net.link.open
     net.link.restore()
     assert told == ["open"]
+
+
+def test_behind_a_held_link_the_same_message_waits_once(net: Net) -> None:
+    again = partial(net.heard.append, "again")
+    net.link.hold()
+    for message in (again, again, partial(net.heard.append, "other"), again):
+        net.link.send(message)
+    net.link.restore()
+    assert net.run() == ["again", "other", "again"]
+
+
+def test_a_link_is_steady_while_nothing_is_on_its_way(net: Net) -> None:
+    net.link.slow(4.5)
+    seen = [net.link.steady_delay_ms]
+    net.send("a")
+    seen.append(net.link.steady_delay_ms)
+    assert net.run(5.0) == ["a"]
+    seen.append(net.link.steady_delay_ms)
+    net.link.hold()
+    seen.append(net.link.steady_delay_ms)
+    assert seen == [5, None, 5, None]
