@@ -37,6 +37,7 @@ _APART = (
     "mockbroker.purgatory",
     "mockbroker.node.connection",
     "mockbroker.node.outbox",
+    "mockbroker.node.request_handler._Over",
     "mockbroker.replica.delayed",
     "mockbroker.replica.fetch_params",
     "mockbroker.replica.fetcher",
@@ -64,7 +65,7 @@ mockbroker.clock.TimerTask
   passing _action _timer tick_ms
 mockbroker.cluster.cluster.Cluster
   kept _faults metadata nodes interconnect peers
-  wiring _substream clock timer journal controller
+  wiring _substream clock timer journal controller end_step next_deadline
   growing producer_id_blocks
 mockbroker.cluster.interconnect.Interconnect
   kept links
@@ -187,7 +188,7 @@ mockbroker.coordinator.group.sessions.SessionHandler
   wiring _rebalancer
 mockbroker.coordinator.group.shard.GroupShard
   kept groups consumer_groups offsets
-  wiring partition_index _runtime _listener
+  wiring partition_index _runtime _listener live
 mockbroker.coordinator.group.shard.ShardListener
 mockbroker.coordinator.group.sync.SyncHandler
   wiring _rebalancer
@@ -236,13 +237,14 @@ mockbroker.coordinator.txn.timeouts.Timeouts
 mockbroker.coordinator.txn.verification.TransactionVerifier
   wiring _clock _timer _config _service
   passing _waiting
-mockbroker.faults.fault_set.ArmedFault
-  kept fault hits matched id rng
-  wiring _rng _client _group _keys _listener _topic _transactional_id
-  passing starts_ms ends_ms waiting
+mockbroker.faults.armed_fault.ArmedFault
+  kept fault hits matched idle id rng problem
+  wiring _checks _client _listener _name_of _topic _when api_keys family
+  passing armed_ms starts_ms ends_ms waiting cursor reported
 mockbroker.faults.fault_set.FaultSet
   kept _rules _next
   wiring _brokers _clock _name_of _served _substream _tell
+  passing _any _by_api retired
 mockbroker.log.epoch_cache.LeaderEpochCache
   growing epochs start_offsets
 mockbroker.log.producer_state.ProducerStateEntry
@@ -280,11 +282,12 @@ mockbroker.metadata.store.Topic
 mockbroker.node.broker.Broker
   kept services
   wiring registry journal broker_id _clock _timer _receive_area
+  wiring take_for_brokers take_outbox
   passing _connections _outbox requests
   growing connections_opened rounds_skipped
 mockbroker.node.request_handler.RequestHandler
   wiring services broker_id _clock _timer _journal _connections _outbox faults
-  passing runnable step_cause
+  passing runnable step_cause _over
   growing requests_refused
 mockbroker.replica.fetchers.ReplicaFetchers
   kept _held _version

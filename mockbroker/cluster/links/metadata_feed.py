@@ -14,13 +14,14 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.changes import (
+    AclsChanged,
     BrokerChanged,
     ClientQuotasChanged,
     ConfigsChanged,
     FeatureChanged,
     TopicCreated,
 )
-from mockbroker.metadata.store import RESOURCE_BROKER, MetadataStore
+from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_BROKER_LOGGER, MetadataStore
 
 if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer
@@ -83,6 +84,8 @@ def copy_of(store: MetadataStore, image: MetadataStore) -> MetadataStore:
     for resource_type, by_name in store.resource_configs.items():
         for name, configs in by_name.items():
             image.apply(ConfigsChanged(resource_type, name, configs))
+    image.apply(ConfigsChanged(RESOURCE_BROKER_LOGGER, "", store.log_levels))
+    image.apply(AclsChanged(tuple(store.acls), ()))
     for entity, values in store.client_quotas.items():
         image.apply(ClientQuotasChanged(entity, values))
     for feature in {**image.features, **store.features}:

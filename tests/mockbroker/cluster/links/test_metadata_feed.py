@@ -8,8 +8,10 @@ from mockbroker.clock import Clock, Timer
 from mockbroker.cluster.links.link import CONTROLLER, Links
 from mockbroker.cluster.links.metadata_feed import MetadataFeed, copy_of
 from mockbroker.config.broker import BrokerConfig
+from mockbroker.metadata.acls import Acl, PatternType, Permission, ResourceType
 from mockbroker.metadata.brokers import BrokerInfo
 from mockbroker.metadata.changes import (
+    AclsChanged,
     BrokerChanged,
     ClientQuotasChanged,
     ConfigsChanged,
@@ -18,7 +20,7 @@ from mockbroker.metadata.changes import (
     PartitionState,
     TopicCreated,
 )
-from mockbroker.metadata.store import RESOURCE_GROUP, MetadataStore
+from mockbroker.metadata.store import RESOURCE_BROKER_LOGGER, RESOURCE_GROUP, MetadataStore
 
 TOPIC_ID = b"t".ljust(16, b"\1")
 
@@ -120,3 +122,12 @@ def test_a_snapshot_has_quotas_features_and_the_configs_of_groups(following: Fol
     assert image.features == store.features
     assert gone not in image.features
     assert image.group_config("g").int("consumer.session.timeout.ms") == 50_000
+
+
+def test_a_snapshot_has_acls_and_the_levels_of_loggers(following: Following) -> None:
+    store = following.store
+    acl = Acl(ResourceType.TOPIC, "t", PatternType.LITERAL, "User:A", "*", 3, Permission.DENY)
+    store.apply(AclsChanged((acl,), ()))
+    store.apply(ConfigsChanged(RESOURCE_BROKER_LOGGER, "1", {"root": "DEBUG"}))
+    image = copy_of(store, MetadataStore("cluster", BrokerConfig({})))
+    assert (list(image.acls), image.log_levels) == ([acl], {"root": "DEBUG"})
