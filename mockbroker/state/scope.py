@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.kept_logs import LogKey
 
 MarkT = TypeVar("MarkT")
+_FAILED = "the end of the scope failed"
 
 
 class ScopedTime(Protocol[MarkT]):
@@ -55,11 +56,19 @@ class Scope(Generic[MarkT]):
         self._outer_began_ms = cluster.journal.began_ms
         self._note()
 
+    def left_over(self) -> tuple[str, ...]:
+        """What `restore` does not take back, in words; nothing, as a rule."""
+        epoch = _metadata_epoch(self._cluster)
+        if epoch == self._metadata_epoch:
+            return ()
+        return (f"the metadata log is in epoch {epoch}, where it was in {self._metadata_epoch}",)
+
     def _note(self) -> None:
         """Note what is not kept at its first change; the journal tells times since now."""
         cluster = self._cluster
         cluster.journal.began_ms = cluster.clock.now_ms
         self._began_ms = cluster.clock.now_ms
+        self._metadata_epoch = _metadata_epoch(cluster)
         self._time_mark = self._time.mark()
         self._faults: FaultsMark | None = cluster.faults.mark() if cluster.has_faults else None
         self._nodes = ClusterMarks(cluster)
@@ -139,6 +148,12 @@ class Scope(Generic[MarkT]):
             reload_coordinators(self._cluster, topic.name, indexes)
 
 
+def _metadata_epoch(cluster: Cluster) -> int:
+    """That of the metadata log, as observers have met it; 0 without one."""
+    quorums = [broker.services.quorum for broker in cluster.brokers]
+    return max((quorum.epoch for quorum in quorums if quorum is not None), default=0)
+
+
 class Scopes(Generic[MarkT]):
     """The open scopes of one cluster; the outermost is its life."""
 
@@ -146,6 +161,8 @@ class Scopes(Generic[MarkT]):
         self._cluster = cluster
         self._time = time
         self._open = [Scope(cluster, time)]
+        self.left_over: tuple[str, ...] = ()
+        """What the end of the last scope, or a reset, could not take back."""
 
     def begin(self) -> Scope[MarkT]:
         """Open a scope in those that are open."""
@@ -160,8 +177,12 @@ class Scopes(Generic[MarkT]):
     def end(self, scope: Scope[MarkT]) -> None:
         """Make the cluster what it was when the scope began; nothing if it has ended before."""
         if self.is_open(scope):
-            scope.restore()
-            self._close_from(self._open.index(scope))
+            found, self.left_over = scope.left_over(), (_FAILED,)
+            try:
+                scope.restore()
+            finally:
+                self._close_from(self._open.index(scope))
+            self.left_over = found
 
     def reset(self) -> None:
         """Make the cluster what it was at the start; all scopes end."""
@@ -169,6 +190,7 @@ class Scopes(Generic[MarkT]):
         self._cluster.journal.take_refusals()
         if self._cluster.has_faults:
             self._cluster.faults.reset()
+        self.left_over = life.left_over()
         life.restore()
         self._close_from(1)
         life.start_anew()

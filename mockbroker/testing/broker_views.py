@@ -127,11 +127,11 @@ class BrokerViews:
 
     @contextmanager
     def scope(self) -> Iterator[Self]:
-        """Take away at the end what was made inside.
+        """Make at the end all as it was: records, offsets, configs, brokers, links, faults, clock.
 
-        Topics, groups, transactional ids and fault rules; the clock runs (or stands) as before.
-        What else was there before stays as the body left it; see `snapshot` for that. Raises
-        VerificationError (see `verify`) unless the body raised something itself.
+        It costs what was touched inside. Clients stay connected and are told what changed, as
+        Kafka tells it; `left_over` says what did not come back. Raises VerificationError (see
+        `verify`) unless the body raised something itself.
         """
         bridge = self._bridged()
         end = bridge.call(scope_begin(bridge))
@@ -190,10 +190,9 @@ class BrokerViews:
         return bridge.call(lambda cluster: verdict(cluster, since=since, strict=wanted).check())
 
     def reset(self) -> None:
-        """Keep nothing but what the broker was started with: topics, configs and faults.
+        """Make all as it was when the broker had started, the clock too; open scopes end.
 
-        Clients stay connected; their topics are made anew, their groups are gone. Time passes, or
-        stands still, as at the start.
+        Clients stay connected and are told what changed.
         """
         bridge = self._bridged()
 

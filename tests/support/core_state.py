@@ -38,11 +38,13 @@ _APART = (
     "mockbroker.node.connection",
     "mockbroker.node.outbox",
     "mockbroker.node.request_handler._Over",
+    "mockbroker.node.slices",
     "mockbroker.replica.delayed",
     "mockbroker.replica.fetch_params",
     "mockbroker.replica.fetcher",
     "mockbroker.replica.kept_logs",
     "mockbroker.log.checkpoint",
+    "mockbroker.cluster.idle_rounds",
     "mockbroker.cluster.links.broker_client",
     "mockbroker.state.",
     "mockbroker_protocol",
@@ -287,7 +289,7 @@ mockbroker.node.broker.Broker
   growing connections_opened rounds_skipped
 mockbroker.node.request_handler.RequestHandler
   wiring services broker_id _clock _timer _journal _connections _outbox faults
-  passing runnable step_cause _over
+  passing runnable step_cause _over turn_over latest unfinished slices
   growing requests_refused
 mockbroker.replica.fetchers.ReplicaFetchers
   kept _held _version
@@ -314,12 +316,12 @@ mockbroker.replica.manager.ReplicaManager
   kept _partitions held_high_watermarks log_dirs
   wiring broker_id clock config journal kept_logs metadata propose_isr on_role upkeep
   wiring fetch_purgatory produce_purgatory delete_records_purgatory
-  passing draining ready _under_replicated
+  passing draining ready waking _under_replicated
   growing follower_fetches_expired
 mockbroker.replica.partition.Partition
   kept deleted high_watermark_held is_leader leader_id state log index topic topic_id
   wiring _host followers high_watermark_listener
-  growing leader_epoch _led_epoch epoch_start_offset
+  growing leader_epoch _led_epoch epoch_start_offset messages_in bytes_in
   passing _first_watcher _last_watcher cause ready writable_log
 mockbroker.security.quotas.QuotaManager
   kept _rates

@@ -66,6 +66,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=False,
     )
     parser.addini(
+        "mockbroker_keep_server",
+        "keep the session's server even when a test left what cannot be taken back",
+        type="bool",
+        default=False,
+    )
+    parser.addini(
         "mockbroker_journal_lines",
         "requests shown in the report of a failing test, 0 for none",
         default="20",
@@ -148,20 +154,40 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def mockbroker_server(pytestconfig: pytest.Config) -> Iterator[BrokerViews]:
     """The session's server; a test rather asks for `mockbroker`, which cleans up behind it."""
-    from mockbroker.server.values import parse_configs, parse_topic
-    from mockbroker.testing.pytest_plugin.servers import lacks, opened
+    from mockbroker.server.values import parse_configs
+    from mockbroker.testing.pytest_plugin.servers import opened
 
     where = _where(pytestconfig)
-    topics = dict(
-        parse_topic("mockbroker_topics", line) for line in pytestconfig.getini("mockbroker_topics")
-    )
     config = parse_configs("mockbroker_config", pytestconfig.getini("mockbroker_config"))
     options = {"config": config, "strict": pytestconfig.getini("mockbroker_strict")}
     with opened(where, options) as broker:
-        for name, partitions in topics.items():
-            if "own_broker" not in lacks(where) or not broker.topic(name).exists:
-                broker.topic(name).create(partitions)
+        _create_topics(broker, pytestconfig)
         yield broker
+
+
+def _create_topics(broker: BrokerViews, config: pytest.Config) -> None:
+    """Make those of the ini option."""
+    from mockbroker.server.values import parse_topic
+    from mockbroker.testing.pytest_plugin.servers import lacks
+
+    for line in config.getini("mockbroker_topics"):
+        name, partitions = parse_topic("mockbroker_topics", line)
+        if "own_broker" not in lacks(_where(config)) or not broker.topic(name).exists:
+            broker.topic(name).create(partitions)
+
+
+def _replace_if_left_over(server: BrokerViews, config: pytest.Config) -> None:
+    """Go on with a new broker where the end of a test could not take back all."""
+    from mockbroker.testing.mock_broker import MockBroker
+
+    if (
+        isinstance(server, MockBroker)
+        and not config.getini("mockbroker_keep_server")
+        and server.left_over
+    ):
+        server.stop()
+        server.start()
+        _create_topics(server, config)
 
 
 @pytest.fixture
@@ -181,9 +207,12 @@ def mockbroker(request: pytest.FixtureRequest) -> Iterator[BrokerViews]:
         with server.scope(prefix):
             yield _with_topics(request.node, server)
         return
-    with server.scope():
-        server.verdict()  # what came between two tests is nobody's
-        yield _prepared(request.node, server)
+    try:
+        with server.scope():
+            server.verdict()  # what came between two tests is nobody's
+            yield _prepared(request.node, server)
+    finally:
+        _replace_if_left_over(server, request.config)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 from mockbroker import MockBroker
 from mockbroker.config.errors import ConfigError
 from mockbroker.server.values import SettingsError
+from mockbroker.state.scope import Scope
 from mockbroker.state.snapshot_file import SnapshotError
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.sockets import RawConnection
@@ -246,6 +247,31 @@ def test_a_scope_takes_back_faults_and_the_clock() -> None:
         assert abs(broker.clock.wall_ms - wall_ms) < 60_000
         assert [fault.id for fault in broker.faults.list()] == [kept.id]
         assert (broker.clock.frozen, broker.clock.rate) == (False, 2.0)
+
+
+def test_an_epoch_of_the_metadata_log_does_not_come_back_and_is_told() -> None:
+    with MockBroker(controller_port=0) as broker:
+        with broker.scope():
+            broker.topic("orders").put("one")
+        assert not list(broker.left_over)
+        with broker.scope():
+            broker.metadata_log.begin_epoch()
+        assert list(broker.left_over) == ["the metadata log is in epoch 2, where it was in 1"]
+        with broker.scope():
+            pass
+        assert not list(broker.left_over)
+
+
+def test_a_scope_whose_end_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_scope: Scope[object]) -> None:
+        raise OSError("broken")
+
+    with MockBroker() as broker:
+        monkeypatch.setattr(Scope, "restore", fail)
+        with pytest.raises(OSError, match="broken"), broker.scope():
+            pass
+        monkeypatch.undo()
+        assert list(broker.left_over) == ["the end of the scope failed"]
 
 
 def test_a_reset_leaves_what_it_was_started_with() -> None:

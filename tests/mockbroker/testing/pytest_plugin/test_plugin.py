@@ -63,6 +63,51 @@ def test_what_a_test_makes_is_gone_in_the_next(run: pytest.Pytester) -> None:
     go(run).assert_outcomes(passed=2)
 
 
+LEAKS = """
+    from datetime import timedelta
+    import pytest
+
+    servers = []
+
+    @pytest.mark.parametrize("turn", range(3))
+    def test_leaks_nothing(mockbroker, turn):
+        assert mockbroker.topic("orders").records() == []
+        assert mockbroker.topic("orders").config == {}
+        assert not mockbroker.clock.frozen
+        servers.append((mockbroker.port, mockbroker.clock.wall_ms))
+        assert servers[-1][1] - servers[0][1] < 600_000
+        mockbroker.topic("orders").put("fresh")
+        mockbroker.group("g").commit({("orders", 0): 1})
+        mockbroker.clock.freeze()
+        mockbroker.clock.advance(timedelta(days=20))
+        mockbroker.clock.jump(timedelta(hours=-2))
+
+    @pytest.mark.parametrize("turn", range(2))
+    def test_leaves_what_cannot_be_taken_back(monkeypatch, mockbroker, turn):
+        from mockbroker.state.scope import Scope
+
+        assert mockbroker.topics() == ["orders"]
+        servers.append((mockbroker.port, mockbroker.clock.wall_ms))
+        monkeypatch.setattr(Scope, "left_over", lambda self: ("something",))
+
+    def test_the_server_is_another_then(mockbroker):
+        ports = [port for port, _ in servers]
+        assert ports[0] == ports[1] == ports[2] == ports[3]
+        assert (ports[3] == ports[4] == mockbroker.port) is KEPT
+"""
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_server_is_replaced_where_something_is_left_over(
+    run: pytest.Pytester, kept: bool
+) -> None:
+    run.makeini(
+        f"[pytest]\nmockbroker_topics = orders:1\nmockbroker_keep_server = {str(kept).lower()}"
+    )
+    run.makepyfile(LEAKS.replace("KEPT", str(kept)))
+    go(run).assert_outcomes(passed=6)
+
+
 def test_ini_options_shape_the_sessions_server(run: pytest.Pytester) -> None:
     run.makeini(
         """
