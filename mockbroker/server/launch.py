@@ -127,6 +127,11 @@ class RunningBroker:
             )
         return told
 
+    def ports(self) -> set[int]:
+        """All ports that it listens on."""
+        ports = {port for addresses in self.listeners.values() for _, port in addresses}
+        return ports | {port for port in (self.controller_port, self.admin_port) if port}
+
     @property
     def controller_servers(self) -> str | None:
         """HOST:PORT for `controller.quorum.bootstrap.servers`; None without such a listener."""

@@ -17,6 +17,8 @@ import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
+from mockbroker.testing.forked import unwatch, watch
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -30,6 +32,10 @@ T = TypeVar("T")
 
 NOT_RUNNING = "the broker is not running: use it in `with` or `async with`"
 STOPPED = "the broker was stopped meanwhile"
+IN_PARENT = (
+    "this process is a fork: the broker lives in its parent, process {}; here it is reached over"
+    " TCP by its bootstrap_servers"
+)
 
 
 class Caller(Protocol[S_co]):
@@ -87,9 +93,11 @@ class Bridge:
         """The cursor from which on `MockBroker.journal` looks: that of a scope, or of a reset."""
         self._lock = threading.Lock()
         self._open: set[Future[Any]] = set()
-        self._closed = False
+        self._closed: str | None = None
+        """Why no call is taken any more."""
         self._waiters: list[_Waiter[Any]] = []
         self._unwatch: Callable[[], None] | None = None
+        watch(self)
 
     def __repr__(self) -> str:
         return "a broker that stopped" if self._closed else self.running.bootstrap_servers
@@ -165,10 +173,26 @@ class Bridge:
             self.forget(future)
             raise
 
+    def ports(self) -> set[int]:
+        """Those that the broker listens on."""
+        return self.running.ports()
+
+    def leave_to(self, parent: int) -> None:
+        """This is a copy in a forked child; the broker lives in the process `parent`."""
+        self._lock = threading.Lock()  # somebody may have had it when this process was made
+        self._open = set()
+        self._closed = IN_PARENT.format(parent)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether `leave_to` was called."""
+        return self._closed not in (None, NOT_RUNNING)
+
     def close(self) -> None:
         """The broker has stopped: whoever still waits is told."""
+        unwatch(self)
         with self._lock:
-            self._closed = True
+            self._closed = self._closed or NOT_RUNNING
             left, self._open = self._open, set()
         for future in left:
             if future.set_running_or_notify_cancel():
@@ -217,7 +241,7 @@ class Bridge:
     def is_inside(self) -> bool:
         """Whether this is the broker's own loop; the rest of the loop then stands still."""
         if self._closed:
-            raise RuntimeError(NOT_RUNNING)
+            raise RuntimeError(self._closed)
         try:
             return asyncio.get_running_loop() is self.running.loop
         except RuntimeError:
@@ -226,7 +250,7 @@ class Bridge:
     def _post(self, future: Future[Any], callback: Callable[[], None]) -> None:
         with self._lock:
             if self._closed:
-                raise RuntimeError(NOT_RUNNING)
+                raise RuntimeError(self._closed)
             self._open.add(future)
         try:
             self.running.loop.call_soon_threadsafe(callback)

@@ -50,9 +50,10 @@ class BrokerThread:
         return self._running
 
     def stop(self) -> None:
-        """End the broker, and wait until all of it is gone."""
+        """End the broker, and wait until all of it is gone, unless this is its own thread."""
         self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
 
     def _run(self) -> None:
         try:

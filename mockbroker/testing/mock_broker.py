@@ -6,7 +6,9 @@ clients may be used beside it; `async with MockBroker(...)` runs it in the calle
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+import sys
+import warnings
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from mockbroker.server.launch import launch
 from mockbroker.server.settings import Settings
@@ -85,9 +87,22 @@ class MockBroker(BrokerViews):
         thread, self._thread = self._thread, None
         if thread is not None:
             bridge, self._bridge = self._bridge, None
-            thread.stop()
             assert bridge is not None
+            if not bridge.is_copy:
+                thread.stop()
             bridge.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_thread", None) is not None and not sys.is_finalizing():
+            assert self._bridge is not None
+            if not self._bridge.is_copy:
+                message = f"{self!r} was not stopped"
+                warnings.warn(message, ResourceWarning, stacklevel=2, source=self)
+            self.stop()
+
+    def __reduce__(self) -> NoReturn:
+        message = "a broker cannot be sent to another process: send its bootstrap_servers"
+        raise TypeError(message)
 
     def _refuse_second_start(self) -> None:
         if self._bridge is not None:
@@ -104,7 +119,7 @@ class MockBroker(BrokerViews):
         traceback: TracebackType | None,
     ) -> None:
         try:
-            if exc is None and self._bridge is not None:
+            if exc is None and self._bridge is not None and not self._bridge.is_copy:
                 self.verify()
         finally:
             self.stop()

@@ -309,3 +309,11 @@ def test_a_cluster_goes_back_too() -> None:
         broker.topic("orders").put("five")
         assert len(broker.topic("orders").wait_for(4)) == 4
         assert len(broker.cluster.isr("orders", 0)) == 3
+
+
+def test_a_broker_that_is_dropped_warns_and_ends() -> None:
+    before = broker_threads()
+    brokers = [MockBroker().start()]
+    with pytest.warns(ResourceWarning, match=r"<MockBroker 127\.0\.0\.1:\d+> was not stopped"):
+        brokers.clear()
+    assert broker_threads() == before
