@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from mockbroker.testing.broker_views import BrokerViews
 
+__tracebackhide__ = True
+
 
 class Elsewhere:
     """A `with` around it does nothing: it was started elsewhere, and it goes on."""

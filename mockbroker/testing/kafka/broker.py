@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mockbroker.testing.metadata_log_view import MetadataLogView
     from mockbroker.testing.topic_view import TopicView
 
+__tracebackhide__ = True
+
 _PAUSES_SECONDS: Final = (0.02, 0.2)
 _WHY: Final = (
     "this is a Kafka cluster, reached by Kafka's protocol alone; mark the test with"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Offsets = dict[tuple[str, int], int]
 
+__tracebackhide__ = True
+
 T = TypeVar("T")
 
 TIMEOUT_SECONDS: Final = 30.0

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     Offsets = dict[tuple[str, int], int]
 
+__tracebackhide__ = True
+
 
 class KafkaGroupView(GroupView[KafkaClient]):
     """A group of a Kafka cluster."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mockbroker.state.reading import Reading, Record
     from mockbroker.state.writing import NewRecord, Position
 
+__tracebackhide__ = True
+
 T = TypeVar("T")
 
 

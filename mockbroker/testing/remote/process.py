@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from mockbroker.server.options import BrokerOptions
 
+__tracebackhide__ = True
+
 START_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.01
 _STOP_SECONDS: Final = 10.0
