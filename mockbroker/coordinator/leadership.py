@@ -66,7 +66,7 @@ class CoordinatorLeadership:
         return self._timer.schedule(self._clock.now_ms + timeout_ms, expire)
 
     def _high_watermark_updated(self, partition: Partition) -> None:
-        if partition.index in self._owned and self._coordinator.in_use:
+        if self._coordinator.in_use:
             self._coordinator.service.runtime.high_watermark_updated(
                 partition.index, partition.high_watermark
             )

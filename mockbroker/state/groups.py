@@ -65,12 +65,11 @@ class Group(NamedTuple):
     group_type: str = CLASSIC
 
 
-def group_shards(cluster: Cluster, *, written: bool = False) -> Iterator[GroupShard]:
-    """Every shard in use, on whichever node, as of what is replicated, or of what is `written`."""
+def group_shards(cluster: Cluster) -> Iterator[GroupShard]:
+    """Every shard in use, on whichever node, as of what is replicated."""
     for broker in cluster.brokers:
         if broker.services.groups.in_use:
-            runtime = broker.services.groups.service.runtime
-            yield from runtime.shards() if written else runtime.committed_shards()
+            yield from broker.services.groups.service.runtime.committed_shards()
 
 
 def owning_shard(cluster: Cluster, group_id: str) -> GroupShard | None:
@@ -87,11 +86,11 @@ def _owner(cluster: Cluster, group_id: str) -> GroupCoordinatorService | None:
     return None
 
 
-def group_ids(cluster: Cluster, *, written: bool = False) -> list[str]:
-    """The groups that there are, in order; with `written` as of what may not be replicated yet."""
+def group_ids(cluster: Cluster) -> list[str]:
+    """The groups that there are, in order."""
     return sorted(
         group_id
-        for shard in group_shards(cluster, written=written)
+        for shard in group_shards(cluster)
         for group_id in (*shard.groups, *shard.consumer_groups)
     )
 

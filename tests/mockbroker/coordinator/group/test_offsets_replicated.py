@@ -59,8 +59,9 @@ NOT_AVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
 class World:
     """Three brokers; 2 coordinates every group, 1 every transaction."""
 
-    def __init__(self) -> None:
+    def __init__(self, **config: str) -> None:
         internal = {
+            **{name.replace("_", "."): value for name, value in config.items()},
             "offsets.topic.num.partitions": "1",
             "transaction.state.log.num.partitions": "1",
             "group.initial.rebalance.delay.ms": "0",
@@ -202,7 +203,6 @@ def test_a_group_is_there_once_it_is_replicated(world: World) -> None:
     assert described.groups[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert client.call(ListGroupsRequest(), 4, ListGroupsResponse).groups == []
     assert group_ids(world.core.cluster) == []
-    assert group_ids(world.core.cluster, written=True) == ["g"]
     assert describe_group(world.core.cluster, "g").state == "Dead"
     world.heal()
     described = client.call(DescribeGroupsRequest(["g"]), 6, DescribeGroupsResponse)
@@ -233,6 +233,16 @@ def test_a_group_is_not_deleted_if_the_writes_before_are_late(world: World) -> N
     assert deleted.receive(DeleteGroupsResponse).results[0].error_code == NOT_AVAILABLE
     world.heal()
     assert world.fetch() == 6
+
+
+def test_whoever_waits_is_answered_when_the_coordinator_shuts_down(world: World) -> None:
+    world.hold()
+    late = world.commit(5)
+    broker = world.core.cluster.broker(COORDINATOR)
+    assert broker is not None
+    world.core.act(broker.services.groups.service.release_parked)
+    world.core.deliver()
+    assert committed(late) == NOT_AVAILABLE
 
 
 # -- classic members -------------------------------------------------------------------------
@@ -333,6 +343,64 @@ def test_a_leave_waits_until_the_empty_generation_is_replicated(world: World) ->
     left = member.leave()
     world.core.advance(5000)
     assert left.receive(LeaveGroupResponse).error_code == NOT_AVAILABLE
+
+
+def join(world: World, instance: str | None = None) -> NodeClient:
+    """JoinGroup of an old client, who gets in at once; or of a static one."""
+    client = world.client()
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=60_000,
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol("range", subscription("t"))],
+    )
+    client.send(request, 5 if instance else 3)
+    return client
+
+
+def test_a_group_that_expired_before_it_was_replicated_is_joined_again() -> None:
+    world = World(offsets_retention_check_interval_ms="1000")
+    world.hold()
+    asked = join(world)
+    world.core.advance(2000)
+    assert not asked.answered
+    world.heal()
+    assert asked.receive(JoinGroupResponse).error_code == NOT_AVAILABLE
+
+
+def stable_static_member(world: World) -> None:
+    joined = join(world, "one").receive(JoinGroupResponse)
+    client = world.client()
+    request = SyncGroupRequest("g", joined.generation_id, joined.member_id, "one")
+    assert client.call(request, 3, SyncGroupResponse).error_code == 0
+
+
+def test_of_two_that_take_a_static_members_place_the_first_is_fenced(world: World) -> None:
+    stable_static_member(world)
+    world.hold()
+    first, second = join(world, "one"), join(world, "one")
+    assert first.receive(JoinGroupResponse).error_code == ErrorCode.FENCED_INSTANCE_ID
+    assert not second.answered
+    world.heal()
+    joined = second.receive(JoinGroupResponse)
+    assert (joined.error_code, joined.generation_id) == (0, 1)
+    assert not first.answered
+
+
+def test_a_static_member_may_be_in_the_next_generation_before_its_place_is_replicated(
+    world: World,
+) -> None:
+    stable_static_member(world)
+    world.hold()
+    static, another = join(world, "one"), join(world)
+    for client in (static, another):
+        joined = client.receive(JoinGroupResponse)
+        assert (joined.error_code, joined.generation_id) == (0, 2)
+    world.heal()
+    assert not static.answered
+    assert describe_group(world.core.cluster, "g").state == "CompletingRebalance"
 
 
 # -- members of the consumer protocol --------------------------------------------------------
