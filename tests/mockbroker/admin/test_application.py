@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
+
+from mockbroker.admin import application, routes
+from tests.clients.server import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,3 +91,28 @@ def _shorten(case: Any) -> None:
         case.body["timeout_ms"] = min(case.body["timeout_ms"], 1)
     elif isinstance(case.body, dict) and case.operation.path.endswith(("/wait", "/expect")):
         case.body["timeout_ms"] = 1
+
+
+def test_every_path_is_found_in_the_modules_of_its_resource() -> None:
+    """A route in a module that its path does not lead to would be there or not by chance."""
+    modules = dict.fromkeys(" ".join(application._MODULES.values()).split())
+    there = {path.stem for path in Path(routes.__file__).parent.glob("[a-z]*.py")}
+    assert {*modules, application._BEFORE_V1} == there
+    for name in there:
+        module = import_module(f"mockbroker.admin.routes.{name}")
+        prefix = "" if name == application._BEFORE_V1 else "/v1"
+        for route in module.router.routes:
+            assert name in application._modules_of(prefix + route.path), route.path
+
+
+def test_a_resource_that_nobody_asked_for_is_not_imported() -> None:
+    program = (
+        "import sys, urllib.request; from mockbroker import MockBroker\n"
+        "with MockBroker(admin_port=0) as broker:\n"
+        "    urllib.request.urlopen(broker.admin_url + '/v1/clock').read()\n"
+        "print(*[one for one in sys.modules if one.startswith('mockbroker.admin.routes.')])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == ["mockbroker.admin.routes.clock"]
