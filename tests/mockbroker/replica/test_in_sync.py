@@ -83,6 +83,16 @@ def test_catching_up_is_being_where_the_leader_was_at_the_last_fetch() -> None:
     assert not follower.is_caught_up(21, 10e6, LAG_MS)
 
 
+def test_one_record_short_is_not_caught_up() -> None:
+    follower = Follower(2, 0.0)
+    follower.fetched(entry(9), 10, 100.0)
+    assert follower.caught_up_ms == 0.0
+    follower.fetched(entry(9), 20, 200.0)
+    assert follower.caught_up_ms == 0.0
+    follower.fetched(entry(20), 21, 300.0)
+    assert follower.caught_up_ms == 200.0
+
+
 def test_idle_polls_of_a_session_count_when_the_leader_goes_on() -> None:
     follower = Follower(2, 0.0)
     polling = Polling(FetchTopic("t", bytes(16)), FetchRequestPartition(fetch_offset=4))
