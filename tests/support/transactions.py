@@ -127,13 +127,27 @@ class Transactional:
         version: int = 5,
     ) -> Told:
         """InitProducerId."""
-        request = InitProducerIdRequest(self.transactional_id, timeout_ms, producer_id, epoch)
+        request = self.init_request(producer_id, epoch, timeout_ms=timeout_ms)
         answer = self.client.call(request, version, InitProducerIdResponse)
         return Told(answer.error_code, answer.producer_id, answer.producer_epoch)
 
+    def init_request(
+        self, producer_id: int = -1, epoch: int = -1, *, timeout_ms: int = 60_000
+    ) -> InitProducerIdRequest:
+        return InitProducerIdRequest(self.transactional_id, timeout_ms, producer_id, epoch)
+
     def add(self, partitions: dict[str, list[int]], version: int = 3) -> dict[tuple[str, int], int]:
         """AddPartitionsToTxn up to v3; errors by partition."""
-        request = AddPartitionsToTxnRequest(
+        request = self.add_request(partitions)
+        answer = self.client.call(request, version, AddPartitionsToTxnResponse)
+        return {
+            (topic.name, result.partition_index): result.partition_error_code
+            for topic in answer.results_by_topic_v3_and_below
+            for result in topic.results_by_partition
+        }
+
+    def add_request(self, partitions: dict[str, list[int]]) -> AddPartitionsToTxnRequest:
+        return AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
             v3_and_below_producer_id=self.producer_id,
             v3_and_below_producer_epoch=self.epoch,
@@ -141,12 +155,6 @@ class Transactional:
                 AddPartitionsToTxnTopic(topic, indexes) for topic, indexes in partitions.items()
             ],
         )
-        answer = self.client.call(request, version, AddPartitionsToTxnResponse)
-        return {
-            (topic.name, result.partition_index): result.partition_error_code
-            for topic in answer.results_by_topic_v3_and_below
-            for result in topic.results_by_partition
-        }
 
     def batch(self, values: Iterable[str], sequence: int, *, transactional: bool = True) -> bytes:
         records = [Record(at, EPOCH_MS, None, one.encode(), []) for at, one in enumerate(values)]

@@ -168,6 +168,28 @@ def test_a_stale_answer_changes_nothing(leader: Leader) -> None:
     leader.answer(told(stamped(0), 1))
     assert leader.log().log_end_offset == 1
     assert leader.partition().high_watermark == 0
+    assert leader.offsets == []
+
+
+def test_a_stale_answer_without_records_tells_no_high_watermark(leader: Leader) -> None:
+    leader.partition().append_as_follower(stamped(0), 0, 0)
+    leader.answer(told(b"", 1))
+    assert leader.partition().high_watermark == 0
+
+
+def test_an_answer_in_an_older_leader_epoch_changes_nothing(leader: Leader) -> None:
+    """What was a leader's then may be cut by the next one."""
+    leader.world.change_leader("t", 0, leader=2, replicas=(2, 1), epoch=1)
+    leader.answer(told(stamped(0), 1))
+    assert leader.log().log_end_offset == 0
+
+
+def test_an_end_offset_in_an_older_leader_epoch_changes_nothing(leader: Leader) -> None:
+    leader.answer(told(stamped(0) + stamped(1) + stamped(2), 0))
+    leader.answer(told(error=ErrorCode.OFFSET_OUT_OF_RANGE))
+    leader.world.change_leader("t", 0, leader=2, replicas=(2, 1), epoch=1)
+    leader.answer_offset(2)
+    assert leader.log().log_end_offset == 3
 
 
 def test_a_lost_connection_starts_a_new_session_after_a_while(leader: Leader) -> None:

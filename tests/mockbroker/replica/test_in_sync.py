@@ -99,10 +99,18 @@ def test_idle_polls_of_a_session_count_when_the_leader_goes_on() -> None:
     follower.fetched(polling, 4, 100.0)
     follower.leader_appended(4)
     assert follower.caught_up_ms == 900.0
-    behind = Follower(3, 0.0)
-    behind.fetched(Polling(polling.topic, FetchRequestPartition(fetch_offset=2)), 4, 100.0)
-    behind.leader_appended(4)
-    assert behind.caught_up_ms == 0.0
+    for offset in (2, 3):
+        behind = Follower(3, 0.0)
+        behind.fetched(Polling(polling.topic, FetchRequestPartition(fetch_offset=offset)), 4, 100.0)
+        behind.leader_appended(4)
+        assert behind.caught_up_ms == 0.0
+
+
+def test_an_idle_follower_one_record_short_does_not_return(metadata: MetadataStore) -> None:
+    known = followers(metadata, 1, 2)
+    fetch(known, 3, 4, 4, 100.0)
+    assert known.caught_up_idle(3, 4) is known.get(3)
+    assert known.caught_up_idle(3, 5) is None
 
 
 def test_who_has_the_high_watermark_and_the_epochs_start_may_join(metadata: MetadataStore) -> None:

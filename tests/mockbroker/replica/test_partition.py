@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.log.results import AppendOrigin
+from mockbroker.metadata.brokers import BrokerInfo
+from mockbroker.metadata.changes import BrokerChanged
 from mockbroker.replica.append_entry import AppendEntry
 from mockbroker_protocol.errors import ErrorCode
 from tests.mockbroker.replica.watcher import Watcher
@@ -37,6 +39,15 @@ def test_a_late_log_knows_the_last_epoch_in_which_this_node_led(world: World) ->
     world.change_leader("t0", 0, 1, 3, (1, 2))
     world.change_leader("t0", 0, 2, 4, (1, 2))
     assert world.partition("t0").open_log().latest_epoch == 3
+
+
+def test_an_epoch_from_before_a_broker_registered_again_is_old(world: World) -> None:
+    """KIP-903: what a replica fetched before it restarted may be lost since."""
+    partition = world.partition("t0")
+    world.metadata.apply(BrokerChanged(BrokerInfo(2, epoch=7)))
+    old = {epoch: partition.knows_newer(2, epoch) for epoch in (-1, 0, 6, 7, 8)}
+    assert old == {-1: False, 0: True, 6: True, 7: False, 8: False}
+    assert not partition.knows_newer(9, 1)
 
 
 def test_appends_mark_watchers_and_make_the_partition_ready(world: World) -> None:
