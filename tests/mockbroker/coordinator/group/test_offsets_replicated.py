@@ -245,6 +245,16 @@ def test_whoever_waits_is_answered_when_the_coordinator_shuts_down(world: World)
     assert committed(late) == NOT_AVAILABLE
 
 
+def test_what_expires_is_written_once() -> None:
+    world = World(offsets_retention_check_interval_ms="1000", offsets_retention_minutes="1")
+    assert committed(world.commit(5)) == 0
+    world.core.advance(63_000)
+    assert world.fetch() is None
+    log = world.core.partition(COORDINATOR, OFFSETS).log
+    assert log is not None
+    assert log.log_end_offset == 3  # the commit, and the tombstones of the offset and the group
+
+
 # -- classic members -------------------------------------------------------------------------
 
 
