@@ -40,7 +40,7 @@ files, [[records]] are put into topics, [[faults]] are armed: see docs/config-fi
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"mockbroker: {message} (see mockbroker serve --help)\n")
+        self.exit(2, f"mockbroker: {message} (see {self.prog} --help)\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,7 +55,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         words = with_verb(words)
     parser = _build_parser(with_commands=words[:1] != ["serve"])
-    arguments = parser.parse_args(words)
+    if words[:1] == ["completion"]:
+        from mockbroker.cli.completion import complete
+
+        return complete(parser, words[1:])
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        from mockbroker.cli.completion import refuse
+
+        refuse(parser, words, unknown)
     if arguments.version:
         from mockbroker import __version__
 
@@ -112,6 +120,7 @@ def _build_parser(*, with_commands: bool) -> _Parser:
         "pipeline", help="bring data in and out at any size, on Spark", add_help=False
     )
     if with_commands:
+        commands.add_parser("completion", help="a script that completes words in your shell")
         from mockbroker.cli.parser import add_commands
 
         add_commands(commands)

@@ -10,8 +10,10 @@ from mockbroker.admin.client import DEFAULT_URL, AdminApiError, AdminClient
 from mockbroker.cli import actions
 from mockbroker.cli.errors import CommandError
 from mockbroker.cli.health import check
+from mockbroker.cli.serve import refuse_unknown_variables
 from mockbroker.journal.printable import printable_lines
 from mockbroker.server.streams import write_line
+from mockbroker.server.values import SettingsError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,7 +28,7 @@ def run(arguments: Namespace, environment: Mapping[str, str]) -> int:
     """Carry out a parsed command; returns the exit status."""
     try:
         return _run(arguments, environment)
-    except (AdminApiError, CommandError) as error:
+    except (AdminApiError, CommandError, SettingsError) as error:
         print(f"mockbroker: {error}", file=sys.stderr)
         return error.status if isinstance(error, CommandError) else 2
     except KeyboardInterrupt:
@@ -39,6 +41,7 @@ def run(arguments: Namespace, environment: Mapping[str, str]) -> int:
 
 
 def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
+    refuse_unknown_variables(environment)
     url = arguments.admin or environment.get("MOCKBROKER_ADMIN")
     token = arguments.admin_token or environment.get("MOCKBROKER_ADMIN_TOKEN")
     if arguments.action == "healthcheck":

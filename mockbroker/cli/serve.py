@@ -58,7 +58,7 @@ def read_options(
     flags: Mapping[str, object], environment: Mapping[str, str]
 ) -> tuple[Settings, list[str]]:
     """The settings, and the variables that name nothing in Kafka. Raises SettingsError."""
-    _refuse_unknown_variables(environment)
+    refuse_unknown_variables(environment)
     file_name = str(flags.get("config") or environment.get(CONFIG_VARIABLE) or "")
     sources = _Sources(flags, environment, file_name)
     for option in OPTIONS.values():
@@ -184,7 +184,7 @@ def _check_configs(where: str, configs: Mapping[str, str]) -> None:
             raise SettingsError(where, str(error), allowed) from None
 
 
-def _refuse_unknown_variables(environment: Mapping[str, str]) -> None:
+def refuse_unknown_variables(environment: Mapping[str, str]) -> None:
     """A slip in a variable's name would start a broker that is not the one wanted."""
     known = {*_NO_OPTIONS, *(option.variable for option in OPTIONS.values() if option.flag)}
     for variable, text in environment.items():

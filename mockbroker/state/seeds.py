@@ -68,7 +68,7 @@ def read_records(
 def record_of(row: object, fields: RowFields, where: str) -> NewRecord:
     """One row as a record. Raises SeedError."""
     if fields == RowFields():
-        return NewRecord(_data(row))
+        return NewRecord(data_of(row))
     if not isinstance(row, dict):
         raise SeedError(f"{where}: not an object, so it has no fields")
     named = fields._asdict()
@@ -82,15 +82,15 @@ def record_of(row: object, fields: RowFields, where: str) -> NewRecord:
             values[name] = row[field]
     whole = "value" not in values and not fields.envelope
     return NewRecord(
-        _data(row if whole else values.get("value")),
-        _data(values.get("key")),
+        data_of(row if whole else values.get("value")),
+        data_of(values.get("key")),
         _headers(values.get("headers"), where),
         _timestamp(values.get("timestamp"), where),
         _partition(values.get("partition"), where),
     )
 
 
-def _data(value: object) -> bytes | None:
+def data_of(value: object) -> bytes | None:
     """Bytes and text as they are, null as null, everything else as JSON."""
     if value is None or isinstance(value, bytes):
         return value
@@ -119,9 +119,18 @@ def _headers(value: object, where: str) -> list[tuple[str, bytes | None]]:
             value = json.loads(value)
         except ValueError:
             value = False
+    if isinstance(value, list):
+        return [_header(one, where) for one in value]
     if not isinstance(value, dict):
-        raise SeedError(f"{where}: headers are not an object")
-    return [(str(name), _data(one)) for name, one in value.items()]
+        raise SeedError(f"{where}: headers are neither an object nor a list of name and value")
+    return [(str(name), data_of(one)) for name, one in value.items()]
+
+
+def _header(value: object, where: str) -> tuple[str, bytes | None]:
+    """One header as the admin API has it: {"name", "value"}."""
+    if not isinstance(value, dict) or not {"name"} <= value.keys() <= {"name", "value"}:
+        raise SeedError(f"{where}: {value!r} is no header; allowed: name and value")
+    return str(value["name"]), data_of(value.get("value"))
 
 
 def _timestamp(value: object, where: str) -> int | None:

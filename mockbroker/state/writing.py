@@ -7,7 +7,7 @@ offset, and wakes who waits. Where no partition is given a key decides as in Kaf
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.topic_requests import NewTopic, TopicReference
@@ -15,7 +15,7 @@ from mockbroker.state.partitions import leading_partition, topic_names
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.metadata.store import Topic
@@ -52,15 +52,67 @@ class Position(NamedTuple):
 
 
 def to_bytes(what: str, data: object) -> bytes | None:
-    """Bytes as they are, text as UTF-8, None as null. Raises TypeError for anything else."""
+    """Bytes as they are, text as UTF-8, a dict or list as JSON, None as null.
+
+    Raises TypeError for anything else, and for what JSON has no word for.
+    """
     if data is None or isinstance(data, bytes):
         return data
     if isinstance(data, str):
         return data.encode()
     if isinstance(data, bytearray | memoryview):
         return bytes(data)
-    message = f"{what}: {type(data).__name__} cannot be put; allowed: bytes, str, None"
+    if isinstance(data, dict | list):
+        import json
+
+        try:
+            return json.dumps(data, ensure_ascii=False).encode()
+        except (TypeError, ValueError) as error:
+            message = f"{what}: {error}"
+            raise TypeError(message) from None
+    message = f"{what}: {type(data).__name__} cannot be put; allowed: bytes, str, dict, list, None"
     raise TypeError(message)
+
+
+def new_record(
+    value: object,
+    *,
+    key: object = None,
+    headers: Headers = None,
+    timestamp: int | None = None,
+    partition: int | None = None,
+) -> NewRecord:
+    """A record of what a test gives; see `to_bytes`. Raises TypeError."""
+    return NewRecord(
+        to_bytes("value", value),
+        to_bytes("key", key),
+        to_headers(headers),
+        timestamp,
+        partition,
+    )
+
+
+def new_records(
+    values: Iterable[object],
+    *,
+    key: Callable[[Any], object] | None = None,
+    headers: Headers = None,
+    timestamp: int | None = None,
+    partition: int | None = None,
+) -> list[NewRecord]:
+    """Records of values or `NewRecord`s; `key` makes the key of a value, the rest is for all."""
+    return [
+        value
+        if isinstance(value, NewRecord)
+        else new_record(
+            value,
+            key=None if key is None else key(value),
+            headers=headers,
+            timestamp=timestamp,
+            partition=partition,
+        )
+        for value in values
+    ]
 
 
 def to_headers(headers: Headers) -> list[tuple[str, bytes | None]]:

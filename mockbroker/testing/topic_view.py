@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.state.reading import Reading
     from mockbroker.state.seeds import RowFieldNames
-    from mockbroker.state.writing import Headers, Position
+    from mockbroker.state.writing import Headers, NewRecord, Position
     from mockbroker.testing.bridge import Bridge, Caller
+
+    Data = bytes | str | dict[str, Any] | list[Any] | None
 
 __tracebackhide__ = True
 
@@ -120,30 +122,40 @@ class TopicView(ABC, Generic[S]):
 
     def put(
         self,
-        value: bytes | str | None,
+        value: Data,
         *,
-        key: bytes | str | None = None,
+        key: Data = None,
         headers: Headers = None,
         timestamp: int | None = None,
         partition: int | None = None,
     ) -> Position:
         """Append one record as a producer would, and say where it went.
 
-        Text is UTF-8, None is null; `timestamp` in epoch ms, None: now. Without `partition` the
-        key decides as in Kafka's producers. Raises TopicError when the broker refuses it.
+        Text is UTF-8, a dict or list is JSON, None is null; `timestamp` in epoch ms, None: now.
+        Without `partition` the key decides as in Kafka's producers. Raises TopicError when the
+        broker refuses it.
         """
-        record = writing.NewRecord(
-            writing.to_bytes("value", value),
-            writing.to_bytes("key", key),
-            writing.to_headers(headers),
-            timestamp,
-            partition,
+        record = writing.new_record(
+            value, key=key, headers=headers, timestamp=timestamp, partition=partition
         )
         return self._put([record], lambda positions: positions[0])
 
-    def put_all(self, values: Iterable[bytes | str | None]) -> list[Position]:
-        """Append many records without keys, in one step of the broker."""
-        records = [writing.NewRecord(writing.to_bytes("value", value)) for value in values]
+    def put_all(
+        self,
+        values: Iterable[Data | NewRecord],
+        *,
+        key: Callable[[Any], Data] | None = None,
+        headers: Headers = None,
+        timestamp: int | None = None,
+        partition: int | None = None,
+    ) -> list[Position]:
+        """Append many records in one step of the broker, and say where each went.
+
+        `key` makes the key of each value; the rest is for all. A `NewRecord` has its own.
+        """
+        records = writing.new_records(
+            values, key=key, headers=headers, timestamp=timestamp, partition=partition
+        )
         return self._put(records, lambda positions: positions)
 
     def load(
@@ -232,7 +244,7 @@ class TopicView(ABC, Generic[S]):
         """Something that reads the topic so."""
 
     @abstractmethod
-    def _put(self, records: Sequence[writing.NewRecord], take: Callable[[list[Position]], T]) -> T:
+    def _put(self, records: Sequence[NewRecord], take: Callable[[list[Position]], T]) -> T:
         """What `take` makes of where the records went; one call of the bridge."""
 
     @abstractmethod
@@ -270,7 +282,7 @@ class ClusterTopicView(TopicView["Cluster"]):
     def _reader(self, **how: Unpack[Reading]) -> TopicReader:
         return TopicReader(self.name, **how)
 
-    def _put(self, records: Sequence[writing.NewRecord], take: Callable[[list[Position]], T]) -> T:
+    def _put(self, records: Sequence[NewRecord], take: Callable[[list[Position]], T]) -> T:
         put = writing.Put(self.name, records)
         return self._bridge.act_when(
             put.is_ready,

@@ -9,7 +9,7 @@ from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from mockbroker.admin.deps import (
     INT32_MAX,
@@ -23,6 +23,7 @@ from mockbroker.admin.deps import (
 from mockbroker.admin.problems import ApiError, problems
 from mockbroker.admin.waiting import Met, wait_until
 from mockbroker.state.reading import READ_UNCOMMITTED, TopicReader, read_page, read_replica_page
+from mockbroker.state.seeds import data_of
 from mockbroker.state.writing import NewRecord, Put, delete_records, no_topic
 
 if TYPE_CHECKING:
@@ -70,18 +71,23 @@ class HeaderIn(Body):
     """One header of a record to put."""
 
     name: str = Field(max_length=32_767)
-    value: str | None = None
+    value: JsonValue = None
     value_encoding: Encoding = "utf8"
 
 
 class RecordIn(Body):
-    """A record to put. Without a partition its key decides, as in Kafka's producers."""
+    """A record to put. Without a partition its key decides, as in Kafka's producers.
 
-    value: str | None = Field(None, examples=["paid"])
+    As in a file (docs/config-file.md), what is neither text nor null is put as JSON.
+    """
+
+    value: JsonValue = Field(None, examples=["paid", {"id": 7}])
     value_encoding: Encoding = "utf8"
-    key: str | None = Field(None, examples=["order-1"])
+    key: JsonValue = Field(None, examples=["order-1"])
     key_encoding: Encoding = "utf8"
-    headers: list[HeaderIn] = Field(default_factory=list, max_length=10_000)
+    headers: list[HeaderIn] | dict[str, JsonValue] = Field(
+        default_factory=list, max_length=10_000, description="A list, or values by name"
+    )
     timestamp: int | None = Field(None, ge=0, le=INT64_MAX, description="ms since 1970; null: now")
     partition: int | None = Field(None, ge=0, le=INT32_MAX)
 
@@ -232,27 +238,29 @@ def _text(data: bytes | None) -> tuple[str | None, Encoding]:
 
 def _record(index: int, record: RecordIn) -> NewRecord:
     where = f"records.{index}"
-    return NewRecord(
-        value=_bytes(f"{where}.value", record.value, record.value_encoding),
-        key=_bytes(f"{where}.key", record.key, record.key_encoding),
-        headers=[
+    if isinstance(record.headers, dict):
+        headers = [(name, data_of(value)) for name, value in record.headers.items()]
+    else:
+        headers = [
             (
                 header.name,
                 _bytes(f"{where}.headers.{at}.value", header.value, header.value_encoding),
             )
             for at, header in enumerate(record.headers)
-        ],
+        ]
+    return NewRecord(
+        value=_bytes(f"{where}.value", record.value, record.value_encoding),
+        key=_bytes(f"{where}.key", record.key, record.key_encoding),
+        headers=headers,
         timestamp=record.timestamp,
         partition=record.partition,
     )
 
 
-def _bytes(field: str, text: str | None, encoding: Encoding) -> bytes | None:
-    if text is None:
-        return None
-    if encoding == "utf8":
-        return text.encode()
+def _bytes(field: str, value: JsonValue, encoding: Encoding) -> bytes | None:
+    if value is None or encoding == "utf8":
+        return data_of(value)
     try:
-        return b64decode(text, validate=True)
+        return b64decode(value if isinstance(value, str) else "-", validate=True)
     except ValueError:
         raise ApiError(422, f"{field}: it is not base64", field) from None

@@ -86,6 +86,28 @@ def pytest_configure(config: pytest.Config) -> None:
         name = "mockbroker.testing.pytest_plugin.aiokafka_fixtures"
         if not config.pluginmanager.hasplugin(name):
             config.pluginmanager.import_plugin(name)
+    else:
+        config.pluginmanager.register(_WithoutAsyncio(), "mockbroker-without-asyncio")
+
+
+def _without_asyncio(fixture: str) -> None:
+    pytest.fail(f"{fixture} needs pytest-asyncio: pip install pytest-asyncio", pytrace=False)
+
+
+class _WithoutAsyncio:
+    """The fixtures of aiokafka where no plugin runs coroutines: each says what it lacks."""
+
+    @pytest.fixture
+    def aiokafka_producer(self) -> None:
+        _without_asyncio("aiokafka_producer")
+
+    @pytest.fixture
+    def aiokafka_consumer(self) -> None:
+        _without_asyncio("aiokafka_consumer")
+
+    @pytest.fixture
+    def aiokafka_admin(self) -> None:
+        _without_asyncio("aiokafka_admin")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -38,3 +38,32 @@ def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
         main(["serve", "--help"])
     assert stopped.value.code == 0
     assert "mockbroker serve --port 0 --ready-file broker.json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["serve", "--prot", "1"], "--prot 1; did you mean --port? (see mockbroker serve --help)"),
+        (["topics", "put", "--ky", "k", "t", "v"], "(see mockbroker topics put --help)"),
+        (["topics", "put", "t"], "required: VALUE (see mockbroker topics put --help)"),
+        (["topics", "mak"], "(see mockbroker topics --help)"),
+        (["sevre"], "(see mockbroker --help)"),
+    ],
+)
+def test_a_usage_error_names_its_command(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_slip_in_a_variable_stops_other_commands_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MOCKBROKER_ADMN", "http://127.0.0.1:1")
+    assert main(["topics", "list"]) == 2
+    assert "MOCKBROKER_ADMN: there is no such variable; allowed: MOCKBROKER_ADMIN" in (
+        capsys.readouterr().err
+    )

@@ -105,8 +105,8 @@ def test_fields_of_a_row(row: object, fields: RowFields, record: NewRecord) -> N
         ({"at": 1.5}, RowFields(timestamp="at"), "timestamp 1.5 is no time; allowed: epoch ms"),
         ({"p": "x"}, RowFields(partition="p"), "partition 'x' is no number"),
         ({"p": True}, RowFields(partition="p"), "partition True is no number"),
-        ({"h": "x"}, RowFields(headers="h"), "headers are not an object"),
-        ({"h": []}, RowFields(headers="h"), "headers are not an object"),
+        ({"h": "x"}, RowFields(headers="h"), "headers are neither an object nor a list"),
+        ({"h": [1]}, RowFields(headers="h"), "1 is no header; allowed: name and value"),
     ],
 )
 def test_rows_that_are_no_records(row: object, fields: RowFields, problem: str) -> None:
@@ -149,3 +149,11 @@ def test_a_missing_library_is_named_with_its_extra(
     (tmp_path / f"a.{suffix}").touch()
     with pytest.raises(SeedError, match=rf"needs {library}: pip install 'mockbroker\[{suffix}\]'"):
         read_records(str(tmp_path / f"a.{suffix}"))
+
+
+def test_headers_are_an_object_or_a_list_as_over_http() -> None:
+    fields = RowFields(headers="h")
+    listed = record_of({"h": [{"name": "a", "value": "b"}, {"name": "n"}]}, fields, "x")
+    assert listed.headers == [("a", b"b"), ("n", None)]
+    with pytest.raises(SeedError, match=r"x: \{'nam': 'a'\} is no header; allowed: name and value"):
+        record_of({"h": [{"nam": "a"}]}, fields, "x")

@@ -109,8 +109,10 @@ def test_only_bytes_and_text_are_put() -> None:
     assert to_bytes("value", "é") == b"\xc3\xa9"
     assert to_bytes("value", bytearray(b"x")) == b"x"
     assert to_bytes("value", None) is None
-    with pytest.raises(TypeError, match="value: dict cannot be put; allowed: bytes, str, None"):
-        to_bytes("value", {})
+    with pytest.raises(
+        TypeError, match="value: int cannot be put; allowed: bytes, str, dict, list"
+    ):
+        to_bytes("value", 1)
     assert to_headers({"a": "1"}) == [("a", b"1")]
     assert to_headers([("a", b"1"), ("a", None)]) == [("a", b"1"), ("a", None)]
     with pytest.raises(TypeError, match=r"headers\['a'\]: int"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker import MockBroker
-from mockbroker.state.writing import TopicError
+from mockbroker.state.writing import NewRecord, TopicError
 from mockbroker.testing import topic_view
 from mockbroker.testing.bridge import WaitTimeoutError
 from mockbroker_protocol.messages.produce import (
@@ -163,3 +163,27 @@ def test_a_record_put_into_a_new_topic_is_there_when_a_slow_leader_has_heard_of_
         for node in (1, 2, 3):
             broker.cluster.slow_link(broker.cluster.CONTROLLER, node, seconds=0.01)
         assert broker.topic("new").put("one").offset == 0
+
+
+def test_a_dict_is_put_as_json_and_many_records_have_keys_headers_and_partitions() -> None:
+    with MockBroker(topics={"orders": 3}) as broker:
+        topic = broker.topic("orders")
+        topic.put({"id": 7, "name": "ä"}, key="7")
+        topic.put([1, None], partition=1)
+        values = {record.value for record in topic.records()}
+        assert values == {'{"id": 7, "name": "ä"}'.encode(), b"[1, null]"}
+        topic.delete_records()
+        positions = topic.put_all(
+            [{"id": 1}, {"id": 2}, NewRecord(b"own", b"key", (), None, 0)],
+            key=lambda value: str(value["id"]),
+            headers={"from": "test"},
+            timestamp=5,
+            partition=2,
+        )
+        assert [position.partition for position in positions] == [2, 2, 0]
+        own, one, two = topic.records()
+        assert (own.key, own.value, own.headers) == (b"key", b"own", [])
+        assert (one.key, one.value, one.timestamp) == (b"1", b'{"id": 1}', 5)
+        assert (two.key, two.headers) == (b"2", [("from", b"test")])
+        with pytest.raises(TypeError, match="value: Object of type set is not JSON serializable"):
+            topic.put({"id": {1}})

@@ -84,7 +84,7 @@ def test_bad_records_are_refused_whole(api: Api) -> None:
     good = {"value": "a"}
     for bad, field in (
         ({"value": "!", "value_encoding": "base64"}, "records.1.value"),
-        ({"value": 1}, "records.1.value"),
+        ({"key": 1, "key_encoding": "base64"}, "records.1.key"),
         ({"value": "a", "partition": -1}, "records.1.partition"),
     ):
         assert api.problem("POST", RECORDS, {"records": [good, bad]})[::2] == (422, field)
@@ -125,3 +125,17 @@ def test_one_broker_tells_what_it_has_stored_also_when_it_is_down() -> None:
         page = api("GET", f"{RECORDS}?node_id={leader}&limit=1&offset=1").body
         assert ([one["value"] for one in page["records"]], page["next_offset"]) == (["b"], 2)
         assert api.problem("GET", f"{RECORDS}?node_id=9")[0] == 409
+
+
+def test_records_are_written_as_in_a_file(api: Api) -> None:
+    record = {"key": 7, "value": {"id": 7}, "headers": {"a": "b", "n": None}, "partition": 0}
+    listed = {"value": "x", "headers": [{"name": "a", "value": [1]}], "partition": 0}
+    wrong = {"value": {"id": 7}, "value_encoding": "base64"}
+    answer = api("POST", "/v1/topics/orders/records", {"records": [record, listed]})
+    assert answer.status == 201, answer
+    first, second = api("GET", "/v1/topics/orders/records?partition=0").body["records"][-2:]
+    assert (first["key"], first["value"]) == ("7", '{"id": 7}')
+    assert [(one["name"], one["value"]) for one in first["headers"]] == [("a", "b"), ("n", None)]
+    assert [one["value"] for one in second["headers"]] == ["[1]"]
+    status, detail, field = api.problem("POST", "/v1/topics/orders/records", {"records": [wrong]})
+    assert (status, detail, field) == (422, "records.0.value: it is not base64", "records.0.value")

@@ -38,3 +38,28 @@ def test_clients_of_aiokafka_are_started(
         "no:cacheprovider",
     )
     result.assert_outcomes(passed=1)
+
+
+def test_without_pytest_asyncio_they_say_what_they_need(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", str(pytestconfig.rootpath))
+    pytester.makepyfile(
+        """
+        def test_producer(aiokafka_producer):
+            pass
+
+        def test_consumer(aiokafka_consumer):
+            pass
+
+        def test_admin(aiokafka_admin):
+            pass
+        """
+    )
+    result = pytester.runpytest_subprocess(
+        "-p", "mockbroker.testing.pytest_plugin.plugin", "-p", "no:cacheprovider"
+    )
+    result.assert_outcomes(errors=3)
+    for name in ("producer", "consumer", "admin"):
+        result.stdout.fnmatch_lines([f"*aiokafka_{name} needs pytest-asyncio: pip install *"])
