@@ -1,6 +1,7 @@
 """A soak: everything at once, for minutes or hours, and nothing may grow, fail or be lost.
 
-    python -m scripts.soak --minutes N [--seed S]      rounds of work beside hostile connections
+    python -m scripts.soak --minutes N [--seed S]      work beside hostile connections, so long
+    python -m scripts.soak --rounds N [--seed S]       the same, so many rounds of each broker
     python -m scripts.soak --frames N [--seed S]       so many hostile frames, on the core alone
 
 Each round works on one of two brokers of this process, one alone and three of a cluster: topics
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import math
 import os
 import subprocess
 import sys
@@ -316,11 +318,11 @@ class Soaked:
 TIMEOUT = 60.0
 
 
-def soak(minutes: float, seed: int) -> None:
-    """Raise AssertionError for what was lost, failed or grew."""
+def soak(seconds: float, rounds: float, seed: int) -> None:
+    """Until either is over. Raise AssertionError for what was lost, failed or grew."""
     rng = Random(seed)
     sizes: list[Size] = []
-    until = time.monotonic() + minutes * 60
+    until = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
         soaked = [Soaked(1, rng, folder), Soaked(3, rng, folder)]
         ports = [each.rpartition(":")[2] for one in soaked for each in one.addresses]
@@ -330,7 +332,7 @@ def soak(minutes: float, seed: int) -> None:
         told = time.monotonic()
         types: Counter[str] | None = None
         try:
-            while time.monotonic() < until:
+            while time.monotonic() < until and len(sizes) < rounds:
                 for one in soaked:
                     one.round()
                 sizes.append(Size.now())
@@ -398,13 +400,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/fuzz")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--minutes", type=float)
+    what.add_argument("--rounds", type=int)
     what.add_argument("--frames", type=int)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.frames is not None:
         frames(arguments.frames, arguments.seed)
+    elif arguments.rounds is not None:
+        soak(math.inf, arguments.rounds, arguments.seed)
     else:
-        soak(arguments.minutes, arguments.seed)
+        soak(arguments.minutes * 60, math.inf, arguments.seed)
 
 
 if __name__ == "__main__":
