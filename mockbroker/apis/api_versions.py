@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, ServedApis, Services
 
 guard = None  # anybody may ask
-_GET_TELEMETRY: Final = ApiKey.GET_TELEMETRY_SUBSCRIPTIONS.value
-_PUSH_TELEMETRY: Final = ApiKey.PUSH_TELEMETRY.value
+_TELEMETRY: Final = frozenset(
+    (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS.value, ApiKey.PUSH_TELEMETRY.value)
+)
 
 
 def handle(
@@ -81,7 +82,7 @@ def _api_keys(registry: ServedApis, *, telemetry: bool) -> list[ApiVersion]:
     return [
         ApiVersion(key, served.min_version, served.max_version)
         for key, served in registry.advertised().items()
-        if telemetry or (key != _GET_TELEMETRY and key != _PUSH_TELEMETRY)
+        if telemetry or key not in _TELEMETRY
     ]
 
 

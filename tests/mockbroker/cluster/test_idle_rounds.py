@@ -15,6 +15,7 @@ from mockbroker.cluster.idle_rounds import (
 )
 from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.cluster.node_controls import ControlError
+from mockbroker.faults.fault import Fault
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker_protocol.messages.consumer_group import ConsumerGroupHeartbeatRequest
 from mockbroker_protocol.messages.fetch import (
@@ -49,6 +50,11 @@ class MovedCore(ClusterCore):
         super().__init__(topics={"t": 3}, config=config, seed=seed)
         self.skips = skips
         self.ticks = 0
+        self.changes: list[tuple[float, str]] = []
+        """When the controller decided what."""
+        self.cluster.metadata.subscribe(
+            lambda change: self.changes.append((self.cluster.clock.now_ms, type(change).__name__))
+        )
 
     def advance(self, milliseconds: float) -> None:
         end_ms = self.now_ms + milliseconds
@@ -73,6 +79,7 @@ class MovedCore(ClusterCore):
     def picture(self) -> dict[str, object]:
         """All that a later step could depend on, with what clients were answered."""
         seen = picture(self.cluster)
+        seen["changes"] = self.changes
         seen["answers"] = [client._answers for client in self._clients.values()]
         seen["closed"] = [client.closed for client in self._clients.values()]
         return seen
@@ -251,6 +258,107 @@ def test_skipped_is_as_played(seed: int) -> None:
     skipped.advance(1000)
     played.advance(1000)
     assert skipped.picture() == played.picture()
+
+
+def kill(core: MovedCore) -> None:
+    core.controls.kill(2, fence=False)
+
+
+def cut_from_the_controller(core: MovedCore) -> None:
+    core.controls.slow_link(2, CONTROLLER, 5.5)
+    core.advance(60_000)
+    core.controls.cut_link(2, CONTROLLER)
+
+
+def hold_before_the_controller(core: MovedCore) -> None:
+    core.controls.hold_link(2, CONTROLLER)
+    core.advance(60_000)
+    core.controls.restore_link(2, CONTROLLER)
+
+
+def hold_a_follower(core: MovedCore) -> None:
+    follower = core.state("t").replicas[1]
+    core.controls.hold_follower("t", 0, follower)
+    core.client(node=core.state("t").leader).produce("t", b"v", acks=1)
+    core.advance(100_000)
+    core.controls.release_follower("t", 0, follower)
+
+
+def slow_fetches(core: MovedCore) -> None:
+    core.controls.slow_link(1, 2, 70.5)
+    core.controls.slow_link(2, 1, 3.0)
+    core.advance(60_000)
+    core.client(node=core.state("t").leader).produce("t", b"v")
+
+
+def fence_and_let_in(core: MovedCore) -> None:
+    core.controls.fence(3)
+    core.advance(60_000)
+    core.controls.unfence(3)
+
+
+def move_a_leader(core: MovedCore) -> None:
+    core.controls.move_leader("t", 0, core.state("t").replicas[1])
+
+
+def fetch_under_a_rule(core: MovedCore) -> None:
+    rule = Fault.from_dict({"api": "Fetch", "delay_ms": 120})
+    core.cluster.faults.add(rule)
+    core.advance(6000)
+    core.cluster.faults.clear()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        kill,
+        cut_from_the_controller,
+        hold_before_the_controller,
+        hold_a_follower,
+        slow_fetches,
+        fence_and_let_in,
+        move_a_leader,
+        fetch_under_a_rule,
+    ],
+)
+def test_what_happens_after_and_before_a_long_quiet_comes_at_its_time(
+    act: Callable[[MovedCore], None],
+) -> None:
+    ways = []
+    for skips in (True, False):
+        core = MovedCore(skips=skips, config={"leader.imbalance.check.interval.seconds": "77"})
+        core.advance(50_000)
+        act(core)
+        core.advance(333.25)
+        core.advance(120_000)
+        ways.append(core)
+    assert ways[0].picture() == ways[1].picture()
+    assert ways[0].ticks < ways[1].ticks / 2
+
+
+def test_the_rounds_left_out_leave_the_times_of_the_last_of_them() -> None:
+    core = MovedCore(skips=True)
+    core.advance(310_000)
+    core.cluster.skip_idle(core.now_ms + HOUR_MS)
+    last_ms = core.now_ms + HOUR_MS - 3 * 500
+    for partition in (core.partition(core.state("t", at).leader, "t", at) for at in range(3)):
+        assert partition.followers is not None
+        for follower in partition.followers.all():
+            assert follower.reader is not None
+            assert follower.reader.polled_ms() >= last_ms
+    parked = [
+        connection.in_work.arrived_ms
+        for broker in core.cluster.brokers
+        for connection in broker.connections()
+        if connection.in_work is not None
+    ]
+    assert len(parked) == 6
+    assert min(parked) >= last_ms
+    connections = [len(broker.connections()) for broker in core.cluster.brokers]
+    opened = [broker.connections_opened for broker in core.cluster.brokers]
+    core.advance(2 * HOUR_MS)
+    assert [len(broker.connections()) for broker in core.cluster.brokers] == connections
+    assert [broker.connections_opened for broker in core.cluster.brokers] == opened
 
 
 def test_a_week_of_an_idle_cluster_is_a_few_steps() -> None:
