@@ -275,11 +275,9 @@ class JoinHandler:
         group = join.group
 
         def written(error: ErrorCode) -> None:
-            if group.members.get(member.member_id) is not member:
-                return  # it is gone, and was answered
             parked = group.take_join(member)
             if parked is None:
-                return  # a later join took the place of this one
+                return  # it is gone, or in the next generation, and was answered
             if error is not ErrorCode.NONE:
                 group.update(member, *old_terms)
                 reverted = group.replace_static(member, old_id)
