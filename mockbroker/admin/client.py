@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 DEFAULT_URL: Final = "http://127.0.0.1:9644"
-CONNECT_SECONDS: Final = 10.0
+ANSWER_SECONDS: Final = 60.0
+"""How long an answer may take; on a busy machine the first one waits for imports."""
 _PAGE: Final = 1000
 
 
@@ -94,7 +95,7 @@ class AdminClient:
         wait_seconds: float = 0.0,
     ) -> bytes:
         """Send one request, with a body of JSON or of bytes; the bytes of its answer."""
-        connection = self._connect(CONNECT_SECONDS + wait_seconds)
+        connection = self._connect(ANSWER_SECONDS + wait_seconds)
         try:
             connection.request(method, path, *self._content(body))
             answer = connection.getresponse()
