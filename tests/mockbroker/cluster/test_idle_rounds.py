@@ -46,8 +46,15 @@ DAY_MS = 24 * HOUR_MS
 class MovedCore(ClusterCore):
     """A cluster whose time is moved far: idle rounds are skipped, or played to compare."""
 
-    def __init__(self, *, skips: bool, config: dict[str, str] | None = None, seed: int = 0) -> None:
-        super().__init__(topics={"t": 3}, config=config, seed=seed)
+    def __init__(
+        self,
+        *,
+        skips: bool,
+        config: dict[str, str] | None = None,
+        seed: int = 0,
+        topics: dict[str, int | None] | None = None,
+    ) -> None:
+        super().__init__(topics={"t": 3} if topics is None else topics, config=config, seed=seed)
         self.skips = skips
         self.ticks = 0
         self.changes: list[tuple[float, str]] = []
@@ -334,6 +341,14 @@ def test_what_happens_after_and_before_a_long_quiet_comes_at_its_time(
         ways.append(core)
     assert ways[0].picture() == ways[1].picture()
     assert ways[0].ticks < ways[1].ticks / 2
+
+
+def test_a_broker_that_led_nothing_is_fenced_at_its_time() -> None:
+    core = MovedCore(skips=True, topics={})
+    core.advance(50_000)
+    core.controls.kill(2, fence=False)
+    core.advance(DAY_MS)
+    assert core.changes[-1] == (59_000.0, "BrokerChanged")
 
 
 def test_the_rounds_left_out_leave_the_times_of_the_last_of_them() -> None:
