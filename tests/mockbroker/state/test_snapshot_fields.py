@@ -109,6 +109,17 @@ def test_a_log_whose_records_cannot_be_read() -> None:
         )
 
 
+def test_a_log_whose_records_lie_beyond_their_batch() -> None:
+    batch = bytearray(build_batch([Record(0, 0, b"key", b"one"), Record(5, 0, b"key", b"two")]))
+    batch[23:27] = (1).to_bytes(4, "big")  # the last offset delta
+    batch[17:21] = crc32c(batch[21:]).to_bytes(4, "big")
+    offsets = {"high_watermark": 2, "log_end_offset": 2, "log": "a"}
+    with pytest.raises(FieldError, match="the batch at 0 is damaged"):
+        read_snapshot(
+            index(topics=[topic(partitions=[partition(**offsets)])]), lambda _: bytes(batch)
+        )
+
+
 def test_what_is_quoted_is_short_and_printable() -> None:
     assert quoted("plain") == "'plain'"
     assert quoted("\x1b[2J\n") == r"'\x1b[2J\n'"
