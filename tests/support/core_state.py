@@ -447,7 +447,9 @@ def _dump(one: Any, path: str) -> Any:
     if one is None or isinstance(one, str | bytes | int | float):
         return one
     if isinstance(one, Mapping):
-        return _filled({_key(key): _dump(value, f"{path}[{key}]") for key, value in one.items()})
+        # A mapping to None is an ordered set: its keys count.
+        found = {key: "there" if value is None else value for key, value in one.items()}
+        return _filled({_key(key): _dump(found[key], f"{path}[{key}]") for key in found})
     if isinstance(one, set | frozenset):
         return sorted(map(str, one))
     if hasattr(one, "_fields"):

@@ -274,6 +274,15 @@ def test_a_reset_takes_what_was_begun_with_from_the_start() -> None:
     assert values(scoped.cluster) == []
 
 
+def test_a_log_that_is_cut_begins_a_leader_epoch_and_others_do_not() -> None:
+    scoped = one()
+    end = scoped.begin()
+    put(scoped.cluster, "t", [NewRecord(b"x", partition=1)])
+    end()
+    states = scoped.cluster.metadata.topics["t"].partitions
+    assert [state.leader_epoch for state in states] == [0, 1]
+
+
 def test_the_end_of_an_outer_scope_ends_the_inner_ones() -> None:
     scoped = one()
     outer, inner = scoped.begin(), scoped.begin()
