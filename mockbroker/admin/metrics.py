@@ -45,6 +45,12 @@ FAMILIES: Final[dict[str, Family]] = {
     "mockbroker_connections_opened_total": Family(
         COUNTER, ("broker",), "Connections that were opened."
     ),
+    "mockbroker_connections_refused_total": Family(
+        COUNTER, ("broker",), "Connections beyond a limit, sent away or kept waiting."
+    ),
+    "mockbroker_loop_blocked_total": Family(
+        COUNTER, ("broker",), "Steps of more than 250 ms, which kept everybody else waiting."
+    ),
     "mockbroker_client_connections": Family(
         GAUGE, ("broker", "client_id"), "Connections that are open, by client id."
     ),
@@ -147,6 +153,10 @@ _OF_NODES: Final = {
     "mockbroker:type=ConnectionMetrics,name=ConnectionsOpened": (
         "mockbroker_connections_opened_total"
     ),
+    "mockbroker:type=ConnectionMetrics,name=ConnectionsRefused": (
+        "mockbroker_connections_refused_total"
+    ),
+    "mockbroker:type=LoopMetrics,name=LoopBlocked": "mockbroker_loop_blocked_total",
     "mockbroker:type=ClusterMetrics,name=IdleRoundsSkipped": (
         "mockbroker_idle_rounds_skipped_total"
     ),

@@ -16,7 +16,7 @@ from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import ClientQuotasChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from random import Random
 
     from mockbroker.clock import Clock, Timer
@@ -224,6 +224,12 @@ class RoomsMark(NamedTuple):
     pushed_metrics: Sequence[PushedMetrics]
 
 
+def _at_once(_ctx: RequestContext, steps: Iterator[object]) -> None:
+    """Where nobody has turns."""
+    for _ in steps:
+        pass
+
+
 class Services:
     """The rooms of one node, as handlers reach them. Made once by `broker`."""
 
@@ -250,6 +256,7 @@ class Services:
         "rng",
         "timer",
         "transactions",
+        "work_in_slices",
     )
 
     def __init__(
@@ -283,6 +290,8 @@ class Services:
         """APIs of listeners that serve others than `registry`, by the listener's name."""
         self.authorizer: StandardAuthorizer | None = None
         """There if one is configured."""
+        self.work_in_slices: Callable[[RequestContext, Iterator[object]], None] = _at_once
+        """Do the rest of a request that is parked in slices, which the iterator yields."""
         self.deferred: list[Callable[[], None]] = []
         """What `defer` was given in this step."""
         self.metadata.subscribe(self._on_change)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED
-from mockbroker.log.validator import whole_batch_size
+from mockbroker.log.validator import InspectedBatch, inspect, whole_batch_size
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.replica.append_entry import AppendEntry
@@ -47,6 +47,8 @@ from mockbroker_protocol.versions import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services, Verdict
     from mockbroker.log.results import Buffer
@@ -63,6 +65,11 @@ PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
+LARGE_BATCH_BYTES: Final = 1024
+"""A compressed batch that is larger may take longer than a turn of the loop."""
+INSPECTED_AT_ONCE: Final = 8
+"""Batches, of which each becomes some MiB at the most before it is a slice of its own."""
+DONE: Final = object()
 _MAGIC: Final = 2
 _MAGIC_BYTE = bytes((_MAGIC,))
 _ZSTD: Final = 4
@@ -135,6 +142,37 @@ class _Append:
         self.ctx.on_disconnect = delayed.give_up
         return PARKED
 
+    def inspect_and_append(self, check: _Checks) -> ProduceResponse | Verdict:
+        """Append once compressed batches were looked through, in slices if that takes long."""
+
+        def steps() -> Iterator[None]:
+            for index, entry in enumerate(self.entries, 1):
+                partition = entry.partition
+                if entry.error is ErrorCode.NONE and partition is not None:
+                    log = partition.log or partition.open_log()
+                    records = entry.records
+                    assert not isinstance(records, InspectedBatch)
+                    inspection = inspect(records, log.config, self.services.clock.wall_ms())
+                    entry.records = yield from inspection
+                if not index % INSPECTED_AT_ONCE:
+                    yield
+
+        def go_on() -> Iterator[None]:
+            yield from inspecting
+            self._decide(check)
+
+        inspecting = steps()
+        if next(inspecting, DONE) is DONE:
+            return self._decide(check)
+        self.parked = True
+        self.services.work_in_slices(self.ctx, go_on())
+        return PARKED
+
+    def _decide(self, check: _Checks) -> ProduceResponse | Verdict:
+        if check.transactional:
+            return self.verify_and_append(check.transactional)
+        return self.append()
+
     def verify_and_append(
         self, transactional: list[tuple[AppendEntry, BatchHeader]]
     ) -> ProduceResponse | Verdict:
@@ -205,6 +243,8 @@ def handle(
         append.refuse_all(ErrorCode.CORRUPT_MESSAGE, check.corrupt)
     elif check.has_transactional and request.transactional_id is None:
         append.refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None)
+    elif check.compressed:
+        return append.inspect_and_append(check)
     elif check.transactional:
         return append.verify_and_append(check.transactional)
     return append.append()
@@ -220,6 +260,7 @@ class _Checks:
         "_metadata",
         "_replicas",
         "_version",
+        "compressed",
         "corrupt",
         "has_transactional",
         "transactional",
@@ -233,6 +274,8 @@ class _Checks:
         self._acks_known = request.acks in VALID_ACKS
         self._header: BatchHeader | None = None
         self.has_transactional = False
+        self.compressed = False
+        """Whether one is, and large enough to become very much."""
         # Why the request fails as a whole: bytes that begin no batch, before a transactional one.
         self.corrupt: str | None = None
         # What a coordinator must let pass: batches of a transaction that nothing else refuses.
@@ -300,6 +343,8 @@ class _Checks:
         attributes = records[ATTRIBUTES_OFFSET + 1]
         is_transactional = attributes & _TRANSACTIONAL_BIT != 0
         self.has_transactional = self.has_transactional or is_transactional
+        if attributes & _CODEC_MASK and size > LARGE_BATCH_BYTES:
+            self.compressed = True
         if attributes & _CODEC_MASK == _ZSTD and self._version < PRODUCE_ZSTD:
             return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         try:

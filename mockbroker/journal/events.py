@@ -81,6 +81,42 @@ class ConnectionClosed(EventValues):
         self.broker_id = broker_id
 
 
+class ConnectionRefused(EventValues):
+    """A client was sent away, or not accepted: `reason` names the limit."""
+
+    __slots__ = ("broker_id", "listener", "peer", "reason")
+
+    def __init__(self, peer: str, listener: str, reason: str, broker_id: int = -1) -> None:
+        self.peer = peer
+        self.listener = listener
+        self.reason = reason
+        self.broker_id = broker_id
+
+
+class LoopBlocked(EventValues):
+    """A step kept the loop from everybody else for `blocked_ms` of real time.
+
+    The request is the one that was worked on last; without one it was something else, such as a
+    test that acted on the broker.
+    """
+
+    __slots__ = ("api_name", "blocked_ms", "broker_id", "client_id", "request_bytes")
+
+    def __init__(
+        self,
+        blocked_ms: float,
+        api_name: str | None,
+        client_id: str,
+        request_bytes: int,
+        broker_id: int = -1,
+    ) -> None:
+        self.blocked_ms = blocked_ms
+        self.api_name = api_name
+        self.client_id = client_id
+        self.request_bytes = request_bytes
+        self.broker_id = broker_id
+
+
 class RequestRefused(EventValues):
     """Bytes or a request that this broker does not answer: the connection closes.
 
@@ -287,6 +323,8 @@ class TransactionDecided(EventValues):
 Event = (
     ConnectionOpened
     | ConnectionClosed
+    | ConnectionRefused
+    | LoopBlocked
     | RequestRefused
     | HandlerFailed
     | RequestServed

@@ -25,7 +25,7 @@ from mockbroker.log.offsets import (
 )
 from mockbroker.log.results import AppendOrigin, AppendResult, ReadResult
 from mockbroker.log.transactional_log import TRANSACTIONS_V2, TransactionalLog
-from mockbroker.log.validator import Refusal, validate
+from mockbroker.log.validator import InspectedBatch, Refusal, validate
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.records.batch import (
     control_batch,
@@ -100,7 +100,7 @@ class UnifiedLog(TransactionalLog):
 
     def append_as_leader(
         self,
-        records: Buffer,
+        records: Buffer | InspectedBatch,
         leader_epoch: int,
         now_wall_ms: int,
         *,

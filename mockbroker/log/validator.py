@@ -11,7 +11,7 @@ timestamp in its header says that no record can break a rule of the topic.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from mockbroker.log.record_walk import SMALL_BATCH_BYTES, check_record_sizes, count_records
 from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordError
@@ -30,14 +30,17 @@ from mockbroker_protocol.records.batch import (
     patched_header,
     read_batch_header,
     rebuild_batch,
-    records_data,
     verify_crc,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     from mockbroker.config.log_config import LogConfig
     from mockbroker.log.results import Buffer
     from mockbroker_protocol.records.record_codec import RecordScan
+
+T = TypeVar("T")
 
 NO_TIMESTAMP = -1
 _LAST_CODEC = ZSTD
@@ -96,9 +99,14 @@ def whole_batch_size(records: Buffer, pos: int) -> int:
 
 
 def validate(
-    records: Buffer, config: LogConfig, origin: AppendOrigin, now_wall_ms: int
+    given: Buffer | InspectedBatch, config: LogConfig, origin: AppendOrigin, now_wall_ms: int
 ) -> ValidatedBatch | Refusal:
-    """Check the first batch in `records` and decide how it is to be stored."""
+    """Check the first batch that was given and decide how it is to be stored."""
+    outcome: RecordScan | Refusal | None = None
+    if isinstance(given, InspectedBatch):
+        records, outcome = given.records, given.outcome
+    else:
+        records = given
     try:
         header = read_batch_header(records)
     except ProtocolError:
@@ -125,7 +133,7 @@ def validate(
     uncompressed = attributes & _COMPRESSION_MASK == NONE and config.target_compression <= NONE
     if uncompressed or attributes & _CONTROL_BIT:
         return _validate_uncompressed(batch, header, config, now_wall_ms)
-    return _validate_compressed(batch, header, config, now_wall_ms)
+    return _validate_compressed(batch, header, config, now_wall_ms, outcome)
 
 
 def _validate_uncompressed(
@@ -151,26 +159,114 @@ def _validate_uncompressed(
     return _stored_in_place(batch, header, max_timestamp, config, now_wall_ms)
 
 
-def _validate_compressed(
+class InspectedBatch:
+    """Records whose first batch was inflated and looked through, and what came out: `inspect`."""
+
+    __slots__ = ("outcome", "records")
+
+    def __init__(self, records: Buffer, outcome: RecordScan | Refusal | None) -> None:
+        self.records = records
+        self.outcome = outcome
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+def inspect(
+    records: Buffer, config: LogConfig, now_wall_ms: int
+) -> Generator[None, None, InspectedBatch]:
+    """Do in slices what costs most about a compressed batch, before `validate` decides on it."""
+    try:
+        header = read_batch_header(records)
+    except ProtocolError:
+        return InspectedBatch(records, None)
+    size = header.batch_length + LOG_OVERHEAD
+    if not header.compression or size > config.max_message_bytes:
+        return InspectedBatch(records, None)
+    batch = memoryview(records)[:size]
+    outcome = yield from _inspected(batch, header, config, now_wall_ms)
+    return InspectedBatch(records, outcome)
+
+
+def _inspected(
     batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int
-) -> ValidatedBatch | Refusal:
-    """LogValidator.validateMessagesAndAssignOffsetsCompressed."""
+) -> Generator[None, None, RecordScan | Refusal]:
+    """What a look at each record of a compressed batch shows."""
+    from mockbroker_protocol.records.compression import inflate
+
     try:
         if header.compression > _LAST_CODEC:
             raise ProtocolError(f"unknown compression codec {header.compression}")
-        data, start, end = records_data(batch, 0, header)
+        data: Buffer = batch[_HEADER_BYTES:]
+        if header.compression != NONE:
+            data = yield from inflate(header.compression, data, _first_record_checked(header))
+    except _BadRecordError:
+        return Refusal(ErrorCode.INVALID_RECORD)
     except ProtocolError:
         # Java's zstd stream of no bytes is one of no records; the other codecs want a header.
         is_empty_zstd = header.compression == ZSTD and len(batch) == _HEADER_BYTES
         return Refusal(
             ErrorCode.INVALID_RECORD if is_empty_zstd else ErrorCode.UNKNOWN_SERVER_ERROR
         )
+    earliest_ms = latest_ms = None
+    if not (config.log_append_time or header.timestamp_type):
+        earliest_ms = now_wall_ms - config.timestamp_before_max_ms
+        latest_ms = now_wall_ms + config.timestamp_after_max_ms
     try:
-        scan = _scan(data, start, end, header, config, now_wall_ms)
-        if config.max_decompressed_message_bytes < end - start:
-            check_record_sizes(data, start, end, config.max_decompressed_message_bytes)
+        scan = yield from record_codec.scan_in_slices(
+            data,
+            0,
+            len(data),
+            header.base_timestamp,
+            max(header.record_count, 0),
+            earliest_ms=earliest_ms,
+            latest_ms=latest_ms,
+        )
+        if config.max_decompressed_message_bytes < len(data):
+            check_record_sizes(data, 0, len(data), config.max_decompressed_message_bytes)
     except ProtocolError:
         return Refusal(ErrorCode.INVALID_RECORD)
+    return scan
+
+
+class _BadRecordError(ProtocolError):
+    """The first record of a batch is bad: it is not inflated further."""
+
+
+def _first_record_checked(header: BatchHeader) -> Callable[[Buffer], None]:
+    def check(beginning: Buffer) -> None:
+        try:
+            record_codec.check_first_record(beginning)
+        except (ProtocolError, IndexError) as error:
+            raise _BadRecordError(str(error)) from None
+        if not header.record_count:
+            raise _BadRecordError("records in a batch of none")
+
+    return check
+
+
+def _at_once(steps: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def _validate_compressed(
+    batch: memoryview,
+    header: BatchHeader,
+    config: LogConfig,
+    now_wall_ms: int,
+    outcome: RecordScan | Refusal | None,
+) -> ValidatedBatch | Refusal:
+    """LogValidator.validateMessagesAndAssignOffsetsCompressed."""
+    scan = (
+        outcome if outcome is not None else _at_once(_inspected(batch, header, config, now_wall_ms))
+    )
+    if isinstance(scan, Refusal):
+        return scan
     if scan.count != header.record_count:
         return Refusal(ErrorCode.INVALID_RECORD)
     refused = _record_errors(scan, header, config, now_wall_ms)

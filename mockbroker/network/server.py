@@ -10,8 +10,10 @@ and no timer is left.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
+from time import monotonic
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from mockbroker.journal import LoopBlocked
 from mockbroker.network.alarm import Alarm
 from mockbroker.network.socket_server import SocketServer
 from mockbroker.network.turn import Turn
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from mockbroker.network.timekeeper import TimeKeeper
 
 T = TypeVar("T")
+BLOCKED_SECONDS: Final = 0.25
+"""A step that takes longer is told in the journal: nobody else was served meanwhile."""
 
 
 class ClusterServer:
@@ -129,8 +133,29 @@ class ClusterServer:
                 asyncio.get_running_loop().call_soon(self._go_on)
         self._alarm.rearm()
         self.turn.begin()
+        if monotonic() - self.timekeeper.read_seconds > BLOCKED_SECONDS:
+            self._tell_blocked()
         if self.after_step is not None:
             self.after_step()
+
+    def _tell_blocked(self) -> None:
+        """This step kept everybody else waiting: say whose request it was."""
+        blocked_ms = (monotonic() - self.timekeeper.read_seconds) * 1000.0
+        for broker in self.cluster.brokers:
+            latest = broker.requests.take_latest()
+            if latest is not None:
+                broker.loop_blocked += 1
+                event = LoopBlocked(
+                    blocked_ms,
+                    latest.api_name,
+                    latest.client_id,
+                    latest.request_bytes,
+                    broker.broker_id,
+                )
+                break
+        else:
+            event = LoopBlocked(blocked_ms, None, "", 0)
+        self.cluster.journal.record(event)
 
     def _go_on(self) -> None:
         """Go on with what was left when turns were over, now that others had theirs."""

@@ -16,7 +16,9 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.cluster.nodes import NodeWatcher
-from mockbroker.network.acceptor import Acceptor
+from mockbroker.journal import ConnectionRefused
+from mockbroker.network.acceptor import BACKLOG, Acceptor
+from mockbroker.network.connection_quotas import ConnectionQuotas
 from mockbroker.network.transport import ClientTransport
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from mockbroker.network.timekeeper import TimeKeeper
     from mockbroker.network.turn import Turn
 
+Address = tuple[str, int] | None
 STOP_GRACE_SECONDS: Final = 0.5
 """How long a client may take to read its last answers when the server stops."""
 REOPEN_SECONDS: Final = 0.1
@@ -56,6 +59,11 @@ class SocketServer(NodeWatcher):
         self._last_id = 0
         self._collecting = False
         self._idle: asyncio.Event | None = None
+        self._quotas = ConnectionQuotas(node.config)
+        self._addresses: dict[int, str] = {}
+        """Of the connections that count, by their number."""
+        self._waiting: dict[int, tuple[ClientTransport, Address, Address]] = {}
+        """Clients that connected while there was no room for them, in order."""
 
     # -- listening -------------------------------------------------------------------------
 
@@ -89,6 +97,8 @@ class SocketServer(NodeWatcher):
 
     async def close(self) -> None:
         """Close every connection once its last answers have been sent, or after a while."""
+        for waiting, _, _ in list(self._waiting.values()):
+            waiting.abort()
         for transport in list(self._transports.values()):
             transport.close()
         if self._transports:
@@ -122,10 +132,34 @@ class SocketServer(NodeWatcher):
         if not self.is_open or self._refuses(transport.listener):
             transport.abort()
             return
+        host = "unknown" if peer is None else peer[0]
+        refusal = self._quotas.refusal(host)
+        if refusal is None and self._quotas.full:
+            if len(self._waiting) < BACKLOG:
+                transport.pause()
+                self._waiting[transport.id] = (transport, peer, local)
+                self._tell_refused(host, transport, "max.connections: it waits for another to go")
+                return
+            refusal = "max.connections: too many wait already"
+        if refusal is not None:
+            self._tell_refused(host, transport, refusal)
+            transport.abort()
+            return
+        self._let_in(transport, peer, local)
+
+    def _tell_refused(self, host: str, transport: ClientTransport, reason: str) -> None:
+        self.broker.connections_refused += 1
+        self.broker.journal.record(
+            ConnectionRefused(f"/{host}", transport.listener, reason, self.broker.broker_id)
+        )
+
+    def _let_in(self, transport: ClientTransport, peer: Address, local: Address) -> None:
         self._transports[transport.id] = transport
         if self.node.network_faults:
             self._shape(transport)
         host, port = ("unknown", 0) if peer is None else peer[:2]
+        self._addresses[transport.id] = host
+        self._quotas.joined(host)
         self.broker.connect(
             transport.id,
             f"/{host}",
@@ -134,6 +168,16 @@ class SocketServer(NodeWatcher):
             listener=transport.listener,
             peer_port=port,
         )
+
+    def _forget(self, connection_id: int) -> None:
+        """A connection counts no more: one that waits may take its place."""
+        address = self._addresses.pop(connection_id, None)
+        if address is not None:
+            self._quotas.left(address)
+        while self._waiting and self.is_open and not self._quotas.full:
+            transport, peer, local = self._waiting.pop(next(iter(self._waiting)))
+            self._let_in(transport, peer, local)
+            transport.go_on()
 
     def received(self, connection_id: int, size_bytes: int) -> None:
         """Bytes arrived in the core's buffer.
@@ -162,9 +206,11 @@ class SocketServer(NodeWatcher):
     def lost(self, transport: ClientTransport) -> None:
         """A connection ended; of one of an earlier incarnation no broker knows."""
         if self._transports.pop(transport.id, None) is None:
+            self._waiting.pop(transport.id, None)
             return
         now_ms = self._now_ms()
         self.broker.disconnect(transport.id, now_ms)
+        self._forget(transport.id)
         self._end_step()
         if not self._transports and self._idle is not None:
             self._idle.set()
@@ -199,6 +245,7 @@ class SocketServer(NodeWatcher):
     def leaving(self) -> None:
         self.write_outbox()
         transports, self._transports = self._transports, {}
+        self._forget_all()
         for transport in transports.values():
             transport.close()
 
@@ -207,7 +254,16 @@ class SocketServer(NodeWatcher):
         for acceptor in self._acceptors:
             acceptor.shut()
         transports, self._transports = self._transports, {}
+        self._forget_all()
         for transport in transports.values():
+            transport.abort()
+
+    def _forget_all(self) -> None:
+        for address in self._addresses.values():
+            self._quotas.left(address)
+        self._addresses.clear()
+        waiting, self._waiting = self._waiting, {}
+        for transport, _, _ in waiting.values():
             transport.abort()
 
     def up(self) -> None:

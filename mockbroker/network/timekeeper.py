@@ -51,14 +51,16 @@ class TimeKeeper:
         self._moves = 0
         self._retime: list[Callable[[], None]] = []
         self.anchor_ms = cluster.clock.now_ms
-        self.anchor_seconds = monotonic()
+        self.anchor_seconds = self.read_seconds = monotonic()
+        """`read_seconds`: when `now_ms` was asked last, which each step does as it begins."""
         self.scale = 0.0 if frozen else 1000.0
 
     # -- what a server asks ----------------------------------------------------------------
 
     def now_ms(self) -> float:
         """The core's time, in milliseconds since it was made."""
-        return self.anchor_ms + (monotonic() - self.anchor_seconds) * self.scale
+        self.read_seconds = seconds = monotonic()
+        return self.anchor_ms + (seconds - self.anchor_seconds) * self.scale
 
     def delay_seconds(self, deadline_ms: float) -> float | None:
         """How long a timer must run until `deadline_ms`; None: until someone moves the time."""

@@ -139,6 +139,16 @@ class ClientTransport(asyncio.BufferedProtocol):
         else:
             transport.close()
 
+    def pause(self) -> None:
+        """Read nothing of a client that the broker does not know yet."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def go_on(self) -> None:
+        """Read what a client has sent that was paused."""
+        if self._transport is not None:
+            self._transport.resume_reading()
+
     def close(self) -> None:
         """Close once everything written has been sent."""
         if self._transport is not None:

@@ -53,7 +53,11 @@ class Broker:
         self.connections_opened = 0
         self.rounds_skipped = 0
         """Heartbeats, fetches of followers here and looks for lag that moved time left out."""
+        self.connections_refused = 0
+        """Told by the shell, as how often a step of this broker kept its loop from others."""
+        self.loop_blocked = 0
         self._receive_area = memoryview(bytearray(SHARED_BYTES))
+        self._max_frame_bytes = services.config.int("socket.request.max.bytes")
 
     # -- connections -----------------------------------------------------------------------
 
@@ -76,7 +80,7 @@ class Broker:
             peer,
             local_address,
             listener,
-            FrameBuffer(self._receive_area),
+            FrameBuffer(self._receive_area, self._max_frame_bytes),
             now_ms,
             self.services.registry_of(listener),
         )
@@ -230,6 +234,8 @@ class Broker:
             self.services,
             connections=len(self._connections),
             connections_opened=self.connections_opened,
+            connections_refused=self.connections_refused,
             requests_refused=self.requests.requests_refused,
             rounds_skipped=self.rounds_skipped,
+            loop_blocked=self.loop_blocked,
         )

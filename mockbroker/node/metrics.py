@@ -22,6 +22,7 @@ _EXPIRES: Final = "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec,fetc
 _FETCHES: Final = "mockbroker:type=FetchMetrics,name="
 _CONNECTIONS: Final = "mockbroker:type=ConnectionMetrics,name="
 _CLUSTER: Final = "mockbroker:type=ClusterMetrics,name="
+_LOOP: Final = "mockbroker:type=LoopMetrics,name="
 _REQUESTS: Final = "mockbroker:type=RequestMetrics,name="
 
 
@@ -32,6 +33,8 @@ def read(
     connections_opened: int,
     requests_refused: int,
     rounds_skipped: int,
+    connections_refused: int,
+    loop_blocked: int,
 ) -> dict[str, float]:
     """All metrics of the node as they are now; what the broker itself counts, it hands in."""
     return {
@@ -40,8 +43,10 @@ def read(
         **_of_fetches(services.fetch),
         f"{_CONNECTIONS}Connections": connections,
         f"{_CONNECTIONS}ConnectionsOpened": connections_opened,
+        f"{_CONNECTIONS}ConnectionsRefused": connections_refused,
         f"{_REQUESTS}RequestsRefused": requests_refused,
         f"{_CLUSTER}IdleRoundsSkipped": rounds_skipped,
+        f"{_LOOP}LoopBlocked": loop_blocked,
         **_of_apis(services.registry),
     }
 

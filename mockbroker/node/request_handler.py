@@ -26,7 +26,7 @@ from mockbroker_protocol.headers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from mockbroker.apis.context import ServedApi, Services
     from mockbroker.faults.fault_set import FaultSet
@@ -86,6 +86,7 @@ class RequestHandler:
         self.runnable: list[Connection] = []
         """Connections whose queued requests the next `drain` works on."""
         self.slices = SliceQueue()
+        services.work_in_slices = self.work_in_slices
         self.turn_over: Callable[[], bool] | None = None
         """Whether it is time for others; None: a step does all that there is (see `slices`)."""
         self.unfinished = False
@@ -102,6 +103,11 @@ class RequestHandler:
     def is_connected(self, connection_id: int) -> bool:
         """Whether a connection is still there."""
         return connection_id in self._connections
+
+    def take_latest(self) -> RequestContext | None:
+        """The request that was worked on last, once."""
+        latest, self.latest = self.latest, None
+        return latest
 
     # -- one request -----------------------------------------------------------------------
 
@@ -176,6 +182,11 @@ class RequestHandler:
         if self._advance(work):
             self.slices.add(work)
             self.unfinished = True
+
+    def work_in_slices(self, ctx: RequestContext, steps: Iterator[object]) -> None:
+        """Do the rest of a request that is parked, a slice a turn."""
+        self.slices.add(SlicedWork(ctx, steps))
+        self.unfinished = True
 
     def accept(
         self, conn: Connection, ctx: RequestContext, api: ServedApi, request: object

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mockbroker.log.results import AppendResult, Buffer, RecordError
+    from mockbroker.log.validator import InspectedBatch
     from mockbroker.replica.partition import Partition
 
 
@@ -66,7 +67,7 @@ class AppendEntry:
     ) -> None:
         self.index = index
         self.partition = partition
-        self.records = records
+        self.records: Buffer | InspectedBatch = records
         self.error = error
         self.marker = marker
         self.transaction_version = 0

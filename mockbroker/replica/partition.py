@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mockbroker.journal import Journal
     from mockbroker.log.results import AppendOrigin, AppendResult, Buffer
     from mockbroker.log.unified_log import UnifiedLog
+    from mockbroker.log.validator import InspectedBatch
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.hosted_log import PartitionReader
@@ -209,7 +210,10 @@ class Partition(HostedLog):
     # -- the log -----------------------------------------------------------------------------
 
     def append_batch(
-        self, records: Buffer, origin: AppendOrigin, transaction_version: int = 0
+        self,
+        records: Buffer | InspectedBatch,
+        origin: AppendOrigin,
+        transaction_version: int = 0,
     ) -> AppendResult:
         """Append the first batch in `records` as leader (Kafka: Partition.appendRecordsToLeader).
 

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from mockbroker.journal import (
     ConnectionClosed,
     ConnectionOpened,
+    ConnectionRefused,
     HandlerFailed,
+    LoopBlocked,
     RequestRefused,
     RequestServed,
 )
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, FilteringBoundLogger
 
     from mockbroker.journal import Event, Journal
+    from mockbroker.journal.events import EventValues
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.store import MetadataStore
 
@@ -152,8 +155,13 @@ class EventLog:
             reason = event.reason or "closed by the client"
             rounded = {"reason": reason, "lifetime_ms": round(event.lifetime_ms)}
             self.logger().debug("connection closed", **{**_fields(event), **rounded})
-        elif isinstance(event, RequestRefused):
+        elif isinstance(event, (RequestRefused, ConnectionRefused)):
             self._refused(event)
+        elif isinstance(event, LoopBlocked):
+            self.warn(
+                "the loop was blocked: nobody else was served meanwhile",
+                **{**_fields(event), "blocked_ms": round(event.blocked_ms)},
+            )
         elif isinstance(event, HandlerFailed):
             self.logger().error(
                 "connection closed: the handler failed, this is a defect of mockbroker",
@@ -161,13 +169,14 @@ class EventLog:
                 **_fields(event),
             )
 
-    def _refused(self, event: RequestRefused) -> None:
+    def _refused(self, event: RequestRefused | ConnectionRefused) -> None:
         if self._now() >= self._refusals_until:
             self._refusals = 0
             self._refusals_until = self._now() + REFUSALS_SECONDS
         self._refusals += 1
         if self._refusals <= REFUSALS:
-            self.logger().warning("connection closed: request refused", **_fields(event))
+            what = "request" if isinstance(event, RequestRefused) else "connection"
+            self.logger().warning(f"connection closed: {what} refused", **_fields(event))
 
     def tell_refusals(self, *, now: bool = False) -> None:
         """Tell how many refusals had no line, once their time is over, or `now`."""
@@ -231,7 +240,7 @@ def _printable_texts(_logger: object, _method: str, line: EventDict) -> EventDic
     return line
 
 
-def _fields(event: ConnectionClosed | RequestRefused | HandlerFailed) -> dict[str, Any]:
+def _fields(event: EventValues) -> dict[str, Any]:
     """What an event tells, under the names that it has in the journal's lines."""
     return {
         FIELD_NAMES.get(name, name): value

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.journal import LoopBlocked
 from mockbroker.state.groups import committed_offsets, describe_group, group_ids, lag
 from mockbroker.state.partitions import leading_partition
 from mockbroker.state.request_lines import tail, topic_names
 from mockbroker_protocol.subjects import subjects_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from mockbroker.cluster.cluster import Cluster
+    from mockbroker.journal import Event
 
 MAX_NAMES: Final = 8
 MAX_PARTITIONS: Final = 12
@@ -26,6 +28,7 @@ def report(cluster: Cluster, since: int, lines: int) -> str:
     topics, groups = _concerned(cluster, since)
     parts = [
         *tail(cluster.journal, since, lines),
+        *blocked(cluster.journal.events()),
         *_faults(cluster),
         *(line for name in topics[:MAX_NAMES] for line in _topic(cluster, name)),
         *_left_out("topics", len(topics)),
@@ -33,6 +36,20 @@ def report(cluster: Cluster, since: int, lines: int) -> str:
         *_left_out("groups", len(groups)),
     ]
     return "\n".join(parts)
+
+
+def blocked(events: Iterable[Event]) -> list[str]:
+    """A line for each time that the broker served nobody for a while."""
+    return [
+        f"the loop was blocked for {event.blocked_ms:.0f} ms"
+        + (
+            f" by {event.api_name} of client {event.client_id!r}, {event.request_bytes} bytes"
+            if event.api_name
+            else ""
+        )
+        for event in events
+        if isinstance(event, LoopBlocked)
+    ]
 
 
 def _concerned(cluster: Cluster, since: int) -> tuple[list[str], list[str]]:

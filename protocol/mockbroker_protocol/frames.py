@@ -30,8 +30,10 @@ MAX_FRAME_BYTES: Final = 104_857_600
 JOIN_BELOW_BYTES: Final = 4096
 """A body's first chunk that is smaller is joined to the header: one chunk fewer to send."""
 
-_FIRST_ALLOCATION_BYTES: Final = 4 * 1024 * 1024
-"""A produce request of the usual size is received in one piece; pages not yet written are free."""
+_FIRST_ALLOCATION_BYTES: Final = SHARED_BYTES
+"""For a frame whose length alone is known: its buffer grows with what arrives."""
+_GROWTH: Final = 4
+"""A full buffer becomes so many times as large: of a frame a third is copied at the most."""
 _LENGTH: Final = Struct(">i")
 
 
@@ -163,10 +165,10 @@ class FrameBuffer:
         return take
 
     def _grow(self, partial: bytearray) -> bytearray:
-        """Twice the room when it is full."""
+        """More room when it is full."""
         if self._filled < len(partial):
             return partial
-        room = bytes(min(len(partial), self._size - len(partial)))
+        room = bytes(min((_GROWTH - 1) * len(partial), self._size - len(partial)))
         try:
             partial += room
         except BufferError:  # the shell still holds the view that it filled last

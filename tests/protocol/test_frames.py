@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mockbroker_protocol.errors import ProtocolError
-from mockbroker_protocol.frames import Frame, FrameBuffer, frame_response
+from mockbroker_protocol.frames import SHARED_BYTES, Frame, FrameBuffer, frame_response
 
 FRAMES = st.lists(st.binary(min_size=1, max_size=60), max_size=12)
 
@@ -142,3 +144,12 @@ def test_a_large_chunk_is_not_copied_into_a_response() -> None:
     assert frame_response(b"head", [b"start", large, b"end"])[1] is large
     assert frame_response(b"head", [large])[1] is large
     assert len(frame_response(b"head", [b"small"])) == 1
+
+
+def test_a_length_alone_costs_no_more_than_a_small_frame() -> None:
+    tracemalloc.start()
+    frames = FrameBuffer()
+    frames.feed((100 << 20).to_bytes(4, "big") + b"x")
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size < 2 * SHARED_BYTES

@@ -86,9 +86,9 @@ def zstd(data: bytes) -> bytes:
 
 
 def lz4(data: bytes) -> bytes:
-    from cramjam import lz4 as native
+    from mockbroker_protocol.records.lz4 import compress_frame
 
-    return bytes(native.compress(data))
+    return compress_frame(data)
 
 
 def snappy(data: bytes) -> bytes:

@@ -9,7 +9,7 @@ output, and it works out from the payload's own framing what room is needed befo
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from struct import Struct
 
 from mockbroker_protocol.errors import ProtocolError
@@ -24,6 +24,9 @@ MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
 # A payload that claims more than this gets the room in steps, so that a lie costs little.
 _FIRST_OUTPUT_BYTES = 8 * 1024 * 1024
 
+# What `inflate` gives at a time, where the codec can be stopped.
+SLICE_BYTES = 4 * 1024 * 1024
+
 # snappy-java's SnappyOutputStream ("xerial"): magic, version, oldest reader, then chunks.
 _XERIAL_MAGIC = b"\x82SNAPPY\0"
 _XERIAL_HEADER = _XERIAL_MAGIC + b"\0\0\0\1\0\0\0\1"
@@ -33,6 +36,8 @@ _SNAPPY_MAX_RATIO = 22  # the densest element: 3 bytes that copy 64
 _ZSTD_MAGIC = 0xFD2FB528
 _ZSTD_SKIPPABLE = 0x184D2A50
 _ZSTD_BLOCK_BYTES = 128 * 1024
+# A frame of a window of 8 MiB that says nothing of its size and has no checksum.
+_ZSTD_BARE_HEADER = b"\x28\xb5\x2f\xfd\x00\x68"
 
 _INT32 = Struct(">i")
 _UINT32_LE = Struct("<I")
@@ -72,6 +77,99 @@ def decompress(
         bound = _zstd_bound(memoryview(data))
         return _decompress_into(zstd.decompress_into, data, bound, max_bytes)
     raise ProtocolError(f"unknown compression codec {codec}")
+
+
+def inflate(
+    codec: int,
+    data: Buffer,
+    check: Callable[[Buffer], None],
+    *,
+    max_bytes: int = MAX_DECOMPRESSED_BYTES,
+) -> Generator[None, None, Buffer]:
+    """As `decompress`, in slices: yields between them, as far as the codec can be stopped.
+
+    `check` is given the beginning of what would become large, and may raise ProtocolError before
+    there is more of it.
+    """
+    if codec == GZIP:
+        return (yield from _inflate_gzip(data, check, max_bytes))
+    if codec == ZSTD and _zstd_bound(memoryview(data)) > SLICE_BYTES:
+        check(_zstd_beginning(memoryview(data)))
+        yield
+    elif codec == LZ4:
+        frame, bound = lz4.prepare_frame(memoryview(data), ignore_checksum=False)
+        if bound > SLICE_BYTES:
+            return (yield from _inflate_lz4(memoryview(frame), check, max_bytes))
+    whole = decompress(codec, data, max_bytes=max_bytes)
+    if len(whole) > SLICE_BYTES:
+        yield
+    return whole
+
+
+def _inflate_gzip(
+    data: Buffer, check: Callable[[Buffer], None], max_bytes: int
+) -> Generator[None, None, Buffer]:
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while True:
+            member = zlib.decompressobj(31)
+            rest: Buffer = data
+            while True:
+                piece = member.decompress(rest, SLICE_BYTES)
+                rest = member.unconsumed_tail
+                size += len(piece)
+                if size > max_bytes:
+                    raise ProtocolError(f"gzip data expand to more than {max_bytes} bytes")
+                pieces.append(piece)
+                if member.eof:
+                    break
+                if len(piece) < SLICE_BYTES:
+                    raise ProtocolError("the gzip data are cut")
+                if len(pieces) == 1:
+                    check(piece)
+                yield
+            data = member.unused_data
+            if data[:2] != b"\x1f\x8b":
+                break
+    except zlib.error as error:
+        raise ProtocolError(f"bad gzip data: {error}") from None
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _inflate_lz4(
+    frame: memoryview, check: Callable[[Buffer], None], max_bytes: int
+) -> Generator[None, None, Buffer]:
+    from cramjam import lz4 as native_lz4
+
+    pieces: list[Buffer] = []
+    size = 0
+    for part, bound in lz4.parts(frame, SLICE_BYTES):
+        piece = _decompress_into(native_lz4.decompress_into, part, bound, max_bytes - size)
+        if not pieces:
+            check(piece)
+        pieces.append(piece)
+        size += len(piece)
+        yield
+    return b"".join(pieces)
+
+
+def _zstd_beginning(data: memoryview) -> Buffer:
+    """What the first block of the first frame holds: its bytes behind a header that promises less.
+
+    Empty when there is a skippable frame before it, or one that needs a dictionary.
+    """
+    from cramjam import zstd
+
+    if _UINT32_LE.unpack_from(data, 0)[0] != _ZSTD_MAGIC or data[4] & 3:
+        return b""
+    single_segment = data[4] >> 5 & 1
+    pos = 5 + (1 - single_segment) + (single_segment, 2, 4, 8)[data[4] >> 6]
+    header = data[pos] | data[pos + 1] << 8 | data[pos + 2] << 16
+    end = pos + 3 + (1 if header >> 1 & 3 == 1 else header >> 3)
+    last = (header | 1).to_bytes(3, "little")
+    block = b"".join((_ZSTD_BARE_HEADER, last, data[pos + 3 : end]))
+    return _decompress_into(zstd.decompress_into, block, _ZSTD_BLOCK_BYTES, _ZSTD_BLOCK_BYTES)
 
 
 def _decompress_into(

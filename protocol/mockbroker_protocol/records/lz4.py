@@ -8,6 +8,7 @@ refused, as by Kafka: a client that sends them here would fail there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from struct import Struct
 
 from mockbroker_protocol.errors import ProtocolError
@@ -92,6 +93,33 @@ def prepare_frame(data: memoryview, *, ignore_checksum: bool) -> tuple[bytes | m
         head = data[:checksum_pos]
         frame = b"".join((head, bytes((checksum,)), data[checksum_pos + 1 : end]))
     return frame, bound
+
+
+def parts(frame: memoryview, size_bytes: int) -> Iterator[tuple[bytes, int]]:
+    """Frames that together hold what this one does, each as much as `size_bytes` or a block.
+
+    With each the most that it can expand to. `frame` is what `prepare_frame` gave: its blocks do
+    not need each other. Checksums and sizes of the whole are left out.
+    """
+    flags, block_code = frame[4], frame[5] >> 4
+    block_bytes = 1 << (2 * block_code + 8)
+    kept = bytes((_VERSION_1_INDEPENDENT | flags & _HAS_BLOCK_CHECKSUM, frame[5]))
+    head = MAGIC + kept + bytes((_header_checksum(kept),))
+    trailer = 4 if flags & _HAS_BLOCK_CHECKSUM else 0
+    start = pos = 7 + (8 if flags & _HAS_CONTENT_SIZE else 0)
+    bound = 0
+    while True:
+        (length,) = _UINT32.unpack_from(frame, pos)
+        if not length or bound >= size_bytes:
+            if pos > start:
+                yield b"".join((head, frame[start:pos], bytes(4))), bound
+            if not length:
+                return
+            start, bound = pos, 0
+        stored = length & _STORED
+        length &= ~_STORED
+        bound += length if stored else min(block_bytes, length * _MAX_RATIO)
+        pos += 4 + length + trailer
 
 
 def _walk_blocks(data: memoryview, pos: int, flags: int, block_bytes: int) -> tuple[int, int]:

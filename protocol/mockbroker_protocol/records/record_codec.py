@@ -13,7 +13,7 @@ DefaultRecord.readFrom.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from struct import Struct
 
 from mockbroker_protocol.errors import ProtocolError
@@ -23,6 +23,8 @@ Buffer = bytes | bytearray | memoryview
 NO_TIMESTAMP = -1
 # The length byte and six fields of one byte each.
 MIN_RECORD_BYTES = 7
+# In one slice of `scan_in_slices`.
+SCANNED_AT_ONCE = 4096
 
 _MIN_INT64 = -1 << 63
 _MAX_INT64 = (1 << 63) - 1
@@ -89,6 +91,7 @@ class RecordScan:
     __slots__ = (
         "count",
         "keyless",
+        "max_delta",
         "max_timestamp",
         "max_timestamp_index",
         "sequential",
@@ -106,6 +109,7 @@ class RecordScan:
         self.count = 0
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_index = -1
+        self.max_delta = _BEFORE_ALL  # as far as it went: what comes next in the batch goes on here
         self.sequential = True
         self.keyless = []
         self.untimely = []
@@ -164,6 +168,67 @@ def scan_records(
     return scan
 
 
+def scan_in_slices(
+    buf: Buffer,
+    pos: int,
+    end: int,
+    base_timestamp: int,
+    most: int,
+    *,
+    earliest_ms: int | None = None,
+    latest_ms: int | None = None,
+) -> Generator[None, None, RecordScan]:
+    """As `scan_records`; yields after each SCANNED_AT_ONCE records.
+
+    ProtocolError when there are more than `most`, before the others are looked at.
+    """
+    scan = RecordScan()
+    low = _BEFORE_ALL if earliest_ms is None else earliest_ms - base_timestamp
+    high = -_BEFORE_ALL if latest_ms is None else latest_ms - base_timestamp
+    try:
+        while pos < end:
+            stop = end
+            if end - pos > SCANNED_AT_ONCE * MIN_RECORD_BYTES:
+                stop = _end_of_records(buf, pos, end, SCANNED_AT_ONCE)
+            _scan(buf, pos, stop, scan, base_timestamp, low, high)
+            pos = stop
+            if scan.count > most:
+                raise ProtocolError(f"more records than the {most} that the batch tells of")
+            if pos < end:
+                yield
+    except IndexError:
+        raise ProtocolError("a record is cut") from None
+    return scan
+
+
+def _end_of_records(buf: Buffer, pos: int, end: int, most: int) -> int:
+    """Where the first `most` records end, by their lengths, or all of them."""
+    for _ in range(most):
+        size = buf[pos]
+        pos += 1
+        if size >= 0x80:
+            size, pos = _varint_tail(buf, pos, size)
+        if size & 1:
+            raise ProtocolError("record of negative length")
+        pos += size >> 1
+        if pos >= end:
+            return end
+    return pos
+
+
+def check_first_record(buf: Buffer) -> None:
+    """ProtocolError if the record at the beginning of these bytes is bad, as far as it is there."""
+    if not buf:
+        return
+    size, pos = buf[0], 1
+    if size >= 0x80:
+        size, pos = _varint_tail(buf, pos, size)
+    if size & 1 or not size:
+        raise ProtocolError("a record of a length that it cannot have")
+    if pos + (size >> 1) <= len(buf):
+        scan_records(buf, 0, pos + (size >> 1), 0)
+
+
 def _scan(  # noqa: C901 -- a call costs as much as three fields
     buf: Buffer, pos: int, end: int, scan: RecordScan, base_timestamp: int, low: int, high: int
 ) -> None:
@@ -172,8 +237,8 @@ def _scan(  # noqa: C901 -- a call costs as much as three fields
     The offset delta that is due is known beforehand, so that one `Struct` reads it together with
     the next two fields. Calls are made only for what is rare: one costs as much as three fields.
     """
-    index = 0
-    max_delta = _BEFORE_ALL
+    index = scan.count
+    max_delta = scan.max_delta
     while pos < end:
         size = buf[pos]
         pos += 1
@@ -224,6 +289,7 @@ def _scan(  # noqa: C901 -- a call costs as much as three fields
             raise ProtocolError("a record's fields do not fill it")
         index += 1
     scan.count = index
+    scan.max_delta = max_delta
     if index:
         scan.max_timestamp = _wrapped(base_timestamp + max_delta)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.cluster.cluster import Cluster
+from mockbroker.journal import ConnectionRefused, LoopBlocked
 from mockbroker.network.server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker_protocol.headers import encode_request_header
@@ -238,3 +239,53 @@ async def test_what_is_no_host_name_cannot_be_bound() -> None:
     cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
     with pytest.raises(OSError, match="not a host name"):
         await listen(ClusterServer(cluster, TimeKeeper(cluster)), "a..b")
+
+
+async def test_a_client_too_many_from_one_address_is_sent_away() -> None:
+    cluster = Cluster({"max.connections.per.ip": "1"}, {}, substream=Random, epoch_ms=0)
+    server = ClusterServer(cluster, TimeKeeper(cluster))
+    host, port = await listen(server)
+    first = await asyncio.open_connection(host, port)
+    second = await asyncio.open_connection(host, port)
+    assert await second[0].read() == b""
+    (event,) = (e for e in cluster.journal.events() if isinstance(e, ConnectionRefused))
+    assert event.reason == "max.connections.per.ip: 127.0.0.1 has 1 connections"
+    assert cluster.brokers[0].connections_refused == 1
+    first[1].close()
+    second[1].close()
+    await server.stop()
+
+
+async def test_a_client_waits_while_the_broker_has_all_it_may() -> None:
+    cluster = Cluster({"max.connections": "1"}, {}, substream=Random, epoch_ms=0)
+    server = ClusterServer(cluster, TimeKeeper(cluster))
+    host, port = await listen(server)
+    request = encode_request_header(18, 0, 7, "waits")
+    first = await asyncio.open_connection(host, port)
+    second = await asyncio.open_connection(host, port)
+    for _, writer in (first, second):
+        writer.write(len(request).to_bytes(4, "big") + request)
+    assert await first[0].readexactly(4)
+    assert server.brokers[0].connections == 1
+    first[1].close()
+    assert await second[0].readexactly(4)
+    assert server.brokers[0].connections == 1
+    second[1].close()
+    await server.stop()
+
+
+async def test_a_step_that_took_long_is_told_with_its_request(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mockbroker.network.server.BLOCKED_SECONDS", -1.0)
+    host, _, port = running.address.partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    request = encode_request_header(18, 0, 7, "slow")
+    writer.write(len(request).to_bytes(4, "big") + request)
+    assert await reader.readexactly(4)
+    journal = running.server.cluster.journal
+    blocked = [event for event in journal.events() if isinstance(event, LoopBlocked)]
+    told = [(event.api_name, event.client_id, event.request_bytes) for event in blocked]
+    assert ("ApiVersions", "slow", len(request)) in told
+    assert running.broker.loop_blocked == 1
+    writer.close()

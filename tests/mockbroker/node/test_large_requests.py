@@ -48,6 +48,7 @@ from mockbroker_protocol.messages.topics import (
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
+from mockbroker_protocol.records import compression
 from tests.support import heavy
 from tests.support.core import Core, CoreClient
 
@@ -214,3 +215,59 @@ def test_requests_behind_a_large_one_are_answered_in_their_order(core: Core) -> 
     client.send_bytes(heavy.describe_groups(MANY * 2) + heavy.request(18, 0, b""))
     assert client.answered == 2
     assert len(client.receive_bytes()) > LARGE_FRAME_BYTES
+
+
+BOMBS = {
+    "zeros by gzip": (heavy.gzip(heavy.zeros(64 << 20)), 1),
+    "zeros by zstd": (heavy.zstd(heavy.zeros(64 << 20)), 4),
+    "zeros by lz4": (heavy.lz4(heavy.zeros(64 << 20)), 3),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_refused_at_its_first_record(
+    core: Core, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inflated = 0
+    decompressed = compression._decompress_into
+
+    def count(*args: object) -> object:
+        nonlocal inflated
+        output = decompressed(*args)  # type: ignore[arg-type]
+        inflated += len(output)
+        return output
+
+    monkeypatch.setattr(compression, "_decompress_into", count)
+    records, codec = BOMBS[name]
+    client = core.client()
+    client.send_bytes(heavy.produce(heavy.batch(records, 1, codec), 20))
+    answer = client.receive_bytes()
+    assert answer.count(ErrorCode.INVALID_RECORD.to_bytes(2, "big")) >= 20
+    assert inflated <= 20 * 2 * compression.SLICE_BYTES
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd", "lz4", "snappy"])
+def test_a_large_batch_is_looked_through_in_slices_and_stored(core: Core, codec: str) -> None:
+    core.broker.requests.turn_over = turn = _EveryTime()
+    records = heavy.tiny_records(50_000)
+    number = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}[codec]
+    client = core.client()
+    batch = heavy.batch(getattr(heavy, codec)(records), 50_000, number)
+    client.send_bytes(heavy.produce(batch))
+    turns = 0
+    while core.broker.requests.unfinished:
+        core.broker.go_on(core.now_ms, turn)
+        core.deliver()
+        turns += 1
+    assert turns >= 50_000 // 4096
+    assert client.answered == 1
+    partition = core.broker.services.replicas.partition(heavy.TOPIC, 0)
+    assert partition is not None
+    assert partition.log is not None
+    assert partition.log.log_end_offset == 50_000
+
+
+def test_more_records_than_a_batch_tells_of_are_refused(core: Core) -> None:
+    client = core.client()
+    client.send_bytes(heavy.produce(heavy.batch(heavy.zstd(heavy.tiny_records(9000)), 10, 4)))
+    assert ErrorCode.INVALID_RECORD.to_bytes(2, "big") in client.receive_bytes()

@@ -38,7 +38,7 @@ def fetch(
 
 def test_a_new_node_has_counted_nothing() -> None:
     metrics = Core().broker.metrics()
-    assert len(metrics) == 20
+    assert len(metrics) == 22
     assert set(metrics.values()) == {0}
 
 
