@@ -24,21 +24,27 @@ if TYPE_CHECKING:
 _LEAVE_VERSION = 5
 
 
-def reload_coordinators(cluster: Cluster, topic: str, changed: Iterable[int]) -> None:
-    """The logs of these partitions of a coordinators' topic, or of another, are others now."""
+def reload_coordinators(
+    cluster: Cluster, topic: str, changed: Iterable[int], *, keep_members: bool = True
+) -> None:
+    """The logs of these partitions of a coordinators' topic, or of another, are others now.
+
+    Without `keep_members` every group comes back without members, as from a snapshot, whose
+    members need not be those of now.
+    """
     if topic == GROUP_METADATA_TOPIC:
         for index in changed:
-            _reload_groups(cluster, index)
+            _reload_groups(cluster, index, keep_members)
     elif topic == TRANSACTION_STATE_TOPIC:
         for index in changed:
             _reload_transactions(cluster, index)
 
 
-def _reload_groups(cluster: Cluster, index: int) -> None:
+def _reload_groups(cluster: Cluster, index: int, keep_members: bool) -> None:
     for broker, log in _leaders(cluster, GROUP_METADATA_TOPIC, index):
         service = broker.services.groups.service
         shard = service.runtime.shard_at(index)
-        members = {} if shard is None else _members(shard)
+        members = _members(shard) if shard is not None and keep_members else {}
         _expel_members(service, service.runtime.load(index, log.read(index)), members)
 
 

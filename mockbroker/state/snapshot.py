@@ -198,7 +198,7 @@ def _restore_topic(cluster: Cluster, image: TopicImage, version: int) -> None:
             store.apply(LeaderChanged(image.name, image.topic_id, index, state))
     for index in changed:
         _replace_log(cluster, image, index)
-    reload_coordinators(cluster, image.name, changed)
+    reload_coordinators(cluster, image.name, changed, keep_members=False)
 
 
 def _state(cluster: Cluster, image: PartitionImage, leader_epoch: int) -> PartitionState:

@@ -76,6 +76,16 @@ def test_members_of_the_consumer_protocol_stay_or_go_alike() -> None:
     assert consumer_heartbeat(client, "m1", epoch).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_from_a_snapshot_no_member_comes_back() -> None:
+    core = Core(topics={"t": 1})
+    epoch = consumer_heartbeat(core.client(), "m1", topics=["t"]).member_epoch
+    reload_coordinators(core.cluster, "__consumer_offsets", range(50))
+    assert consumer_heartbeat(core.client(), "m1", epoch).error_code == ErrorCode.NONE
+    reload_coordinators(core.cluster, "__consumer_offsets", range(50), keep_members=False)
+    assert describe_group(core.cluster, "g").members == []
+    assert consumer_heartbeat(core.client(), "m1", epoch).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def test_a_transaction_that_was_open_is_open_again_and_one_of_the_scope_never_was() -> None:
     scoped = Scoped(Core(topics={"t": 1}))
     first = Transactional.begin(scoped.core, "first")
