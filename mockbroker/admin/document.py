@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 _NULL: Final = {"type": "null"}
+_ANY_JSON: Final = "#/components/schemas/JsonValue"
 _BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _INT32: Final = 2**31
 _INT64: Final = 2**63
@@ -28,7 +29,7 @@ def make_document(app: FastAPI) -> dict[str, Any]:
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )
     schemas = document["components"]["schemas"]
-    for unused in ("HTTPValidationError", "ValidationError"):
+    for unused in ("HTTPValidationError", "ValidationError", "JsonValue"):
         schemas.pop(unused, None)
     schemas["Problem"] = problems.Problem.model_json_schema()
     invalid = {str(status): answer for status, answer in problems.problems(422).items()}
@@ -49,8 +50,13 @@ def simplify(schema: dict[str, Any]) -> dict[str, Any]:
     plain = {key: value for key, value in schema.items() if key != "title"}
     if plain.get("additionalProperties") is True:
         del plain["additionalProperties"]  # as without it; generators make a map of the owner
+    if plain.get("$ref") == _ANY_JSON:
+        del plain["$ref"]  # a schema that says nothing takes any value, and is no class of its own
     choices = plain.get("anyOf")
-    if choices is not None:
+    if choices is not None and [choice.get("type") for choice in choices] == ["array", "object"]:
+        # Both are taken. A class of either is what some generators cannot write.
+        plain = {**choices[0], **{key: each for key, each in plain.items() if key != "anyOf"}}
+    elif choices is not None:
         others = [choice for choice in choices if choice != _NULL]
         if len(others) == 1 and len(choices) == 2 and isinstance(others[0].get("type"), str):
             del plain["anyOf"]

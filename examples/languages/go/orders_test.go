@@ -65,7 +65,7 @@ func status(t *testing.T, wanted, got int, body []byte) {
 	}
 }
 
-func put(t *testing.T, ctx context.Context, client *admin.ClientWithResponses, value string) {
+func put(t *testing.T, ctx context.Context, client *admin.ClientWithResponses, value any) {
 	partition := int32(0)
 	record := admin.RecordIn{Value: &value, Partition: &partition}
 	done, err := client.PutRecordsWithResponse(ctx, "orders", admin.RecordsIn{Records: []admin.RecordIn{record}})

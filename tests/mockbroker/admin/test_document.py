@@ -23,6 +23,20 @@ def test_a_reference_that_may_be_null_stays_a_choice() -> None:
     assert simplify(choice) == choice
 
 
+def test_any_json_is_a_schema_that_says_nothing() -> None:
+    assert simplify({"$ref": "#/components/schemas/JsonValue", "examples": [1]}) == {
+        "examples": [1]
+    }
+
+
+def test_of_a_list_and_an_object_by_name_the_list_is_told() -> None:
+    headers = {
+        "anyOf": [{"type": "array", "items": {"title": "T"}}, {"type": "object"}],
+        "title": "H",
+    }
+    assert simplify(headers) == {"type": "array", "items": {}}
+
+
 def test_numbers_have_a_width_and_whole_bounds() -> None:
     def sized(**bounds: float) -> dict[str, Any]:
         return simplify({"type": "integer", **bounds})
