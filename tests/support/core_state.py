@@ -56,7 +56,7 @@ _TABLE = """
 mockbroker.apis.context.Services
   kept _client_metrics groups quotas replicas transactions
   wiring announce authorizer broker_id clock config controller fetch metadata
-  wiring metadata_progress producer_ids quorum registries registry rng timer
+  wiring metadata_progress producer_ids quorum registries registry rng timer work_in_slices
   passing client_software deferred
 mockbroker.clock.Clock
   wiring epoch_ms
@@ -283,10 +283,10 @@ mockbroker.metadata.store.Topic
   kept config configs id internal name partitions
 mockbroker.node.broker.Broker
   kept services
-  wiring registry journal broker_id _clock _timer _receive_area
+  wiring _max_frame_bytes registry journal broker_id _clock _timer _receive_area
   wiring take_for_brokers take_outbox
   passing _connections _outbox requests
-  growing connections_opened rounds_skipped
+  growing connections_opened connections_refused loop_blocked rounds_skipped
 mockbroker.node.request_handler.RequestHandler
   wiring services broker_id _clock _timer _journal _connections _outbox faults
   passing runnable step_cause _over turn_over latest unfinished slices
