@@ -45,6 +45,7 @@ _ACTION_HELP: Final = {
     "move_leader": "make an in-sync replica the leader",
     "shrink_isr": "take a follower out of the in-sync set",
     "reassign": "put a partition's replicas on these brokers: 2,3",
+    "elect_preferred": "let the first of the replicas lead again",
     "elect_unclean": "let the first live replica lead a partition without leader",
     "move_coordinator": "make another broker coordinate a group",
     "hold_follower": "let a follower fall behind",

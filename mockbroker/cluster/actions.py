@@ -36,6 +36,7 @@ ACTIONS: Final[dict[str, dict[str, str]]] = {
     "move_leader": {**_PARTITION, "to": "int"},
     "shrink_isr": {**_PARTITION, "without": "int"},
     "reassign": {**_PARTITION, "replicas": "Sequence[int]"},
+    "elect_preferred": _PARTITION,
     "elect_unclean": _PARTITION,
     "move_coordinator": {"group_id": "str", "to": "int"},
     "hold_follower": _REPLICA,

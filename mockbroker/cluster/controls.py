@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.metadata.controller import Controller
+    from mockbroker.metadata.elections import Election
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
@@ -54,12 +55,17 @@ class ClusterControls(NodeControls):
         refusal = self._peers().control.reassign(topic, partition, replicas)
         self._refuse(refusal.message if refusal.error else None)
 
+    def elect_preferred(self, topic: str, partition: int) -> None:
+        """Let the first of the replicas lead again; it must be in sync."""
+        from mockbroker.metadata.elections import Election
+
+        self._elect(topic, partition, Election.PREFERRED)
+
     def elect_unclean(self, topic: str, partition: int) -> None:
         """Let the first live replica lead a partition without leader; what it lacks is lost."""
         from mockbroker.metadata.elections import Election
 
-        refusal = self._peers().control.elect(topic, partition, Election.UNCLEAN)
-        self._refuse(refusal.message if refusal.error else None)
+        self._elect(topic, partition, Election.UNCLEAN)
 
     def coordinator(self, group_id: str) -> int:
         """Which broker coordinates a group; -1: none does."""
@@ -134,6 +140,10 @@ class ClusterControls(NodeControls):
             if found is not None:
                 return replicas, found
         raise ControlError(f"{topic}-{index} has no leader")
+
+    def _elect(self, topic: str, partition: int, election: Election) -> None:
+        refusal = self._peers().control.elect(topic, partition, election)
+        self._refuse(refusal.message if refusal.error else None)
 
     @staticmethod
     def _refuse(reason: str | None) -> None:

@@ -187,6 +187,7 @@ class AsyncClusterView(AsyncView[ClusterView[Any]]):
     move_leader = Awaited(ClusterView.move_leader)
     move_coordinator = Awaited(ClusterView.move_coordinator)
     reassign = Awaited(ClusterView.reassign)
+    elect_preferred = Awaited(ClusterView.elect_preferred)
     elect_unclean = Awaited(ClusterView.elect_unclean)
     shrink_isr = Awaited(ClusterView.shrink_isr)
     hold_follower = Awaited(ClusterView.hold_follower)

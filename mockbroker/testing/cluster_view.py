@@ -186,6 +186,13 @@ class ClusterView(NodesView[S]):
         """
         return self._do(lambda controls: controls.reassign(topic, partition, replicas))
 
+    def elect_preferred(self, topic: str, partition: int) -> None:
+        """Let the first of a partition's replicas lead again, as `kafka-leader-election` does.
+
+        Raises ControlError when it leads already, or is not in sync.
+        """
+        return self._do(lambda controls: controls.elect_preferred(topic, partition))
+
     def elect_unclean(self, topic: str, partition: int) -> None:
         """Let the first live replica lead a partition without a leader.
 

@@ -131,6 +131,10 @@ def test_the_cluster_is_shown_and_acted_on(
         assert shell("cluster", "slow-link", "1", "-1", "5")[0] == 0
         assert shell("cluster", "reassign", "orders", "0", "2,3")[0] == 0
         assert broker.cluster.wait_in_sync("orders", 0, [2, 3])
+        assert shell("cluster", "move-leader", "orders", "0", "3")[0] == 0
+        assert shell("cluster", "elect-preferred", "orders", "0")[0] == 0
+        assert broker.cluster.leader("orders", 0) == 2
+        assert shell.refused("cluster", "elect-preferred", "orders", "0").startswith("Leader elec")
         assert shell.refused("cluster", "kill", "9") == "there is no broker 9; there are 1, 2, 3"
 
 

@@ -77,6 +77,25 @@ def test_a_reassignment_ends_when_the_new_replicas_are_in_sync() -> None:
     assert core.controls.log("t", 0, first) is None
 
 
+def test_a_preferred_election_gives_a_partition_back_to_its_first_replica() -> None:
+    core = ClusterCore(topics={"t": 1})
+    first, second, _ = core.state("t").replicas
+    with pytest.raises(ControlError, match="not needed"):
+        core.controls.elect_preferred("t", 0)
+    core.controls.move_leader("t", 0, second)
+    core.controls.hold_follower("t", 0, first)
+    core.controls.shrink_isr("t", 0, first)
+    with pytest.raises(ControlError, match="preferred leader was not available"):
+        core.controls.elect_preferred("t", 0)
+    core.controls.release_follower("t", 0, first)
+    core.advance(1000)
+    assert core.state("t").leader == second
+    epoch = core.state("t").leader_epoch
+    core.controls.elect_preferred("t", 0)
+    core.deliver()
+    assert (core.state("t").leader, core.state("t").leader_epoch) == (first, epoch + 1)
+
+
 def test_an_unclean_election_loses_what_the_new_leader_lacks() -> None:
     core = ClusterCore(topics={"t": 1})
     leader, first, second = core.state("t").replicas

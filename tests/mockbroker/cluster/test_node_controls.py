@@ -68,6 +68,7 @@ def test_what_cannot_be_done_says_why(core: ClusterCore) -> None:
         (lambda: controls.reassign("t", 0, [1, 9]), "9"),
         (lambda: controls.reassign("x", 0, [1]), "does not host"),
         (lambda: controls.elect_unclean("x", 0), "No such topic as x"),
+        (lambda: controls.elect_preferred("t", 7), "No such partition as t-7"),
         (lambda: controls.move_coordinator("g", 9), "broker 9 cannot lead"),
     ]
     for action, reason in wrong:

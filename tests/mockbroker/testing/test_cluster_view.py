@@ -25,6 +25,9 @@ def test_a_cluster_is_seen_and_changed_from_outside() -> None:
         other = next(node for node in cluster.isr("t", 0) if node != new)
         cluster.move_leader("t", 0, to=other)
         assert cluster.leader("t", 0) == other
+        cluster.elect_preferred("t", 0)
+        assert cluster.leader("t", 0) == cluster.replicas("t", 0)[0] == leader
+        cluster.move_leader("t", 0, to=other)
         cluster.stop(other)
         assert cluster.leader("t", 0) not in (other, -1)
 

@@ -28,6 +28,9 @@ def test_brokers_are_killed_led_elsewhere_and_revived(own: MockBroker) -> None:
     own.topic("orders").put("one")
     assert len(cluster.wait_in_sync("orders", 0)) == 3
     cluster.move_leader("orders", 0, to=follower)
+    cluster.elect_preferred("orders", 0)
+    assert cluster.leader("orders", 0) == leader
+    cluster.move_leader("orders", 0, to=follower)
     cluster.kill(leader, fence=False)
     cluster.slow_link(follower, third, seconds=0.001)
     cluster.skew_clock(third, seconds=1)
