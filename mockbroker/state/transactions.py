@@ -1,8 +1,10 @@
-"""Transactions as values, and forcing one to end. Called by `admin` and `cleaning`."""
+"""Transactions as values, and forcing one to end. Called by `admin` and `testing`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mockbroker.coordinator.txn.states import STATE_NAMES, TransactionState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -10,6 +12,11 @@ if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.coordinator.txn.metadata import TransactionMetadata
     from mockbroker.coordinator.txn.service import TransactionCoordinatorService
+
+
+DEAD: Final = STATE_NAMES[TransactionState.DEAD]
+FORGET_TIMEOUT_MS: Final = 10_000
+"""How long the abort of an open transaction may take, with its markers."""
 
 
 class Transaction(NamedTuple):
@@ -48,8 +55,16 @@ def transaction(cluster: Cluster, transactional_id: str) -> Transaction | None:
     return None
 
 
+def unknown(transactional_id: str) -> Transaction:
+    """What is told of an id that there is not."""
+    return Transaction(transactional_id, DEAD, -1, -1, -1, -1, [])
+
+
 def forget(cluster: Cluster, transactional_id: str) -> bool:
-    """Abort what is open and forget the id; False when there is none. Its producer is fenced."""
+    """Abort what is open and forget the id; False when there is none. Its producer is fenced.
+
+    Beside other brokers an abort is replicated first: call it again once `may_be_forgotten`.
+    """
     for service, metadata in list(every_transaction(cluster)):
         if metadata.transactional_id == transactional_id:
             service.forget(transactional_id)
@@ -57,13 +72,30 @@ def forget(cluster: Cluster, transactional_id: str) -> bool:
     return False
 
 
+def may_be_forgotten(cluster: Cluster, transactional_id: str) -> bool:
+    """Whether `forget` takes the id away at once, or there is none."""
+    return all(
+        metadata.may_be_forgotten
+        for _, metadata in every_transaction(cluster)
+        if metadata.transactional_id == transactional_id
+    )
+
+
+def why_not_forgotten(cluster: Cluster, transactional_id: str) -> str:
+    """Why an id is still there that should be forgotten."""
+    found = transaction(cluster, transactional_id)
+    state = DEAD if found is None else found.state
+    return f"transactional id {transactional_id}: its abort was not replicated, it is {state}"
+
+
 def every_transaction(
     cluster: Cluster,
 ) -> Iterator[tuple[TransactionCoordinatorService, TransactionMetadata]]:
-    """Every transactional id, with the coordinator that has it."""
+    """Every transactional id, with the coordinator that has it; none that is being forgotten."""
     for broker in cluster.brokers:
         transactions = broker.services.transactions
         if transactions.in_use:
             for shard in transactions.service.runtime.shards():
                 for metadata in shard.transactions.values():
-                    yield transactions.service, metadata
+                    if metadata.pending_state is not TransactionState.DEAD:
+                        yield transactions.service, metadata

@@ -20,6 +20,7 @@ from mockbroker.testing.group_view import GroupView
 from mockbroker.testing.journal_view import Expectation, JournalView
 from mockbroker.testing.metadata_log_view import MetadataLogView
 from mockbroker.testing.topic_view import TopicView
+from mockbroker.testing.transaction_view import TransactionView
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -84,6 +85,20 @@ class AsyncGroupView(AsyncView[GroupView[Any]]):
     def group_id(self) -> str:
         """The group's id."""
         return self._view.group_id
+
+
+class AsyncTransactionView(AsyncView[TransactionView[Any]]):
+    """One transactional id; see `TransactionView`."""
+
+    describe = Awaited(TransactionView.describe)
+    state: Awaited[[], str] = Awaited(TransactionView.state)
+    wait_state = Awaited(TransactionView.wait_state)
+    forget = Awaited(TransactionView.forget)
+
+    @property
+    def transactional_id(self) -> str:
+        """The transactional id."""
+        return self._view.transactional_id
 
 
 class AsyncExpectation(AsyncView[Expectation]):
@@ -227,6 +242,7 @@ class AsyncBroker(AsyncView[BrokerViews]):
     client_metrics = Awaited(BrokerViews.client_metrics)
     topics = Awaited(BrokerViews.topics)
     groups = Awaited(BrokerViews.groups)
+    transactions = Awaited(BrokerViews.transactions)
     reset = Awaited(BrokerViews.reset)
     snapshot = Awaited(BrokerViews.snapshot)
     restore = Awaited(BrokerViews.restore)
@@ -246,6 +262,10 @@ class AsyncBroker(AsyncView[BrokerViews]):
     def group(self, group_id: str) -> AsyncGroupView:
         """One consumer group, which need not exist yet."""
         return AsyncGroupView(self._view.group(group_id))
+
+    def transaction(self, transactional_id: str) -> AsyncTransactionView:
+        """One transactional id, which need not exist yet."""
+        return AsyncTransactionView(self._view.transaction(transactional_id))
 
     @property
     def journal(self) -> AsyncJournalView:

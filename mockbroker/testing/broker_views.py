@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mockbroker.testing.journal_view import JournalView
     from mockbroker.testing.metadata_log_view import MetadataLogView
     from mockbroker.testing.topic_view import TopicView
+    from mockbroker.testing.transaction_view import TransactionView
 
 __tracebackhide__ = True
 
@@ -122,6 +123,18 @@ class BrokerViews:
         from mockbroker.state.groups import group_ids
 
         return self._bridged().call(group_ids)
+
+    def transaction(self, transactional_id: str) -> TransactionView[Any]:
+        """One transactional id, which need not exist yet: its latest transaction, or its end."""
+        from mockbroker.testing.transaction_view import ClusterTransactionView
+
+        return ClusterTransactionView(self._bridged(), transactional_id)
+
+    def transactions(self) -> list[str]:
+        """The transactional ids."""
+        from mockbroker.state.transactions import transactional_ids
+
+        return self._bridged().call(transactional_ids)
 
     # -- clean up --------------------------------------------------------------------------
 

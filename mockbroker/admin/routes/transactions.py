@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from mockbroker.admin.deps import Cursor, Limit, Prefix, TheHost
 from mockbroker.admin.paging import page_of
 from mockbroker.admin.problems import ApiError, problems
+from mockbroker.admin.waiting import wait_until
 from mockbroker.state import transactions
 
 if TYPE_CHECKING:
@@ -67,11 +68,24 @@ async def get_transaction(host: TheHost, transactional_id: TransactionalId) -> T
     return host.act(lambda cluster: _out(cluster, transactional_id))
 
 
-@router.delete("/transactions/{transactional_id}", status_code=204, responses=problems(404))
+@router.delete("/transactions/{transactional_id}", status_code=204, responses=problems(404, 409))
 async def forget_transaction(host: TheHost, transactional_id: TransactionalId) -> None:
-    """Abort what is open and forget the id: its producer is fenced."""
-    if not host.act(lambda cluster: transactions.forget(cluster, transactional_id)):
+    """Abort what is open and forget the id: its producer is fenced. 409 when that cannot end."""
+
+    def forget(cluster: Cluster) -> bool:
+        return transactions.forget(cluster, transactional_id)
+
+    if not host.act(forget):
         raise _unknown(transactional_id)
+    ended = await wait_until(
+        host,
+        lambda cluster: transactions.may_be_forgotten(cluster, transactional_id),
+        lambda cluster: transactions.why_not_forgotten(cluster, transactional_id),
+        transactions.FORGET_TIMEOUT_MS,
+    )
+    if not ended.met:
+        raise ApiError(409, str(ended.explanation), "transactional_id")
+    host.act(forget)
 
 
 def _out(cluster: Cluster, transactional_id: str) -> TransactionOut:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mockbroker.testing.journal_view import JournalView
     from mockbroker.testing.metadata_log_view import MetadataLogView
     from mockbroker.testing.topic_view import TopicView
+    from mockbroker.testing.transaction_view import TransactionView
 
 __tracebackhide__ = True
 
@@ -36,6 +37,11 @@ _PAUSES_SECONDS: Final = (0.02, 0.2)
 _WHY: Final = (
     "this is a Kafka cluster, reached by Kafka's protocol alone; mark the test with"
     " mockbroker_needs({need!r}), and it is skipped here"
+)
+
+_NO_TRANSACTIONS: Final = (
+    "confluent-kafka's AdminClient has neither ListTransactions nor DescribeTransactions; mark the"
+    " test with mockbroker_needs('transactions'), and it is skipped here"
 )
 
 
@@ -103,6 +109,12 @@ class KafkaViews(BrokerViews):
                 client.delete_topic(name)
 
     # -- what only the fake can do: the parameters are those of `BrokerViews` ------------------
+
+    def transaction(self, transactional_id: str) -> TransactionView[Any]:
+        return cast("TransactionView[Any]", Refusal("transaction", _NO_TRANSACTIONS))
+
+    def transactions(self) -> list[str]:
+        raise NotSupported("transactions", _NO_TRANSACTIONS)
 
     @property
     def cluster(self) -> ClusterView[Any]:

@@ -31,6 +31,7 @@ NEEDS: Final = {
     "own_broker": "a broker of the test's own, with its arguments",
     "reset": "a reset",
     "snapshots": "snapshots",
+    "transactions": "a look at transactional ids",
 }
 """What a test can need that not every broker has: the words of the marker `mockbroker_needs`."""
 _OF_KAFKA: Final = frozenset(NEEDS)

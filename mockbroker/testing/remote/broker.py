@@ -17,6 +17,7 @@ from mockbroker.testing.remote.groups import RemoteGroupView, group_ids
 from mockbroker.testing.remote.journal import RemoteJournalView, cursor
 from mockbroker.testing.remote.refusals import refused_as
 from mockbroker.testing.remote.topics import RemoteTopicView, topic_names
+from mockbroker.testing.remote.transactions import RemoteTransactionView, transactional_ids
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from mockbroker.testing.journal_view import JournalView
     from mockbroker.testing.metadata_log_view import MetadataLogView
     from mockbroker.testing.topic_view import TopicView
+    from mockbroker.testing.transaction_view import TransactionView
 
 __tracebackhide__ = True
 
@@ -124,6 +126,12 @@ class RemoteViews(BrokerViews):
 
     def groups(self) -> list[str]:
         return self._caller.call(group_ids)
+
+    def transaction(self, transactional_id: str) -> TransactionView[Any]:
+        return RemoteTransactionView(self._caller, transactional_id)
+
+    def transactions(self) -> list[str]:
+        return self._caller.call(transactional_ids)
 
     def report(self, lines: int = 20) -> str:
         since = self._caller.journal_since

@@ -21,6 +21,7 @@ from mockbroker.testing.group_view import GroupView
 from mockbroker.testing.journal_view import Expectation, JournalView
 from mockbroker.testing.metadata_log_view import MetadataLogView
 from mockbroker.testing.topic_view import TopicView
+from mockbroker.testing.transaction_view import TransactionView
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 PAIRS: list[tuple[type, type]] = [
     (TopicView, aio.AsyncTopicView),
     (GroupView, aio.AsyncGroupView),
+    (TransactionView, aio.AsyncTransactionView),
     (Expectation, aio.AsyncExpectation),
     (JournalView, aio.AsyncJournalView),
     (FaultsView, aio.AsyncFaultsView),
@@ -42,6 +44,7 @@ ON_MOCK_BROKER = {"admin_url", "cluster_id", "controller_servers", "host", "port
 NO_COROUTINES = {
     "CONTROLLER", "armed", "bootstrap_servers", "clock", "cluster", "expect", "faults", "group",
     "group_id", "journal", "metadata_log", "name", "scope", "topic",
+    "transaction", "transactional_id",
 }  # fmt: skip
 
 
@@ -53,6 +56,7 @@ def public(view: type) -> set[str]:
 def test_no_verb_is_missing_on_either_side(blocking: type, awaited: type) -> None:
     of_instances = {"name"} if blocking is TopicView else set()
     of_instances |= {"group_id"} if blocking is GroupView else set()
+    of_instances |= {"transactional_id"} if blocking is TransactionView else set()
     assert public(blocking) - ON_MOCK_BROKER | of_instances == public(awaited)
 
 
@@ -60,7 +64,7 @@ def test_no_verb_is_missing_on_either_side(blocking: type, awaited: type) -> Non
 def test_parameters_are_the_same_and_what_waits_is_a_coroutine(
     blocking: type, awaited: type
 ) -> None:
-    for name in public(awaited) - {"CONTROLLER", "name", "group_id"}:
+    for name in public(awaited) - {"CONTROLLER", "name", "group_id", "transactional_id"}:
         ours, theirs = getattr(awaited, name), getattr(blocking, name)
         if isinstance(ours, property):
             assert isinstance(theirs, property)

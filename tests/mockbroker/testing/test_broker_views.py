@@ -11,7 +11,8 @@ from mockbroker.testing.broker_views import BrokerViews
 def test_without_a_broker_each_verb_says_so() -> None:
     views = BrokerViews()
     assert repr(views) == "<BrokerViews not running>"
-    for verb in (views.topics, views.groups, views.metrics, views.reset, views.snapshot):
+    verbs = (views.topics, views.groups, views.transactions, views.metrics, views.reset)
+    for verb in (*verbs, views.snapshot):
         with pytest.raises(RuntimeError, match="the broker is not running"):
             verb()
 
@@ -41,6 +42,7 @@ def test_whatever_a_test_is_given_says_what_it_is() -> None:
             *(broker.journal.expect(api="Fetch"), broker.snapshot(), broker.verdict()),
             *(broker.topic("orders").put("x"), broker.topic("orders").records()[0]),
             *(Fault(drop=True), Delay(1), broker.group("g").describe()),
+            *(broker.transaction("tx"), broker.transaction("tx").describe()),
         ]
         aio = broker.aio
         given += [aio, aio.topic("orders"), aio.faults, aio.clock, aio.cluster, aio.journal]

@@ -60,6 +60,23 @@ def test_a_verb_that_it_has_not_says_which_marker_skips_the_test(
         getattr(kafka, verb)(*arguments)
 
 
+async def test_transactions_are_not_to_be_had_by_its_client(kafka: Kafka) -> None:
+    why = r"AdminClient has neither .*mockbroker_needs\('transactions'\)"
+    with pytest.raises(NotSupported, match=rf"^transactions: .*{why}"):
+        kafka.transactions()
+    with pytest.raises(NotSupported, match=rf"^transaction\.wait_state: .*{why}"):
+        kafka.transaction("tx").wait_state("CompleteCommit")
+    with pytest.raises(NotSupported, match=rf"^transaction\.forget: .*{why}"):
+        await kafka.aio.transaction("tx").forget()
+
+
+def test_what_its_client_has_not_is_not_there_yet() -> None:
+    """Once it has them, they are to be used."""
+    from confluent_kafka.admin import AdminClient
+
+    assert [name for name in vars(AdminClient) if "transactions" in name] == []
+
+
 def test_it_says_where_it_is(broker: MockBroker, kafka: Kafka) -> None:
     for name in ("bootstrap_servers", "host", "port", "cluster_id"):
         assert getattr(kafka, name) == getattr(broker, name), name

@@ -20,7 +20,9 @@ from mockbroker.testing.remote.faults import RemoteFaultRule, RemoteFaultsView
 from mockbroker.testing.remote.groups import RemoteGroupView
 from mockbroker.testing.remote.journal import RemoteExpectation, RemoteJournalView
 from mockbroker.testing.remote.topics import RemoteTopicView
+from mockbroker.testing.remote.transactions import RemoteTransactionView
 from mockbroker.testing.topic_view import TopicView
+from mockbroker.testing.transaction_view import TransactionView
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 VERBS_OVER_HOOKS: list[tuple[type, type]] = [
     (TopicView, RemoteTopicView),
     (GroupView, RemoteGroupView),
+    (TransactionView, RemoteTransactionView),
     (ClusterView, RemoteClusterView),
     (ClockView, RemoteClockView),
 ]
