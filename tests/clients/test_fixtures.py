@@ -15,6 +15,7 @@ USES = {
     "mockbroker": "assert mockbroker.topics() == ['orders']",
     "mockbroker_factory": "assert mockbroker_factory(topics=['a']).topics() == ['a']",
     "mockbroker_aio": "assert await mockbroker_aio.topics() == ['orders']",
+    "mockbroker_prefix": "assert mockbroker_prefix",
     "mockbroker_clients": "mockbroker_clients.kafka_admin().list_topics()",
     "kafka_producer": "kafka_producer.send('orders', b'one').get(10)",
     "kafka_consumer": "assert kafka_consumer('orders', group_id='g').assignment()",
