@@ -131,8 +131,10 @@ def rebalancing(run: Run, joins: int) -> None:
     heartbeats of the present members, who have partitions to give away.
     """
     run.broker.faults.add(
-        Fault(api="SyncGroup", group=GROUP, park=True),
-        Fault(api="ConsumerGroupHeartbeat", client=f"member-[0-{joins - 1}]", park=True),
+        Fault(api="SyncGroup", group=GROUP, park=True, maybe=True),
+        Fault(
+            api="ConsumerGroupHeartbeat", client=f"member-[0-{joins - 1}]", park=True, maybe=True
+        ),
     )
     run.client.join(joins)
     run.broker.group(GROUP).wait_state("CompletingRebalance", "Reconciling", timeout=DEADLINE_S)
