@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.cluster.nodes import Node, PeerIncarnation
     from mockbroker.cluster.peers import Peers
+    from mockbroker.quorum.quorum import MetadataQuorum
 
 
 class _NodeMark(NamedTuple):
@@ -37,10 +38,15 @@ class ClusterMarks:
         peers = cluster.peers
         self._links = {} if peers is None else peers.links.faulty()
         self._tells_high_watermark = peers is None or peers.tells_high_watermark
+        quorum = quorum_of(cluster)
+        self._commits_held = quorum is not None and quorum.commits_held
 
     def bring_up(self) -> None:
         """Start what was up, mend what was whole, let go what was not held."""
         cluster = self._cluster
+        quorum = quorum_of(cluster)
+        if quorum is not None and quorum.commits_held and not self._commits_held:
+            quorum.release()
         for node, mark in zip(cluster.nodes, self._nodes, strict=True):
             _release_high_watermarks(node, mark)
         peers = cluster.peers
@@ -72,6 +78,9 @@ class ClusterMarks:
 
     def hold_back(self) -> None:
         """Hold what was held, break the links that were broken."""
+        quorum = quorum_of(self._cluster)
+        if quorum is not None and self._commits_held:
+            quorum.hold()
         peers = self._cluster.peers
         for node, mark in zip(self._cluster.nodes, self._nodes, strict=True):
             if peers is not None and node.broker is not None:
@@ -84,6 +93,12 @@ class ClusterMarks:
         for ends, was in self._links.items():
             if faulty.get(ends) != was:
                 peers.links.get(*ends).become(was)
+
+
+def quorum_of(cluster: Cluster) -> MetadataQuorum | None:
+    """The metadata quorum, which all brokers share; None without a controller's listener."""
+    quorums = (broker.services.quorum for broker in cluster.brokers)
+    return next((quorum for quorum in quorums if quorum is not None), None)
 
 
 def _mark(cluster: Cluster, node: Node) -> _NodeMark:

@@ -123,7 +123,8 @@ class MetadataQuorum:
         self._advance_wakes = (
             config.int("mockbroker.controller.fetch.max.version") >= _RELEASES_ON_ADVANCE
         )
-        self._held = False
+        self.commits_held = False
+        """Whether the high watermark stands still, by a test's wish."""
         self._epoch_start = 0
         self._parked: dict[ParkedFetch, None] = {}
         self._waking = False
@@ -255,11 +256,11 @@ class MetadataQuorum:
 
     def hold(self) -> None:
         """Commit nothing until `release`: the voters have stopped replicating."""
-        self._held = True
+        self.commits_held = True
 
     def release(self) -> None:
         """Commit everything, and from now on as before `hold`."""
-        self._held = False
+        self.commits_held = False
         self._commit(self.log.log_end_offset)
 
     def _appended(self) -> None:
@@ -273,7 +274,7 @@ class MetadataQuorum:
 
     def _commit(self, offset: int) -> None:
         """A majority has everything below `offset`; it counts once it has one of this epoch."""
-        if self._held or offset <= self._epoch_start:
+        if self.commits_held or offset <= self._epoch_start:
             return
         if self.high_watermark is not None and offset <= self.high_watermark:
             return

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from mockbroker.cluster.marks import ClusterMarks
+from mockbroker.cluster.marks import ClusterMarks, quorum_of
 from mockbroker.state.metadata_marks import MetadataMarks
 from mockbroker.state.reloading import reload_coordinators
 
@@ -150,8 +150,8 @@ class Scope(Generic[MarkT]):
 
 def _metadata_epoch(cluster: Cluster) -> int:
     """That of the metadata log, as observers have met it; 0 without one."""
-    quorums = [broker.services.quorum for broker in cluster.brokers]
-    return max((quorum.epoch for quorum in quorums if quorum is not None), default=0)
+    quorum = quorum_of(cluster)
+    return 0 if quorum is None else quorum.epoch
 
 
 class Scopes(Generic[MarkT]):

@@ -54,9 +54,9 @@ _APART = (
 
 _TABLE = """
 mockbroker.apis.context.Services
-  kept _client_metrics groups quotas replicas transactions
+  kept _client_metrics groups quorum quotas replicas transactions
   wiring announce authorizer broker_id clock config controller fetch metadata
-  wiring metadata_progress producer_ids quorum registries registry rng timer work_in_slices
+  wiring metadata_progress producer_ids registries registry rng timer work_in_slices
   passing client_software deferred
 mockbroker.clock.Clock
   wiring epoch_ms
@@ -291,6 +291,26 @@ mockbroker.node.request_handler.RequestHandler
   wiring services broker_id _clock _timer _journal _connections _outbox faults
   passing runnable step_cause _over turn_over latest unfinished slices
   growing requests_refused
+mockbroker.quorum.metadata_log.MetadataLog
+  wiring config partition topic
+  growing _aborted _end_metadata _epochs _first_unstable_offset _idle_read _producers _segments
+  growing first_dirty_offset high_watermark log_end_offset log_start_offset wants_upkeep
+mockbroker.quorum.observers.Observers
+  wiring _clock
+  passing _replicas
+mockbroker.quorum.quorum.MetadataQuorum
+  kept commits_held
+  wiring allocate_producer_ids clock directory_id leader_id listeners observers remote_brokers
+  wiring store translation _advance_wakes _broker_listeners _commit_delay_ms _defer _idle_ms
+  wiring _rng _supported _timer
+  growing epoch high_watermark log _epoch_start
+  passing is_leader _advanced _no_op_task _parked _waking
+mockbroker.quorum.remote_brokers.RemoteBrokers
+  wiring _clock _controller _log _logged _session_ms _store _timer
+  passing registered _sessions
+mockbroker.quorum.translation.Translation
+  wiring _register
+  passing registrations _configs _fenced _partitions
 mockbroker.replica.fetchers.ReplicaFetchers
   kept _held _version
   wiring _clock _config _connect _node_id _timer

@@ -10,6 +10,7 @@ import pytest
 from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.state.writing import NewRecord, put
 from tests.support.cluster_core import ClusterCore
+from tests.support.metadata_logs import QuorumCore
 from tests.support.scoped import Scoped
 
 if TYPE_CHECKING:
@@ -185,3 +186,37 @@ def test_what_was_broken_is_broken_again(scoped: Scoped, action: Callable[[Scope
         controls.tell_high_watermark(tell=True)
         scoped.advance(3_000)
         write(scoped)
+
+
+@pytest.fixture
+def with_metadata_log() -> Scoped:
+    return Scoped(QuorumCore(topics={"t": 1}))
+
+
+def test_commits_of_the_metadata_log_that_were_held_inside_go_on(with_metadata_log: Scoped) -> None:
+    quorum = with_metadata_log.cluster.quorum()
+    with with_metadata_log.unchanged():
+        quorum.hold()
+        quorum.append_no_op()
+        assert quorum.high_watermark == quorum.log.log_end_offset - 1
+    quorum.append_no_op()
+    assert quorum.high_watermark == quorum.log.log_end_offset
+
+
+def test_commits_of_the_metadata_log_that_were_held_are_held_again(
+    with_metadata_log: Scoped,
+) -> None:
+    quorum = with_metadata_log.cluster.quorum()
+    quorum.hold()
+    with with_metadata_log.unchanged():
+        quorum.release()
+    quorum.append_no_op()
+    assert quorum.high_watermark == quorum.log.log_end_offset - 1
+
+
+def test_a_reset_lets_commits_of_the_metadata_log_go_on(with_metadata_log: Scoped) -> None:
+    quorum = with_metadata_log.cluster.quorum()
+    quorum.hold()
+    with_metadata_log.core.act(with_metadata_log.scopes.reset)
+    quorum.append_no_op()
+    assert quorum.high_watermark == quorum.log.log_end_offset

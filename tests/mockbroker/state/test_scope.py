@@ -36,6 +36,7 @@ from tests.support.cluster_core import ClusterCore
 from tests.support.core import Core
 from tests.support.core_state import differences, dump, uncovered
 from tests.support.group_calls import consumer_heartbeat, stable_group
+from tests.support.metadata_logs import QuorumCore
 from tests.support.scoped import Scoped
 from tests.support.transactions import Transactional
 
@@ -337,3 +338,7 @@ def test_every_attribute_of_the_core_is_known_to_be_kept_or_not(
         services.quotas.charge("producer_byte_rate", "User:alice", "c", 1.0)
         services.replicas.log_dirs.contents()
     assert uncovered(scoped.cluster) == set()
+
+
+def test_every_attribute_of_the_metadata_quorum_is_accounted_for() -> None:
+    assert uncovered(QuorumCore(topics={"t": 1}).cluster) == set()

@@ -39,6 +39,19 @@ def test_a_new_epoch_fences_the_old_one() -> None:
         assert data.current_leader.leader_epoch == 2
 
 
+def test_commits_that_are_held_go_on_after_a_scope_or_a_reset() -> None:
+    with MockBroker(controller_port=0, config=QUIET) as broker:
+        log = broker.metadata_log
+        with broker.scope():
+            log.hold_commits()
+            log.append_no_op()
+            assert log.high_watermark == log.end_offset - 1
+        assert log.high_watermark == log.end_offset
+        log.hold_commits()
+        broker.reset()
+        assert log.append_no_op() + 1 == log.high_watermark == log.end_offset
+
+
 def test_nobody_waits() -> None:
     with (
         MockBroker(controller_port=0, config=QUIET) as broker,
