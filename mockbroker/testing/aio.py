@@ -244,6 +244,7 @@ class AsyncBroker(AsyncView[BrokerViews]):
     groups = Awaited(BrokerViews.groups)
     transactions = Awaited(BrokerViews.transactions)
     reset = Awaited(BrokerViews.reset)
+    left_over = Awaited(BrokerViews.left_over)
     snapshot = Awaited(BrokerViews.snapshot)
     restore = Awaited(BrokerViews.restore)
     report = Awaited(BrokerViews.report)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 __tracebackhide__ = True
 
 
-class BrokerViews:
-    """The verbs of one broker over its bridge; RuntimeError from each while there is none."""
+class BrokerAddresses:
+    """Where one broker is, as its bridge has it; RuntimeError while there is none."""
 
     def __init__(self, bridge: Bridge | None = None) -> None:
         self._bridge = bridge
@@ -72,6 +72,18 @@ class BrokerViews:
     def cluster_id(self) -> str:
         """The cluster's id."""
         return self._started().cluster_id
+
+    def _bridged(self) -> Bridge:
+        if self._bridge is None:
+            raise RuntimeError(NOT_RUNNING)
+        return self._bridge
+
+    def _started(self) -> RunningBroker:
+        return self._bridged().running
+
+
+class BrokerViews(BrokerAddresses):
+    """The verbs of one broker over its bridge; RuntimeError from each while there is none."""
 
     def metrics(self) -> dict[str, float]:
         """What the broker counts, value by name, from any thread.
@@ -216,6 +228,12 @@ class BrokerViews:
         return bridge.call(reset)
 
     @property
+    def left_over(self) -> tuple[str, ...]:
+        """What the end of the last scope, or a reset, could not take back; as a rule nothing."""
+        bridge = self._bridged()
+        return bridge.call(lambda _: bridge.running.scopes.left_over)
+
+    @property
     def journal(self) -> JournalView:
         """The requests that were served, also awaited: `journal.expect(api="Fetch").within(5)`.
 
@@ -284,14 +302,6 @@ class BrokerViews:
                 raise for_caller(error) from error.__cause__
         wanted = snapshot
         return self._bridged().call(lambda cluster: restore(cluster, wanted))
-
-    def _bridged(self) -> Bridge:
-        if self._bridge is None:
-            raise RuntimeError(NOT_RUNNING)
-        return self._bridge
-
-    def _started(self) -> RunningBroker:
-        return self._bridged().running
 
 
 def scope_begin(

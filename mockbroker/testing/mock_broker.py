@@ -66,12 +66,6 @@ class MockBroker(BrokerViews):
 
         return RemoteBroker(url, token, bootstrap_servers)
 
-    @property
-    def left_over(self) -> tuple[str, ...]:
-        """What the end of the last scope, or a reset, could not take back; as a rule nothing."""
-        bridge = self._bridged()
-        return bridge.call(lambda _: bridge.running.scopes.left_over)
-
     # -- start and stop --------------------------------------------------------------------
 
     def start(self) -> Self:

@@ -154,6 +154,10 @@ class KafkaViews(BrokerViews):
     def reset(self) -> None:
         _refuse("reset")
 
+    @property
+    def left_over(self) -> tuple[str, ...]:
+        _refuse("left_over")
+
     def snapshot(self, path: str | PathLike[str] | None = None) -> Snapshot:
         _refuse("snapshot")
 
@@ -198,6 +202,7 @@ _NEEDS: Final = {
     "verdict": "faults",
     "verify": "faults",
     "report": "journal",
+    "left_over": "reset",
     "snapshot": "snapshots",
     "restore": "snapshots",
 }

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
+_RESTART = pytest.StashKey["Callable[[], object] | None"]()
 _BROKERS = pytest.StashKey[list["BrokerViews"]]()
 _ASYNCIO_PLUGINS = ("asyncio", "pytest_asyncio.plugin")
 _MARKERS = (
@@ -182,9 +183,10 @@ def mockbroker_server(pytestconfig: pytest.Config) -> Iterator[BrokerViews]:
     where = _where(pytestconfig)
     config = parse_configs("mockbroker_config", pytestconfig.getini("mockbroker_config"))
     options = {"config": config, "strict": pytestconfig.getini("mockbroker_strict")}
-    with opened(where, options) as broker:
-        _create_topics(broker, pytestconfig)
-        yield broker
+    with opened(where, options) as server:
+        pytestconfig.stash[_RESTART] = server.restart
+        _create_topics(server.broker, pytestconfig)
+        yield server.broker
 
 
 def _create_topics(broker: BrokerViews, config: pytest.Config) -> None:
@@ -200,15 +202,9 @@ def _create_topics(broker: BrokerViews, config: pytest.Config) -> None:
 
 def _replace_if_left_over(server: BrokerViews, config: pytest.Config) -> None:
     """Go on with a new broker where the end of a test could not take back all."""
-    from mockbroker.testing.mock_broker import MockBroker
-
-    if (
-        isinstance(server, MockBroker)
-        and not config.getini("mockbroker_keep_server")
-        and server.left_over
-    ):
-        server.stop()
-        server.start()
+    restart = None if config.getini("mockbroker_keep_server") else config.stash.get(_RESTART, None)
+    if restart is not None and server.left_over:
+        restart()
         _create_topics(server, config)
 
 
@@ -221,7 +217,7 @@ def mockbroker(request: pytest.FixtureRequest) -> Iterator[BrokerViews]:
     arguments = _marked_arguments(request.node)
     if arguments is not None:
         with opened(where, arguments) as own:
-            yield _prepared(request.node, own)
+            yield _prepared(request.node, own.broker)
         return
     server = request.getfixturevalue("mockbroker_server")
     if "faults" in lacks(where):  # it is not this test's alone, or no fake

@@ -10,15 +10,17 @@ import os
 import re
 import secrets
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mockbroker.testing.broker_views import BrokerViews
+    from mockbroker.testing.mock_broker import MockBroker
 
 NEEDS: Final = {
     "client_metrics": "metrics that clients push",
@@ -58,41 +60,54 @@ def is_shared(where: str) -> bool:
     return _kind(where) in ("http", "kafka") and _has_workers()
 
 
+class Opened(NamedTuple):
+    """A broker; `restart` makes it a new one, None where it costs too much or others use it."""
+
+    broker: BrokerViews
+    restart: Callable[[], object] | None = None
+
+
 @contextmanager
-def opened(where: str, options: dict[str, Any]) -> Iterator[BrokerViews]:
+def opened(where: str, options: dict[str, Any]) -> Iterator[Opened]:
     """The broker of a session, or of one test; `options` are those of one that is started."""
     kind = _kind(where)
     if kind == "kafka":
         from mockbroker.testing.kafka.broker import Kafka
 
         parts = urlsplit(where if "://" in where else f"kafka://{where}")
-        yield Kafka.connect(parts.netloc, config=dict(parse_qsl(parts.query)))
+        yield Opened(Kafka.connect(parts.netloc, config=dict(parse_qsl(parts.query))))
     elif kind == "http":
         from mockbroker.testing.mock_broker import MockBroker
 
-        yield MockBroker.connect(where, token=os.environ.get("MOCKBROKER_ADMIN_TOKEN"))
+        yield Opened(MockBroker.connect(where, token=os.environ.get("MOCKBROKER_ADMIN_TOKEN")))
     elif kind == "process":
         from mockbroker.testing.remote.process import BrokerProcess
 
-        with BrokerProcess(**options) as broker:
-            yield broker
+        process = BrokerProcess(**options)
+        with process as broker:
+            yield Opened(broker, process.restart)
     elif kind == "container":
         yield from _contained(where.partition(":")[2], options)
     else:
         from mockbroker.testing.mock_broker import MockBroker
 
         with MockBroker(**options) as local:
-            yield local
+            yield Opened(local, partial(_start_anew, local))
 
 
-def _contained(image: str, options: dict[str, Any]) -> Iterator[BrokerViews]:
+def _start_anew(broker: MockBroker) -> None:
+    broker.stop()
+    broker.start()
+
+
+def _contained(image: str, options: dict[str, Any]) -> Iterator[Opened]:
     # A room above this one, and an extra: whoever asks for a container has it.
     from importlib import import_module
 
     kind = import_module("mockbroker.testcontainers").MockBrokerContainer
     arguments = {"topics": options.get("topics"), "config": options.get("config")}
     with kind(**({"image": image} if image else {}), **arguments) as container:
-        yield container
+        yield Opened(container)
 
 
 def prefix_of(item: pytest.Item) -> str:

@@ -157,6 +157,10 @@ class RemoteViews(BrokerViews):
         return self._caller.call(reset)
 
     @property
+    def left_over(self) -> tuple[str, ...]:
+        return self._caller.call(lambda client: tuple(client.get("/v1/scopes")["left_over"]))
+
+    @property
     def journal(self) -> JournalView:
         return RemoteJournalView(self._caller, self._caller.journal_since)
 

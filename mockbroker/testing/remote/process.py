@@ -17,7 +17,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final, Unpack
 
 from mockbroker.server.options import OPTIONS
-from mockbroker.testing.remote.broker import RemoteBroker
+from mockbroker.testing.remote.broker import RemoteBroker, attach
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -43,12 +43,16 @@ class BrokerProcess:
         self._stack = ExitStack()
 
     def __enter__(self) -> RemoteBroker:
-        folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="mockbroker-")))
-        try:
-            return self._start(folder)
-        except BaseException:
-            self._stack.close()
-            raise
+        self._broker = RemoteBroker(*self._started())
+        return self._broker
+
+    def restart(self) -> None:
+        """End the process and start another; what was given back is the broker in that one then.
+
+        It is on other ports, where no ports were asked for.
+        """
+        self._stack.close()
+        attach(self._broker, *self._started())
 
     def __exit__(
         self,
@@ -58,7 +62,16 @@ class BrokerProcess:
     ) -> None:
         self._stack.close()
 
-    def _start(self, folder: Path) -> RemoteBroker:
+    def _started(self) -> tuple[str, str | None]:
+        """Its admin URL, and the token for it."""
+        folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="mockbroker-")))
+        try:
+            return self._start(folder)
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def _start(self, folder: Path) -> tuple[str, str | None]:
         config, ready, log = folder / "broker.toml", folder / "ready.json", folder / "log"
         config.write_text(to_toml(self._options), "utf-8")
         command = [sys.executable, "-m", "mockbroker", "serve", "--log-level", "warning"]
@@ -73,7 +86,7 @@ class BrokerProcess:
             sleep(_POLL_SECONDS)
         found = json.loads(ready.read_text("utf-8"))
         token = self._options.get("admin_token")
-        return RemoteBroker(found["admin"], None if token is None else str(token))
+        return found["admin"], None if token is None else str(token)
 
 
 def to_toml(options: Mapping[str, object]) -> str:

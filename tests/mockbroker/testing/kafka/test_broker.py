@@ -49,6 +49,7 @@ def test_what_only_the_fake_has_is_named(kafka: Kafka, view: str) -> None:
         ("verdict", (), "faults"),
         ("verify", (), "faults"),
         ("reset", (), "reset"),
+        ("left_over", (), "reset"),
         ("snapshot", (), "snapshots"),
         ("restore", ("file",), "snapshots"),
     ],

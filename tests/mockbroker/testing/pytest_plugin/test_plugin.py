@@ -84,11 +84,9 @@ LEAKS = """
 
     @pytest.mark.parametrize("turn", range(2))
     def test_leaves_what_cannot_be_taken_back(monkeypatch, mockbroker, turn):
-        from mockbroker.state.scope import Scope
-
         assert mockbroker.topics() == ["orders"]
         servers.append((mockbroker.port, mockbroker.clock.wall_ms))
-        monkeypatch.setattr(Scope, "left_over", lambda self: ("something",))
+        monkeypatch.setattr(type(mockbroker), "left_over", ("something",))
 
     def test_the_server_is_another_then(mockbroker):
         ports = [port for port, _ in servers]
@@ -97,15 +95,16 @@ LEAKS = """
 """
 
 
+@pytest.mark.parametrize("where", ["in-process", "process"])
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_server_is_replaced_where_something_is_left_over(
-    run: pytest.Pytester, kept: bool
+    run: pytest.Pytester, kept: bool, where: str
 ) -> None:
     run.makeini(
         f"[pytest]\nmockbroker_topics = orders:1\nmockbroker_keep_server = {str(kept).lower()}"
     )
     run.makepyfile(LEAKS.replace("KEPT", str(kept)))
-    go(run).assert_outcomes(passed=6)
+    go(run, f"--mockbroker={where}").assert_outcomes(passed=6)
 
 
 def test_ini_options_shape_the_sessions_server(run: pytest.Pytester) -> None:

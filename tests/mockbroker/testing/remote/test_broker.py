@@ -107,6 +107,20 @@ def test_a_scope_takes_away_what_was_made_inside(broker: MockBroker, remote: Rem
         remote.faults.add({"api": "Fetch", "drop": True})
 
 
+async def test_what_the_end_of_a_scope_or_a_reset_could_not_take_back_is_told() -> None:
+    again = ("the metadata log is in epoch 2, where it was in 1",)
+    with MockBroker(controller_port=0, admin_port=0) as broker:
+        remote = MockBroker.connect(broker.admin_url or "")
+        with remote.scope():
+            broker.metadata_log.begin_epoch()
+        assert remote.left_over == broker.left_over == again
+        with remote.scope():
+            pass
+        assert await remote.aio.left_over() == await broker.aio.left_over() == ()
+        remote.reset()
+        assert remote.left_over == again
+
+
 async def test_a_scope_of_coroutines(broker: MockBroker, remote: RemoteBroker) -> None:
     async with remote.aio.scope() as scoped:
         await scoped.topic("inner").create()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mockbroker import Fault
+from mockbroker import AdminApiError, Fault, MockBroker
 from mockbroker.testing.remote.process import BrokerProcess, to_toml
 
 
@@ -23,6 +23,21 @@ def test_it_is_started_with_its_arguments_and_ended() -> None:
         assert [one.value for one in broker.topic("orders").records()] == [b"one"]
         assert [one.fault.drop for one in broker.faults.list()] == [True]
     with pytest.raises(Exception, match="does not answer"):
+        broker.topics()
+
+
+def test_it_goes_on_in_another_process() -> None:
+    process = BrokerProcess(topics={"orders": 1})
+    with process as broker:
+        broker.topic("payments").create()
+        before = broker.bootstrap_servers, broker.admin_url
+        first = MockBroker.connect(broker.admin_url or "")
+        process.restart()
+        assert broker.topics() == ["orders"]
+        assert before != (broker.bootstrap_servers, broker.admin_url)
+        with pytest.raises(AdminApiError, match="does not answer"):
+            first.topics()
+    with pytest.raises(AdminApiError, match="does not answer"):
         broker.topics()
 
 
