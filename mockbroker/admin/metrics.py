@@ -100,6 +100,11 @@ FAMILIES: Final[dict[str, Family]] = {
     "mockbroker_topic_bytes_in_total": Family(
         COUNTER, ("topic",), "Bytes of batches that clients appended."
     ),
+    "mockbroker_topic_messages_out_total": Family(
+        COUNTER,
+        ("topic",),
+        "Offsets in answers to consumers, from the one asked for to the last whole batch's end.",
+    ),
     "mockbroker_partition_log_start_offset": Family(
         GAUGE, ("topic", "partition"), "Offset of the first record."
     ),
@@ -224,6 +229,8 @@ def _of_topics(cluster: Cluster) -> Iterator[Sample]:
         messages, size = sum(p.messages_in for p in held), sum(p.bytes_in for p in held)
         yield "mockbroker_topic_messages_in_total", (name,), messages
         yield "mockbroker_topic_bytes_in_total", (name,), size
+        fetched = sum(partition.messages_out for partition in held)
+        yield "mockbroker_topic_messages_out_total", (name,), fetched
 
 
 def _of_partitions(cluster: Cluster) -> Iterator[Sample]:

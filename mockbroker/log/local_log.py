@@ -127,10 +127,18 @@ class LocalLog:
                 size = first_batch_bytes
             elif size:
                 return ReadResult(metadata, [], 0, None, first_entry_incomplete=True)
-        size = min(self._bound_position(segment, bound) - position, size)
+        readable = self._bound_position(segment, bound) - position
+        if readable <= size:
+            size = readable
+            whole = -1
+        else:  # the batch in which they end is cut
+            whole = bisect_right(segment.positions, position + size) - 2
         if size <= 0:
             return ReadResult(metadata, [], 0, None)
-        return ReadResult(metadata, segment.chunks(position, size), size, None)
+        next_offset = segment.last_offsets[whole] + 1
+        if next_offset > bound:  # noqa: PLR1730 - read per partition; a call costs more
+            next_offset = bound
+        return ReadResult(metadata, segment.chunks(position, size), size, None, next_offset)
 
     def _bound_position(self, segment: Segment, bound: int) -> int:
         """Up to where `segment` may be read by one who may read up to offset `bound`."""

@@ -85,8 +85,9 @@ class AppendResult:
 class ReadResult:
     """What a read found. May be shared between readers: look, do not touch.
 
-    `chunks` are the stored bytes in place, `size_bytes` together. `aborted` is None unless the
-    reader is read_committed. With an error (OFFSET_OUT_OF_RANGE, or UNKNOWN_SERVER_ERROR for a
+    `chunks` are the stored bytes in place, `size_bytes` together; `next_offset` is behind the last
+    batch that is whole in them, -1 without bytes. `aborted` is None unless the reader is
+    read_committed. With an error (OFFSET_OUT_OF_RANGE, or UNKNOWN_SERVER_ERROR for a
     negative limit) there is nothing else, and `offset_metadata` says so.
     """
 
@@ -95,6 +96,7 @@ class ReadResult:
         "chunks",
         "error",
         "first_entry_incomplete",
+        "next_offset",
         "offset_metadata",
         "size_bytes",
     )
@@ -105,6 +107,7 @@ class ReadResult:
         chunks: list[Buffer],
         size_bytes: int,
         aborted: list[CompletedTransaction] | None,
+        next_offset: int = -1,
         first_entry_incomplete: bool = False,
         error: ErrorCode = ErrorCode.NONE,
     ) -> None:
@@ -114,6 +117,7 @@ class ReadResult:
         self.aborted = aborted
         self.first_entry_incomplete = first_entry_incomplete
         self.error = error
+        self.next_offset = next_offset
 
     def __repr__(self) -> str:
         return (

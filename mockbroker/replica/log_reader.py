@@ -45,6 +45,7 @@ class LogReader:
         "_is_follower",
         "budget",
         "bytes_read",
+        "fetched",
         "last_size_bytes",
         "leader_errors",
         "min_one",
@@ -62,6 +63,8 @@ class LogReader:
         self.budget = params.max_bytes
         self.min_one = True
         self.bytes_read = 0
+        self.fetched: list[tuple[Partition, int]] | None = None
+        """Where a consumer was given bytes, and how many offsets they cover; None: nowhere."""
         self.last_size_bytes = 0
         self.respond_now = False
         self.leader_errors = False
@@ -116,10 +119,15 @@ class LogReader:
                 -1,
                 b"",
             )
-        return self._read_log(entry, log, offset, isolation)
+        return self._read_log(entry, partition, log, offset, isolation)
 
     def _read_log(
-        self, entry: FetchEntry, log: UnifiedLog, offset: int, isolation: FetchIsolation
+        self,
+        entry: FetchEntry,
+        partition: Partition,
+        log: UnifiedLog,
+        offset: int,
+        isolation: FetchIsolation,
     ) -> FetchResponsePartition:
         limit = entry.max_bytes
         if limit > self.budget:  # noqa: PLR1730 - read per partition; a call costs more
@@ -139,6 +147,10 @@ class LogReader:
             self.bytes_read += size
             self.min_one = False
             self.budget -= size
+            if self.fetched is not None:
+                self.fetched.append((partition, found.next_offset - offset))
+            elif not self._is_follower:
+                self.fetched = [(partition, found.next_offset - offset)]
             if entry.high_watermark != UNKNOWN_HIGH_WATERMARK:
                 self.respond_now = True  # KIP-1166: such a reader waits only while nothing comes
         if self.budget < 0:  # noqa: PLR1730 - read per partition; a call costs more

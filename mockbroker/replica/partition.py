@@ -171,6 +171,7 @@ class Partition(HostedLog):
         "leader_epoch",
         "leader_id",
         "messages_in",
+        "messages_out",
         "state",
     )
 
@@ -187,6 +188,8 @@ class Partition(HostedLog):
         self.messages_in = 0
         self.bytes_in = 0
         """What clients appended here (Kafka: MessagesInPerSec, BytesInPerSec of a topic)."""
+        self.messages_out = 0
+        """Offsets that answers to consumers covered, from the asked one to the last whole batch."""
         self.state = state
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch

@@ -13,6 +13,7 @@ from mockbroker.admin import metrics
 from mockbroker.admin.metrics import COUNTER, FAMILIES, exposition
 from mockbroker.faults import Fault
 from mockbroker.state.groups import commit_offsets
+from mockbroker.state.writing import NewRecord, put
 from mockbroker_protocol.messages.fetch import FetchResponse
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest
 from mockbroker_protocol.messages.produce import ProduceResponse
@@ -62,9 +63,20 @@ def test_what_was_moved_is_counted(core: Core) -> None:
     assert found['mockbroker_topic_messages_in_total{topic="orders"}'] == 2
     size = found['mockbroker_partition_size_bytes{topic="orders",partition="1"}']
     assert found['mockbroker_topic_bytes_in_total{topic="orders"}'] == size > 100
+    assert found['mockbroker_topic_messages_out_total{topic="orders"}'] == 0
     assert found['mockbroker_partition_log_end_offset{topic="orders",partition="1"}'] == 2
     assert found['mockbroker_client_connections{broker="1",client_id="app"}'] == 1
     assert found['mockbroker_fetches_answered_total{broker="1",fetch_class="sessionless"}'] == 1
+
+
+def test_records_out_are_those_from_the_offset_that_was_asked_for() -> None:
+    core = Core(topics={"orders": 1})
+    name = 'mockbroker_topic_messages_out_total{topic="orders"}'
+    put(core.cluster, "orders", [NewRecord(b"v")] * 3)
+    client = core.client("app")
+    for offset, expected in ((0, 3), (2, 4), (3, 4)):
+        client.call(fetch("orders", offset, max_wait_ms=0), 11, FetchResponse)
+        assert values(core)[name] == expected
 
 
 def test_lag_and_hits_are_told(core: Core) -> None:

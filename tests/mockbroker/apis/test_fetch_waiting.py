@@ -284,3 +284,14 @@ def test_the_end_of_a_transaction_and_a_moved_high_watermark_are_told_apart(
     assert not parked.answered
     world.change_leader("t0", 1, 1, 2, replicas=(1, 2), isr=(1,))
     assert woken_by(parked) == "high_watermark"
+
+
+def test_what_is_told_is_counted_once_however_often_it_was_read() -> None:
+    waiting = Waiting(in_session=False)
+    waiting.world.append("t0", 0, 50)
+    parked = waiting.send(min_bytes=300)
+    waiting.world.append("t0", 1, 50)
+    assert [waiting.world.partition("t0", index).messages_out for index in (0, 1)] == [0, 0]
+    waiting.world.append("t0", 0, 50)
+    assert parked.answered
+    assert [waiting.world.partition("t0", index).messages_out for index in (0, 1)] == [2, 1]

@@ -19,6 +19,7 @@ from tests.mockbroker.log.batches import (
 )
 
 UNLIMITED = 0x7FFFFFFF
+SIZE_OF_TWO = len(plain(count=2))
 
 
 def _serve(logs: list[tuple[UnifiedLog, int, int]], max_bytes: int) -> list[int | ErrorCode]:
@@ -224,3 +225,33 @@ def test_a_gap_is_skipped() -> None:
     log = UnifiedLog("t", 0)
     log.append_as_follower(data[:118] + data[3 * 118 :], NOW)
     assert log.offset_metadata(2).relative_position == 118
+
+
+@pytest.mark.parametrize(
+    ("offset", "max_bytes", "expected"),
+    [
+        (0, 1, 2),
+        (1, 1, 2),
+        (0, 250, 2),
+        (0, UNLIMITED, 4),
+        (2, UNLIMITED, 4),
+        (5, UNLIMITED, 6),
+        (4, 0, 6),
+        (6, UNLIMITED, -1),
+        (7, UNLIMITED, -1),
+    ],
+)
+def test_a_read_tells_the_offset_behind_its_last_whole_batch(
+    offset: int, max_bytes: int, expected: int
+) -> None:
+    log = log_with(*[plain(count=2)] * 4, config=LogConfig(segment_bytes=2 * SIZE_OF_TWO + 1))
+    log.set_high_watermark(6)
+    assert log.read(offset, max_bytes, HIGH_WATERMARK, min_one=True).next_offset == expected
+
+
+def test_a_whole_batch_before_a_cut_one_counts() -> None:
+    log = log_with(*[plain(count=2)] * 3)
+    reads = [log.read(0, size, LOG_END, min_one=True) for size in range(3 * SIZE_OF_TWO + 1)]
+    assert [found.next_offset for found in reads] == [
+        max(size // SIZE_OF_TWO, 1) * 2 for size in range(3 * SIZE_OF_TWO + 1)
+    ]

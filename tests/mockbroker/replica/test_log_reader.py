@@ -90,3 +90,17 @@ def test_a_negative_budget_fails_the_first_partition_with_data_only() -> None:
     one = reader(-1)
     assert one.read(entry(world, 1)).error_code == 0
     assert one.read(entry(world, 0)).error_code == 0
+
+
+def test_what_a_consumer_is_given_is_noted() -> None:
+    world = world_with(50, 50)
+    one = reader(300)
+    for offset in (1, 2, 0):
+        one.read(entry(world, offset))
+    assert one.fetched == [(world.partition("t0"), 1), (world.partition("t0"), 1)]
+
+
+def test_a_pass_that_gives_nothing_notes_nothing() -> None:
+    one = reader()
+    one.read(entry(world_with(50), 1))
+    assert one.fetched is None

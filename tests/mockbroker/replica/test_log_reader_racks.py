@@ -108,3 +108,14 @@ def test_old_consumers_and_wrong_epochs_are_refused_by_a_follower(core: ClusterC
     core.controls.move_leader("t", 0, follower)
     core.deliver()
     assert fetch(core, follower, 0, epoch=0).error_code == ErrorCode.FENCED_LEADER_EPOCH
+
+
+def test_what_consumers_are_given_counts_where_they_were_served(core: ClusterCore) -> None:
+    leader, follower = leader_and_follower(core)
+    hosted = [core.partition(node, "t") for node in (leader, follower)]
+    assert [one.high_watermark for one in hosted] == [2, 2]
+    assert [one.messages_out for one in hosted] == [0, 0]
+    fetch(core, leader, 0, RACKS[follower])
+    fetch(core, follower, 0, RACKS[follower])
+    fetch(core, leader, 1)
+    assert [one.messages_out for one in hosted] == [1, 2]
