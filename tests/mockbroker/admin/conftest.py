@@ -71,6 +71,7 @@ class Api:
 def served() -> Iterator[Api]:
     with MockBroker(topics={"orders": 3}, admin_port=0) as broker:
         yield Api(broker)
+        broker.reset()  # a rule of the last test that never fired is no mistake here
 
 
 @pytest.fixture

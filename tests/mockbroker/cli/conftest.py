@@ -46,6 +46,7 @@ class Shell:
 def broker() -> Iterator[MockBroker]:
     with MockBroker(topics={"orders": 2}, admin_port=0) as running:
         yield running
+        running.reset()  # a rule of the last test that never fired is no mistake here
 
 
 @pytest.fixture
