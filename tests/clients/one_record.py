@@ -57,8 +57,10 @@ class Client(Protocol):
         self, bootstrap: str, *, idempotent: bool = True, patience: Patience = SHORT
     ) -> str | None: ...
     def read(self, bootstrap: str, *, patience: Patience = SHORT) -> Read: ...
-    def poll_on(self, bootstrap: str, seconds: float, told: Callable[[str], object]) -> None:
-        """Poll for so long; `told` hears what comes: "value", or the name of an error."""
+    def poll_on(
+        self, bootstrap: str, goes_on: Callable[[], bool], told: Callable[[str], object]
+    ) -> None:
+        """Poll while it goes on; `told` hears what comes: "value", or the name of an error."""
         ...
 
     def read_in_group(self, bootstrap: str, hook: Callable[[], object]) -> Read:
@@ -108,14 +110,15 @@ class KafkaPython:
         consumer.assign([TopicPartition(TOPIC, 0)])
         return self._poll(consumer, 1, lambda: None)
 
-    def poll_on(self, bootstrap: str, seconds: float, told: Callable[[str], object]) -> None:
+    def poll_on(
+        self, bootstrap: str, goes_on: Callable[[], bool], told: Callable[[str], object]
+    ) -> None:
         from kafka import TopicPartition
         from kafka.errors import KafkaError
 
         consumer = self._consumer(bootstrap, None, SHORT)
         consumer.assign([TopicPartition(TOPIC, 0)])
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+        while goes_on():
             try:
                 for records in consumer.poll(timeout_ms=100).values():
                     for _ in records:
@@ -224,13 +227,14 @@ class ConfluentKafka:
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
         return self._poll(consumer, 1, lambda: None)
 
-    def poll_on(self, bootstrap: str, seconds: float, told: Callable[[str], object]) -> None:
+    def poll_on(
+        self, bootstrap: str, goes_on: Callable[[], bool], told: Callable[[str], object]
+    ) -> None:
         from confluent_kafka import TopicPartition
 
         consumer = self._consumer(bootstrap, SHORT)
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+        while goes_on():
             message = consumer.poll(0.1)
             if message is not None:
                 error = message.error()
@@ -334,10 +338,14 @@ class Aiokafka:
     def read(self, bootstrap: str, *, patience: Patience = SHORT) -> Read:
         return asyncio.run(self._read(bootstrap, None, patience, lambda: None))
 
-    def poll_on(self, bootstrap: str, seconds: float, told: Callable[[str], object]) -> None:
-        asyncio.run(self._poll_on(bootstrap, seconds, told))
+    def poll_on(
+        self, bootstrap: str, goes_on: Callable[[], bool], told: Callable[[str], object]
+    ) -> None:
+        asyncio.run(self._poll_on(bootstrap, goes_on, told))
 
-    async def _poll_on(self, bootstrap: str, seconds: float, told: Callable[[str], object]) -> None:
+    async def _poll_on(
+        self, bootstrap: str, goes_on: Callable[[], bool], told: Callable[[str], object]
+    ) -> None:
         consumer = AIOKafkaConsumer(
             bootstrap_servers=bootstrap,
             enable_auto_commit=False,
@@ -347,8 +355,7 @@ class Aiokafka:
         )
         await consumer.start()
         consumer.assign([TopicPartition(TOPIC, 0)])
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+        while goes_on():
             try:
                 for records in (await consumer.getmany(timeout_ms=100)).values():
                     for _ in records:

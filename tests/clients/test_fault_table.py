@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.fault_table import CASES, CLIENTS, ask, known
+from scripts.fault_table import CASES, CLIENTS, answers_of, ask, known
 
 
 def test_the_page_has_a_row_for_each_fault() -> None:
@@ -21,4 +21,4 @@ def test_the_page_has_a_row_for_each_fault() -> None:
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("name", CASES)
 def test_a_client_is_told_what_the_page_says(name: str, client: str) -> None:
-    assert ask(name, client) == known()[name][CLIENTS.index(client)]
+    assert ask(name, client) in answers_of(known()[name][CLIENTS.index(client)])
