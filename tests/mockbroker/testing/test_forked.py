@@ -7,6 +7,9 @@ import os
 import pickle
 import signal
 import socket
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -124,6 +127,13 @@ def test_workers_of_a_preloaded_application_do_not_keep_the_port() -> None:
 
 
 def test_a_prefork_pool_goes_on_with_the_next_broker_at_the_address() -> None:
+    # In a process of its own: a lock that another test's thread holds would stay held in the forks.
+    program = f"from {__name__} import prefork_pool; prefork_pool()"
+    root = Path(__file__).resolve().parents[3]
+    subprocess.run([sys.executable, "-c", program], cwd=root, check=True, timeout=50)
+
+
+def prefork_pool() -> None:
     """As Celery's: the pool is made once, tasks come and go, tests replace the broker."""
     with MockBroker(topics=["orders"]) as first:
         address, port = first.bootstrap_servers, first.port
