@@ -154,6 +154,15 @@ def test_another_index(
     check(contents, tmp_path_factory.getbasetemp())
 
 
+def batch_of(contents: dict[str, bytes], log: int, batch: int) -> tuple[str, bytearray, int, Any]:
+    """Some batch of some log: the log's name and bytes, the batch's position and header."""
+    logs = sorted(name for name in contents if name.startswith("logs/"))
+    name = logs[log % len(logs)]
+    data = bytearray(contents[name])
+    found = list(iterate_batches(data))
+    return name, data, *found[batch % len(found)]
+
+
 @given(
     st.integers(0, 100),
     st.integers(0, 100),
@@ -165,11 +174,7 @@ def test_batches_with_another_header(
     tmp_path_factory: pytest.TempPathFactory, log: int, batch: int, field: str, value: int
 ) -> None:
     contents = dict(members())
-    logs = sorted(name for name in contents if name.startswith("logs/"))
-    name = logs[log % len(logs)]
-    data = bytearray(contents[name])
-    found = list(iterate_batches(data))
-    position, header = found[batch % len(found)]
+    name, data, position, header = batch_of(contents, log, batch)
     setattr(header, field, value)
     end = position + header.size_in_bytes
     with suppress(struct.error):
@@ -185,11 +190,7 @@ def test_batches_with_other_records(
     tmp_path_factory: pytest.TempPathFactory, log: int, batch: int, where: int, value: int
 ) -> None:
     contents = dict(members())
-    logs = sorted(name for name in contents if name.startswith("logs/"))
-    name = logs[log % len(logs)]
-    data = bytearray(contents[name])
-    found = list(iterate_batches(data))
-    position, header = found[batch % len(found)]
+    name, data, position, header = batch_of(contents, log, batch)
     end = position + header.size_in_bytes
     data[position + 61 + where % (end - position - 61)] = value
     header.crc = crc32c(data[position + 21 : end])
