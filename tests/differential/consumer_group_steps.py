@@ -133,12 +133,35 @@ def setup_steps() -> list[Step]:
             FindCoordinatorRequest("", 0, [group]),
             until=lambda answer: answer.coordinators[0].error_code == 0,
         )
-    return steps + ask(
-        "DescribeGroups once they are all led",
-        5,
-        DescribeGroupsRequest([*GROUPS, "nobody's"], False),
-        until=lambda answer: all(one.error_code not in LOADING for one in answer.groups),
-    )
+    return [
+        *steps,
+        *ask(
+            "DescribeGroups once they are all led",
+            5,
+            DescribeGroupsRequest([*GROUPS, "nobody's"], False),
+            until=lambda answer: all(one.error_code not in LOADING for one in answer.groups),
+        ),
+        *probe_steps(),
+    ]
+
+
+def probe_steps() -> list[Step]:
+    """Wait until Kafka's group coordinator knows the topics.
+
+    It hears of a new metadata image by an event of its own, later than the broker that answers
+    Metadata: a join that came before would be given nothing, and the group an epoch more.
+    """
+    topics = [TOPIC, OTHER]
+
+    def is_given_both(answer: Any) -> bool:
+        return bool(answer.assignment) and len(answer.assignment.topic_partitions) == len(topics)
+
+    return [
+        *ask("a probe joins", 1, beat("probing", "probe", 0, topics=topics),
+             until=is_given_both, compared=False),
+        *ask("the probe leaves", 1, beat("probing", "probe", -1)),
+        *ask("DeleteGroups of the probe", 2, DeleteGroupsRequest(["probing"])),
+    ]  # fmt: skip
 
 
 def bad_steps() -> list[Step]:

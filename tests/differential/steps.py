@@ -42,6 +42,8 @@ class Step(NamedTuple):
     learn: Callable[[Known, Any], None] | None = None
     until: Callable[[Any], bool] | None = None
     """Ask again until this holds, then compare: Kafka applies metadata a moment later."""
+    compared: bool = True
+    """False: what `until` waits for is all that counts; how often it was asked shows in the rest."""
     receive: bool = True
     """False: only send; the answer is taken by an `awaited` step."""
 
