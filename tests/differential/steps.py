@@ -43,7 +43,7 @@ class Step(NamedTuple):
     until: Callable[[Any], bool] | None = None
     """Ask again until this holds, then compare: Kafka applies metadata a moment later."""
     compared: bool = True
-    """False: what `until` waits for is all that counts; how often it was asked shows in the rest."""
+    """False: only what `until` waits for counts; how often it was asked shows in the rest."""
     receive: bool = True
     """False: only send; the answer is taken by an `awaited` step."""
 
