@@ -169,7 +169,7 @@ class Stage(ABC):
         """How often a broker was entered: unchanged means that nothing can have changed."""
         self.on_timer = False
         """Whether the step at hand is one of the brokers' timers."""
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._events: list[tuple[float, int, Callable[[], object]]] = []
         self._ages = 0
 
     @abstractmethod
@@ -200,11 +200,11 @@ class Stage(ABC):
 
     # -- events ----------------------------------------------------------------------------
 
-    def at(self, delay_ms: float, action: Callable[[], None]) -> None:
+    def at(self, delay_ms: float, action: Callable[[], object]) -> None:
         """Run `action` after so much time."""
         self.at_time(self.now_ms + delay_ms, action)
 
-    def at_time(self, time_ms: float, action: Callable[[], None]) -> None:
+    def at_time(self, time_ms: float, action: Callable[[], object]) -> None:
         """Run `action` at that time, after what was scheduled for it before."""
         self._ages += 1
         heappush(self._events, (time_ms, self._ages, action))

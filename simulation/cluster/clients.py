@@ -77,6 +77,9 @@ class NodeChannel(Calls):
 class ClusterClient:
     """Works step by step: `begin` is asked for the next thing to do until `stop`."""
 
+    reads_on = False
+    """Whether it only reads, and goes on with that while writers finish."""
+
     def __init__(
         self, world: ClusterWorld, name: str, rng: Random, truth: Truth, topics: dict[str, int]
     ) -> None:
@@ -99,6 +102,9 @@ class ClusterClient:
     def stop(self) -> None:
         """Begin nothing new."""
         self.stopped = True
+
+    def finish(self) -> None:
+        """The cluster is well: do what must be possible now, then be done."""
 
     def proceed(self) -> None:
         """Do the next thing, unless it was stopped and has nothing left to do."""

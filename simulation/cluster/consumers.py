@@ -35,6 +35,8 @@ NO_LIMIT = 1 << 20
 class ClusterConsumer(ClusterClient):
     """Reads one partition after another without a session; `racks` may send it to followers."""
 
+    reads_on = True
+
     def __init__(
         self, world: ClusterWorld, name: str, rng: Random, truth: Truth, plan: ClusterPlan
     ) -> None:

@@ -1,8 +1,9 @@
 """The operator of the cluster's simulation: what befalls brokers, links and partitions.
 
-Each act that disturbs undoes itself after a while, through the cluster's own controls; `heal`
-undoes all that is left. What a control refuses is no fault: the operator knows the cluster's state
-no better than a test does.
+Each act draws steps (`steps.Step`) and carries them out when their time has come. One that disturbs
+undoes itself after a while, through the cluster's own controls; `heal` undoes all that is left.
+What a control refuses is no fault: the operator knows the cluster's state no better than a test
+does. The steps are kept: `play` carries out given ones in the place of drawn ones.
 """
 
 from __future__ import annotations
@@ -11,83 +12,88 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.cluster.links.link import CONTROLLER
-from mockbroker.cluster.node_controls import ControlError
-from mockbroker.metadata.elections import Election
-from mockbroker.metadata.topic_requests import (
-    ConfigAlteration,
-    NewPartitions,
-    NewTopic,
-    TopicReference,
-)
 from simulation.cluster.plan import DELAYS_MS
+from simulation.cluster.steps import Step, Verbs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from random import Random
 
     from simulation.cluster.plan import ClusterPlan
     from simulation.cluster.world import ClusterWorld
 
-SET = 0
-RESOURCE_TOPIC = 2
 FOCUS = 0.7
 """How often a focused operator acts on what it picks on."""
 
 
 class ClusterOperator:
-    """Acts now and then; `plan.on` says what it may do."""
+    """Acts now and then; `plan.on` says what it may do.
+
+    `acts` draws by kind, `verbs` carries out by name: crews add theirs to both before `start`.
+    """
 
     def __init__(self, world: ClusterWorld, rng: Random, plan: ClusterPlan) -> None:
         self.world = world
         self.rng = rng
         self.plan = plan
         self.stopped = False
+        self.verbs = Verbs(world.cluster)
+        self.steps: list[Step] = []
+        """What was done so far, refused or not."""
         self._focus: tuple[str, int] | None = None
-        acts: dict[str, Callable[[], None]] = {
+        self.acts: dict[str, Callable[[], object]] = {
             "crash": self._crash,
-            "stop": partial(self._disturb_node, "stopped", "stop", "revive", 400.0),
-            "fence": partial(self._disturb_node, "fenced", "fence", "unfence", 400.0),
+            "stop": partial(self._disturb_node, "stop", "revive", 400.0),
+            "fence": partial(self._disturb_node, "fence", "unfence", 400.0),
             "cut": partial(self._spoil_link, "cut_link", controller=False),
             "cut_controller": partial(self._spoil_link, "cut_link", controller=True),
             "hold": partial(self._spoil_link, "hold_link", controller=False),
             "hold_controller": partial(self._spoil_link, "hold_link", controller=True),
             "slow": partial(self._slow_link, controller=False),
             "slow_controller": partial(self._slow_link, controller=True),
-            "isolate": partial(
-                self._disturb_node, "isolated", "isolate", "reconnect", 200.0, 1_200.0
-            ),
-            "reset": self._reset,
+            "isolate": partial(self._disturb_node, "isolate", "reconnect", 200.0, 1_200.0),
+            "reset": lambda: self.do("reset_link", **self._ends(controller=False)),
             "hold_follower": self._hold_follower,
             "hold_high_watermark": self._hold_high_watermark,
             "deaf_leader": self._deafen_leader,
-            "move_leader": self._move_leader,
-            "shrink_isr": self._shrink_isr,
-            "elect_preferred": partial(self._elect, Election.PREFERRED),
-            "elect_unclean": partial(self._elect, Election.UNCLEAN),
+            "move_leader": lambda: self.do("move_leader", **self._part(), to=self.node()),
+            "shrink_isr": lambda: self.do("shrink_isr", **self._part(), without=self.node()),
+            "elect_preferred": partial(self._elect, "elect_preferred"),
+            "elect_unclean": partial(self._elect, "elect_unclean"),
             "reassign": self._reassign,
             "min_isr": self._alter_min_isr,
             "topics": self._change_topics,
             "skew": self._skew,
             "versions": self._change_version,
         }
-        self._acts = [act for kind, act in acts.items() if plan.on[kind]]
+        self._chosen: list[Callable[[], object]] = []
 
     def start(self) -> None:
         """Begin, if there is anything to do."""
-        if self._acts:
-            if self.plan.focused and self._focus is None:
-                self._focus = self._part()
-            self.world.at(self.rng.expovariate(1 / self.plan.every_ms), self._act)
+        self._chosen = [act for kind, act in self.acts.items() if self.plan.on[kind]]
+        if self._chosen:
+            if self.plan.focused:
+                self._focus = self.part()
+            self._act_later()
+
+    def play(self, steps: Sequence[Step]) -> None:
+        """Do these and nothing else, each at its time."""
+        for step in steps:
+            self.world.at_time(step.at_ms, partial(self._do, step))
+
+    def _act_later(self) -> None:
+        self.world.at(self.rng.expovariate(1 / self.plan.every_ms), self._act)
 
     def _act(self) -> None:
         if not self.stopped:
-            self.rng.choice(self._acts)()
-            self.start()
+            self.rng.choice(self._chosen)()
+            self._act_later()
 
     def heal(self) -> None:
         """Stop, and undo all."""
         self.stopped = True
-        self._do("heal", self._heal)
+        self.world.note("operator", "heal")
+        self.world.operate(self._heal)
 
     def _heal(self) -> None:
         world, controls = self.world, self.world.controls
@@ -106,51 +112,39 @@ class ClusterOperator:
                 incarnation.fetchers.release(each)
                 replicas.release_high_watermark(each)
         for topic in self.plan.topics:
-            self._set_min_isr(topic, self.plan.min_isr)
+            self.verbs.set_min_isr(topic, self.plan.min_isr)
 
     # -- doing -----------------------------------------------------------------------------
 
-    def _do(self, what: str, act: Callable[[], object]) -> bool:
-        """Carry it out as a step; False when the cluster refuses."""
+    def do(self, action: str, **fields: object) -> bool:
+        """Carry an action out as a step of the world; False when the cluster refuses, or healed."""
+        return self._do(Step(self.world.now_ms, action, **fields))
+
+    def do_later(self, delay_ms: float, action: str, **fields: object) -> None:
+        """The same after a while, unless all is healed by then."""
+        step = Step(self.world.now_ms + delay_ms, action, **fields)
+        self.world.at_time(step.at_ms, partial(self._do, step))
+
+    def _do(self, step: Step) -> bool:
         world = self.world
-        world.note("operator", what)
-        refused: list[ControlError] = []
+        if self.stopped:
+            return False
+        self.steps.append(step)
+        world.note("operator", step.told())
+        done: list[bool] = []
+        world.operate(lambda: done.append(self.verbs.perform(step)))
+        return done[0]
 
-        def carry_out() -> None:
-            try:
-                act()
-            except ControlError as error:
-                refused.append(error)
-
-        world.operate(carry_out)
-        return not refused
-
-    def _do_unless_stopped(self, what: str, act: Callable[[], object]) -> None:
-        if not self.stopped:
-            self._do(what, act)
-
-    def _for_a_while(
-        self, what: str, act: Callable[[], object], undo: Callable[[], object], *means_ms: float
-    ) -> None:
+    def disturb(self, action: str, undo: str, *means_ms: float, **fields: object) -> None:
         """Carry it out, and undo it after a while whose mean is one of `means_ms`."""
         mean_ms = self.rng.choice(means_ms) if len(means_ms) > 1 else means_ms[0]
-        if self._do(what, act):
-            undoing = partial(self._do_unless_stopped, f"no longer {what}", undo)
-            self.world.at(self.rng.expovariate(1 / mean_ms), undoing)
+        if self.do(action, **fields):
+            self.do_later(self.rng.expovariate(1 / mean_ms), undo, **fields)
 
-    def _disturb(
-        self, what: str, act: str, undo: str, ends: tuple[object, ...], *means: float
-    ) -> None:
-        """The same by the names of controls, which both take `ends`."""
-        controls = self.world.controls
-        doing, undoing = getattr(controls, act), getattr(controls, undo)
-        self._for_a_while(what, partial(doing, *ends), partial(undoing, *ends), *means)
+    def _disturb_node(self, action: str, undo: str, *means_ms: float) -> None:
+        self.disturb(action, undo, *means_ms, node_id=self.node())
 
-    def _disturb_node(self, what: str, act: str, undo: str, *means: float) -> None:
-        node = self._node()
-        self._disturb(f"{what} {node}", act, undo, (node,), *means)
-
-    def _node(self, *but: int) -> int:
+    def node(self, *but: int) -> int:
         """Some broker; when focused mostly the partition's leader or its first follower."""
         nodes = self.world.nodes
         if self._focus is not None and self.rng.random() < FOCUS:
@@ -161,7 +155,8 @@ class ClusterOperator:
         nodes = [node for node in nodes if node not in but] or self.world.nodes
         return self.rng.choice([node for node in nodes if node not in but])
 
-    def _part(self) -> tuple[str, int]:
+    def part(self) -> tuple[str, int]:
+        """Some partition; when focused mostly the one that is picked on."""
         if self._focus is not None and self.rng.random() < FOCUS:
             return self._focus
         topics = self.world.cluster.metadata.topics
@@ -171,159 +166,101 @@ class ClusterOperator:
     # -- brokers ---------------------------------------------------------------------------
 
     def _crash(self) -> None:
-        node, fence = self._node(), self.rng.random() < 0.5
-        controls = self.world.controls
-        self._for_a_while(
-            f"killed {node}{'' if fence else ' unnoticed'}",
-            partial(controls.kill, node, fence=fence),
-            partial(controls.revive, node),
-            20.0,
-            400.0,
-            1_200.0,
-        )
+        node, fence = self.node(), self.rng.random() < 0.5
+        mean_ms = self.rng.choice((20.0, 400.0, 1_200.0))
+        if self.do("kill", node_id=node, fence=fence):
+            self.do_later(self.rng.expovariate(1 / mean_ms), "revive", node_id=node)
 
     def _skew(self) -> None:
-        node, by_ms = self._node(), self.rng.randint(-100_000, 100_000)
-        self._do(f"skew {node} by {by_ms}", partial(self.world.controls.skew_clock, node, by_ms))
+        self.do("skew_clock", node_id=self.node(), by_ms=self.rng.randint(-100_000, 100_000))
 
     def _change_version(self) -> None:
-        tell = self.rng.random() < 0.5
-        self._do(
-            f"followers fetch v{18 if tell else 17}",
-            partial(self.world.controls.tell_high_watermark, tell),
-        )
+        self.do("tell_high_watermark", tell=self.rng.random() < 0.5)
 
     # -- links -----------------------------------------------------------------------------
 
-    def _ends(self, *, controller: bool) -> tuple[int, int]:
-        node = self._node()
-        if not controller:
-            return node, self._node(node)
-        return (node, CONTROLLER) if self.rng.random() < 0.5 else (CONTROLLER, node)
+    def _ends(self, *, controller: bool) -> dict[str, int]:
+        node = self.node()
+        other = CONTROLLER if controller else self.node(node)
+        if controller and self.rng.random() >= 0.5:
+            node, other = other, node
+        return {"source": node, "target": other}
 
-    def _spoil_link(self, how: str, *, controller: bool) -> None:
+    def _spoil_link(self, action: str, *, controller: bool) -> None:
         ends = self._ends(controller=controller)
-        self._disturb(f"{how} {ends}", how, "restore_link", ends, 80.0, 600.0, 1_600.0)
+        self.disturb(action, "restore_link", 80.0, 600.0, 1_600.0, **ends)
 
     def _slow_link(self, *, controller: bool) -> None:
-        ends, controls = self._ends(controller=controller), self.world.controls
-        delay_ms = self.rng.choice(DELAYS_MS)
-        self._for_a_while(
-            f"slow {ends} by {delay_ms}",
-            partial(controls.slow_link, *ends, delay_ms),
-            partial(controls.restore_link, *ends),
-            800.0,
-        )
-
-    def _reset(self) -> None:
-        """Connections between two brokers break; what was on its way is lost."""
-        ends, controls = self._ends(controller=False), self.world.controls
-
-        def reset() -> None:
-            controls.cut_link(*ends)
-            controls.restore_link(*ends)
-
-        self._do(f"reset {ends}", reset)
+        ends = self._ends(controller=controller)
+        if self.do("slow_link", **ends, delay_ms=self.rng.choice(DELAYS_MS)):
+            self.do_later(self.rng.expovariate(1 / 800.0), "restore_link", **ends)
 
     # -- partitions ------------------------------------------------------------------------
 
     def _hold_follower(self) -> None:
-        part, node = self._part(), self._node()
-        held, ends = f"hold {part} at {node}", (*part, node)
-        self._disturb(held, "hold_follower", "release_follower", ends, 120.0, 1_200.0)
+        replica = {**self._part(), "node_id": self.node()}
+        self.disturb("hold_follower", "release_follower", 120.0, 1_200.0, **replica)
 
     def _hold_high_watermark(self) -> None:
-        part = self._part()
-        held = f"hold high watermark of {part}"
-        self._disturb(held, "hold_high_watermark", "release_high_watermark", part, 200.0)
+        self.disturb("hold_high_watermark", "release_high_watermark", 200.0, **self._part())
+
+    def _part(self) -> dict[str, object]:
+        topic, index = self.part()
+        return {"topic": topic, "partition": index}
 
     def _deafen_leader(self) -> None:
         """A follower comes back in sync and lags again, and its leader hears of neither.
 
         What was committed meanwhile must be on that follower: the controller lets it lead.
         """
-        part, controls = self._part(), self.world.controls
-        state = self.world.cluster.metadata.topics[part[0]].partitions[part[1]]
+        name, index = self.part()
+        state = self.world.cluster.metadata.topics[name].partitions[index]
         leader = state.leader
         followers = [node for node in state.replicas if node != leader]
         if leader < 0 or not followers:
             return
         node = self.rng.choice(followers)
-        hold = partial(controls.hold_follower, *part, node)
-        release = partial(controls.release_follower, *part, node)
-
-        def fall_out() -> None:
-            hold()
-            controls.shrink_isr(*part, node)
-
-        def return_unheard() -> None:
-            controls.hold_link(CONTROLLER, leader)
-            release()
-
-        def hear_again() -> None:
-            controls.restore_link(CONTROLLER, leader)
-            release()
-
-        acts: dict[str, tuple[Callable[[], None], float]] = {
-            "falls out": (fall_out, 0.0),
-            "returns unheard": (return_unheard, 60.0),
-            "lags": (hold, 60.0),
-            "is heard of": (hear_again, 1_500.0),
-        }
+        part = {"topic": name, "partition": index}
+        replica = {**part, "node_id": node}
+        to_leader = {"source": CONTROLLER, "target": leader}
         time_ms = 0.0
-        for what, (act, mean_ms) in acts.items():
+        for mean_ms, acts in (
+            (0.0, (("hold_follower", replica), ("shrink_isr", {**part, "without": node}))),
+            (60.0, (("hold_link", to_leader), ("release_follower", replica))),
+            (60.0, (("hold_follower", replica),)),
+            (1_500.0, (("restore_link", to_leader), ("release_follower", replica))),
+        ):
             time_ms += self.rng.random() * 2 * mean_ms
-            told = f"{part} of {leader}: {node} {what}"
-            self.world.at(time_ms, partial(self._do_unless_stopped, told, act))
+            for action, fields in acts:
+                self.do_later(time_ms, action, **fields)
 
-    def _move_leader(self) -> None:
-        part, node = self._part(), self._node()
-        self._do(f"lead {part} to {node}", partial(self.world.controls.move_leader, *part, node))
-
-    def _shrink_isr(self) -> None:
-        part, node = self._part(), self._node()
-        self._do(f"shrink {part} by {node}", partial(self.world.controls.shrink_isr, *part, node))
-
-    def _elect(self, election: Election) -> None:
+    def _elect(self, action: str) -> None:
         part = self._part()
-        if election is Election.UNCLEAN and part[0] not in self.plan.topics:
-            return
-        elect = partial(self.world.cluster.controller.elect_leader, *part, election)
-        self._do(f"elect {election.name.lower()} for {part}", elect)
+        if action == "elect_preferred" or part["topic"] in self.plan.topics:
+            self.do(action, **part)
 
     def _reassign(self) -> None:
         part, nodes = self._part(), self.world.nodes
-        target: list[int] | None = self.rng.sample(nodes, self.rng.randint(1, len(nodes)))
+        target = self.rng.sample(nodes, self.rng.randint(1, len(nodes)))
         if self.rng.random() < 0.2:
-            target = None
-        reassign = self.world.cluster.controller.reassign
-        self._do(
-            f"reassign {part} to {target}",
-            partial(reassign, *part, target, may_change_factor=True),
-        )
+            self.do("cancel_reassignment", **part)
+        else:
+            self.do("reassign", **part, replicas=target)
 
     # -- metadata --------------------------------------------------------------------------
 
     def _alter_min_isr(self) -> None:
         topic, count = self.rng.choice(sorted(self.plan.topics)), self.rng.randint(1, 3)
-        self._do(f"min ISR of {topic} is {count}", partial(self._set_min_isr, topic, count))
-
-    def _set_min_isr(self, topic: str, count: int) -> None:
-        change = ConfigAlteration(RESOURCE_TOPIC, topic, [("min.insync.replicas", SET, str(count))])
-        self.world.cluster.controller.alter_configs([change])
+        self.do("set_min_isr", topic=topic, count=count)
 
     def _change_topics(self) -> None:
-        controller, topics = self.world.cluster.controller, self.world.cluster.metadata.topics
+        topics = self.world.cluster.metadata.topics
         extra = sorted(name for name in topics if name.startswith("x"))
         if extra and self.rng.random() < 0.5:
             name = self.rng.choice(extra)
             if self.rng.random() < 0.5:
-                count = len(topics[name].partitions) + 1
-                grow = partial(controller.create_partitions, [NewPartitions(name, count)])
-                self._do(f"grow {name} to {count}", grow)
+                self.do("grow_topic", topic=name, count=len(topics[name].partitions) + 1)
             else:
-                delete = partial(controller.delete_topics, [TopicReference(name)])
-                self._do(f"delete {name}", delete)
+                self.do("delete_topic", topic=name)
             return
-        name = f"x{self.rng.randint(0, 2)}"
-        self._do(f"create {name}", partial(controller.create_topics, [NewTopic(name, 1)]))
+        self.do("create_topic", topic=f"x{self.rng.randint(0, 2)}")

@@ -5,12 +5,13 @@ Swarm testing, as in `simulation.faults`: each seed draws a few kinds and leaves
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 from simulation.faults import NetworkFaults
 
 if TYPE_CHECKING:
-    from random import Random
+    from collections.abc import Mapping, Sequence
 
 KINDS = (
     "crash",
@@ -39,6 +40,8 @@ KINDS = (
     "cut_clients",
     "delays",
 )
+CREW_KINDS: tuple[str, ...] = ()
+"""Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 THEMES = (
     ("deaf_leader",),
     ("deaf_leader", "crash"),
@@ -89,9 +92,30 @@ class ClusterPlan:
         self.producers = rng.randint(1, 3)
         self.consumers = rng.randint(1, 2)
         self.committers = rng.randint(0, 1)
-        self.network = NetworkFaults(
-            max_delay_ms=rng.choice((2.0, 20.0, 100.0)) if self.on["delays"] else 0.0,
-            cut_every_ms=rng.choice((200.0, 1_000.0)) if self.on["cut_clients"] else 0.0,
+        self.max_delay_ms = rng.choice((2.0, 20.0, 100.0)) if self.on["delays"] else 0.0
+        self.cut_every_ms = rng.choice((200.0, 1_000.0)) if self.on["cut_clients"] else 0.0
+        base = rng.random()
+        for kind in CREW_KINDS:
+            self.on[kind] = Random(f"{base}/{kind}").random() < max(share, 0.2)
+        self.without: Sequence[str] = ()
+        """Clients that a shrunk run does without, by name."""
+
+    def change(self, changes: Mapping[str, object]) -> None:
+        """Take other sizes than were drawn, by name; `off` are kinds to turn off."""
+        for name, size in changes.items():
+            if name == "off":
+                assert isinstance(size, list)
+                self.on.update(dict.fromkeys(size, False))
+            else:
+                assert hasattr(self, name), name
+                setattr(self, name, size)
+
+    @property
+    def network(self) -> NetworkFaults:
+        """How the network treats clients' bytes."""
+        return NetworkFaults(
+            max_delay_ms=self.max_delay_ms if self.on["delays"] else 0.0,
+            cut_every_ms=self.cut_every_ms if self.on["cut_clients"] else 0.0,
         )
 
     @property

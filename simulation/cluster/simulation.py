@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mockbroker.metadata.topic_requests import NewTopic
 from simulation.cluster.committers import Committer
 from simulation.cluster.consumers import ClusterConsumer
+from simulation.cluster.crews import Crew, CrewSetting
 from simulation.cluster.operators import ClusterOperator
 from simulation.cluster.plan import ClusterPlan
 from simulation.cluster.producers import ClusterProducer
@@ -24,19 +25,78 @@ from simulation.faults import NetworkFaults
 from simulation.runner import Report, carry_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from simulation.cluster.steps import Step
 
 SETTLING_MS = 60_000.0
 """How long a healed cluster may take until all is well."""
 
 
-class ClusterRun:
-    """The actors of one seed; `plan` in place of the one that the seed gives."""
+def stream_of(seed: int, purpose: str) -> Random:
+    """A seed's own randomness for one purpose."""
+    return Random(f"cluster/{seed}/{purpose}")
 
-    def __init__(self, seed: int, plan: ClusterPlan | None = None) -> None:
+
+def plan_of(seed: int) -> ClusterPlan:
+    """The plan that a seed gives."""
+    return ClusterPlan(stream_of(seed, "plan"))
+
+
+class DataCrew(Crew):
+    """Those who produce, consume and commit offsets in every run."""
+
+    def __init__(self, setting: CrewSetting) -> None:
+        super().__init__(setting)
+        plan = self.plan
+        self.producers = setting.hire(ClusterProducer, "producer", plan.producers)
+        self.consumers = setting.hire(ClusterConsumer, "consumer", plan.consumers)
+        self.committers = setting.hire(Committer, "committer", plan.committers)
+        self.clients = [*self.producers, *self.consumers, *self.committers]
+
+    def counts(self) -> dict[str, int]:
+        return {
+            "acknowledged": sum(producer.acknowledged for producer in self.producers),
+            "read": sum(consumer.records for consumer in self.consumers),
+            "from followers": sum(consumer.from_followers for consumer in self.consumers),
+            "offsets": sum(committer.checks for committer in self.committers),
+        }
+
+    def behind(self) -> str:
+        for consumer in self.consumers:
+            for part, position in consumer.positions.items():
+                if position != self.truth.end_offset(*part):
+                    return f"{consumer.name} with {part[0]}-{part[1]}"
+        return ""
+
+    def check(self) -> None:
+        """Nothing is there twice that may be there once."""
+        once = {value for producer in self.producers for value in producer.once}
+        for name, count in self.plan.topics.items():
+            for index in range(count):
+                truth = self.truth.find(name, index)
+                assert truth is not None
+                entries = truth.mirrors[truth.state.leader].entries
+                values = Counter(content.partition(b"=")[2] for _, content in entries)
+                for value, times in values.items():
+                    if times > 1 and value in once:
+                        self.world.violate(f"{truth.name} holds {value!r} {times} times")
+
+
+CREWS: tuple[type[Crew], ...] = (DataCrew,)
+
+
+class ClusterRun:
+    """The actors of one seed; `plan` in place of the one that the seed gives, `steps` of its
+    operator's own.
+    """
+
+    def __init__(
+        self, seed: int, plan: ClusterPlan | None = None, steps: Sequence[Step] | None = None
+    ) -> None:
         self.seed = seed
         self.command = "python -m simulation --cluster"
-        plan = self.plan = plan or ClusterPlan(self.stream("plan"))
+        plan = self.plan = plan or plan_of(seed)
         self.world = ClusterWorld(
             plan.config(),
             brokers=plan.brokers,
@@ -46,52 +106,46 @@ class ClusterRun:
         )
         self.truth = Truth(self.world)
         self.supervision = Supervision(self.world)
-        world, truth = self.world, self.truth
-        self.operator = ClusterOperator(world, self.stream("operator"), plan)
-        self.producers = [
-            ClusterProducer(world, f"producer{n}", self.stream(f"producer{n}"), truth, plan)
-            for n in range(plan.producers)
-        ]
-        self.consumers = [
-            ClusterConsumer(world, f"consumer{n}", self.stream(f"consumer{n}"), truth, plan)
-            for n in range(plan.consumers)
-        ]
-        self.committers = [
-            Committer(world, f"committer{n}", self.stream(f"committer{n}"), truth, plan)
-            for n in range(plan.committers)
-        ]
+        self.operator = ClusterOperator(self.world, self.stream("operator"), plan)
+        self._steps = steps
+        setting = CrewSetting(self.world, self.truth, plan, self.operator, self.stream)
+        self.crews = [crew(setting) for crew in CREWS]
         self._cut_rng = self.stream("cuts")
 
     def counts(self) -> dict[str, int]:
         """What the run did, by name."""
-        return {
-            "acknowledged": sum(producer.acknowledged for producer in self.producers),
-            "read": sum(consumer.records for consumer in self.consumers),
-            "from followers": sum(consumer.from_followers for consumer in self.consumers),
-            "offsets": sum(committer.checks for committer in self.committers),
+        counts = {
             "elections": self.truth.elections,
             "unclean": self.truth.unclean_elections,
             "fencings": self.supervision.fencings,
         }
+        for crew in self.crews:
+            counts.update(crew.counts())
+        return counts
 
     def stream(self, purpose: str) -> Random:
         """The seed's own randomness for one purpose."""
-        return Random(f"cluster/{self.seed}/{purpose}")
+        return stream_of(self.seed, purpose)
 
     def live(self) -> None:
         """From the first topic to the last check."""
         self._create_topics()
-        self.operator.start()
-        for client in (*self.producers, *self.consumers, *self.committers):
-            client.start()
+        if self._steps is None:
+            self.operator.start()
+        else:
+            self.operator.play(self._steps)
+        for crew in self.crews:
+            crew.start()
         self._cut_later()
         self.world.run_for(self.plan.active_ms)
-        for writer in (*self.producers, *self.committers):
-            writer.stop()
+        for crew in self.crews:
+            crew.stop()
         self.operator.heal()
         self.world.faults = NetworkFaults()
         if not self.world.violations and self._settle():
             self._check_logs()
+            for crew in self.crews:
+                crew.check()
 
     def _create_topics(self) -> None:
         configs = (("unclean.leader.election.enable", str(self.plan.unclean).lower()),)
@@ -118,21 +172,21 @@ class ClusterRun:
         if not world.run_until(lambda: not self._unwell(), SETTLING_MS):
             world.violate(f"the cluster does not get well: {self._unwell()}")
             return False
-        for producer in self.producers:
-            producer.finish()
-        for committer in self.committers:
-            committer.finish()
-        writers = (*self.producers, *self.committers)
-        if not world.run_until(lambda: not any(each.busy for each in writers), SETTLING_MS):
-            waiting = [each.name for each in writers if each.busy]
-            world.violate(f"{waiting} do not get on")
+        for crew in self.crews:
+            crew.finish()
+        if not world.run_until(lambda: not self._busy(), SETTLING_MS):
+            world.violate(f"{self._busy()} do not get on")
             return False
         if not world.run_until(lambda: not self._behind(), SETTLING_MS):
             world.violate(f"not all is read or replicated: {self._behind()}")
             return False
-        for consumer in self.consumers:
-            consumer.stop()
+        for crew in self.crews:
+            for client in crew.clients:
+                client.stop()
         return True
+
+    def _busy(self) -> list[str]:
+        return [name for crew in self.crews for name in crew.busy()]
 
     def _unwell(self) -> str:
         """A partition without a leader or with a replica that is not in sync; empty: all well."""
@@ -146,40 +200,27 @@ class ClusterRun:
         return ""
 
     def _behind(self) -> str:
-        """A consumer that has not read all, or a replica that does not know all."""
+        """A replica that does not know all, or somebody who has not read all."""
         world = self.world
         for topic in world.cluster.metadata.topics.values():
             for index, state in enumerate(topic.partitions):
-                leader = world.cluster.broker(state.leader)
-                assert leader is not None
-                led = leader.services.replicas.partition(topic.name, index)
-                end = 0 if led is None or led.log is None else led.log.log_end_offset
+                end = self.truth.end_offset(topic.name, index)
                 for node in state.replicas:
                     broker = world.cluster.broker(node)
                     assert broker is not None
                     replica = broker.services.replicas.partition(topic.name, index)
                     if replica is None or (end and replica.high_watermark != end):
                         return f"broker {node} with {topic.name}-{index}"
-                for consumer in self.consumers:
-                    if consumer.positions.get((topic.name, index), end) != end:
-                        return f"{consumer.name} with {topic.name}-{index}"
-        return ""
+        return next((told for told in (crew.behind() for crew in self.crews) if told), "")
 
     def _check_logs(self) -> None:
-        """Replicas are equal, nothing is there twice that may be there once."""
-        world = self.world
-        once = {value for producer in self.producers for value in producer.once}
-        for name, count in self.plan.topics.items():
-            for index in range(count):
-                truth = self.truth.find(name, index)
-                assert truth is not None
-                logs = [truth.mirrors[node].entries for node in truth.state.replicas]
+        """Replicas are equal."""
+        for topic in self.world.cluster.metadata.topics.values():
+            for index, state in enumerate(topic.partitions):
+                mirrors = self.truth.partitions[topic.id, index].mirrors
+                logs = [mirrors[node].entries for node in state.replicas if node in mirrors]
                 if any(entries != logs[0] for entries in logs):
-                    world.violate(f"{truth.name}: the replicas are not equal")
-                values = Counter(content.partition(b"=")[2] for _, content in logs[0])
-                for value, times in values.items():
-                    if times > 1 and value in once:
-                        world.violate(f"{truth.name} holds {value!r} {times} times")
+                    self.world.violate(f"{topic.name}-{index}: the replicas are not equal")
 
 
 def simulate_cluster(seed: int, watch: Callable[[ClusterRun], None] | None = None) -> Report:
@@ -188,3 +229,10 @@ def simulate_cluster(seed: int, watch: Callable[[ClusterRun], None] | None = Non
     if watch is not None:
         watch(run)
     return carry_out(run)
+
+
+def replay(seed: int, steps: Sequence[Step], **changes: object) -> Report:
+    """Run a seed with these steps in place of its operator's, and its plan changed so."""
+    plan = plan_of(seed)
+    plan.change(changes)
+    return carry_out(ClusterRun(seed, plan, steps))

@@ -134,6 +134,12 @@ class Truth:
         key = self._names.get((topic, index))
         return None if key is None else self.partitions[key]
 
+    def end_offset(self, topic: str, index: int) -> int:
+        """Where the log of its leader ends; 0 without one."""
+        truth = self.find(topic, index)
+        mirror = None if truth is None else truth.mirrors.get(truth.state.leader)
+        return 0 if mirror is None else len(mirror.entries)
+
     # -- the controller's decisions ----------------------------------------------------------
 
     def _on_change(self, change: Change) -> None:

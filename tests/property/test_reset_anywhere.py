@@ -74,7 +74,7 @@ def test_several_brokers(seed: int) -> None:
     def begin() -> None:
         run._create_topics()
         run.operator.start()
-        for client in (*run.producers, *run.consumers, *run.committers):
-            client.start()
+        for crew in run.crews:
+            crew.start()
 
     check(run, begin, run.plan.active_ms)

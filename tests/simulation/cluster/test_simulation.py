@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.cluster.simulation import ClusterRun, simulate_cluster
+from simulation.cluster.simulation import ClusterRun, DataCrew, replay, simulate_cluster
 from tests.support.cluster_picture import picture
 
 pytestmark = pytest.mark.sim
@@ -51,10 +51,28 @@ def test_replicas_that_differ_and_values_that_repeat_are_noticed() -> None:
     truth = run.truth.find("t0", 0)
     assert truth is not None
     entries = truth.mirrors[truth.state.replicas[0]].entries
-    run.producers[0].once[entries[0][1][1:]] = None
+    crew = run.crews[0]
+    assert isinstance(crew, DataCrew)
+    crew.producers[0].once[entries[0][1][1:]] = None
     entries.append(entries[0])
     run._check_logs()
+    crew.check()
     assert [text.partition(": ")[2].split()[0] for text in run.world.violations] == [
         "t0-0:",
         "t0-0",
     ]
+
+
+def test_the_steps_of_a_run_make_the_same_run_again() -> None:
+    run = ClusterRun(6)
+    run.live()
+    again = replay(6, run.operator.steps)
+    assert len(run.operator.steps) > 20
+    assert again.trace_hash == run.world.trace.digest()
+
+
+def test_a_run_can_do_without_clients_steps_and_kinds() -> None:
+    report = replay(6, [], without=["producer0"], off=["delays"], producers=2, active_ms=200.0)
+    assert not any("operator" in line and "heal" not in line for line in report.trace)
+    assert not any("producer0" in line for line in report.trace)
+    assert any("producer1" in line for line in report.trace)
