@@ -298,3 +298,7 @@ class _Amending:
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         """Make the answer of a parked request inside the request boundary, and queue it."""
         self._responder.complete_by(ctx, lambda: self._amended(make()))
+
+    def complete_in_slices(self, ctx: RequestContext, response: object) -> None:
+        """Queue the long answer of a parked request."""
+        self._responder.complete_in_slices(ctx, self._amended(response))

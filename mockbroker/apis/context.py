@@ -10,13 +10,14 @@ connection has gone has no effect.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import ClientQuotasChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from random import Random
 
     from mockbroker.clock import Clock, Timer
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
     Encode = Callable[[object, int], list[Buffer]]
 
 
+T = TypeVar("T")
+MADE_AT_ONCE: Final = 256
+"""Parts of a long answer that are made in one slice."""
+
+
 class Verdict:
     """A sentinel that a handler returns instead of a response."""
 
@@ -71,6 +77,9 @@ class Responder(Protocol):
 
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         """Make the answer of a parked request inside the request boundary, and queue it."""
+
+    def complete_in_slices(self, ctx: RequestContext, response: object) -> None:
+        """Queue the answer of a parked request, encoded in slices: it may be long."""
 
 
 class Sender(Protocol):
@@ -167,6 +176,11 @@ class RequestContext(RequestServed):
         if not self.done:
             self.responder.complete_by(self, make)
 
+    def respond_in_slices(self, response: object) -> None:
+        """As `respond`, for an answer so long that it is encoded in slices."""
+        if not self.done:
+            self.responder.complete_in_slices(self, response)
+
 
 class Handle(Protocol):
     """A handler: it returns a response message, or one of the sentinels above."""
@@ -181,6 +195,7 @@ class ServedApi(Protocol):
     name: str
     min_version: int
     max_version: int
+    large_bytes: int
     requests: int
     request_bytes: int
     response_bytes: int
@@ -222,6 +237,29 @@ class RoomsMark(NamedTuple):
     log_dirs: LogDirsMark
     rates: Mapping[tuple[str, str, str], Rate]
     pushed_metrics: Sequence[PushedMetrics]
+
+
+def _respond(
+    ctx: RequestContext, making: Generator[None, None, object]
+) -> Generator[None, None, None]:
+    """The rest of what makes an answer, and the answer."""
+    response = yield from making
+    ctx.respond_in_slices(response)
+
+
+def in_slices(parts: Iterable[T], at_once: int = MADE_AT_ONCE) -> Generator[None, None, list[T]]:
+    """The parts of a long answer, which are made as they are taken; yields after `at_once`.
+
+    What they are made of must not be something that changes meanwhile.
+    """
+    making = iter(parts)
+    made: list[T] = []
+    while True:
+        some = list(islice(making, at_once))
+        made += some
+        if len(some) < at_once:
+            return made
+        yield
 
 
 def _at_once(_ctx: RequestContext, steps: Iterator[object]) -> None:
@@ -300,6 +338,22 @@ class Services:
         self._client_metrics: ClientMetrics | None = None
         self.client_software: dict[int, tuple[str, str]] = {}
         """Name and version of the clients that told them, by connection."""
+
+    def answer_in_slices(
+        self, ctx: RequestContext, making: Generator[None, None, object]
+    ) -> object:
+        """The answer that the generator returns, if it takes but one slice; else PARKED.
+
+        The other slices are made, and the answer is encoded, as turns allow. What they tell may
+        have changed since the first.
+        """
+        try:
+            next(making)
+        except StopIteration as end:
+            response: object = end.value
+            return response
+        self.work_in_slices(ctx, _respond(ctx, making))
+        return PARKED
 
     def _on_change(self, change: Change) -> None:
         if self.quotas is None and isinstance(change, ClientQuotasChanged):

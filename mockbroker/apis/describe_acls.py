@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.context import MADE_AT_ONCE
 from mockbroker.metadata.acls import AclFilter
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
@@ -17,14 +18,20 @@ from mockbroker_protocol.messages.acls import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.acls import DescribeAclsRequest
 
 
-def handle(
+def handle(services: Services, ctx: RequestContext, request: DescribeAclsRequest) -> object:
+    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+
+
+def _answer(
     services: Services, ctx: RequestContext, request: DescribeAclsRequest
-) -> DescribeAclsResponse:
+) -> Generator[None, None, DescribeAclsResponse]:
     if services.authorizer is None:
         return DescribeAclsResponse(
             ctx.throttle_time_ms,
@@ -41,7 +48,9 @@ def handle(
         request.permission_type,
     )
     resources: dict[tuple[int, str, int], DescribeAclsResource] = {}
-    for acl in services.metadata.acls:
+    for number, acl in enumerate(list(services.metadata.acls), 1):
+        if not number % MADE_AT_ONCE:
+            yield
         if wanted.matches(acl):
             pattern = (acl.resource_type, acl.resource_name, acl.pattern_type)
             resource = resources.setdefault(pattern, DescribeAclsResource(*pattern))

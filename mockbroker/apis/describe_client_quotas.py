@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.apis.context import in_slices
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.client_quotas import Component, filter_problem, matching
 from mockbroker_protocol.messages.quotas import (
@@ -19,14 +20,20 @@ from mockbroker_protocol.messages.quotas import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from mockbroker.apis.context import RequestContext, Services
 
 guard = cluster_guard(AclOperation.DESCRIBE_CONFIGS)
 
 
-def handle(
+def handle(services: Services, ctx: RequestContext, request: DescribeClientQuotasRequest) -> object:
+    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+
+
+def _answer(
     services: Services, ctx: RequestContext, request: DescribeClientQuotasRequest
-) -> DescribeClientQuotasResponse:
+) -> Generator[None, None, DescribeClientQuotasResponse]:
     components = [
         Component(each.entity_type, each.match_type, each.match) for each in request.components
     ]
@@ -35,16 +42,12 @@ def handle(
         return DescribeClientQuotasResponse(
             ctx.throttle_time_ms, problem.error, problem.message, None
         )
-    found = matching(services.metadata.client_quotas, components, strict=request.strict)
-    return DescribeClientQuotasResponse(
-        ctx.throttle_time_ms,
-        0,
-        "",
-        [
-            DescribeClientQuotasResponseEntryData(
-                [EntityData(kind, name) for kind, name in entity],
-                [ValueData(key, value) for key, value in values.items()],
-            )
-            for entity, values in found
-        ],
+    quotas = dict(services.metadata.client_quotas)
+    entries = yield from in_slices(
+        DescribeClientQuotasResponseEntryData(
+            [EntityData(kind, name) for kind, name in entity],
+            [ValueData(key, value) for key, value in values.items()],
+        )
+        for entity, values in matching(quotas, components, strict=request.strict)
     )
+    return DescribeClientQuotasResponse(ctx.throttle_time_ms, 0, "", entries)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.apis.context import MADE_AT_ONCE
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.messages.log_dirs import (
     DescribeLogDirsPartition,
@@ -19,7 +20,7 @@ from mockbroker_protocol.messages.log_dirs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.replica.partition import Partition
@@ -27,25 +28,32 @@ if TYPE_CHECKING:
 guard = cluster_guard(AclOperation.DESCRIBE)
 
 
-def handle(
+def handle(services: Services, ctx: RequestContext, request: DescribeLogDirsRequest) -> object:
+    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+
+
+def _answer(
     services: Services, ctx: RequestContext, request: DescribeLogDirsRequest
-) -> DescribeLogDirsResponse:
+) -> Generator[None, None, DescribeLogDirsResponse]:
     wanted = None
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     log_dirs = services.replicas.log_dirs
-    results = [
-        DescribeLogDirsResult(0, path, _topics(found, wanted), -1, -1, log_dirs.is_cordoned(path))
-        for path, found in log_dirs.contents().items()
-    ]
+    results = []
+    for path, found in log_dirs.contents().items():
+        topics = yield from _topics(found, wanted)
+        cordoned = log_dirs.is_cordoned(path)
+        results.append(DescribeLogDirsResult(0, path, topics, -1, -1, cordoned))
     return DescribeLogDirsResponse(ctx.throttle_time_ms, 0, results)
 
 
 def _topics(
     found: Iterable[Partition], wanted: set[tuple[str, int]] | None
-) -> list[DescribeLogDirsTopic]:
+) -> Generator[None, None, list[DescribeLogDirsTopic]]:
     topics: dict[str, DescribeLogDirsTopic] = {}
-    for partition in found:
+    for number, partition in enumerate(found, 1):
+        if not number % MADE_AT_ONCE:
+            yield
         if wanted is None or (partition.topic, partition.index) in wanted:
             log = partition.log
             described = DescribeLogDirsPartition(

@@ -7,6 +7,7 @@ a broker that knows no eligible leader replicas (Kafka: DescribeTopicPartitionsR
 
 from __future__ import annotations
 
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.metadata.acls import ResourceType
@@ -49,7 +50,9 @@ def handle(
     first, first_index = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
     limit = services.config.int("max.request.partition.size.limit")
     remaining = max(min(limit, request.response_partition_limit), 1)
-    for name in sorted(name for name in names or services.metadata.topics if name >= first):
+    # A topic that there is has a partition or more: no page comes to more of them.
+    candidates = (name for name in names or services.metadata.topics if name >= first)
+    for name in sorted(candidates) if names else nsmallest(remaining + 2, candidates):
         if not remaining:
             response.next_cursor = PageCursor(name, 0)
             break

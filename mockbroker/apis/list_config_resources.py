@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.apis.context import in_slices
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.store import (
     RESOURCE_BROKER,
@@ -25,6 +26,8 @@ from mockbroker_protocol.messages.configs import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from mockbroker.apis.context import RequestContext, Services
 
 guard = cluster_guard(AclOperation.DESCRIBE_CONFIGS)
@@ -38,19 +41,23 @@ _ALL: Final = (
 )
 
 
-def handle(
+def handle(services: Services, ctx: RequestContext, request: ListConfigResourcesRequest) -> object:
+    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+
+
+def _answer(
     services: Services, ctx: RequestContext, request: ListConfigResourcesRequest
-) -> ListConfigResourcesResponse:
+) -> Generator[None, None, ListConfigResourcesResponse]:
     response = ListConfigResourcesResponse(throttle_time_ms=ctx.throttle_time_ms)
     wanted = (RESOURCE_CLIENT_METRICS,) if ctx.api_version == 0 else request.resource_types or _ALL
     if not set(wanted) <= set(_ALL):
         response.error_code = ErrorCode.UNSUPPORTED_VERSION
         return response
-    response.config_resources = [
+    response.config_resources = yield from in_slices(
         ConfigResource(name, kind)
         for kind in dict.fromkeys(wanted)
         for name in _names(services, kind)
-    ]
+    )
     return response
 
 

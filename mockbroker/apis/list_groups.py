@@ -8,20 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.context import in_slices
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.messages.group_admin import ListGroupsResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_admin import ListGroupsRequest
 
 
-def handle(
+def handle(services: Services, ctx: RequestContext, request: ListGroupsRequest) -> object:
+    """The groups that pass both filters, in slices."""
+    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+
+
+def _answer(
     services: Services, ctx: RequestContext, request: ListGroupsRequest
-) -> ListGroupsResponse:
-    """The groups that pass both filters."""
-    groups = services.groups.service.list_groups(request.states_filter, request.types_filter)
+) -> Generator[None, None, ListGroupsResponse]:
+    service = services.groups.service
+    groups = yield from in_slices(service.list_groups(request.states_filter, request.types_filter))
     return ListGroupsResponse(throttle_time_ms=ctx.throttle_time_ms, groups=groups)
 
 

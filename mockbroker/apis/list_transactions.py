@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.context import in_slices
 from mockbroker.metadata.authorized_operations import AclOperation
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.transaction_admin import (
@@ -19,11 +22,16 @@ if TYPE_CHECKING:
     )
 
 
-def handle(
+def handle(services: Services, ctx: RequestContext, request: ListTransactionsRequest) -> object:
+    """Those that every filter lets through, in slices."""
+    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+
+
+def _answer(
     services: Services, ctx: RequestContext, request: ListTransactionsRequest
-) -> ListTransactionsResponse:
-    """Those that every filter lets through."""
-    response = services.transactions.service.list_transactions(request)
+) -> Generator[None, None, ListTransactionsResponse]:
+    response, found = services.transactions.service.list_transactions(request)
+    response.transaction_states = yield from in_slices(found)
     response.throttle_time_ms = ctx.throttle_time_ms
     return response
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.context import MADE_AT_ONCE
 from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import (
     CLUSTER_OPERATIONS,
@@ -31,14 +32,20 @@ from mockbroker_protocol.messages.metadata import (
 from mockbroker_protocol.versions import METADATA_TOPIC_IDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable, Sequence
 
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.store import MetadataStore, Topic
 
 
-def handle(services: Services, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
+def handle(services: Services, ctx: RequestContext, request: MetadataRequest) -> object:
+    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+
+
+def _answer(
+    services: Services, ctx: RequestContext, request: MetadataRequest
+) -> Generator[None, None, MetadataResponse]:
     store = services.metadata
     version = ctx.api_version
     refusal = _refusal(version, request)
@@ -46,6 +53,7 @@ def handle(services: Services, ctx: RequestContext, request: MetadataRequest) ->
         return _refused(ctx, request, refusal)
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
     alive = store.alive_brokers()
+    topics = yield from _topics(services, version, request, operations)
     return MetadataResponse(
         throttle_time_ms=ctx.throttle_time_ms,
         brokers=[
@@ -55,7 +63,7 @@ def handle(services: Services, ctx: RequestContext, request: MetadataRequest) ->
         cluster_id=store.cluster_id,
         # Any living broker: no controller answers clients in KRaft.
         controller_id=alive[0].node_id if alive else -1,
-        topics=_topics(services, version, request, operations),
+        topics=topics,
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
         ),
@@ -87,18 +95,18 @@ def _refused(ctx: RequestContext, request: MetadataRequest, error: ErrorCode) ->
 
 def _topics(
     services: Services, version: int, request: MetadataRequest, operations: int
-) -> list[MetadataResponseTopic]:
+) -> Generator[None, None, list[MetadataResponseTopic]]:
     store = services.metadata
     wanted = request.topics
     if wanted is None or (not wanted and version == 0):
-        return _described(store, store.topics.values(), operations)
+        return (yield from _described(store, list(store.topics.values()), operations))
     ids = {topic.topic_id: None for topic in wanted if topic.topic_id != NO_TOPIC_ID}
     if ids:
-        return _by_id(store, ids, operations)
+        return (yield from _by_id(store, ids, operations))
     names = {topic.name: None for topic in wanted if topic.name is not None}
     found = [store.topics[name] for name in names if name in store.topics]
     missing = [name for name in names if name not in store.topics]
-    answers = _described(store, found, operations)
+    answers = yield from _described(store, found, operations)
     if missing:
         answers += [
             MetadataResponseTopic(error, name, NO_TOPIC_ID, is_internal(name), [], operations)
@@ -109,7 +117,7 @@ def _topics(
 
 def _by_id(
     store: MetadataStore, ids: Iterable[bytes], operations: int
-) -> list[MetadataResponseTopic]:
+) -> Generator[None, None, list[MetadataResponseTopic]]:
     # One id is enough for the whole request to go by ids: names beside it are not looked at.
     unknown = [
         MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id)
@@ -117,7 +125,7 @@ def _by_id(
         if topic_id not in store.topics_by_id
     ]
     found = [store.topics_by_id[topic_id] for topic_id in ids if topic_id in store.topics_by_id]
-    return unknown + _described(store, found, operations)
+    return unknown + (yield from _described(store, found, operations))
 
 
 def _missing(
@@ -137,15 +145,21 @@ def _missing(
 
 
 def _described(
-    store: MetadataStore, topics: Iterable[Topic], operations: int
-) -> list[MetadataResponseTopic]:
+    store: MetadataStore, topics: Sequence[Topic], operations: int
+) -> Generator[None, None, list[MetadataResponseTopic]]:
     alive = {broker.node_id for broker in store.alive_brokers()}
-    return [
-        MetadataResponseTopic(
-            0, topic.name, topic.id, topic.internal, _partitions(topic, alive), operations
+    described = []
+    left = MADE_AT_ONCE
+    for topic in topics:
+        if left <= 0:
+            yield
+            left = MADE_AT_ONCE
+        left -= 1 + len(topic.partitions)
+        partitions = _partitions(topic, alive)
+        described.append(
+            MetadataResponseTopic(0, topic.name, topic.id, topic.internal, partitions, operations)
         )
-        for topic in topics
-    ]
+    return described
 
 
 def _partitions(topic: Topic, alive: set[int]) -> list[MetadataResponsePartition]:

@@ -117,6 +117,23 @@ PROFILES: Final[dict[str, dict[ApiKey, VersionRange]]] = {
 }
 """What each value of `mockbroker.version.profile` narrows; all else is the codec's range."""
 
+LARGE_BYTES: Final = 64 * 1024
+"""A request that is larger may hold so much that it is worked on in slices."""
+LARGE_BYTES_OF: Final[dict[ApiKey, int]] = {
+    ApiKey.DESCRIBE_GROUPS: 1024,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: 1024,
+    ApiKey.DESCRIBE_CONFIGS: 1024,
+    ApiKey.DESCRIBE_PRODUCERS: 1024,
+    ApiKey.DESCRIBE_TRANSACTIONS: 1024,
+    ApiKey.LIST_OFFSETS: 8192,
+    ApiKey.METADATA: 8192,
+    ApiKey.FIND_COORDINATOR: 8192,
+    ApiKey.OFFSET_FETCH: 8192,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: 8192,
+    ApiKey.DELETE_RECORDS: 8192,
+}
+"""The same where each element is work: the less, the more the answer tells of one."""
+
 _MIN_CONTROLLER_FETCH: Final = 4
 PRODUCE_ADVERTISED_MIN: Final = 0
 """Apache Kafka 4 advertises Produce from 0 and serves it from 3, because older librdkafka derives
@@ -127,8 +144,8 @@ class Api:
     """One API: its range, and its code, which is imported at the first request.
 
     `decode` reads a request body at a position of a frame, `encode` makes a response's chunks;
-    `requests` counts what was handled, with its bytes and those of the answers; of one that is
-    `guarded`, an authorizer decides what may be.
+    `requests` counts what was handled, with its bytes and those of the answers. A request of more
+    than `large_bytes` is worked on in slices; of a `guarded` API an authorizer decides what may be.
     """
 
     __slots__ = (
@@ -137,6 +154,7 @@ class Api:
         "guarded",
         "handle",
         "key",
+        "large_bytes",
         "max_version",
         "min_version",
         "module",
@@ -161,6 +179,7 @@ class Api:
         self.name = ALL_SPECS[key].name
         self.min_version = min_version
         self.max_version = max_version
+        self.large_bytes = LARGE_BYTES_OF.get(key, LARGE_BYTES)
         self.requests = 0
         self.request_bytes = 0
         self.response_bytes = 0

@@ -130,7 +130,7 @@ class ClusterServer:
             each.write_outbox()
             if each.broker.requests.unfinished and not self._going_on:
                 self._going_on = True
-                asyncio.get_running_loop().call_soon(self._go_on)
+                asyncio.get_running_loop().call_soon(self._let_others_go_first)
         self._alarm.rearm()
         self.turn.begin()
         if monotonic() - self.timekeeper.read_seconds > BLOCKED_SECONDS:
@@ -157,8 +157,14 @@ class ClusterServer:
             event = LoopBlocked(blocked_ms, None, "", 0)
         self.cluster.journal.record(event)
 
+    def _let_others_go_first(self) -> None:
+        """What arrived during a slice is not behind the next one: the loop reads sockets now."""
+        asyncio.get_running_loop().call_soon(self._go_on)
+
     def _go_on(self) -> None:
         """Go on with what was left when turns were over, now that others had theirs."""
+        for each in self.brokers:
+            each.catch_up()
         self._going_on = False
         now_ms = self.timekeeper.now_ms()
         try:

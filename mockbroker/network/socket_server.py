@@ -225,8 +225,15 @@ class SocketServer(NodeWatcher):
                 if outgoing.more:
                     self._loop.call_soon(self._resume, outgoing.connection_id)
 
+    def catch_up(self) -> None:
+        """Work on what was collected before something else is begun."""
+        if self._collecting:
+            self._run()
+
     def _run(self) -> None:
-        """Work on what this turn of the loop collected."""
+        """Work on what this turn of the loop collected, unless that was done."""
+        if not self._collecting:
+            return
         self._collecting = False
         now_ms = self._now_ms()
         try:

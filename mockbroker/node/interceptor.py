@@ -171,6 +171,8 @@ class Interception:
             ctx.woken_by = self._boundary.cause
         self._boundary.guard(ctx, lambda: self._processed(make()))
 
+    complete_in_slices = complete
+
     # -- held back -------------------------------------------------------------------------
 
     def _at(self, stage: str) -> list[ArmedFault]:
@@ -384,6 +386,8 @@ class _Nobody:
 
     def complete(self, ctx: RequestContext, response: object) -> None:
         """Its answer is dropped."""
+
+    complete_in_slices = complete
 
     def complete_by(self, _ctx: RequestContext, make: Callable[[], object]) -> None:
         """Its answer is dropped, but what making it changes is changed."""

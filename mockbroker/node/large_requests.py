@@ -4,7 +4,8 @@
 what it asks for is done in parts where its API answers each element for itself (`SPLITS`). Each
 part is a request of its own to the handler, and the answers are put together; that is encoded in
 slices too. Of an element that stands there more than once a part has as many as count: in Kafka
-that is one where a set or a map is made of them, two where the repetition is an error.
+that is one where a set or a map is made of them, two where the repetition is an error. What is
+only described is described once too, though Kafka repeats itself (`ONCE`).
 
 A request of more elements than `MAX_ELEMENTS` is refused as one that cannot be read, as Kafka does
 with a collection for which its memory does not suffice; so is one of more than
@@ -19,11 +20,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from mockbroker.apis.context import PARKED, Verdict
-from mockbroker.node.slices import WAIT
+from mockbroker.node.slices import WAIT, encoded
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.messages.catalog import request_class
-from mockbroker_protocol.plan import decode_in_slices, encode_in_slices
+from mockbroker_protocol.plan import decode_in_slices
 from mockbroker_protocol.schema import ZERO_UUID, schema_of
 
 if TYPE_CHECKING:
@@ -97,6 +98,17 @@ def _is_by_id(topic: object) -> bool:
 
 
 _CONFIG_TYPES: Final = frozenset((2, 4, 8, 16, 32))
+
+
+def _config_key(one: object) -> Hashable:
+    keys = one.configuration_keys or ()  # type: ignore[attr-defined]
+    return one.resource_type, one.resource_name, tuple(keys)  # type: ignore[attr-defined]
+
+
+def _itself(name: object) -> Hashable:
+    return name
+
+
 _NAME: Final = attrgetter("name")
 _PARTITION: Final = attrgetter("partition_index")
 _FETCHED: Final = attrgetter("partition")
@@ -107,11 +119,13 @@ SPLITS: Final[dict[ApiKey, Split]] = {
     ),
     ApiKey.METADATA: Split(("topics",), ("topics",), ONCE, (_NAME,), _is_by_id),
     ApiKey.FIND_COORDINATOR: Split(("coordinator_keys",), ("coordinators",)),
-    ApiKey.DESCRIBE_GROUPS: Split(("groups",), ("groups",)),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: Split(("group_ids",), ("groups",)),
+    ApiKey.DESCRIBE_GROUPS: Split(("groups",), ("groups",), ONCE, (_itself,), size=8),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Split(("group_ids",), ("groups",), ONCE, (_itself,), size=8),
     ApiKey.DESCRIBE_CONFIGS: Split(
         ("resources",),
         ("results",),
+        ONCE,
+        (_config_key,),
         alone=lambda one: one.resource_type not in _CONFIG_TYPES,  # type: ignore[attr-defined]
         size=8,
     ),
@@ -119,8 +133,12 @@ SPLITS: Final[dict[ApiKey, Split]] = {
         ("topics", "partitions"), ("topics", "partitions"), LAST, (_NAME, _PARTITION)
     ),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Split(("topics", "partitions"), ("topics", "partitions")),
-    ApiKey.DESCRIBE_PRODUCERS: Split(("topics", "partition_indexes"), ("topics", "partitions")),
-    ApiKey.DESCRIBE_TRANSACTIONS: Split(("transactional_ids",), ("transaction_states",)),
+    ApiKey.DESCRIBE_PRODUCERS: Split(
+        ("topics", "partition_indexes"), ("topics", "partitions"), size=16
+    ),
+    ApiKey.DESCRIBE_TRANSACTIONS: Split(
+        ("transactional_ids",), ("transaction_states",), ONCE, (_itself,), size=16
+    ),
 }
 """The APIs whose requests are divided. Of others a repetition may be dropped all the same."""
 
@@ -179,6 +197,8 @@ class _LargeRequest:
         """A part that was parked has its answer."""
         self.complete_by(ctx, lambda: response)
 
+    complete_in_slices = complete
+
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         """The same with an answer that has yet to be made."""
         self._make = make
@@ -210,7 +230,7 @@ class _LargeRequest:
         if isinstance(response, Verdict) or ctx.api_key in (ApiKey.FETCH, ApiKey.PRODUCE):
             handler.finish(self._conn, ctx, api, response)
             return
-        body = yield from encode_in_slices(response, ctx.api_version)
+        body = yield from encoded(response, ctx.api_version)
         handler.finish(self._conn, ctx, api, response, body)
 
     def _decoded(self, pos: int) -> Generator[object, None, object]:
@@ -231,13 +251,17 @@ class _LargeRequest:
 
     def _split(self, request: object) -> Split | None:
         """How it is divided; None: it is not."""
-        if self._handler.faults is not None or self._elements <= PART_ELEMENTS:
+        if self._handler.faults is not None:
             return None
         key = self._ctx.api_key
         if key == ApiKey.OFFSET_FETCH:
-            return _OFFSET_FETCH[self._ctx.api_version >= _FIRST_OFFSET_FETCH_WITH_GROUPS]
-        split = SPLITS.get(ApiKey(key))
-        if split is None or split.alone is None:
+            by_group = self._ctx.api_version >= _FIRST_OFFSET_FETCH_WITH_GROUPS
+            split: Split | None = _OFFSET_FETCH[by_group]
+        else:
+            split = SPLITS.get(ApiKey(key))
+        if split is None or self._elements <= split.size:
+            return None
+        if split.alone is None:
             return split
         return None if any(map(split.alone, _items(request, split.asked[0]))) else split
 

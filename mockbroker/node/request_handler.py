@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
 from mockbroker.journal import DISCONNECT, PEER, HandlerFailed
 from mockbroker.node.refusals import refusal, unknown_api_versions, unserved_reason
-from mockbroker.node.slices import SlicedWork, SliceQueue
+from mockbroker.node.slices import SlicedWork, SliceQueue, encoded
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.frames import frame_response
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 FRAMES_PER_STEP: Final = 128
 """Queued requests of one connection that are worked on before others have their turn."""
-LARGE_FRAME_BYTES: Final = 64 * 1024
-"""A request that is larger may hold so much that it is worked on in slices."""
 
 
 class _Over:
@@ -62,8 +60,22 @@ class _Over:
     def complete(self, ctx: RequestContext, response: object) -> None:
         """A request that is over is not answered again."""
 
+    complete_in_slices = complete
+
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         """Nor is its answer made."""
+
+
+def _intercepted(
+    handler: RequestHandler,
+    faults: FaultSet,
+    ctx: RequestContext,
+    api: ServedApi,
+    request: object,
+) -> bool:
+    from mockbroker.node.interceptor import intercept
+
+    return intercept(handler, faults, ctx, api, request)
 
 
 class RequestHandler:
@@ -143,7 +155,7 @@ class RequestHandler:
             self._unserved(conn, header, api)
             return
         size = len(frame)
-        if size > LARGE_FRAME_BYTES:
+        if size > api.large_bytes:
             self._serve_large(conn, header, api, frame)
             return
         try:
@@ -163,7 +175,7 @@ class RequestHandler:
         if quotas is not None and header.api_key != ApiKey.WRITE_TXN_MARKERS:
             ctx.throttle_time_ms = quotas.charge_request(ctx.principal, client_id)
         faults = self.faults
-        if faults is not None and self._intercepted(faults, ctx, api, request):
+        if faults is not None and _intercepted(self, faults, ctx, api, request):
             return
         self._attempt(conn, ctx, api, request, None)
 
@@ -198,7 +210,7 @@ class RequestHandler:
         if quotas is not None and ctx.api_key != ApiKey.WRITE_TXN_MARKERS:
             ctx.throttle_time_ms = quotas.charge_request(ctx.principal, ctx.client_id)
         faults = self.faults
-        return faults is None or not self._intercepted(faults, ctx, api, request)
+        return faults is None or not _intercepted(self, faults, ctx, api, request)
 
     def resume(self, ctx: RequestContext) -> None:
         """What the work on a request waited for is there."""
@@ -209,7 +221,7 @@ class RequestHandler:
         """One slice, inside the request boundary; whether there is more to do."""
         ctx = work.ctx
         conn = self._connections.get(ctx.connection_id)
-        if conn is None or conn.in_work is not ctx:
+        if conn is None or ctx.done:
             return False
         self.latest = ctx
         try:
@@ -236,6 +248,20 @@ class RequestHandler:
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         """As `complete`, with an answer that has yet to be made: a failure there is its own."""
         self._complete(ctx, None, make)
+
+    def complete_in_slices(self, ctx: RequestContext, response: object) -> None:
+        """As `complete`, with an answer that is long: it was no wait that it took so long."""
+        conn = self._connections.get(ctx.connection_id)
+        api = None if conn is None else conn.registry.get(ctx.api_key)
+        if conn is None or conn.in_work is not ctx or api is None:
+            return
+        ctx.woken_by = None
+
+        def encode_and_finish() -> Iterator[object]:
+            body = yield from encoded(response, ctx.api_version)
+            self.finish(conn, ctx, api, response, body)
+
+        self.work_in_slices(ctx, encode_and_finish())
 
     def _complete(
         self, ctx: RequestContext, response: object | None, make: Callable[[], object] | None
@@ -325,13 +351,6 @@ class RequestHandler:
         self._journal.served(ctx)
 
     # -- requests that meet a fault --------------------------------------------------------
-
-    def _intercepted(
-        self, faults: FaultSet, ctx: RequestContext, api: ServedApi, request: object
-    ) -> bool:
-        from mockbroker.node.interceptor import intercept
-
-        return intercept(self, faults, ctx, api, request)
 
     @property
     def cause(self) -> str:

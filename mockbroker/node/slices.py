@@ -17,12 +17,32 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from mockbroker.apis.context import RequestContext
+    from mockbroker_protocol.primitives import Buffer
 
+FREED_AT_ONCE: Final = 128
+"""Parts of an answer that was encoded."""
 WAIT: Final = object()
 """Yielded by work that waits for something: it is not run before `resume`."""
+
+
+def encoded(response: object, version: int) -> Generator[object, None, list[Buffer]]:
+    """The chunks of a long answer, in slices; it is taken to pieces in slices too.
+
+    To free a million objects takes as long as to make some of them.
+    """
+    from mockbroker_protocol.plan import encode_in_slices
+    from mockbroker_protocol.schema import schema_of
+
+    body = yield from encode_in_slices(response, version)
+    for field in schema_of(type(response)).field_names:
+        parts = getattr(response, field)
+        while isinstance(parts, list) and len(parts) > FREED_AT_ONCE:
+            del parts[-FREED_AT_ONCE:]
+            yield None
+    return body
 
 
 class SlicedWork:

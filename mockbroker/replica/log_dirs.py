@@ -57,16 +57,20 @@ class LogDirs:
         """The replicas in each directory, in the order in which they came to be."""
         found: dict[str, list[Partition]] = {path: [] for path in self.paths}
         hosted = self._replicas.all_partitions()
-        keys = {(each.topic_id, each.index) for each in hosted}
-        self._placed = {key: path for key, path in self._placed.items() if key in keys}
+        placed, self._placed = self._placed, {}
+        homeless = []
         for partition in hosted:
-            path = self._placed.get((partition.topic_id, partition.index))
-            if path is not None:
+            key = (partition.topic_id, partition.index)
+            path = placed.get(key)
+            if path is None:
+                homeless.append(partition)
+            else:
+                self._placed[key] = path
                 found[path].append(partition)
-        for partition in hosted:
-            if (partition.topic_id, partition.index) not in self._placed:
-                path = self._place(partition, found)
-                found[path].append(partition)
+        if homeless:
+            usable = [path for path in found if not self.is_cordoned(path)] or list(found)
+            for partition in homeless:
+                found[self._place(partition, found, usable)].append(partition)
         return found
 
     def move(self, topic: str, index: int, path: str) -> None:
@@ -86,10 +90,11 @@ class LogDirs:
         """Let it be so again."""
         self._placed, self._wanted = dict(mark.placed), dict(mark.wanted)
 
-    def _place(self, partition: Partition, found: dict[str, list[Partition]]) -> str:
+    def _place(
+        self, partition: Partition, found: dict[str, list[Partition]], usable: list[str]
+    ) -> str:
         path = self._wanted.pop((partition.topic, partition.index), None)
         if path is None:
-            usable = [each for each in found if not self.is_cordoned(each)] or list(found)
             path = min(usable, key=lambda each: len(found[each]))
         self._placed[partition.topic_id, partition.index] = path
         return path

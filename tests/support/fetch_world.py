@@ -73,6 +73,8 @@ class Later:
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         self.complete(ctx, make())
 
+    complete_in_slices = complete
+
     def disconnect(self) -> None:
         assert self.ctx is not None
         self.ctx.done = True

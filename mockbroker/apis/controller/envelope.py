@@ -83,6 +83,8 @@ class _Sealer:
         ctx.done = True
         self._outer.respond(_sealed(self._api, self._correlation_id, self._version, response))
 
+    complete_in_slices = complete
+
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         ctx.done = True
         self._outer.respond_by(

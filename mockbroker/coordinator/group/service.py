@@ -41,7 +41,7 @@ from mockbroker_protocol.messages.group_membership import (
 from mockbroker_protocol.versions import LEAVE_GROUP_MEMBERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from random import Random
 
     from mockbroker.clock import Clock, Timer
@@ -190,8 +190,10 @@ class GroupCoordinatorService(ShardListener):
 
     # -- groups from outside ---------------------------------------------------------------
 
-    def list_groups(self, states_filter: list[str], types_filter: list[str]) -> list[ListedGroup]:
-        """ListGroups: of this node."""
+    def list_groups(
+        self, states_filter: list[str], types_filter: list[str]
+    ) -> Iterator[ListedGroup]:
+        """ListGroups: of this node, made as they are taken."""
         return list_groups(self.runtime.committed_shards(), states_filter, types_filter)
 
     def describe_group(self, group_id: str, api_version: int) -> DescribedGroup:

@@ -17,7 +17,7 @@ from mockbroker_protocol.messages.group_admin import (
 from mockbroker_protocol.versions import DESCRIBE_GROUPS_NOT_FOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.shard import GroupShard
@@ -25,22 +25,25 @@ if TYPE_CHECKING:
 
 def list_groups(
     shards: Iterable[GroupShard], states_filter: list[str], types_filter: list[str]
-) -> list[ListedGroup]:
-    """The groups that pass both filters; an empty filter lets all pass, case does not matter."""
+) -> Iterator[ListedGroup]:
+    """The groups that pass both filters; an empty filter lets all pass, case does not matter.
+
+    It is settled now which there are; what is told of one is made as it is taken.
+    """
     states = {state.strip().lower() for state in states_filter}
     types = {group_type.lower() for group_type in types_filter}
-    return [
+    there = [group for shard in shards for group in shard.told_groups()]
+    return (
         ListedGroup(
             group_id=group.group_id,
             protocol_type=group.protocol_type or "",
             group_state=group.state_name,
             group_type=group.group_type,
         )
-        for shard in shards
-        for group in shard.told_groups()
+        for group in there
         if (not states or group.state_name.lower() in states)
         and (not types or group.group_type in types)
-    ]
+    )
 
 
 def describe_group(shard: GroupShard, group_id: str, api_version: int) -> DescribedGroup:

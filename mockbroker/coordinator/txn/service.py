@@ -46,7 +46,7 @@ from mockbroker_protocol.messages.transaction_admin import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
     from typing import TypeAlias
 
     from mockbroker.clock import Clock, Timer
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from mockbroker_protocol.messages.transaction_admin import (
         ListTransactionsRequest,
         ListTransactionsResponse,
+        ListTransactionsResponseTransactionState,
     )
     from mockbroker_protocol.messages.transactions import AddPartitionsToTxnTransaction
 
@@ -346,8 +347,10 @@ class TransactionCoordinatorService(ShardListener):
 
     # -- from outside ----------------------------------------------------------------------
 
-    def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
-        """ListTransactions: of this node."""
+    def list_transactions(
+        self, request: ListTransactionsRequest
+    ) -> tuple[ListTransactionsResponse, Iterator[ListTransactionsResponseTransactionState]]:
+        """ListTransactions: of this node; what is told of each is made as it is taken."""
         return list_transactions(self.runtime.shards(), request, self._clock.wall_ms())
 
     def describe_transaction(

@@ -17,7 +17,7 @@ from mockbroker_protocol.messages.transaction_admin import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from mockbroker.coordinator.txn.metadata import TransactionMetadata
     from mockbroker.coordinator.txn.shard import TransactionShard
@@ -28,14 +28,18 @@ _STATES_BY_NAME = {name: state for state, name in STATE_NAMES.items()}
 
 def list_transactions(
     shards: Iterable[TransactionShard], request: ListTransactionsRequest, now_ms: int
-) -> ListTransactionsResponse:
-    """Those that every filter lets through; an empty filter lets all (listTransactionStates)."""
+) -> tuple[ListTransactionsResponse, Iterator[ListTransactionsResponseTransactionState]]:
+    """Those that every filter lets through; an empty filter lets all (listTransactionStates).
+
+    They come apart, made as they are taken: whose there are is settled now.
+    """
     pattern = None
     if request.transactional_id_pattern:
         try:
             pattern = compiled(request.transactional_id_pattern)
         except RegexError:
-            return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+            refusal = ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+            return refusal, iter(())
     states = {_STATES_BY_NAME[name] for name in request.state_filters if name in _STATES_BY_NAME}
 
     def is_wanted(metadata: TransactionMetadata) -> bool:
@@ -47,18 +51,14 @@ def list_transactions(
             return False
         return pattern is None or pattern.fullmatch(metadata.transactional_id)
 
-    return ListTransactionsResponse(
-        unknown_state_filters=[
-            name for name in request.state_filters if name not in _STATES_BY_NAME
-        ],
-        transaction_states=[
-            ListTransactionsResponseTransactionState(
-                metadata.transactional_id, metadata.producer_id, STATE_NAMES[metadata.state]
-            )
-            for shard in shards
-            for metadata in shard.transactions.values()
-            if is_wanted(metadata)
-        ],
+    there = [metadata for shard in shards for metadata in shard.transactions.values()]
+    unknown = [name for name in request.state_filters if name not in _STATES_BY_NAME]
+    return ListTransactionsResponse(unknown_state_filters=unknown), (
+        ListTransactionsResponseTransactionState(
+            metadata.transactional_id, metadata.producer_id, STATE_NAMES[metadata.state]
+        )
+        for metadata in there
+        if is_wanted(metadata)
     )
 
 

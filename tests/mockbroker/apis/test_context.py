@@ -26,6 +26,8 @@ class Recorder:
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         self.complete(ctx, make())
 
+    complete_in_slices = complete
+
 
 def context(responder: Recorder) -> RequestContext:
     return RequestContext(responder, RequestHeader(1, 12, 5, "app", 0), SENDER, 3.0, 9)

@@ -26,6 +26,8 @@ class NoAnswer:
     def complete(self, ctx: RequestContext, response: object) -> None:
         raise AssertionError((ctx, response))
 
+    complete_in_slices = complete
+
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         raise AssertionError((ctx, make))
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.apis.registry import LARGE_BYTES
 from mockbroker.journal import HandlerFailed, RequestRefused
 from mockbroker.node.large_requests import MAX_ELEMENTS, MAX_WHOLE_ELEMENTS
-from mockbroker.node.request_handler import LARGE_FRAME_BYTES
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.configs import (
     DescribeConfigsRequest,
@@ -94,10 +94,23 @@ def test_a_partition_asked_for_twice_is_an_error_wherever_the_second_stands(core
     assert errors[heavy.PARTITIONS] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_a_group_asked_for_often_is_answered_as_often(core: Core) -> None:
-    request = DescribeGroupsRequest(groups=["group"] * 3 * MANY)
+def test_what_is_described_is_described_once_in_a_large_request(core: Core) -> None:
+    groups = DescribeGroupsRequest(groups=["group", "other"] * MANY)
+    described = core.client().call(groups, 0, DescribeGroupsResponse)
+    assert [group.group_id for group in described.groups] == ["group", "other"]
+    resources = [
+        DescribeConfigsResource(2, heavy.TOPIC),
+        DescribeConfigsResource(2, heavy.TOPIC, ["retention.ms"]),
+    ]
+    request = DescribeConfigsRequest(resources * MANY)
+    response = core.client().call(request, 1, DescribeConfigsResponse)
+    assert [len(result.configs) > 1 for result in response.results] == [True, False]
+
+
+def test_a_few_groups_are_described_as_often_as_they_are_asked_for(core: Core) -> None:
+    request = DescribeGroupsRequest(groups=["a group with quite a name"] * 100)
     response = core.client().call(request, 0, DescribeGroupsResponse)
-    assert [group.group_id for group in response.groups] == ["group"] * 3 * MANY
+    assert [group.group_id for group in response.groups] == request.groups
 
 
 def test_a_key_asked_for_often_is_answered_as_often(core: Core) -> None:
@@ -114,7 +127,7 @@ def test_a_position_asked_for_often_is_answered_as_often(core: Core) -> None:
 
 
 def test_resources_are_described_in_their_order(core: Core) -> None:
-    names = [heavy.TOPIC, "unknown"] * 2500
+    names = [heavy.TOPIC, *(f"unknown-{index}" for index in range(5000))]
     resources = [
         DescribeConfigsResource(
             resource_type=2, resource_name=name, configuration_keys=["retention.ms"]
@@ -212,9 +225,9 @@ def test_a_client_that_leaves_ends_what_is_done_for_it(core: Core) -> None:
 
 def test_requests_behind_a_large_one_are_answered_in_their_order(core: Core) -> None:
     client = core.client()
-    client.send_bytes(heavy.describe_groups(MANY * 2) + heavy.request(18, 0, b""))
+    client.send_bytes(heavy.find_coordinators(MANY * 2) + heavy.request(18, 0, b""))
     assert client.answered == 2
-    assert len(client.receive_bytes()) > LARGE_FRAME_BYTES
+    assert len(client.receive_bytes()) > LARGE_BYTES
 
 
 BOMBS = {

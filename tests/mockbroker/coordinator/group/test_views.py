@@ -91,7 +91,7 @@ def test_an_empty_group_is_deleted_with_its_positions() -> None:
     groups.commit(1, partition=1)
     assert deleted(groups) == [ErrorCode.NONE]
     assert groups.fetched() == {}
-    assert groups.service.list_groups([], []) == []
+    assert list(groups.service.list_groups([], [])) == []
     assert [record.value is None for record in groups.records()] == [False, False, True, True, True]
 
 

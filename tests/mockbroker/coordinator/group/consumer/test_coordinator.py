@@ -46,8 +46,8 @@ def test_lists_and_deletions_know_both_kinds() -> None:
         "Stable",
         "consumer",
     )
-    assert world.service.list_groups(["empty"], []) == []
-    assert world.service.list_groups([], ["classic"]) == []
+    assert list(world.service.list_groups(["empty"], [])) == []
+    assert list(world.service.list_groups([], ["classic"])) == []
     described = world.service.describe_group("g", 6)
     assert described.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert described.error_message == "Group g is not a classic group."

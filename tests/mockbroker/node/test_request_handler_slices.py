@@ -1,0 +1,129 @@
+"""Long answers to small requests are made in slices, and tell what they would tell in one piece."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.metadata.acls import ResourceType
+from mockbroker.metadata.authorized_operations import AclOperation
+from mockbroker.metadata.topic_requests import NewTopic
+from mockbroker_protocol.messages import (
+    configs,
+    find_coordinator,
+    group_admin,
+    group_offsets,
+    log_dirs,
+    metadata,
+    transaction_admin,
+    transactions,
+)
+from mockbroker_protocol.messages.catalog import response_class
+from tests.support import heavy
+from tests.support.acls import deny, guarded_core
+from tests.support.core import Core
+
+if TYPE_CHECKING:
+    from tests.support.core import CoreClient
+
+MANY = 300
+LONG: dict[str, tuple[object, int, str]] = {
+    "Metadata": (metadata.MetadataRequest(None), 12, "topics"),
+    "DescribeLogDirs": (log_dirs.DescribeLogDirsRequest(None), 4, "results"),
+    "ListConfigResources": (configs.ListConfigResourcesRequest(), 1, "config_resources"),
+    "ListGroups": (group_admin.ListGroupsRequest(), 5, "groups"),
+    "ListTransactions": (transaction_admin.ListTransactionsRequest(), 2, "transaction_states"),
+}
+
+
+class _Over:
+    """A turn that is over whenever it is asked."""
+
+    def __call__(self) -> bool:
+        return True
+
+
+@pytest.fixture(scope="module")
+def full() -> Core:
+    """A broker that has much of everything."""
+    core = Core()
+    _fill(core)
+    return core
+
+
+def _fill(core: Core) -> None:
+    topics = [NewTopic(f"topic-{index:04d}", 1, 1) for index in range(MANY)]
+    core.act(lambda: core.broker.services.controller.create_topics(topics))
+    client = core.client()
+    find = find_coordinator.FindCoordinatorRequest("id-0", 1)
+    client.call(find, 1, find_coordinator.FindCoordinatorResponse)
+    for index in range(MANY):
+        init = transactions.InitProducerIdRequest(f"id-{index}", 60_000)
+        client.call(init, 2, transactions.InitProducerIdResponse)
+        partition = group_offsets.OffsetCommitRequestPartition(0, 5)
+        topic = group_offsets.OffsetCommitRequestTopic("topic-0000", partitions=[partition])
+        commit = group_offsets.OffsetCommitRequest(f"group-{index}", topics=[topic])
+        client.call(commit, 7, group_offsets.OffsetCommitResponse)
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_neighbour_has_its_turn_while_a_long_answer_is_made(full: Core, name: str) -> None:
+    request, version, field = LONG[name]
+    api_key: int = request.API_KEY  # type: ignore[attr-defined]  # each message has it
+    cls: type[object] = response_class(api_key)
+    whole = full.client().call(request, version, cls)
+    asks, neighbour = full.client(), full.client("neighbour")
+    full.broker.requests.turn_over = over = _Over()
+    try:
+        asks.send(request, version)
+        assert not asks.answered
+        turns = 0
+        while full.broker.requests.unfinished:
+            _ping(neighbour)
+            full.broker.go_on(full.now_ms, over)
+            full.deliver()
+            turns += 1
+    finally:
+        full.broker.requests.turn_over = None
+    assert turns >= 2
+    answer = asks.receive(cls)
+    assert answer == whole
+    assert len(getattr(answer, field)) >= MANY or field == "results"
+
+
+def _ping(client: CoreClient) -> None:
+    client.send_bytes(heavy.request(18, 0, b""))
+    assert client.answered == 1
+    client.receive_bytes()
+
+
+def test_the_journal_knows_of_no_wait(full: Core) -> None:
+    full.events.clear()
+    full.client("asks").call(metadata.MetadataRequest(None), 12, metadata.MetadataResponse)
+    (served,) = (event for event in full.events if getattr(event, "client_id", "") == "asks")
+    assert getattr(served, "woken_by", "") is None
+
+
+def test_topics_that_may_not_be_described_are_hidden_in_a_long_answer_too() -> None:
+    core = guarded_core()
+    topics = [NewTopic(f"topic-{index:04d}", 1, 1) for index in range(MANY)]
+    core.act(lambda: core.broker.services.controller.create_topics(topics))
+    deny(core, ResourceType.TOPIC, "topic-0299", AclOperation.DESCRIBE)
+    answer = core.client().call(metadata.MetadataRequest(None), 12, metadata.MetadataResponse)
+    names = {topic.name for topic in answer.topics}
+    assert "topic-0298" in names
+    assert "topic-0299" not in names
+
+
+def test_a_client_that_leaves_ends_its_answer(full: Core) -> None:
+    full.broker.requests.turn_over = over = _Over()
+    try:
+        asks = full.client()
+        asks.send(metadata.MetadataRequest(None), 12)
+        asks.disconnect()
+        full.broker.go_on(full.now_ms, over)
+        full.broker.go_on(full.now_ms, over)
+        assert not full.broker.requests.unfinished
+    finally:
+        full.broker.requests.turn_over = None
