@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
 from mockbroker.server.options import OPTIONS, BrokerOptions, Option, ServeOptions
 
@@ -54,11 +54,9 @@ def _table(option: Option) -> str:
 
 
 def _type(name: str) -> str:
-    (annotated, *_) = get_args(ServeOptions.__annotations__[name])
-    text = getattr(annotated, "__forward_arg__", None) or (
-        annotated.__name__ if isinstance(annotated, type) else repr(annotated)
-    )
-    return str(text).replace("collections.abc.", "")
+    annotated, _ = ServeOptions.__annotations__[name]
+    text = annotated.__name__ if isinstance(annotated, type) else str(annotated)
+    return text.replace("collections.abc.", "")
 
 
 def _code(text: str) -> str:

@@ -11,10 +11,11 @@ connection has gone has no effect.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import ClientQuotasChanged
+from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence

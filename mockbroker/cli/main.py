@@ -8,8 +8,10 @@ A mistake is one line on standard error and exit status 2, never a traceback.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from mockbroker.cli.serve import add_flags, read_options
@@ -38,6 +40,11 @@ files, [[records]] are put into topics, [[faults]] are armed: see docs/config-fi
 """
 
 
+_Help: Final = argparse.RawDescriptionHelpFormatter
+_Checking: Final = partial(_Help, width=80)
+"""For flags that are added: a width to be found out imports `shutil` and compressors."""
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"mockbroker: {message} (see {self.prog} --help)\n")
@@ -46,6 +53,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     words = sys.argv[1:] if argv is None else list(argv)
+    if argv is None and words[:1] == ["serve"]:
+        gc.disable()  # what a start makes stays; `app` has the collector go on when it is ready
     if words[:1] == ["pipeline"]:
         from mockbroker.pipeline.command import run
 
@@ -101,7 +110,7 @@ def _build_parser(*, with_commands: bool) -> _Parser:
         prog="mockbroker",
         description="A fake Kafka broker that clients cannot tell from a real one.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Checking,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
@@ -111,10 +120,11 @@ def _build_parser(*, with_commands: bool) -> _Parser:
         help="serve one broker until SIGTERM or SIGINT",
         description="Serve one broker until SIGTERM or SIGINT, then exit with status 0.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Checking,
         allow_abbrev=False,
     )
     add_flags(serve)
+    parser.formatter_class = serve.formatter_class = _Help
     # Its options are its own: mockbroker.pipeline.command parses them.
     commands.add_parser(
         "pipeline", help="bring data in and out at any size, on Spark", add_help=False

@@ -9,7 +9,9 @@ connections. One that was cut off, and was not in between, has heard of what it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster

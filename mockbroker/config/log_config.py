@@ -8,7 +8,9 @@ partition of the topic; a change of configs hands over a new one. `UnifiedLog`, 
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from mockbroker_protocol.named_tuple import NamedTuple
 
 INT64_MAX: Final = (1 << 63) - 1
 _WEEK_MS: Final = 7 * 86_400_000

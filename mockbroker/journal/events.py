@@ -6,9 +6,10 @@ writes them down; docs/journal.md is their public form, and names the fields.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from mockbroker.journal.request import RequestServed
+from mockbroker_protocol.named_tuple import NamedTuple
 
 
 class EventValues:

@@ -7,7 +7,8 @@ it was made, so they may be shared and kept.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+
+from mockbroker_protocol.named_tuple import NamedTuple
 
 UNKNOWN_OFFSET = -1
 

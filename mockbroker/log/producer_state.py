@@ -10,11 +10,12 @@ offset; a producer has an open transaction exactly if `_ongoing` names it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mockbroker.log.aborted import CompletedTransaction
 from mockbroker.log.results import AppendOrigin
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from mockbroker_protocol.records.batch import BatchHeader

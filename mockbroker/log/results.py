@@ -6,9 +6,10 @@ Errors that a client must see are values here; the log raises none for them.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from mockbroker.log.aborted import CompletedTransaction

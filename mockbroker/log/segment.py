@@ -16,8 +16,9 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from mockbroker_protocol.named_tuple import NamedTuple
 from mockbroker_protocol.records.batch import RECORD_BATCH_OVERHEAD, BatchHeader, unpack_header
 
 if TYPE_CHECKING:

@@ -11,11 +11,12 @@ timestamp in its header says that no record can break a rule of the topic.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from mockbroker.log.record_walk import SMALL_BATCH_BYTES, check_record_sizes, count_records
 from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordError
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.named_tuple import NamedTuple
 from mockbroker_protocol.records import record_codec
 from mockbroker_protocol.records.batch import (
     CREATE_TIME,

@@ -6,10 +6,11 @@ these; none of them is a message of the wire.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mockbroker.metadata.names import NO_TOPIC_ID
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from math import isfinite
 from time import monotonic
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal import ClockChanged
+from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mockbroker.log.results import AppendOrigin
 from mockbroker.replica.partition import ACKS_ALL
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

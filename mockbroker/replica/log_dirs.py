@@ -9,7 +9,9 @@ Invariant: a placed replica lies in one of the directories.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig

@@ -97,6 +97,7 @@ def _relax_collector() -> None:
     """
     gc.freeze()
     gc.set_threshold(50_000, 5, 200)
+    gc.enable()
 
 
 def _cannot_bind(settings: Settings, error: OSError) -> str:

@@ -10,7 +10,7 @@ test holds it to this. What the broker does with an option stands where it reads
 # The annotations are looked at when this is imported, so they are not all postponed.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Final, TypedDict
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.server.values import (
     choice,
@@ -34,8 +34,20 @@ from mockbroker.server.values import (
 
 if TYPE_CHECKING:
     from os import PathLike
+    from typing import Annotated, TypedDict
 
     from mockbroker.faults import Fault
+else:
+    # Those of `typing` would be a hundredth of a start: an annotation is a pair, a table a class.
+    class Annotated:
+        def __class_getitem__(cls, pair: object) -> object:
+            return pair
+
+    class TypedDict:
+        def __init_subclass__(cls, *, total: bool) -> None:
+            assert not total
+            cls.__annotations__ = getattr(cls.__base__, "__annotations__", {}) | cls.__annotations__
+
 
 VARIABLE_PREFIX: Final = "MOCKBROKER_"
 
@@ -334,8 +346,7 @@ class ServeOptions(BrokerOptions, total=False):
 
 def _table() -> dict[str, Option]:
     options: dict[str, Option] = {}
-    for name, annotation in ServeOptions.__annotations__.items():
-        (option,) = annotation.__metadata__
+    for name, (_, option) in ServeOptions.__annotations__.items():
         option.name = name
         if option.text and not option.flag:
             option.flag = name.replace("_", "-")

@@ -9,7 +9,7 @@ store's version.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mockbroker.metadata.changes import (
     AclsChanged,
@@ -25,6 +25,7 @@ from mockbroker.metadata.changes import (
     TopicDeleted,
 )
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_BROKER_LOGGER, RESOURCE_TOPIC
+from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

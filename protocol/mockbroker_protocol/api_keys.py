@@ -11,7 +11,9 @@ Keys without more are of APIs that Kafka removed, or that nobody here speaks.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
+
+from mockbroker_protocol.named_tuple import NamedTuple
 
 NEVER = 32767
 """As a first flexible version: no version of this API is flexible."""
