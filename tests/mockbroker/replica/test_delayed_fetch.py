@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.clock import Timer
 from mockbroker.purgatory.purgatory import Purgatory
-from mockbroker.replica.delayed_fetch import COMPLETE, DelayedFetch, bytes_available
+from mockbroker.replica.delayed_fetch import COMPLETE, DelayedFetch, PartitionsWait, bytes_available
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.fetch_params import FetchParams
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition
@@ -80,6 +80,25 @@ def test_nothing_adds_nothing() -> None:
     assert weigh(world, 1) == COMPLETE
     assert weigh(world, 0, last_fetched_epoch=0) == 0
     entry = FetchEntry(FetchTopic("t0", ZERO), FetchRequestPartition())
+    assert bytes_available(entry, FetchParams(FetchRequest(), 12, 1), None) == COMPLETE
+
+
+@pytest.mark.parametrize(("min_bytes", "over"), [(117, True), (118, True), (119, False)])
+def test_a_list_of_partitions_waits_for_as_many_bytes_as_were_asked(
+    world: World, min_bytes: int, over: bool
+) -> None:
+    entry = FetchEntry(
+        FetchTopic("t0", ZERO), FetchRequestPartition(fetch_offset=1, partition_max_bytes=1 << 20)
+    )
+    entry.partition = world.partition("t0")
+    params = FetchParams(FetchRequest(min_bytes=min_bytes, max_bytes=1 << 20), 12, 1 << 20)
+    assert PartitionsWait([entry], params).satisfied() == over
+
+
+def test_a_deleted_partition_completes(world: World) -> None:
+    entry = FetchEntry(FetchTopic("t0", ZERO), FetchRequestPartition())
+    entry.partition = world.partition("t0")
+    world.delete_topic("t0")
     assert bytes_available(entry, FetchParams(FetchRequest(), 12, 1), None) == COMPLETE
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from mockbroker.metadata.brokers import BrokerInfo
+from mockbroker.metadata.changes import BrokerChanged
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.fetch_params import FetchParams
 from mockbroker.replica.log_reader import LogReader
-from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition
+from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition, ReplicaState
 from tests.support.fetch_world import ZERO, World, topic_id
 
 
@@ -104,3 +108,64 @@ def test_a_pass_that_gives_nothing_notes_nothing() -> None:
     one = reader()
     one.read(entry(world_with(50), 1))
     assert one.fetched is None
+
+
+@pytest.mark.parametrize(
+    ("replica_id", "broker_epoch", "leader_epoch", "expected"),
+    [
+        (2, 7, -1, 0),
+        (2, -1, -1, 0),
+        (2, 6, -1, 6),
+        (1, 7, -1, 6),
+        (9, 7, -1, 6),
+        (9, 7, 0, 75),
+        (2, 7, 1, 75),
+    ],
+)
+def test_only_the_present_incarnation_of_another_replica_follows(
+    replica_id: int, broker_epoch: int, leader_epoch: int, expected: int
+) -> None:
+    """KIP-903: what a broker fetched before it registered anew may be lost since."""
+    world = World()
+    world.create_topic("t0", replicas=(1, 2))
+    world.append("t0", 0, 50)
+    world.metadata.apply(BrokerChanged(BrokerInfo(2, epoch=7)))
+    follower = reader(replica_state=ReplicaState(replica_id, broker_epoch))
+    made = entry(world, 0, current_leader_epoch=leader_epoch)
+    assert follower.read(made).error_code == expected
+
+
+def test_an_older_leader_epoch_is_fenced_and_a_newer_one_unknown() -> None:
+    world = world_with(50)
+    world.change_leader("t0", 0, 1, 3)
+    codes = [reader().read(entry(world, 0, current_leader_epoch=at)).error_code for at in (2, 3, 4)]
+    assert codes == [74, 0, 75]
+
+
+def test_a_log_that_leaves_ours_is_told_where() -> None:
+    """Epoch 0 has two records, epoch 2 one; nobody led in epoch 1."""
+    world = world_with(50, 50)
+    world.change_leader("t0", 0, 1, 2)
+    world.append("t0", 0, 50)
+    told = {}
+    for offset, epoch in ((2, 0), (3, 0), (3, 2), (4, 2), (2, 1), (3, 1)):
+        data = reader().read(entry(world, offset, last_fetched_epoch=epoch))
+        diverging = data.diverging_epoch
+        told[offset, epoch] = diverging and (diverging.epoch, diverging.end_offset)
+    assert told == {
+        (2, 0): None,
+        (3, 0): (0, 2),
+        (3, 2): None,
+        (4, 2): (2, 3),
+        (2, 1): (0, 2),
+        (3, 1): (0, 2),
+    }
+
+
+def test_a_reader_that_knows_less_than_the_high_watermark_is_answered_at_once() -> None:
+    """KIP-1166: also when it is given nothing."""
+    world = world_with(50)
+    for known, at_once in ((0, True), (1, False)):
+        one = reader()
+        one.read(entry(world, 1, high_watermark=known))
+        assert one.respond_now == at_once
