@@ -11,18 +11,20 @@ or not.
 from __future__ import annotations
 
 import asyncio
-import socket
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.admin.errors import AdminError
+from mockbroker.admin.limits import BACKLOG, Limits
 from mockbroker.admin.security import needs_token
+from mockbroker.network.acceptor import listening_socket
 
 if TYPE_CHECKING:
+    import socket
+
     from mockbroker.admin.host import Host
 
-BACKLOG: Final = 128
 STOP_GRACE_SECONDS: Final = 2.0
 _FRAMEWORK: Final = ("fastapi", "uvicorn")
 
@@ -36,7 +38,9 @@ def missing_extra() -> str | None:
 class AdminListener:
     """One admin port. `token` is the bearer token that every request must bring, or None."""
 
-    def __init__(self, host: Host, address: str, port: int, token: str | None) -> None:
+    def __init__(
+        self, host: Host, address: str, port: int, token: str | None, limits: Limits
+    ) -> None:
         missing = missing_extra()
         if missing is not None:
             raise AdminError(f"--admin-port: {missing} not found; install mockbroker[admin]")
@@ -48,6 +52,7 @@ class AdminListener:
         self._host = host
         self._address = address
         self._token = token
+        self._limits = limits
         self._port = port
         self._socket: socket.socket | None = None
         self._server: Any = None
@@ -55,14 +60,10 @@ class AdminListener:
 
     def start(self) -> int:
         """Listen; returns the port bound. Raises OSError."""
-        family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock = listening_socket(self._address, self._port)
         try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((self._address, self._port))
             sock.listen(BACKLOG)
-            sock.setblocking(False)
-        except BaseException:
+        except OSError:
             sock.close()
             raise
         self._socket = sock
@@ -81,7 +82,7 @@ class AdminListener:
         server = await loop.run_in_executor(None, import_module, "mockbroker.admin.server")
         if self._socket is None:  # stopped meanwhile
             return
-        self._server = server.make_server(self._host, self._address, self._token)
+        self._server = server.make_server(self._host, self._address, self._token, self._limits)
         await self._server.serve(sockets=[sock])
 
     async def stop(self) -> None:

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from mockbroker.admin.application import make_application
+from mockbroker.admin.bodies import BoundedBodies
+from mockbroker.admin.connection import Config
+from mockbroker.admin.limits import BACKLOG, MAX_HEAD_BYTES, Limits
 from mockbroker.admin.security import Guard
+from mockbroker.journal import ConnectionRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from mockbroker.admin.host import Host
 
 GRACE_SECONDS: Final = 1
+LISTENER: Final = "ADMIN"
+"""What the journal calls the admin port."""
 
 
 class AdminServer(uvicorn.Server):
@@ -40,13 +46,20 @@ class AdminServer(uvicorn.Server):
         self.should_exit = True
 
 
-def make_server(host: Host, address: str, token: str | None) -> AdminServer:
+def make_server(host: Host, address: str, token: str | None, limits: Limits) -> AdminServer:
     """The server for one broker; `serve(sockets=[…])` runs it."""
     app, hub = make_application(host)
-    config = uvicorn.Config(
-        Guard(app, address, token),
+
+    def refused(peer: str, reason: str) -> None:
+        host.cluster.journal.record(ConnectionRefused(peer, LISTENER, reason))
+
+    config = Config(
+        Guard(BoundedBodies(app, limits), address, token),
+        limits=limits,
+        refused=refused,
+        backlog=BACKLOG,
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         loop="none",
-        http="h11",
         ws="none",
         lifespan="off",
         log_config=None,

@@ -371,6 +371,11 @@ def error_code(name: object) -> ErrorCode:
 
 
 def _check_text(name: str, value: object) -> None:
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise FaultError(name, "it has half of a surrogate pair", "characters") from None
     if value is not None and (not isinstance(value, str) or not value):
         raise FaultError(name, f"{value!r} is no text")
 

@@ -11,6 +11,8 @@ import errno
 import socket
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.network.open_files import ListeningSocket
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -93,7 +95,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
         )[0]
     except UnicodeError:  # an empty label, or one that is too long
         raise OSError(errno.EINVAL, "not a host name") from None
-    sock = socket.socket(family, kind, proto)
+    sock = ListeningSocket(family, kind, proto)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)

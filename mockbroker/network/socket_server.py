@@ -19,6 +19,7 @@ from mockbroker.cluster.nodes import NodeWatcher
 from mockbroker.journal import ConnectionRefused
 from mockbroker.network.acceptor import BACKLOG, Acceptor
 from mockbroker.network.connection_quotas import ConnectionQuotas
+from mockbroker.network.open_files import leaves_too_few
 from mockbroker.network.transport import ClientTransport
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ class SocketServer(NodeWatcher):
             return
         host = "unknown" if peer is None else peer[0]
         refusal = self._quotas.refusal(host)
+        if transport.inner is not None and leaves_too_few(transport.inner):
+            refusal = "open files: there are too few left"
         if refusal is None and self._quotas.full:
             if len(self._waiting) < BACKLOG:
                 transport.pause()

@@ -66,6 +66,11 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._reading = True
 
+    @property
+    def inner(self) -> asyncio.Transport | None:
+        """What it writes to; None once the socket is gone."""
+        return self._transport
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A socket was accepted."""
         self._transport = cast("asyncio.Transport", transport)

@@ -212,12 +212,18 @@ class RunningBroker:
 
     def start_admin(self) -> None:
         """Listen on the admin port. Raises AdminError or OSError."""
+        from mockbroker.admin.limits import Limits
         from mockbroker.admin.listener import AdminListener
 
         options = self.settings.options
         assert options["admin_port"] is not None
+        limits = Limits(
+            options["admin_max_connections"],
+            options["admin_max_request_bytes"],
+            options["admin_timeout_ms"],
+        )
         self._admin = AdminListener(
-            self, options["admin_host"], options["admin_port"], options["admin_token"]
+            self, options["admin_host"], options["admin_port"], options["admin_token"], limits
         )
         self.admin_port = self._admin.start()
 

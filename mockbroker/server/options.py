@@ -22,6 +22,7 @@ from mockbroker.server.values import (
     parse_faults,
     parse_flag,
     parse_host,
+    parse_int32,
     parse_list,
     parse_number,
     parse_port,
@@ -296,6 +297,31 @@ class BrokerOptions(TypedDict, total=False):
         str | None,
         Option(
             parse_token, "T", "bearer token of the admin API; needed unless its address is loopback"
+        ),
+    ]
+    admin_max_connections: Annotated[
+        int,
+        Option(
+            parse_int32, "N", "connections to the admin API at a time (default 100)", default=100
+        ),
+    ]
+    admin_max_request_bytes: Annotated[
+        int,
+        Option(
+            parse_int32,
+            "N",
+            "largest body of a request to the admin API (default 33554432)",
+            default=32 << 20,
+        ),
+    ]
+    admin_timeout_ms: Annotated[
+        int,
+        Option(
+            parse_int32,
+            "MS",
+            "real time in which a request to the admin API must arrive, and its answer be read"
+            " (default 30000)",
+            default=30_000,
         ),
     ]
 

@@ -97,6 +97,11 @@ def parse_brokers(option: str, value: object) -> int:
     return parse_count(option, value, MAX_BROKERS)
 
 
+def parse_int32(option: str, value: object) -> int:
+    """A limit of at least 1, as Kafka's configs have them."""
+    return parse_count(option, value, 2**31 - 1)
+
+
 def parse_token(option: str, value: object) -> str:
     """A bearer token: ASCII without spaces, not so short that it could be guessed."""
     text = str(value)

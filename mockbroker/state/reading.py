@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 READ_UNCOMMITTED: Final = "read_uncommitted"
 READ_COMMITTED: Final = "read_committed"
+_PAGE_BYTES: Final = 4 << 20
+"""A page ends behind the record that fills it, whatever its limit is."""
 
 
 class Record(NamedTuple):
@@ -50,6 +52,25 @@ class RecordPage(NamedTuple):
     records: list[Record]
     next_partition: int | None
     next_offset: int | None
+
+
+class _Page:
+    """The records of a page, as long as it has room."""
+
+    def __init__(self, limit: int) -> None:
+        self.records: list[Record] = []
+        self._left = limit
+        self._left_bytes = _PAGE_BYTES
+
+    def takes(self, record: Record) -> bool:
+        """Take a record, unless the page is full."""
+        if self._left <= 0 or self._left_bytes <= 0:
+            return False
+        self._left -= 1
+        self._left_bytes -= len(record.key or b"") + len(record.value or b"")
+        self._left_bytes -= sum(len(name) + len(data or b"") for name, data in record.headers)
+        self.records.append(record)
+        return True
 
 
 class _Cursor:
@@ -168,9 +189,10 @@ def read_page(
 ) -> RecordPage:
     """At most `limit` records of a topic that exists, from a position on, by partition and offset.
 
-    With `only` the page ends with that partition. Only the batches of the page are parsed.
+    Large records make it shorter. With `only` the page ends with that partition. Only the batches
+    of the page are parsed.
     """
-    records: list[Record] = []
+    page = _Page(limit)
     last = index if only else len(cluster.metadata.topics[topic].partitions) - 1
     while index <= last:
         partition = leading_partition(cluster, topic, index)
@@ -182,11 +204,10 @@ def read_page(
             if start < bound:
                 reader = TopicReader(topic, isolation=isolation)
                 for record in reader.iterate(log, index, start, bound):
-                    if len(records) == limit:
-                        return RecordPage(records, index, record.offset)
-                    records.append(record)
+                    if not page.takes(record):
+                        return RecordPage(page.records, index, record.offset)
         index, offset = index + 1, 0
-    return RecordPage(records, None, None)
+    return RecordPage(page.records, None, None)
 
 
 def read_replica_page(
@@ -200,12 +221,11 @@ def read_replica_page(
     if log is None:
         return RecordPage([], None, None)
     start = max(offset, log.log_start_offset)
-    records: list[Record] = []
+    page = _Page(limit)
     for record in TopicReader(topic).iterate(log, index, start, log.log_end_offset):
-        if len(records) == limit:
-            return RecordPage(records, index, record.offset)
-        records.append(record)
-    return RecordPage(records, None, None)
+        if not page.takes(record):
+            return RecordPage(page.records, index, record.offset)
+    return RecordPage(page.records, None, None)
 
 
 def _aborted_batches(log: UnifiedLog, start: int) -> frozenset[int]:

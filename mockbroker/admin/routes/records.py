@@ -95,7 +95,7 @@ class RecordIn(Body):
 class RecordsIn(Body):
     """Records to put, in this order."""
 
-    records: list[RecordIn] = Field(min_length=1, max_length=100_000)
+    records: list[RecordIn] = Field(min_length=1, max_length=10_000)
 
 
 class PositionOut(BaseModel):

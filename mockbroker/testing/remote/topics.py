@@ -22,7 +22,9 @@ __tracebackhide__ = True
 T = TypeVar("T")
 
 _PAGE: Final = 1000
-_PUT_AT_ONCE: Final = 10_000
+_PUT_VALUES: Final = 50_000
+_PUT_BYTES: Final = 4 << 20
+"""What one request holds: the admin API has limits. A larger record has one for itself."""
 
 
 class RemoteTopicView(TopicView[AdminClient]):
@@ -38,8 +40,8 @@ class RemoteTopicView(TopicView[AdminClient]):
     def _put(self, records: Sequence[NewRecord], take: Callable[[list[Position]], T]) -> T:
         def put(client: AdminClient) -> T:
             positions: list[Position] = []
-            for at in range(0, len(records), _PUT_AT_ONCE):
-                body = {"records": [_to_send(one) for one in records[at : at + _PUT_AT_ONCE]]}
+            for part in _parts(records):
+                body = {"records": [_to_send(one) for one in part]}
                 with refused_as(TopicError):
                     found = client.send("POST", f"{self._path}/records", body, wait_seconds=10)
                 positions += [Position(self.name, **one) for one in found["positions"]]
@@ -179,6 +181,23 @@ def _bytes(data: Mapping[str, Any], field: str) -> bytes | None:
     if text is None:
         return None
     return b64decode(text) if data[f"{field}_encoding"] == "base64" else str(text).encode()
+
+
+def _parts(records: Sequence[NewRecord]) -> Iterator[list[NewRecord]]:
+    """The records in as many requests as the limits of one want."""
+    part: list[NewRecord] = []
+    values = size_bytes = 0
+    for record in records:
+        size = len(record.value or b"") + len(record.key or b"")
+        size += sum(len(name) + len(data or b"") for name, data in record.headers)
+        if part and (values > _PUT_VALUES or size_bytes + size > _PUT_BYTES):
+            yield part
+            part, values, size_bytes = [], 0, 0
+        part.append(record)
+        values += 10 + 4 * len(record.headers)
+        size_bytes += size
+    if part:
+        yield part
 
 
 def _to_send(record: NewRecord) -> dict[str, object]:

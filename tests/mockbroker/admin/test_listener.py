@@ -12,6 +12,7 @@ import pytest
 from mockbroker import MockBroker
 from mockbroker.admin import listener
 from mockbroker.admin.errors import AdminError
+from mockbroker.admin.limits import Limits
 from mockbroker.server.values import SettingsError
 from tests.mockbroker.admin.conftest import Api
 
@@ -74,7 +75,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_address_that_others_reach_needs_a_token() -> None:
     host: Host = None  # type: ignore[assignment]  # it is refused before it is used
     with pytest.raises(AdminError, match="--admin-token"):
-        listener.AdminListener(host, "0.0.0.0", 0, None)
+        listener.AdminListener(host, "0.0.0.0", 0, None, Limits())
 
 
 @pytest.mark.parametrize("token", ["short", "with space in it", "schlüsselwort"])

@@ -93,6 +93,7 @@ def test_names_of_several_words_go_in_kafka_s_two_spellings() -> None:
         ({"observe": True, "drop": True}, "drop"),
         ({"latency_ms": 1, "when": "True"}, "when"),
         ({"drop": True, "maybe": 1}, "maybe"),
+        ({"drop": True, "client": "\ud800"}, "client"),
     ],
 )
 def test_a_mistake_names_its_field(data: dict[str, object], field: str) -> None:

@@ -204,7 +204,7 @@ async def test_a_start_that_fails_leaves_no_socket_open(monkeypatch: pytest.Monk
         opened.append(Unlistening(*args))
         return opened[-1]
 
-    monkeypatch.setattr("mockbroker.network.acceptor.socket.socket", open_socket)
+    monkeypatch.setattr("mockbroker.network.acceptor.ListeningSocket", open_socket)
     cluster = Cluster({}, {}, substream=Random, epoch_ms=0)
     with pytest.raises(OSError, match="taken"):
         await listen(ClusterServer(cluster, TimeKeeper(cluster)))

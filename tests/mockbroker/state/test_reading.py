@@ -8,6 +8,7 @@ import pytest
 
 from mockbroker.cluster.cluster import Cluster
 from mockbroker.log.results import AppendOrigin
+from mockbroker.state import reading
 from mockbroker.state.partitions import leading_partition
 from mockbroker.state.reading import READ_COMMITTED, TopicReader
 from mockbroker.state.writing import NewRecord, delete_records, delete_topic, put
@@ -143,3 +144,13 @@ def test_a_marker_behind_the_last_stable_offset_counts() -> None:
 def test_an_isolation_is_checked() -> None:
     with pytest.raises(ValueError, match="isolation: 'serializable'; allowed: read_uncommitted"):
         TopicReader("orders", isolation="serializable")
+
+
+def test_a_page_ends_behind_the_record_that_fills_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_PAGE_BYTES", 10)
+    cluster = make_cluster({"orders": 1})
+    put(cluster, "orders", [NewRecord(b"x" * 4, key=b"k", headers=[("h", b"v")])] * 3)
+    page = reading.read_page(cluster, "orders", 0, 0, limit=1000)
+    assert ([one.offset for one in page.records], page.next_offset) == ([0, 1], 2)
+    rest = reading.read_page(cluster, "orders", 0, 2, limit=1000)
+    assert ([one.offset for one in rest.records], rest.next_offset) == ([2], None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker import TopicError, WaitTimeoutError
+from mockbroker.state.writing import NewRecord
 from mockbroker.testing.remote import topics
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def test_a_wait_reads_what_is_new_and_pages(
     broker: MockBroker, remote: RemoteBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topics, "_PAGE", 2)
-    monkeypatch.setattr(topics, "_PUT_AT_ONCE", 2)
+    monkeypatch.setattr(topics, "_PUT_VALUES", 15)
     topic = remote.topic("orders")
     topic.put_all([json.dumps(number) for number in range(5)])
     found = topic.wait_for(3, decode=json.loads, where=lambda record: record.value != 2)
@@ -83,3 +84,16 @@ async def test_coroutines_have_the_same(remote: RemoteBroker) -> None:
     assert (await topic.put("one")).offset == 0
     assert len(await topic.wait_for(1)) == 1
     assert await topic.exists()
+
+
+def test_what_is_put_goes_in_as_many_requests_as_limits_want(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    records = [NewRecord(b"x" * size) for size in (1, 4, 10, 1, 1)]
+    assert [len(part) for part in topics._parts(records)] == [5]
+    monkeypatch.setattr(topics, "_PUT_BYTES", 5)
+    assert [len(part) for part in topics._parts(records)] == [2, 1, 2]
+    monkeypatch.setattr(topics, "_PUT_VALUES", 15)
+    headed = [NewRecord(None, headers=[("h", None)] * 2)] * 3
+    assert [len(part) for part in topics._parts(headed)] == [1, 1, 1]
+    assert [*topics._parts([])] == []
