@@ -76,6 +76,7 @@ def batch_of(
     sequence: int,
     *,
     compression: int = 0,
+    producer_epoch: int = 0,
     transactional: bool = False,
 ) -> bytes:
     """A batch of these values, with sequence numbers unless the producer id is -1."""
@@ -85,7 +86,7 @@ def batch_of(
         [Record(at, timestamp, None, value, []) for at, value in enumerate(values)],
         compression=compression,
         producer_id=producer_id,
-        producer_epoch=0 if idempotent else -1,
+        producer_epoch=producer_epoch if idempotent else -1,
         base_sequence=sequence if idempotent else -1,
         transactional=transactional,
     )

@@ -32,8 +32,31 @@ PAUSE_MS = 100
 NO_LIMIT = 1 << 20
 
 
+def fetch_of(part: tuple[str, int], epoch: int, offset: int, *, committed: bool) -> FetchRequest:
+    """Fetch one partition without a session; `epoch` is its leader's, or -1."""
+    partition = FetchRequestPartition(
+        partition=part[1],
+        current_leader_epoch=epoch,
+        fetch_offset=offset,
+        partition_max_bytes=NO_LIMIT,
+    )
+    return FetchRequest(
+        max_wait_ms=MAX_WAIT_MS,
+        min_bytes=1,
+        max_bytes=NO_LIMIT,
+        isolation_level=int(committed),
+        session_epoch=-1,
+        topics=[FetchRequestTopic(topic=part[0], partitions=[partition])],
+    )
+
+
 class ClusterConsumer(ClusterClient):
-    """Reads one partition after another without a session; `racks` may send it to followers."""
+    """Reads one partition after another without a session; `racks` may send it to followers.
+
+    A subclass may read `committed` records alone, and is told what it is given.
+    """
+
+    committed = False
 
     reads_on = True
 
@@ -56,26 +79,9 @@ class ClusterConsumer(ClusterClient):
             return
         self._next += 1
         node = self._preferred.get(part, known[0])
-        request = FetchRequest(
-            max_wait_ms=MAX_WAIT_MS,
-            min_bytes=1,
-            max_bytes=NO_LIMIT,
-            session_epoch=-1,
-            rack_id=self.rack,
-            topics=[
-                FetchRequestTopic(
-                    topic=part[0],
-                    partitions=[
-                        FetchRequestPartition(
-                            partition=part[1],
-                            current_leader_epoch=known[1] if self.tells_epoch else -1,
-                            fetch_offset=self.positions[part],
-                            partition_max_bytes=NO_LIMIT,
-                        )
-                    ],
-                )
-            ],
-        )
+        epoch = known[1] if self.tells_epoch else -1
+        request = fetch_of(part, epoch, self.positions[part], committed=self.committed)
+        request.rack_id = self.rack
 
         def answered(answer: FetchResponse | None) -> None:
             if answer is None or answer.error_code or not answer.responses:
@@ -86,11 +92,18 @@ class ClusterConsumer(ClusterClient):
 
         self.ask(node, request, VERSION, FetchResponse, answered)
 
+    def given(self, part: tuple[str, int], value: bytes) -> None:
+        """The next record of a partition."""
+
+    def begins_again(self, part: tuple[str, int]) -> None:
+        """It reads a partition from its start."""
+
     def _take(self, part: tuple[str, int], node: int, data: FetchResponsePartition) -> None:
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             # A follower, or a leader of before, has less; after an unclean election all have.
             if part not in self._preferred:
                 self.positions[part] = 0
+                self.begins_again(part)
             self._turn_away(part)
             self.later()
             return
@@ -102,11 +115,12 @@ class ClusterConsumer(ClusterClient):
             self._preferred[part] = data.preferred_read_replica
             self.later(1.0)
             return
-        reading = read_records(data, self.positions[part], committed=False)
+        reading = read_records(data, self.positions[part], committed=self.committed)
         if reading.wrong is not None:
             self.world.violate(f"{self.name}: {reading.wrong}")
         for offset, value in reading.records:
             self.truth.was_read(self.name, *part, offset, value)
+            self.given(part, value)
         if reading.records:
             self.note(f"read {part[0]}-{part[1]} to {reading.end} at {node}")
             self.records += len(reading.records)

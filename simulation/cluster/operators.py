@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.cluster.links.link import CONTROLLER
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from simulation.cluster.plan import DELAYS_MS
 from simulation.cluster.steps import Step, Verbs
 
@@ -73,7 +74,9 @@ class ClusterOperator:
         self._chosen = [act for kind, act in self.acts.items() if self.plan.on[kind]]
         if self._chosen:
             if self.plan.focused:
-                self._focus = self.part()
+                internal = GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+                picks = self.plan.focuses_coordinators
+                self._focus = (self.rng.choice(internal), 0) if picks else self.part()
             self._act_later()
 
     def play(self, steps: Sequence[Step]) -> None:
@@ -147,8 +150,9 @@ class ClusterOperator:
     def node(self, *but: int) -> int:
         """Some broker; when focused mostly the partition's leader or its first follower."""
         nodes = self.world.nodes
-        if self._focus is not None and self.rng.random() < FOCUS:
-            name, index = self._focus
+        focus = self._focused_part()
+        if focus is not None:
+            name, index = focus
             state = self.world.cluster.metadata.topics[name].partitions[index]
             followers = [node for node in state.replicas if node != state.leader]
             nodes = [node for node in (state.leader, *followers[:1]) if node > 0] or nodes
@@ -157,11 +161,19 @@ class ClusterOperator:
 
     def part(self) -> tuple[str, int]:
         """Some partition; when focused mostly the one that is picked on."""
-        if self._focus is not None and self.rng.random() < FOCUS:
-            return self._focus
+        focus = self._focused_part()
+        if focus is not None:
+            return focus
         topics = self.world.cluster.metadata.topics
         name = self.rng.choice(sorted(topics))
         return name, self.rng.randrange(len(topics[name].partitions))
+
+    def _focused_part(self) -> tuple[str, int] | None:
+        """What is picked on, if it is this time; a coordinator's topic may not be there yet."""
+        focus, topics = self._focus, self.world.cluster.metadata.topics
+        if focus is not None and focus[0] in topics and self.rng.random() < FOCUS:
+            return focus
+        return None
 
     # -- brokers ---------------------------------------------------------------------------
 

@@ -97,8 +97,25 @@ class ClusterPlan:
         base = rng.random()
         for kind in CREW_KINDS:
             self.on[kind] = Random(f"{base}/{kind}").random() < max(share, 0.2)
+        self._draw_transactions(Random(f"{base}/transactions"))
         self.without: Sequence[str] = ()
         """Clients that a shrunk run does without, by name."""
+
+    def _draw_transactions(self, rng: Random) -> None:
+        """Many seeds have some, but none where an election may take back what was committed."""
+        on = self.on["transactions"] = rng.random() < 0.6 and not self.may_lose
+        self.transactors = rng.randint(1, 3) if on else 0
+        """Transactional ids whose producers only produce."""
+        self.processors = rng.randint(0, 2) if on else 0
+        """Those that consume, transform and produce."""
+        self.committed_readers = rng.randint(1, 2)
+        self.succession_chance = rng.choice((0.0, 0.02, 0.1))
+        """How likely a successor comes before each step of an incarnation."""
+        self.state_partitions = rng.choice((1, 1, 2))
+        self.focuses_coordinators = on and rng.random() < 0.5
+        """Whether a focused operator picks on the partition of a coordinator."""
+        if self.processors:
+            self.topics["out"] = rng.randint(1, 2)
 
     def change(self, changes: Mapping[str, object]) -> None:
         """Take other sizes than were drawn, by name; `off` are kinds to turn off."""
@@ -127,10 +144,21 @@ class ClusterPlan:
         """The brokers' config."""
         return {
             **CLUSTER_TIMES,
+            **(self._transaction_config() if self.on["transactions"] else {}),
             "auto.create.topics.enable": "false",
             "offsets.topic.num.partitions": "1",
             "min.insync.replicas": str(self.min_isr),
             "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+        }
+
+    def _transaction_config(self) -> dict[str, str]:
+        return {
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+            "transaction.state.log.num.partitions": str(self.state_partitions),
+            "transaction.state.log.replication.factor": "3",
+            "transaction.state.log.min.isr": str(min(self.min_isr, 2)),
+            "offsets.topic.replication.factor": "3",
+            "request.timeout.ms": "2000",
         }
 
     def __str__(self) -> str:
@@ -138,6 +166,7 @@ class ClusterPlan:
         return (
             f"{self.brokers} brokers, topics {self.topics}, min ISR {self.min_isr}"
             f"{', unclean' if self.unclean else ''}, {self.producers} producers, "
-            f"{self.consumers} consumers, {self.active_ms:.0f} ms, "
+            f"{self.consumers} consumers, {self.transactors} transactional producers, "
+            f"{self.processors} processors, {self.active_ms:.0f} ms, "
             f"{'focused ' if self.focused else ''}faults: {kinds or '-'}"
         )

@@ -19,6 +19,7 @@ from simulation.cluster.operators import ClusterOperator
 from simulation.cluster.plan import ClusterPlan
 from simulation.cluster.producers import ClusterProducer
 from simulation.cluster.supervision import Supervision
+from simulation.cluster.transactions import TransactionCrew
 from simulation.cluster.truth import Truth
 from simulation.cluster.world import ClusterWorld
 from simulation.faults import NetworkFaults
@@ -83,7 +84,7 @@ class DataCrew(Crew):
                         self.world.violate(f"{truth.name} holds {value!r} {times} times")
 
 
-CREWS: tuple[type[Crew], ...] = (DataCrew,)
+CREWS: tuple[type[Crew], ...] = (DataCrew, TransactionCrew)
 
 
 class ClusterRun:
