@@ -7,6 +7,7 @@ The topic exists with its leaders when the answer is made, so the time-out does 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from mockbroker.config.describe import describe_created_topic
@@ -76,7 +77,9 @@ def guard(auth: AuthHelper, request: CreateTopicsRequest) -> None:
     denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     names = [topic.name for topic in request.topics]
     refused = {
-        name for name in names if names.count(name) == 1 and not auth.authorize_creation(name)
+        name
+        for name, times in Counter(names).items()
+        if times == 1 and not auth.authorize_creation(name)
     }
     request.topics = [topic for topic in request.topics if topic.name not in refused]
 

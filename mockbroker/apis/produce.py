@@ -67,8 +67,8 @@ PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 ADMIN_CLIENT_ID: Final = "__admin_client"
 LARGE_BATCH_BYTES: Final = 1024
 """A compressed batch that is larger may take longer than a turn of the loop."""
-INSPECTED_AT_ONCE: Final = 8
-"""Batches, of which each becomes some MiB at the most before it is a slice of its own."""
+INSPECTED_AT_ONCE_BYTES: Final = 8 * LARGE_BATCH_BYTES
+"""Of batches, of which each becomes some MiB at the most before it is a slice of its own."""
 DONE: Final = object()
 _MAGIC: Final = 2
 _MAGIC_BYTE = bytes((_MAGIC,))
@@ -146,7 +146,12 @@ class _Append:
         """Append once compressed batches were looked through, in slices if that takes long."""
 
         def steps() -> Iterator[None]:
-            for index, entry in enumerate(self.entries, 1):
+            left = INSPECTED_AT_ONCE_BYTES
+            for entry in self.entries:
+                if left <= 0:
+                    yield
+                    left = INSPECTED_AT_ONCE_BYTES
+                left -= len(entry.records)
                 partition = entry.partition
                 if entry.error is ErrorCode.NONE and partition is not None:
                     log = partition.log or partition.open_log()
@@ -154,8 +159,6 @@ class _Append:
                     assert not isinstance(records, InspectedBatch)
                     inspection = inspect(records, log.config, self.services.clock.wall_ms())
                     entry.records = yield from inspection
-                if not index % INSPECTED_AT_ONCE:
-                    yield
 
         def go_on() -> Iterator[None]:
             yield from inspecting

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import tracemalloc
 from random import Random
+from typing import TYPE_CHECKING
 
 import cramjam
 import pytest
@@ -12,6 +13,9 @@ from hypothesis import strategies as st
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.records import compression as c
 from tests.protocol.records.libraries import CLIENT_CODECS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CODECS = [c.GZIP, c.SNAPPY, c.LZ4, c.ZSTD]
 MIB = 1024 * 1024
@@ -82,10 +86,29 @@ def test_a_bomb_is_refused_without_holding_it(codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_large_output_is_given_room_in_steps(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(c, "_FIRST_OUTPUT_BYTES", 1000)
-    data = Random(1).randbytes(500) * 2000
+@pytest.mark.parametrize("platform", ["linux", "win32"])
+def test_large_output_comes_whole(
+    codec: int, platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", platform)
+    data = Random(1).randbytes(500) * 20_000
     assert c.decompress(codec, c.compress(codec, data)) == data
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_large_output_comes_in_slices(codec: int) -> None:
+    data = Random(1).randbytes(500) * 20_000
+    beginnings: list[bytes] = []
+    steps = c.inflate(codec, c.compress(codec, data), lambda one: beginnings.append(bytes(one)))
+    whole: list[c.Buffer] = []
+
+    def to_the_end() -> Iterator[None]:
+        whole.append((yield from steps))
+
+    slices = sum(1 for _ in to_the_end())
+    assert whole == [data]
+    assert slices >= (1 if codec == c.ZSTD else 2)
+    assert [data.startswith(one) for one in beginnings] == [True]
 
 
 @pytest.mark.parametrize("codec", CODECS)
