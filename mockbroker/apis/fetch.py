@@ -42,6 +42,8 @@ from mockbroker_protocol.versions import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services, Verdict
     from mockbroker.fetch.contexts import FetchContext
@@ -53,9 +55,15 @@ CONSUMER_BYTE_RATE = "consumer_byte_rate"
 
 
 def handle(
-    services: Services, ctx: RequestContext, request: FetchRequest
+    services: Services,
+    ctx: RequestContext,
+    request: FetchRequest,
+    reader_of: Callable[[FetchParams], LogReader] = LogReader,
 ) -> FetchResponse | Verdict:
-    """Answer now, or park until there is enough, something broke or max_wait_ms is over."""
+    """Answer now, or park until there is enough, something broke or max_wait_ms is over.
+
+    Each pass over the partitions has a reader of its own; `ctx.fetch` is there when it is made.
+    """
     context = services.fetch.new_context(request, ctx.api_version)
     ctx.fetch = context
     params = FetchParams(request, ctx.api_version, services.config.int("fetch.max.bytes"))
@@ -65,7 +73,7 @@ def handle(
     readable = context.resolve(params)
     if readable and not params.isolation_known:
         return whole_request_error(request, ctx.api_version, ErrorCode.UNKNOWN_SERVER_ERROR)
-    reader = LogReader(params)
+    reader = reader_of(params)
     context.read(reader)
     follower = params.is_from_follower
     moved = follower and services.replicas.follower_fetched(params.replica_id, context.results())
@@ -73,12 +81,12 @@ def handle(
         return _answer(services, ctx, request, context, reader)
     if moved:
         # It would be parked, and woken in this step by what it has brought about itself.
-        again = LogReader(params)
+        again = reader_of(params)
         context.read(again)
         if again.respond_now:
             return _answer(services, ctx, request, context, again)
     # With nothing to read a follower has nothing to weigh: no bound is below the end of the log.
-    parked = _ParkedFetch(services, ctx, request, context, params)
+    parked = _ParkedFetch(services, ctx, request, reader, reader_of)
     return _park(parked, weigh=not follower or reader.bytes_read > 0)
 
 
@@ -105,21 +113,33 @@ def whole_request_error(request: FetchRequest, version: int, error: ErrorCode) -
 class _ParkedFetch:
     """A fetch between its first read and its answer."""
 
-    __slots__ = ("context", "ctx", "delayed", "params", "request", "response", "services")
+    __slots__ = (
+        "context",
+        "ctx",
+        "delayed",
+        "reader",
+        "reader_of",
+        "request",
+        "response",
+        "services",
+    )
 
     def __init__(
         self,
         services: Services,
         ctx: RequestContext,
         request: FetchRequest,
-        context: FetchContext,
-        params: FetchParams,
+        reader: LogReader,
+        reader_of: Callable[[FetchParams], LogReader],
     ) -> None:
         self.services = services
         self.ctx = ctx
         self.request = request
-        self.context = context
-        self.params = params
+        assert ctx.fetch is not None
+        self.context = ctx.fetch
+        self.reader = reader
+        """Who has read last: what is there adds up to less than the fetch wants."""
+        self.reader_of = reader_of
         self.delayed: DelayedFetch | None = None
         """Set while it is parked."""
         self.response: FetchResponse | None = None
@@ -133,7 +153,7 @@ class _ParkedFetch:
         self.ctx.respond_by(self._read_again)
 
     def _read_again(self) -> FetchResponse:
-        reader = LogReader(self.params)
+        reader = self.reader_of(self.reader.params)
         self.context.read(reader)
         return _answer(self.services, self.ctx, self.request, self.context, reader)
 
@@ -152,8 +172,8 @@ class _ParkedFetch:
 
 def _park(parked: _ParkedFetch, *, weigh: bool) -> FetchResponse | Verdict:
     """Let it wait; `weigh`: unless what it waits for is there already."""
-    services, params = parked.services, parked.params
-    wait = parked.context.wait(params)
+    services, params = parked.services, parked.reader.params
+    wait = parked.context.wait(parked.reader)
     deadline_ms = services.clock.now_ms + params.max_wait_ms
     on_expired = services.replicas.note_follower_expired if params.is_from_follower else None
     delayed = DelayedFetch(deadline_ms, wait, parked.answer, on_expired)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def _by_key(modules: str) -> dict[ApiKey, str]:
-    return {ApiKey[name.rpartition(".")[2].upper()]: name for name in modules.split()}
+    return {
+        ApiKey[name.rpartition(".")[2].upper()]: f"mockbroker.apis.{name}"
+        for name in modules.split()
+    }
 
 
 SERVED: Final = _by_key(
@@ -85,7 +88,13 @@ SERVED: Final = _by_key(
     unregister_controller
     """
 )
-"""What a broker's listener serves: the module under `apis` of each API, which has its name."""
+"""What a broker's listener serves: the module of each API, which has its name."""
+
+EXTENDED: Final = {
+    ApiKey.API_VERSIONS: "mockbroker.coop.api_versions",
+    ApiKey.FETCH: "mockbroker.coop.fetch",
+}
+"""What a broker's listener serves in their place where `coop.extension.enable` is on."""
 
 CONTROLLER_SERVED: Final = _by_key(
     """
@@ -189,7 +198,7 @@ class Api:
 
     def load(self) -> None:
         """Import the handler's module and the codec of its messages."""
-        module = import_module(f"mockbroker.apis.{self.module}")
+        module = import_module(self.module)
         self.handle = cast("Handle", module.handle)
         if self.guarded and module.guard is not None:
             from mockbroker.apis.auth_helper import guarded

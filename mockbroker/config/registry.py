@@ -94,5 +94,5 @@ def documentation_of(name: str) -> str | None:
 
 
 BROKER: Final = ConfigRegistry("broker", "broker", "own")
-TOPIC: Final = ConfigRegistry("topic", "topic")
+TOPIC: Final = ConfigRegistry("topic", "topic", "own_topic")
 GROUP: Final = ConfigRegistry("group", "group")

@@ -5,7 +5,7 @@ drives it without knowing which it is (Kafka: FetchContext):
 
     resolve()      find the partitions; which of them cannot even be read (errors 3 and 100)
     read(reader)   read the others in their order; again when the fetch was parked
-    wait(params)   what to wait for when that was not enough
+    wait(reader)   what to wait for when that was not enough
     respond()      the answer; only here a session is created or changes
 
 Order of an answer: the partitions that could be read, in order, then those that resolve() refused.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mockbroker.fetch.session import FetchSession
     from mockbroker.fetch.sessions import FetchSessions
-    from mockbroker.replica.delayed_fetch import FetchWait
+    from mockbroker.replica.delayed_fetch import FetchWait, Reader
     from mockbroker.replica.fetch_params import FetchParams
     from mockbroker.replica.log_reader import LogReader
     from mockbroker_protocol.messages.fetch import FetchRequestTopic
@@ -63,8 +63,8 @@ class FetchContext(Protocol):
     def read(self, reader: LogReader) -> None:
         """Read what `respond` will tell. A second read replaces the first."""
 
-    def wait(self, params: FetchParams) -> FetchWait:
-        """What a fetch that is parked after `read` waits for."""
+    def wait(self, reader: Reader) -> FetchWait:
+        """What a fetch that is parked after `read` by this reader waits for."""
 
     def respond(self) -> FetchResponse:
         """Make the answer, called once."""
@@ -145,8 +145,8 @@ class ListContext(Generic[Entry]):
         self.data = [read(entry) for entry in self.readable]
         self.sessions.partitions_looked_at += len(self.data)
 
-    def wait(self, params: FetchParams) -> FetchWait:
-        return PartitionsWait(self.readable, params)
+    def wait(self, reader: Reader) -> FetchWait:
+        return PartitionsWait(self.readable, reader)
 
     def results(self) -> Iterable[tuple[FetchEntry, FetchResponsePartition]]:
         return zip(self.readable, self.data, strict=True)
@@ -200,14 +200,14 @@ class FullFetchContext(ListContext[CachedPartition]):
     The session is filled from the request and is nobody's until then.
     """
 
-    __slots__ = ("_params", "_session")
+    __slots__ = ("_params", "session")
 
     def __init__(
         self, sessions: FetchSessions, session: FetchSession, topics: list[FetchRequestTopic]
     ) -> None:
         session.update(topics, [])
         super().__init__(sessions, list(session.changed), FULL)
-        self._session = session
+        self.session = session
         self._params: FetchParams | None = None
 
     def resolve(self, params: FetchParams) -> int:
@@ -215,7 +215,7 @@ class FullFetchContext(ListContext[CachedPartition]):
         return super().resolve(params)
 
     def respond(self) -> FetchResponse:
-        session = self._session
+        session = self.session
         if not self.sessions.try_create_session(session):
             return FetchResponse(0, 0, INVALID_SESSION_ID, self.topics())
         if self._params is not None:

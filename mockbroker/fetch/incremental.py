@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mockbroker.fetch.session import CachedPartition, FetchSession
     from mockbroker.fetch.sessions import FetchSessions
-    from mockbroker.replica.delayed_fetch import FetchWait
+    from mockbroker.replica.delayed_fetch import FetchWait, Reader
     from mockbroker.replica.fetch_entry import FetchEntry
     from mockbroker.replica.fetch_params import FetchParams
     from mockbroker.replica.log_reader import LogReader
@@ -52,11 +52,11 @@ class IncrementalFetchContext:
         "_found",
         "_met_all_ready",
         "_rejected",
-        "_session",
         "_sessions",
         "fetch_class",
         "request_bytes_saved",
         "response_bytes_saved",
+        "session",
     )
 
     def __init__(
@@ -66,14 +66,14 @@ class IncrementalFetchContext:
         self.request_bytes_saved = request_bytes_saved
         self.response_bytes_saved = 0
         self._sessions = sessions
-        self._session = session
+        self.session = session
         self._epoch = session.epoch
         self._rejected: dict[CachedPartition, int] = {}
         self._found: list[tuple[CachedPartition, FetchResponsePartition, int]] = []
         self._met_all_ready = False
 
     def resolve(self, params: FetchParams) -> int:
-        session = self._session
+        session = self.session
         session.adopt_reader(params)
         if self._sessions.gate is not None:
             self._sessions.drop_refused(session)
@@ -90,7 +90,7 @@ class IncrementalFetchContext:
         return session.size - len(self._rejected)
 
     def read(self, reader: LogReader) -> None:
-        session = self._session
+        session = self.session
         changed = list(session.changed)
         if len(changed) > 1:
             changed.sort(key=_by_stamp)
@@ -108,19 +108,19 @@ class IncrementalFetchContext:
 
     def quiet_session(self) -> FetchSession | None:
         """Its session, if an answer now would tell nothing; None: it may."""
-        session = self._session
+        session = self.session
         if session.changed or session.ready or self._rejected or session.epoch != self._epoch:
             return None
         return session
 
-    def wait(self, params: FetchParams) -> FetchWait:
-        return SessionWait(self._session, params, self._rejected)
+    def wait(self, reader: Reader) -> FetchWait:
+        return SessionWait(self.session, reader, self._rejected)
 
     def results(self) -> Iterable[tuple[FetchEntry, FetchResponsePartition]]:
         return [(cached, data) for cached, data, _ in self._found]
 
     def respond(self) -> FetchResponse:
-        session = self._session
+        session = self.session
         if session.epoch != self._epoch:
             # A later request of the session was accepted while this one was parked.
             return FetchResponse(0, ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])
@@ -150,7 +150,7 @@ class IncrementalFetchContext:
             collected.add(cached.topic, data)
 
     def throttled(self, throttle_time_ms: int) -> FetchResponse:
-        session = self._session
+        session = self.session
         error = 0 if session.epoch == self._epoch else ErrorCode.INVALID_FETCH_SESSION_EPOCH
         return FetchResponse(throttle_time_ms, error, session.id, [])
 
@@ -165,7 +165,7 @@ class IncrementalFetchContext:
 
         READY ones are read for as long as the budget may still give them something.
         """
-        session = self._session
+        session = self.session
         if session.measures_ready and len(session.ready) <= MANY_READY:
             session.measure_ready(False)
         met: list[CachedPartition] = []
@@ -189,7 +189,7 @@ class IncrementalFetchContext:
 
     def _next_ready(self, reader: LogReader) -> CachedPartition | None:
         """The READY partition that comes first, left in the heap; None: no more are wanted."""
-        session = self._session
+        session = self.session
         if 0 <= reader.budget < session.smallest_ready_bytes and not reader.min_one:
             return None
         ready = session.ready
@@ -209,7 +209,7 @@ class IncrementalFetchContext:
         partition comes first; the question is worth a pass over the session then.
         """
         first = min(
-            (cached for cached in self._session.partitions() if cached not in self._rejected),
+            (cached for cached in self.session.partitions() if cached not in self._rejected),
             key=_by_stamp,
             default=None,
         )

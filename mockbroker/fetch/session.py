@@ -198,6 +198,7 @@ class FetchSession:
         "epoch",
         "evictable_by_all",
         "evictable_by_privileged",
+        "extension",
         "id",
         "isolation",
         "last_used_ms",
@@ -237,6 +238,8 @@ class FetchSession:
         self.closed = False
         self.isolation = FetchIsolation.HIGH_WATERMARK
         self.profile: ReaderProfile | None = None
+        self.extension: object | None = None
+        """What an extension of the protocol keeps of it."""
 
     # -- contents --------------------------------------------------------------------------
 

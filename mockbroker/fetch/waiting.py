@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.fetch.session import FORGOTTEN, READY, SessionListener
-from mockbroker.replica.delayed_fetch import COMPLETE, bytes_available
+from mockbroker.replica.delayed_fetch import COMPLETE
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from mockbroker.fetch.session import CachedPartition, FetchSession
-    from mockbroker.replica.fetch_params import FetchParams
+    from mockbroker.replica.delayed_fetch import Reader
 
 
 class SessionWait(SessionListener):
@@ -30,7 +30,7 @@ class SessionWait(SessionListener):
         "_available",
         "_left_segments",
         "_noted",
-        "_params",
+        "_reader",
         "_rejected",
         "_session",
         "_total",
@@ -40,11 +40,11 @@ class SessionWait(SessionListener):
     def __init__(
         self,
         session: FetchSession,
-        params: FetchParams,
+        reader: Reader,
         rejected: dict[CachedPartition, int],
     ) -> None:
         self._session = session
-        self._params = params
+        self._reader = reader
         self._rejected = rejected
         self._available: dict[CachedPartition, int] = {}
         self._noted: dict[CachedPartition, None] | None = None
@@ -71,7 +71,7 @@ class SessionWait(SessionListener):
         for cached in noted:
             if self._weigh(cached):
                 return True
-        return self._total >= self._params.min_bytes
+        return self._total >= self._reader.params.min_bytes
 
     def keys(self) -> Sequence[Hashable]:
         return (self._session,)
@@ -90,7 +90,8 @@ class SessionWait(SessionListener):
         if cached.state == FORGOTTEN or cached in self._rejected:
             return False
         self.weighed += 1
-        available = bytes_available(cached, self._params, self._left_segments.get(cached))
+        reader = self._reader
+        available = reader.available(cached, reader.params, self._left_segments.get(cached))
         if available == COMPLETE:
             return True
         self._total += available - self._available.get(cached, 0)

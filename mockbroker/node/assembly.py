@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import Environment, Services
-from mockbroker.apis.registry import Registry
+from mockbroker.apis.registry import EXTENDED, SERVED, Registry
 from mockbroker.coordinator.lazy import LazyCoordinator
 from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.coordinator.producer_ids import ProducerIdManager
@@ -53,7 +53,11 @@ def make_broker(
         from mockbroker.security.authorizer import make_authorizer
 
         authorizer = make_authorizer(config, metadata)
-    registry = Registry(config.str("mockbroker.version.profile"), guarded=authorizer is not None)
+    registry = Registry(
+        config.str("mockbroker.version.profile"),
+        {**SERVED, **EXTENDED} if config.bool("coop.extension.enable") else SERVED,
+        guarded=authorizer is not None,
+    )
     producer_ids = ProducerIdManager(producer_id_blocks)
     group_log = InternalLog(GROUP_METADATA_TOPIC, replicas, clock)
 

@@ -72,6 +72,16 @@ def bytes_available(entry: FetchEntry, params: FetchParams, parked_segment: int 
     return available
 
 
+class Reader(Protocol):
+    """Who reads for a fetch, as its wait knows it: `LogReader`."""
+
+    params: FetchParams
+
+    @property
+    def available(self) -> Callable[[FetchEntry, FetchParams, int | None], int]:
+        """`bytes_available`, or what stands for it."""
+
+
 class FetchWait(Protocol):
     """What a parked fetch waits for."""
 
@@ -88,18 +98,18 @@ class FetchWait(Protocol):
 class PartitionsWait:
     """Waits on each partition of a list, as Kafka does: each check weighs all of them."""
 
-    __slots__ = ("_entries", "_params", "_segments")
+    __slots__ = ("_entries", "_reader", "_segments")
 
-    def __init__(self, entries: Sequence[FetchEntry], params: FetchParams) -> None:
+    def __init__(self, entries: Sequence[FetchEntry], reader: Reader) -> None:
         self._entries = entries
-        self._params = params
+        self._reader = reader
         self._segments = [_segment_of(entry) for entry in entries]
 
     def satisfied(self) -> bool:
-        params = self._params
+        params, available_of = self._reader.params, self._reader.available
         missing = params.min_bytes
         for entry, segment in zip(self._entries, self._segments, strict=True):
-            available = bytes_available(entry, params, segment)
+            available = available_of(entry, params, segment)
             if available == COMPLETE:
                 return True
             missing -= available

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.log.offsets import FetchIsolation
+from mockbroker.replica.delayed_fetch import bytes_available
 from mockbroker.replica.fetch_params import UNKNOWN_HIGH_WATERMARK
 from mockbroker.replica.hosted_log import EMPTY_LOG
 from mockbroker_protocol.errors import ErrorCode
@@ -52,6 +53,9 @@ class LogReader:
         "params",
         "respond_now",
     )
+
+    available = staticmethod(bytes_available)
+    """What a partition adds to a parked fetch that was read like this (see `delayed_fetch`)."""
 
     def __init__(self, params: FetchParams) -> None:
         self.params = params

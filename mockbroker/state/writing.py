@@ -13,6 +13,7 @@ from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.topic_requests import NewTopic, TopicReference
 from mockbroker.state.partitions import leading_partition, topic_names
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.murmur2 import murmur2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -296,18 +297,3 @@ def _append(
         )
         for delta, (at, _) in enumerate(chunk)
     }
-
-
-def murmur2(data: bytes) -> int:
-    """Kafka's hash of a key (Utils.murmur2), as an unsigned 32-bit number."""
-    mask, factor = 0xFFFFFFFF, 0x5BD1E995
-    value = 0x9747B28C ^ len(data)
-    whole = len(data) & ~3
-    for at in range(0, whole, 4):
-        word = int.from_bytes(data[at : at + 4], "little") * factor & mask
-        word = (word ^ word >> 24) * factor & mask
-        value = value * factor & mask ^ word
-    if whole < len(data):
-        value = (value ^ int.from_bytes(data[whole:], "little")) * factor & mask
-    value = (value ^ value >> 13) * factor & mask
-    return value ^ value >> 15

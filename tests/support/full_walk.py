@@ -60,7 +60,7 @@ class FullWalkPoll:
         ):
             self.response = self.respond(data)
             return
-        wait = PartitionsWait(self.readable, self.params)
+        wait = PartitionsWait(self.readable, LogReader(self.params))
         deadline = world.clock.now_ms + self.params.max_wait_ms
         self.delayed = DelayedFetch(deadline, wait, self.answer)
         world.replicas.fetch_purgatory.try_complete_else_watch(self.delayed, wait.keys())

@@ -14,6 +14,7 @@ freely: they lie before the checksum's range.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from struct import Struct
 
 from mockbroker_protocol.errors import ProtocolError
@@ -340,6 +341,31 @@ def rebuild_batch(
     return _assemble(records, header, compression_level)
 
 
+def thinned_batch(of: BatchHeader, records: Sequence[Buffer], last_offset: int) -> bytes:
+    """The batch with the header `of` and only these of its records, as their bytes lie in it.
+
+    It is uncompressed, and reaches to `last_offset`; base offset, timestamps, producer and flags
+    stay, so that the records' deltas count as before.
+    """
+    header = copy(of)
+    header.last_offset_delta = last_offset - of.base_offset
+    header.attributes = of.attributes & ~_COMPRESSION_MASK
+    return _assembled(header, b"".join(records), len(records))
+
+
+def cover_batch(first_offset: int, last_offset: int, leader_epoch: int) -> bytes:
+    """A batch without records that takes readers over offsets, as Kafka's log cleaner leaves it."""
+    header = BatchHeader()
+    header.base_offset = first_offset
+    header.last_offset_delta = last_offset - first_offset
+    header.partition_leader_epoch = leader_epoch
+    header.base_timestamp = header.max_timestamp = NO_TIMESTAMP
+    header.attributes = NONE
+    header.producer_id, header.producer_epoch = NO_PRODUCER_ID, NO_PRODUCER_EPOCH
+    header.base_sequence = NO_SEQUENCE
+    return _assembled(header, b"", 0)
+
+
 def _assemble(records: Sequence[Record], header: BatchHeader, level: int | None) -> bytes:
     """The batch, with the length, count and checksum that `header` lacks."""
     data = record_codec.encode_records(records, header.base_offset, header.base_timestamp)
@@ -347,6 +373,11 @@ def _assemble(records: Sequence[Record], header: BatchHeader, level: int | None)
         from mockbroker_protocol.records.compression import compress
 
         data = compress(header.compression, data, level=level)
+    return _assembled(header, data, len(records))
+
+
+def _assembled(header: BatchHeader, data: bytes, count: int) -> bytes:
+    """The same for `count` records whose bytes are `data`."""
     checked = _AFTER_CRC.pack(
         header.attributes,
         header.last_offset_delta,
@@ -355,7 +386,7 @@ def _assemble(records: Sequence[Record], header: BatchHeader, level: int | None)
         header.producer_id,
         header.producer_epoch,
         header.base_sequence,
-        len(records),
+        count,
     )
     length = RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(data)
     prefix = _BEFORE_CRC.pack(header.base_offset, length, header.partition_leader_epoch, 2)

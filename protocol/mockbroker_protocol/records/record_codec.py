@@ -354,6 +354,40 @@ def decode_records(
         raise ProtocolError("bytes follow the last record of the batch")
 
 
+def record_slices(
+    data: bytes, pos: int, end: int, count: int
+) -> Iterator[tuple[int, bytes | None, int, int]]:
+    """(offset delta, key, start, stop) of each of the `count` records that fill data[pos:end].
+
+    Nothing behind the key is looked at: for those who keep some records as they are.
+    """
+    try:
+        for _ in range(count):
+            start = pos
+            size = data[pos]
+            pos += 1
+            if size >= 0x80:
+                size, pos = _varint_tail(data, pos, size)
+            stop = pos + (size >> 1)
+            if size & 1 or stop > end:
+                raise ProtocolError("a record is longer than its batch")
+            timestamp = data[pos + 1]
+            pos += 2
+            if timestamp >= 0x80:
+                _, pos = _varlong_tail(data, pos, timestamp)
+            offset = data[pos]
+            pos += 1
+            if offset >= 0x80:
+                offset, pos = _varint_tail(data, pos, offset)
+            key, _ = _nullable_bytes(data, pos)
+            yield (offset >> 1) ^ -(offset & 1), key, start, stop
+            pos = stop
+    except IndexError:
+        raise ProtocolError("a record is cut") from None
+    if pos != end:
+        raise ProtocolError("bytes follow the last record of the batch")
+
+
 def _check_room(count: int, size: int, base_offset: int) -> None:
     if count < 0 or count * MIN_RECORD_BYTES > size:
         raise ProtocolError(f"{count} records cannot lie in {size} bytes")

@@ -7,6 +7,7 @@ import pytest
 from mockbroker.fetch.session import FetchSession
 from mockbroker.fetch.waiting import SessionWait
 from mockbroker.replica.fetch_params import FetchParams
+from mockbroker.replica.log_reader import LogReader
 from mockbroker_protocol.messages.fetch import FetchRequest
 from tests.support.fetch_world import World, ask
 
@@ -29,7 +30,7 @@ def session(world: World) -> FetchSession:
 
 def wait_for(session: FetchSession, min_bytes: int) -> SessionWait:
     params = FetchParams(FetchRequest(min_bytes=min_bytes), 12, 1 << 20)
-    return SessionWait(session, params, {})
+    return SessionWait(session, LogReader(params), {})
 
 
 def test_quiet_partitions_are_never_weighed(session: FetchSession) -> None:
@@ -75,7 +76,7 @@ def test_a_segment_left_behind_ends_the_wait(world: World, session: FetchSession
 def test_refused_partitions_end_no_wait(world: World, session: FetchSession) -> None:
     cached = next(iter(session.partitions()))
     params = FetchParams(FetchRequest(min_bytes=1), 12, 1 << 20)
-    wait = SessionWait(session, params, {cached: 3})
+    wait = SessionWait(session, LogReader(params), {cached: 3})
     assert not wait.satisfied()
     world.append("t0", cached.index, 50)
     assert not wait.satisfied()

@@ -11,7 +11,6 @@ from mockbroker.state.writing import (
     create_topic,
     delete_records,
     delete_topic,
-    murmur2,
     put,
     to_bytes,
     to_headers,
@@ -19,22 +18,6 @@ from mockbroker.state.writing import (
 from tests.support.inside import make_cluster
 
 NOW_MS = 1_700_000_000_000
-
-
-@pytest.mark.parametrize(
-    ("key", "hashed"),
-    [
-        # org.apache.kafka.common.utils.UtilsTest.testMurmur2
-        (b"21", -973932308),
-        (b"foobar", -790332482),
-        (b"a-little-bit-long-string", -985981536),
-        (b"a-little-bit-longer-string", -1486304829),
-        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
-        (b"abc", 479470107),
-    ],
-)
-def test_keys_are_hashed_as_by_kafka(key: bytes, hashed: int) -> None:
-    assert murmur2(key) == hashed & 0xFFFFFFFF
 
 
 def test_a_record_gets_the_next_offset_and_the_time() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.records import batch as b
-from mockbroker_protocol.records.record_codec import Record
+from mockbroker_protocol.records.record_codec import Record, record_slices
 from tests.protocol.records import golden
 from tests.protocol.records.libraries import BATCH_BUILDERS, BATCH_READERS
 from tests.support.batches import stamped_batch
@@ -376,3 +376,40 @@ def test_kafkas_own_markers(kind: str, theirs: str) -> None:
         77, 3, kind == "commit", 12, golden.BASE, base_offset=3, partition_leader_epoch=5
     )
     assert ours.hex() == theirs
+
+
+# --- batches with fewer records ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_thinned_batch_keeps_its_place_and_its_producer(codec: int) -> None:
+    records = some_records(5, offset=40)
+    whole = b.build_batch(
+        records,
+        compression=codec,
+        producer_id=77,
+        producer_epoch=3,
+        base_sequence=9,
+        transactional=True,
+        partition_leader_epoch=5,
+    )
+    of = b.read_batch_header(whole)
+    data, start, end = b.records_data(whole, 0, of)
+    plain = bytes(data)
+    parts = [plain[at:stop] for _, _, at, stop in record_slices(plain, start, end, 5)]
+    thin = b.thinned_batch(of, [parts[1], parts[3]], 50)
+    header = b.read_batch_header(thin)
+    assert read_back(thin) == [records[1], records[3]]
+    assert (header.base_offset, header.last_offset, header.compression) == (40, 50, b.NONE)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (77, 3, 9)
+    assert (header.is_transactional, header.partition_leader_epoch) == (True, 5)
+    assert (header.base_timestamp, header.max_timestamp) == (of.base_timestamp, of.max_timestamp)
+    assert of.compression == codec
+
+
+def test_a_cover_is_a_batch_without_records() -> None:
+    cover = b.cover_batch(4, 9, 7)
+    header = b.read_batch_header(cover)
+    assert len(cover) == b.RECORD_BATCH_OVERHEAD
+    assert (header.base_offset, header.last_offset, header.partition_leader_epoch) == (4, 9, 7)
+    assert read_back(cover) == []

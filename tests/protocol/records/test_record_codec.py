@@ -12,6 +12,7 @@ from mockbroker_protocol.records.record_codec import (
     count_records,
     decode_records,
     encode_records,
+    record_slices,
     scan_records,
     varint,
 )
@@ -278,3 +279,19 @@ def test_records_print_and_compare_by_value() -> None:
     assert (
         repr(record) == "Record(offset=1, timestamp=2, key=b'k', value=None, headers=[('h', b'x')])"
     )
+
+
+@given(records)
+def test_slices_are_the_records_one_by_one(batch: list[Record]) -> None:
+    data = b"ab" + encode_records(batch, 0, BASE)
+    slices = list(record_slices(data, 2, len(data), len(batch)))
+    assert [(delta, key) for delta, key, _, _ in slices] == [(one.offset, one.key) for one in batch]
+    assert b"".join(data[start:stop] for _, _, start, stop in slices) == data[2:]
+
+
+@given(records.filter(len), st.data())
+def test_slices_of_what_is_cut_are_refused(batch: list[Record], data: st.DataObject) -> None:
+    whole = encode_records(batch, 0, BASE)
+    cut = data.draw(st.integers(0, len(whole) - 1))
+    with pytest.raises(ProtocolError):
+        list(record_slices(whole[:cut], 0, cut, len(batch)))

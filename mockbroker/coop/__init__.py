@@ -1,0 +1,1 @@
+"""Consumers beyond the partition: an extension that is off unless it is asked for."""

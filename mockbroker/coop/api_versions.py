@@ -1,0 +1,25 @@
+"""ApiVersions of a broker with the extension: who says hello is told what there is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis import api_versions
+from mockbroker.coop import tags
+from mockbroker.coop.numbers import Tag
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services
+    from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+guard = api_versions.guard
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: ApiVersionsRequest
+) -> ApiVersionsResponse:
+    """As without the extension, and the hello is returned; below v3 nobody can say it."""
+    response = api_versions.handle(services, ctx, request)
+    if Tag.HELLO in tags.tagged_fields(request):
+        tags.tag(response, {Tag.HELLO: tags.hello()})
+    return response

@@ -1,0 +1,286 @@
+"""Fetch of a broker with the extension: a partition may be read through a filter of keys.
+
+The fields KEY_RANGES and KEYS of a partition, or KEY_RANGES of the request for each partition that
+it lists, make its filter; a session keeps it until the partition is listed with another one, and
+one without ranges and keys takes it away. What is filtered is answered with NEXT_FETCH_OFFSET and
+FILTER_STATS, and waits for records that match. A fetch that says nothing of the extension, and
+whose session never did, takes the ordinary path.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from mockbroker.apis import fetch
+from mockbroker.coop import tags
+from mockbroker.coop.filtered_read import BUDGET, FilteredRead, Limits
+from mockbroker.coop.key_filter import BadRangeError, KeyFilter, KeyRange
+from mockbroker.coop.numbers import DraftError, Tag
+from mockbroker.fetch.contexts import FullFetchContext
+from mockbroker.fetch.incremental import IncrementalFetchContext
+from mockbroker.log.offsets import FetchIsolation
+from mockbroker.replica.delayed_fetch import COMPLETE, bytes_available
+from mockbroker.replica.log_reader import LogReader
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.messages.fetch import AbortedTransaction, FetchResponsePartition
+from mockbroker_protocol.schema import ZERO_UUID
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services, Verdict
+    from mockbroker.fetch.contexts import FetchContext
+    from mockbroker.log.unified_log import UnifiedLog
+    from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
+    from mockbroker.replica.fetch_params import FetchParams
+    from mockbroker.replica.partition import Partition
+    from mockbroker_protocol.messages.fetch import (
+        FetchRequest,
+        FetchRequestPartition,
+        FetchResponse,
+    )
+
+guard = fetch.guard
+
+TURN_BYTES: Final = 1 << 20
+"""What one pass looks at most, inflated: more would hold up the other clients. A reader whose pass
+ends there is answered at once, and comes back from where it ended."""
+
+
+class Refusal(NamedTuple):
+    """Why a partition is not read through a filter."""
+
+    error: ErrorCode
+    draft: DraftError | None = None
+
+
+Wanted: TypeAlias = "KeyFilter | Refusal | None"
+Filters: TypeAlias = "dict[tuple[str | bytes, int], KeyFilter | Refusal]"
+"""By topic, its id where the fetch goes by ids, and partition."""
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: FetchRequest
+) -> FetchResponse | Verdict:
+    """Answer as without the extension, unless the request or its session speaks it."""
+    session = services.fetch.cache.get(request.session_id) if request.session_id else None
+    is_spoken = _is_spoken(request)
+    if not is_spoken and (session is None or session.extension is None):
+        return fetch.handle(services, ctx, request)
+    state = request.replica_state
+    replica_id = request.replica_id if state is None else state.replica_id
+    if is_spoken and (replica_id >= 0 or _is_cooperative_and_filtered(request)):
+        return fetch.whole_request_error(request, ctx.api_version, ErrorCode.INVALID_REQUEST)
+    filters: Filters | None = None
+
+    def reader_of(params: FetchParams) -> LogReader:
+        nonlocal filters
+        if filters is None:
+            assert ctx.fetch is not None
+            filters = _filters_of(request, ctx.fetch)
+        return FilteredReader(params, services, filters)
+
+    return fetch.handle(services, ctx, request, reader_of)
+
+
+class FilteredReader(LogReader):
+    """One pass over partitions, some of which have a filter (see `LogReader`).
+
+    Only batches with records that match count as bytes read and use up the first batch's
+    privilege; covers and control batches take room and no more.
+    """
+
+    __slots__ = ("_filters", "_passed", "_services")
+
+    def __init__(self, params: FetchParams, services: Services, filters: Filters) -> None:
+        super().__init__(params)
+        self._services = services
+        self._filters = filters
+        self._passed: dict[FetchEntry, FilteredRead] = {}
+        """What each partition's filter has looked at; a wait goes on from there."""
+
+    def read(self, entry: FetchEntry) -> FetchResponsePartition:
+        wanted = self._filters.get(_key(entry.topic, entry.index))
+        if wanted is None:
+            return super().read(entry)
+        if isinstance(wanted, KeyFilter) and not self._topic_allows(entry):
+            denied = DraftError.TOPIC_RANGE_FETCH_NOT_ALLOWED
+            wanted = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, denied)
+        if isinstance(wanted, Refusal):
+            self.last_size_bytes = 0
+            data = self._error(entry, wanted.error)
+            if wanted.draft is not None:
+                data.unknown_tags = {Tag.EXT_ERROR: tags.error(wanted.draft)}
+            return data
+        data = super().read(entry)
+        if not data.error_code and data.unknown_tags is None:
+            # At the end of what may be read: nothing was looked at.
+            data.unknown_tags = {Tag.NEXT_FETCH_OFFSET: tags.offset(entry.fetch_offset)}
+        return data
+
+    def _read_log(
+        self,
+        entry: FetchEntry,
+        partition: Partition,
+        log: UnifiedLog,
+        offset: int,
+        isolation: FetchIsolation,
+    ) -> FetchResponsePartition:
+        wanted = self._filters.get(_key(entry.topic, entry.index))
+        if not isinstance(wanted, KeyFilter):
+            return super()._read_log(entry, partition, log, offset, isolation)
+        if not log.log_start_offset <= offset <= log.log_end_offset:
+            return self._error(entry, ErrorCode.OFFSET_OUT_OF_RANGE)
+        max_bytes = max(min(entry.max_bytes, self.budget), 0)
+        found = FilteredRead(offset).scan(
+            log.iterate_batches(offset, isolation),
+            wanted,
+            self._limits(entry, max_bytes, min_one=self.min_one),
+        )
+        self._passed[entry] = found
+        self.last_size_bytes = found.size_bytes
+        self.budget = max(self.budget - found.size_bytes, 0)
+        if found.matched_records:
+            self.bytes_read += found.matched_bytes
+            self.min_one = False
+            if self.fetched is None:
+                self.fetched = []
+            self.fetched.append((partition, found.matched_records))
+        if found.stopped == BUDGET:
+            self.respond_now = True
+        data = FetchResponsePartition(
+            entry.index,
+            0,
+            log.high_watermark,
+            log.last_stable_offset,
+            log.log_start_offset,
+            self._aborted(log, offset, found.next_offset),
+            -1,
+            found.chunks if found.size_bytes else b"",
+        )
+        data.unknown_tags = {
+            Tag.NEXT_FETCH_OFFSET: tags.offset(found.next_offset),
+            Tag.FILTER_STATS: tags.stats(
+                found.scanned_bytes, found.scanned_records, found.matched_records, 0
+            ),
+        }
+        return data
+
+    def available(self, entry: FetchEntry, params: FetchParams, parked_segment: int | None) -> int:
+        """The bytes that match so far; only what was appended since is looked at."""
+        wanted = self._filters.get(_key(entry.topic, entry.index))
+        if not isinstance(wanted, KeyFilter):
+            return bytes_available(entry, params, parked_segment)
+        partition = entry.partition
+        log = None if partition is None else partition.log
+        if partition is None or partition.deleted or self._check(entry, partition):
+            return COMPLETE
+        if log is None:
+            return 0
+        end = log.end_offset(params.isolation)
+        if entry.high_watermark < log.high_watermark or not (
+            log.log_start_offset <= entry.fetch_offset <= end
+        ):
+            return COMPLETE
+        before = self._passed.get(entry) or FilteredRead(entry.fetch_offset)
+        if before.next_offset >= end:
+            return before.matched_bytes
+        found = FilteredRead(before.next_offset).scan(
+            log.iterate_batches(before.next_offset, params.isolation),
+            wanted,
+            self._limits(entry, entry.max_bytes, min_one=True),
+        )
+        found.add(before)
+        self._passed[entry] = found
+        looked_at_enough = found.scanned_bytes >= self._budget()
+        return COMPLETE if found.stopped or looked_at_enough else found.matched_bytes
+
+    def _limits(self, entry: FetchEntry, max_bytes: int, *, min_one: bool) -> Limits:
+        topic = self._services.metadata.topics.get(entry.topic.name or "")
+        return Limits(
+            max_bytes,
+            min_one,
+            self._budget(),
+            self._services.config.bool("range.fetch.fold.empty"),
+            "spread" if topic is None else topic.config.str("range.fetch.null.key.policy"),
+        )
+
+    def _budget(self) -> int:
+        return min(self._services.config.int("max.bytes.fetcher.filtering"), TURN_BYTES)
+
+    def _topic_allows(self, entry: FetchEntry) -> bool:
+        topic = self._services.metadata.topics.get(entry.topic.name or "")
+        return topic is None or topic.config.bool("range.fetch.enable")
+
+    def _aborted(self, log: UnifiedLog, start: int, end: int) -> list[AbortedTransaction] | None:
+        if self.params.isolation is not FetchIsolation.TXN_COMMITTED:
+            return None
+        return [
+            AbortedTransaction(one.producer_id, one.first_offset)
+            for one in log.aborted_transactions(start, end)
+        ]
+
+
+def _is_spoken(request: FetchRequest) -> bool:
+    return tags.is_spoken(request.unknown_tags) or any(
+        tags.is_spoken(asked.unknown_tags) for topic in request.topics for asked in topic.partitions
+    )
+
+
+def _is_cooperative_and_filtered(request: FetchRequest) -> bool:
+    mine = request.unknown_tags or {}
+    return Tag.COOPERATIVE in mine and (
+        Tag.KEY_RANGES in mine
+        or any(
+            Tag.KEY_RANGES in (asked.unknown_tags or ()) or Tag.KEYS in (asked.unknown_tags or ())
+            for topic in request.topics
+            for asked in topic.partitions
+        )
+    )
+
+
+def _filters_of(request: FetchRequest, context: FetchContext) -> Filters:
+    """The filters that count for this fetch: its own, and those that its session keeps."""
+    filters: Filters = {}
+    if isinstance(context, FullFetchContext | IncrementalFetchContext):
+        session = context.session
+        if session.extension is None:
+            session.extension = filters
+        else:
+            assert isinstance(session.extension, dict)
+            filters = session.extension
+    for forgotten in request.forgotten_topics_data:
+        for index in forgotten.partitions:
+            filters.pop((_named(forgotten.topic, forgotten.topic_id), index), None)
+    default = (request.unknown_tags or {}).get(Tag.KEY_RANGES)
+    for topic in request.topics:
+        name = _named(topic.topic, topic.topic_id)
+        for asked in topic.partitions:
+            own = asked.unknown_tags or {}
+            if default is None and Tag.KEY_RANGES not in own and Tag.KEYS not in own:
+                continue
+            wanted = _wanted(asked, default)
+            if wanted is None:
+                filters.pop((name, asked.partition), None)
+            else:
+                filters[name, asked.partition] = wanted
+    return filters
+
+
+def _wanted(asked: FetchRequestPartition, default: bytes | None) -> Wanted:
+    """The filter that a partition of a request asks for; None: all records."""
+    own = asked.unknown_tags or {}
+    packed, keys = own.get(Tag.KEY_RANGES, default), own.get(Tag.KEYS)
+    try:
+        ranges: list[KeyRange] = [] if packed is None else tags.read_ranges(packed)
+        names = [] if keys is None else tags.read_keys(keys)
+        # Ranges that are there and empty stand for the whole partition, whatever the keys.
+        return KeyFilter(ranges, names) if ranges or (names and packed is None) else None
+    except (ProtocolError, BadRangeError):
+        return Refusal(ErrorCode.INVALID_REQUEST)
+
+
+def _named(name: str, topic_id: bytes) -> str | bytes:
+    return name if topic_id == ZERO_UUID else topic_id
+
+
+def _key(topic: FetchTopic, index: int) -> tuple[str | bytes, int]:
+    return _named(topic.name or "", topic.topic_id), index

@@ -1,0 +1,77 @@
+"""Which records a fetch wants: by ranges of the slots that their keys hash to, or by keys.
+
+A slot is Kafka's murmur2 of the key without its sign, one of 2^31. Ranges of slots divide any
+partition evenly; a slot modulo a number would not, since the producer's partitioner took the
+modulo already.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mockbroker_protocol.murmur2 import murmur2
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SLOTS: Final = 1 << 31
+_SLOT_MASK: Final = SLOTS - 1
+
+SPREAD, FIRST, EXCLUDE = "spread", "first", "exclude"
+"""range.fetch.null.key.policy: the slot of a record without a key is that of its offset's eight
+bytes; is 0; is in no range."""
+
+
+class KeyRange(NamedTuple):
+    """Slots from `lo` to `hi`, ends included."""
+
+    lo: int
+    hi: int
+
+
+class BadRangeError(ValueError):
+    """A range that begins below 0, behind its end or behind the last slot."""
+
+
+def slot_of(key: bytes) -> int:
+    """The slot of a key; the empty key is one."""
+    return murmur2(key) & _SLOT_MASK
+
+
+class KeyFilter:
+    """Ranges of slots, any of which may hold a record's; and keys that pass whatever their slot."""
+
+    __slots__ = ("_highs", "_keys", "_lows")
+
+    def __init__(self, ranges: Iterable[KeyRange], keys: Iterable[bytes | None] = ()) -> None:
+        """Raises BadRangeError. An end behind the last slot is the last slot."""
+        merged: list[KeyRange] = []
+        for lo, hi in sorted(ranges):
+            if not 0 <= lo <= hi or lo >= SLOTS:
+                raise BadRangeError(f"[{lo}, {hi}] is no range of slots")
+            wanted = KeyRange(lo, min(hi, _SLOT_MASK))
+            if merged and lo <= merged[-1].hi + 1:
+                before = merged.pop()
+                wanted = KeyRange(before.lo, max(before.hi, wanted.hi))
+            merged.append(wanted)
+        self._lows = [each.lo for each in merged]
+        self._highs = [each.hi for each in merged]
+        self._keys = frozenset(keys)
+
+    def matches(self, key: bytes | None, offset: int, null_keys: str = SPREAD) -> bool:
+        """Whether a record with this key at this offset passes."""
+        if key in self._keys:
+            return True
+        if not self._lows:
+            return False
+        if key is not None:
+            slot = murmur2(key) & _SLOT_MASK
+        elif null_keys == SPREAD:
+            slot = slot_of(offset.to_bytes(8, "big"))
+        elif null_keys == FIRST:
+            slot = 0
+        else:
+            return False
+        at = bisect_right(self._lows, slot) - 1
+        return at >= 0 and slot <= self._highs[at]

@@ -1,0 +1,99 @@
+"""The bytes inside the extension's tagged fields.
+
+Primitive types are Kafka's; arrays are packed: an unsigned varint of one more than the count, then
+the items without tag sections. Bytes behind what is known are ignored, so that a field may grow.
+What is cut raises ProtocolError.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.coop.key_filter import KeyRange
+from mockbroker.coop.numbers import FIRST_TAG, LAST_TAG, STAGES, TABLE_VERSION
+from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.primitives import read_uvarint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mockbroker.coop.numbers import DraftError
+
+_HELLO = Struct(">hi")
+_RANGE = Struct(">qq")
+_OFFSET = Struct(">q")
+_STATS = Struct(">iiii")
+_ERROR = Struct(">h")
+NO_MESSAGE: Final = b"\x00"
+
+
+def tagged_fields(message: object) -> dict[int, bytes]:
+    """The tagged fields of a message that its API does not have; not to be changed."""
+    return getattr(message, "unknown_tags", None) or {}
+
+
+def tag(message: object, fields: Mapping[int, bytes]) -> None:
+    """Send these tagged fields with a message."""
+    message.unknown_tags = dict(fields)  # type: ignore[attr-defined]  # a slot of every message
+
+
+def is_spoken(tags: Mapping[int, bytes] | None) -> bool:
+    """Whether these unknown tagged fields have one of the extension's."""
+    return tags is not None and any(FIRST_TAG <= tag <= LAST_TAG for tag in tags)
+
+
+def hello() -> bytes:
+    """What this broker says of itself: the version of the tables, and its stages."""
+    return _HELLO.pack(TABLE_VERSION, STAGES)
+
+
+def read_ranges(data: bytes) -> list[KeyRange]:
+    """The packed ranges of slots, ends included."""
+    count, pos = _read_count(data)
+    if len(data) - pos < count * _RANGE.size:
+        raise ProtocolError(f"{count} ranges need more than {len(data) - pos} bytes")
+    return [
+        KeyRange(*_RANGE.unpack_from(data, at))
+        for at in range(pos, pos + count * _RANGE.size, _RANGE.size)
+    ]
+
+
+def read_keys(data: bytes) -> list[bytes | None]:
+    """The packed keys; None is the null key."""
+    count, pos = _read_count(data)
+    keys: list[bytes | None] = []
+    for _ in range(count):
+        size, pos = read_uvarint(data, pos)
+        stop = pos + max(size - 1, 0)
+        if stop > len(data):
+            raise ProtocolError("a key is cut")
+        keys.append(data[pos:stop] if size else None)
+        pos = stop
+    return keys
+
+
+def offset(value: int) -> bytes:
+    """An offset."""
+    return _OFFSET.pack(value)
+
+
+def stats(scanned_bytes: int, scanned: int, matched: int, cache_hits: int) -> bytes:
+    """What a filter cost: bytes and records looked at, records that matched, from the cache."""
+    return _STATS.pack(scanned_bytes, scanned, matched, cache_hits)
+
+
+def error(number: DraftError) -> bytes:
+    """The draft's number of an error, without a message."""
+    return _ERROR.pack(number) + NO_MESSAGE
+
+
+def write_ranges(ranges: Iterable[KeyRange]) -> bytes:
+    """Packed ranges, as a client sends them; fewer than 127."""
+    packed = [_RANGE.pack(*each) for each in ranges]
+    return bytes((len(packed) + 1,)) + b"".join(packed)
+
+
+def _read_count(data: bytes) -> tuple[int, int]:
+    count, pos = read_uvarint(data, 0)
+    return max(count - 1, 0), pos

@@ -1,0 +1,46 @@
+"""The payloads of the tagged fields, byte for byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.coop import tags
+from mockbroker.coop.key_filter import KeyRange
+from mockbroker.coop.numbers import DraftError
+from mockbroker_protocol.errors import ProtocolError
+
+HALF = bytes.fromhex("020000000000000000000000003fffffff")
+
+
+def test_ranges() -> None:
+    assert tags.read_ranges(HALF) == [KeyRange(0, 1073741823)]
+    assert tags.write_ranges([KeyRange(0, 1073741823)]) == HALF
+    assert tags.read_ranges(b"\x01") == tags.read_ranges(b"\x00") == []
+    assert tags.read_ranges(HALF + b"more") == [KeyRange(0, 1073741823)]
+
+
+@pytest.mark.parametrize("cut", range(len(HALF)))
+def test_ranges_that_are_cut(cut: int) -> None:
+    with pytest.raises(ProtocolError):
+        tags.read_ranges(HALF[:cut])
+
+
+def test_keys() -> None:
+    assert tags.read_keys(bytes.fromhex("03026100")) == [b"a", None]
+    assert tags.read_keys(bytes.fromhex("0201")) == [b""]
+    with pytest.raises(ProtocolError):
+        tags.read_keys(bytes.fromhex("02036100")[:3])
+
+
+def test_what_is_sent() -> None:
+    assert tags.hello().hex() == "000100000002"
+    assert tags.offset(13).hex() == "000000000000000d"
+    assert tags.error(DraftError.TOPIC_RANGE_FETCH_NOT_ALLOWED).hex() == "005900"
+    assert tags.stats(1, 2, 3, 4).hex() == "00000001000000020000000300000004"
+
+
+def test_who_speaks_the_extension() -> None:
+    assert tags.is_spoken({16_000: b""})
+    assert tags.is_spoken({1: b"", 16_031: b""})
+    assert not tags.is_spoken({15_999: b"", 16_032: b""})
+    assert not tags.is_spoken(None)
