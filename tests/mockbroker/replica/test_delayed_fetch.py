@@ -11,6 +11,7 @@ from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.delayed_fetch import COMPLETE, DelayedFetch, PartitionsWait, bytes_available
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker.replica.fetch_params import FetchParams
+from mockbroker.replica.log_reader import LogReader
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition
 from tests.support.fetch_world import ZERO, World
 
@@ -92,7 +93,7 @@ def test_a_list_of_partitions_waits_for_as_many_bytes_as_were_asked(
     )
     entry.partition = world.partition("t0")
     params = FetchParams(FetchRequest(min_bytes=min_bytes, max_bytes=1 << 20), 12, 1 << 20)
-    assert PartitionsWait([entry], params).satisfied() == over
+    assert PartitionsWait([entry], LogReader(params)).satisfied() == over
 
 
 def test_a_deleted_partition_completes(world: World) -> None:
