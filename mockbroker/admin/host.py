@@ -30,6 +30,10 @@ class Host(Protocol):
         """Whether a request that is refused fails a test."""
 
     @property
+    def journal_problem(self) -> str | None:
+        """Why the journal's files end before the broker does; None while they are written."""
+
+    @property
     def cluster(self) -> Cluster:
         """The core; look at it and change it by `act` only."""
 

@@ -25,6 +25,7 @@ examples:
   mockbroker clock advance 24h
   mockbroker cluster kill 2
   mockbroker journal expect --api OffsetCommit --group billing --timeout 5s
+  mockbroker doctor --admin http://127.0.0.1:9644
   mockbroker journal journal-dir --group billing --timeline
 """
 
@@ -253,6 +254,10 @@ def _healthcheck(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    _common(parser, "doctor")
+
+
 def _timeout(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", default="5s", metavar="T", help="how long, such as 500ms or 5s (default 5s)"
@@ -282,4 +287,5 @@ COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]
     "snapshots": ("keep the broker's state and go back to it", _snapshots),
     "reset": ("make the broker as it was when it started", _reset),
     "healthcheck": ("exit 0 when clients may use the broker, else 1", _healthcheck),
+    "doctor": ("tell what is odd about a broker that runs; status 1 when something is", _doctor),
 }

@@ -53,6 +53,10 @@ def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
         from mockbroker.cli.journal_files import read
 
         data, text = read(arguments)
+    elif arguments.action == "doctor":
+        from mockbroker.cli.doctor import examine
+
+        data, text = examine(client)
     else:
         data, text = actions.act(arguments.action, client, arguments)
     if arguments.json:
@@ -63,7 +67,7 @@ def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
         raise CommandError(str(data["explanation"]), 1)
     if isinstance(data, dict) and data.get("clean") is False:
         raise CommandError(str(data["text"]), 1)
-    return 0
+    return 1 if arguments.action == "doctor" and data["odd"] else 0
 
 
 def _follow(client: AdminClient, arguments: Namespace) -> int:

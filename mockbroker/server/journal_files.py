@@ -90,6 +90,8 @@ class JournalWriter:
         self._started_wall_ms = clock.epoch_ms
         self._wake = threading.Event()
         self._stopping = False
+        self.problem: str | None = None
+        """Why it ended: nothing is written any more."""
         self._thread = threading.Thread(target=self._work, name="mockbroker-journal", daemon=True)
 
     def start(self) -> None:
@@ -146,7 +148,7 @@ class JournalWriter:
         except OSError as error:
             self._journal.unlisten(self._take)
             self._queue.clear()
-            reason = (error.strerror or str(error)).lower()
+            reason = self.problem = (error.strerror or str(error)).lower()
             with suppress(OSError, ValueError):  # that stream may be closed, or as full
                 text = f"mockbroker: journal in {self.directory}: {reason}; it ends here\n"
                 sys.stderr.write(text)

@@ -41,6 +41,7 @@ class ClusterOut(BaseModel):
     topics: int
     groups: int
     brokers: list[BrokerOut]
+    journal_problem: str | None = Field(description="Why the journal's files end: a full disk")
 
 
 class ConnectionOut(BaseModel):
@@ -51,6 +52,7 @@ class ConnectionOut(BaseModel):
     peer: str
     listener: str
     client_id: str
+    software: str | None = Field(description="Library and version, as its ApiVersions told")
     requests: int
     opened_ms: float
 
@@ -166,6 +168,7 @@ def _look(host: Host) -> ClusterOut:
         return ClusterOut(
             mockbroker=host.version,
             cluster_id=cluster.metadata.cluster_id,
+            journal_problem=host.journal_problem,
             bootstrap_servers=host.bootstrap_servers,
             topics=len(topic_names(cluster)),
             groups=len(group_ids(cluster)),
@@ -197,6 +200,8 @@ async def list_connections(host: TheHost) -> ConnectionList:
                     peer=connection.peer,
                     listener=connection.listener,
                     client_id=connection.client_id,
+                    software=" ".join(broker.services.client_software.get(connection.id, ()))
+                    or None,
                     requests=connection.requests,
                     opened_ms=connection.opened_ms,
                 )

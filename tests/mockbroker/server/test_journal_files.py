@@ -137,6 +137,7 @@ def test_a_disk_that_takes_no_more_ends_the_journal_and_not_the_broker(
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "no space left on device; it ends here" in error
+    assert written.problem == "no space left on device"
     journal.served(RequestServed(18, 3, 1, "app", 1))
     written.stop()
     assert path.read_bytes().endswith(b"\n")
