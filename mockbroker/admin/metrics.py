@@ -105,6 +105,9 @@ FAMILIES: Final[dict[str, Family]] = {
         ("topic",),
         "Offsets in answers to consumers, from the one asked for to the last whole batch's end.",
     ),
+    "mockbroker_topic_bytes_out_total": Family(
+        COUNTER, ("topic",), "Bytes of batches in answers to consumers, as they are stored."
+    ),
     "mockbroker_partition_log_start_offset": Family(
         GAUGE, ("topic", "partition"), "Offset of the first record."
     ),
@@ -231,6 +234,7 @@ def _of_topics(cluster: Cluster) -> Iterator[Sample]:
         yield "mockbroker_topic_bytes_in_total", (name,), size
         fetched = sum(partition.messages_out for partition in held)
         yield "mockbroker_topic_messages_out_total", (name,), fetched
+        yield "mockbroker_topic_bytes_out_total", (name,), sum(p.bytes_out for p in held)
 
 
 def _of_partitions(cluster: Cluster) -> Iterator[Sample]:

@@ -205,8 +205,9 @@ def _answer(
         _down_convert(services, context)
     response = context.respond()
     if reader.fetched and not response.error_code:
-        for partition, offsets in reader.fetched:
+        for partition, offsets, size_bytes in reader.fetched:
             partition.messages_out += offsets
+            partition.bytes_out += size_bytes
     response.throttle_time_ms = ctx.throttle_time_ms
     if reader.leader_errors and version >= FETCH_LEADERS:
         _tell_leaders(services, ctx, response, to_consumer=not reader.params.is_from_follower)

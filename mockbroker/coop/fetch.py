@@ -143,7 +143,7 @@ class FilteredReader(LogReader):
             self.min_one = False
             if self.fetched is None:
                 self.fetched = []
-            self.fetched.append((partition, found.matched_records))
+            self.fetched.append((partition, found.matched_records, found.matched_bytes))
         if found.stopped == BUDGET:
             self.respond_now = True
         data = FetchResponsePartition(

@@ -67,8 +67,8 @@ class LogReader:
         self.budget = params.max_bytes
         self.min_one = True
         self.bytes_read = 0
-        self.fetched: list[tuple[Partition, int]] | None = None
-        """Where a consumer was given bytes, and how many offsets they cover; None: nowhere."""
+        self.fetched: list[tuple[Partition, int, int]] | None = None
+        """Where a consumer was given bytes, how many offsets they cover, and how many they are."""
         self.last_size_bytes = 0
         self.respond_now = False
         self.leader_errors = False
@@ -152,9 +152,9 @@ class LogReader:
             self.min_one = False
             self.budget -= size
             if self.fetched is not None:
-                self.fetched.append((partition, found.next_offset - offset))
+                self.fetched.append((partition, found.next_offset - offset, size))
             elif not self._is_follower:
-                self.fetched = [(partition, found.next_offset - offset)]
+                self.fetched = [(partition, found.next_offset - offset, size)]
             if entry.high_watermark != UNKNOWN_HIGH_WATERMARK:
                 self.respond_now = True  # KIP-1166: such a reader waits only while nothing comes
         if self.budget < 0:  # noqa: PLR1730 - read per partition; a call costs more

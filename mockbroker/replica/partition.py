@@ -162,6 +162,7 @@ class Partition(HostedLog):
 
     __slots__ = (
         "bytes_in",
+        "bytes_out",
         "deleted",
         "epoch_start_offset",
         "followers",
@@ -190,6 +191,8 @@ class Partition(HostedLog):
         """What clients appended here (Kafka: MessagesInPerSec, BytesInPerSec of a topic)."""
         self.messages_out = 0
         """Offsets that answers to consumers covered, from the asked one to the last whole batch."""
+        self.bytes_out = 0
+        """Bytes of batches in them (Kafka: BytesOutPerSec of a topic)."""
         self.state = state
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch

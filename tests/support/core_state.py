@@ -342,7 +342,7 @@ mockbroker.replica.partition.Partition
   kept deleted high_watermark_held is_leader leader_id state log index topic topic_id
   wiring _host followers high_watermark_listener
   growing leader_epoch _led_epoch epoch_start_offset messages_in bytes_in
-  growing messages_out
+  growing messages_out bytes_out
   passing _first_watcher _last_watcher cause ready writable_log
 mockbroker.security.quotas.QuotaManager
   kept _rates

@@ -77,6 +77,8 @@ def test_records_out_are_those_from_the_offset_that_was_asked_for() -> None:
     for offset, expected in ((0, 3), (2, 4), (3, 4)):
         client.call(fetch("orders", offset, max_wait_ms=0), 11, FetchResponse)
         assert values(core)[name] == expected
+    size = values(core)['mockbroker_partition_size_bytes{topic="orders",partition="0"}']
+    assert values(core)['mockbroker_topic_bytes_out_total{topic="orders"}'] == 2 * size > 100
 
 
 def test_lag_and_hits_are_told(core: Core) -> None:

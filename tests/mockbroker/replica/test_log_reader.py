@@ -101,7 +101,7 @@ def test_what_a_consumer_is_given_is_noted() -> None:
     one = reader(300)
     for offset in (1, 2, 0):
         one.read(entry(world, offset))
-    assert one.fetched == [(world.partition("t0"), 1), (world.partition("t0"), 1)]
+    assert one.fetched == [(world.partition("t0"), 1, 118), (world.partition("t0"), 1, 182)]
 
 
 def test_a_pass_that_gives_nothing_notes_nothing() -> None:

@@ -119,3 +119,5 @@ def test_what_consumers_are_given_counts_where_they_were_served(core: ClusterCor
     fetch(core, follower, 0, RACKS[follower])
     fetch(core, leader, 1)
     assert [one.messages_out for one in hosted] == [1, 2]
+    size = hosted[0].open_log().size_bytes
+    assert [one.bytes_out for one in hosted] == [size, size]
