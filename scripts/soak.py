@@ -3,6 +3,7 @@
     python -m scripts.soak --minutes N [--seed S]      work beside hostile connections, so long
     python -m scripts.soak --rounds N [--seed S]       the same, so many rounds of each broker
     python -m scripts.soak --frames N [--seed S]       so many hostile frames, on the core alone
+    python -m scripts.soak --costly N [--seed S]       so many that cost, each bounded by its work
 
 Each round works on one of two brokers of this process, one alone and three of a cluster: topics
 made and deleted, faults, transactions, groups of both protocols, snapshots and restores, time that
@@ -396,16 +397,35 @@ def frames(count: int, seed: int) -> None:
     print(f"{sent} hostile frames on {strangers} connections in {took:.0f} s, no handler failed")
 
 
+def costly(count: int, seed: int) -> None:
+    """Raise AssertionError when a frame that was chosen to cost takes more work than it may."""
+    from tests.support.work_counts import WorkRun, costly_bytes
+
+    rng, run, began, turns = Random(seed), WorkRun(), time.monotonic(), 0
+    for _ in range(count):
+        name, data = costly_bytes(rng)
+        try:
+            run.send(data)
+        except AssertionError as error:
+            raise AssertionError(f"{name}, {len(data)} bytes: {error}") from error
+        turns += len(run.turns)
+    took = time.monotonic() - began
+    print(f"{count} costly frames in {turns} turns in {took:.0f} s, none took more than it may")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/fuzz")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--minutes", type=float)
     what.add_argument("--rounds", type=int)
     what.add_argument("--frames", type=int)
+    what.add_argument("--costly", type=int)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.frames is not None:
         frames(arguments.frames, arguments.seed)
+    elif arguments.costly is not None:
+        costly(arguments.costly, arguments.seed)
     elif arguments.rounds is not None:
         soak(math.inf, arguments.rounds, arguments.seed)
     else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.context import in_slices
 from mockbroker.config.describe import describe_created_topic
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import NewTopic
@@ -24,23 +25,28 @@ from mockbroker_protocol.schema import ZERO_UUID
 from mockbroker_protocol.versions import CREATE_TOPICS_CONFIGS
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.topic_requests import CreatedTopic
     from mockbroker_protocol.messages.topics import CreatableTopic
 
 
-def handle(
+def handle(services: Services, ctx: RequestContext, request: CreateTopicsRequest) -> object:
+    """They are created at once; the answer, with their configs, is made in slices."""
+    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+
+
+def _answer(
     services: Services, ctx: RequestContext, request: CreateTopicsRequest
-) -> CreateTopicsResponse:
+) -> Generator[None, None, CreateTopicsResponse]:
     created = services.controller.create_topics(
         [_asked(topic) for topic in request.topics], validate_only=request.validate_only
     )
     with_configs = ctx.api_version >= CREATE_TOPICS_CONFIGS
-    return CreateTopicsResponse(
-        throttle_time_ms=ctx.throttle_time_ms,
-        topics=[_result(topic, with_configs) for topic in created],
-    )
+    topics = yield from in_slices((_result(topic, with_configs) for topic in created), 32)
+    return CreateTopicsResponse(throttle_time_ms=ctx.throttle_time_ms, topics=topics)
 
 
 def _asked(topic: CreatableTopic) -> NewTopic:

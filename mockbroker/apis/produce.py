@@ -66,9 +66,9 @@ PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
 LARGE_BATCH_BYTES: Final = 1024
-"""A compressed batch that is larger may take longer than a turn of the loop."""
+"""Compressed batches that are larger, together, may take longer than a turn of the loop."""
 INSPECTED_AT_ONCE_BYTES: Final = 8 * LARGE_BATCH_BYTES
-"""Of batches, of which each becomes some MiB at the most before it is a slice of its own."""
+"""Of batches, of which each becomes 4 MiB at the most before it is a slice of its own."""
 DONE: Final = object()
 _MAGIC: Final = 2
 _MAGIC_BYTE = bytes((_MAGIC,))
@@ -151,7 +151,7 @@ class _Append:
                 if left <= 0:
                     yield
                     left = INSPECTED_AT_ONCE_BYTES
-                left -= len(entry.records)
+                left -= max(len(entry.records), LARGE_BATCH_BYTES)
                 partition = entry.partition
                 if entry.error is ErrorCode.NONE and partition is not None:
                     log = partition.log or partition.open_log()
@@ -259,11 +259,11 @@ class _Checks:
     __slots__ = (
         "_acks_known",
         "_client_id",
+        "_compressed_bytes",
         "_header",
         "_metadata",
         "_replicas",
         "_version",
-        "compressed",
         "corrupt",
         "has_transactional",
         "transactional",
@@ -277,12 +277,16 @@ class _Checks:
         self._acks_known = request.acks in VALID_ACKS
         self._header: BatchHeader | None = None
         self.has_transactional = False
-        self.compressed = False
-        """Whether one is, and large enough to become very much."""
+        self._compressed_bytes = 0
         # Why the request fails as a whole: bytes that begin no batch, before a transactional one.
         self.corrupt: str | None = None
         # What a coordinator must let pass: batches of a transaction that nothing else refuses.
         self.transactional: list[tuple[AppendEntry, BatchHeader]] = []
+
+    @property
+    def compressed(self) -> bool:
+        """Whether so much is that it may become very much."""
+        return self._compressed_bytes > LARGE_BATCH_BYTES
 
     def topic(self, requested: ProduceRequestTopic) -> list[AppendEntry]:
         """An entry for each partition of the request, refused or ready to append."""
@@ -346,8 +350,8 @@ class _Checks:
         attributes = records[ATTRIBUTES_OFFSET + 1]
         is_transactional = attributes & _TRANSACTIONAL_BIT != 0
         self.has_transactional = self.has_transactional or is_transactional
-        if attributes & _CODEC_MASK and size > LARGE_BATCH_BYTES:
-            self.compressed = True
+        if attributes & _CODEC_MASK:
+            self._compressed_bytes += size
         if attributes & _CODEC_MASK == _ZSTD and self._version < PRODUCE_ZSTD:
             return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         try:

@@ -134,12 +134,14 @@ LARGE_BYTES_OF: Final[dict[ApiKey, int]] = {
     ApiKey.DESCRIBE_CONFIGS: 1024,
     ApiKey.DESCRIBE_PRODUCERS: 1024,
     ApiKey.DESCRIBE_TRANSACTIONS: 1024,
+    ApiKey.FETCH: 32768,
     ApiKey.LIST_OFFSETS: 8192,
     ApiKey.METADATA: 8192,
     ApiKey.FIND_COORDINATOR: 8192,
     ApiKey.OFFSET_FETCH: 8192,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: 8192,
     ApiKey.DELETE_RECORDS: 8192,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: 8192,
 }
 """The same where each element is work: the less, the more the answer tells of one."""
 

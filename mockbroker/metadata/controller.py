@@ -98,10 +98,15 @@ class Controller:
         if sum(self._partitions_asked(topic) for topic in wanted) > max_records:
             return _refuse_all(topics, "Excessively large number of partitions per request.")
         changes: list[TopicCreated] = []
-        answers = [self._create(topic, changes) for topic in wanted]
-        records = sum(1 + len(each.configs) + len(each.partitions) for each in changes)
-        if records > max_records:
-            return _refuse_all(topics, "Unable to perform excessively large batch operation.")
+        answers: list[CreatedTopic] = []
+        records = counted = 0
+        for topic in wanted:
+            answers.append(self._create(topic, changes))
+            for each in changes[counted:]:
+                records += 1 + len(each.configs) + len(each.partitions)
+            counted = len(changes)
+            if records > max_records:
+                return _refuse_all(topics, "Unable to perform excessively large batch operation.")
         if not validate_only:
             self._apply_all(changes)
         answers.extend(

@@ -212,9 +212,15 @@ class _LargeRequest:
     def steps(self, pos: int) -> Generator[object, None, None]:
         ctx, api, handler = self._ctx, self._api, self._handler
         request = yield from self._decoded(pos)
+        split = self._split()
+        if split is not None and self._elements <= LOOKED_AT:
+            # They were counted slice by slice: those of the last one are not among them.
+            items = _items(request, split.asked[0])
+            self._elements = sum(_leaves(one, split.asked[1:]) for one in items)
         if self._elements > PART_ELEMENTS:
             request = yield from self._without_repetitions(request)
-        split = self._split(request)
+        if split is not None and not self._divides(request, split):
+            split = None
         if split is None and self._elements > MAX_WHOLE_ELEMENTS:
             raise ProtocolError(
                 f"{self._elements} elements are more than the {MAX_WHOLE_ELEMENTS} of one request"
@@ -249,21 +255,18 @@ class _LargeRequest:
                 raise ProtocolError(f"more than {MAX_ELEMENTS} elements in one request")
             yield None
 
-    def _split(self, request: object) -> Split | None:
-        """How it is divided; None: it is not."""
-        if self._handler.faults is not None:
-            return None
+    def _split(self) -> Split | None:
+        """How requests of its API are divided; None: not at all."""
         key = self._ctx.api_key
         if key == ApiKey.OFFSET_FETCH:
-            by_group = self._ctx.api_version >= _FIRST_OFFSET_FETCH_WITH_GROUPS
-            split: Split | None = _OFFSET_FETCH[by_group]
-        else:
-            split = SPLITS.get(ApiKey(key))
-        if split is None or self._elements <= split.size:
-            return None
-        if split.alone is None:
-            return split
-        return None if any(map(split.alone, _items(request, split.asked[0]))) else split
+            return _OFFSET_FETCH[self._ctx.api_version >= _FIRST_OFFSET_FETCH_WITH_GROUPS]
+        return SPLITS.get(ApiKey(key))
+
+    def _divides(self, request: object, split: Split) -> bool:
+        """Whether this one is."""
+        if self._handler.faults is not None or self._elements <= split.size:
+            return False
+        return split.alone is None or not any(map(split.alone, _items(request, split.asked[0])))
 
     def _without_repetitions(self, request: object) -> Generator[object, None, object]:
         key = ApiKey(self._ctx.api_key)
