@@ -131,7 +131,7 @@ def mutated(source: str, mutant: Mutant) -> str:
 
 
 def paths_of_module(mutant: Mutant) -> list[str]:
-    """Its own tests first, then the mirrored test files of the module."""
+    """The mirrored test files of the module, then what else the mutant names."""
     module = Path(mutant.module)
     folder = next(
         ROOT / tests / module.relative_to(package).parent
@@ -139,7 +139,7 @@ def paths_of_module(mutant: Mutant) -> list[str]:
         if mutant.module.startswith(package)
     )
     mirrored = sorted(folder.glob(f"test_{module.stem}*.py"))
-    paths = [*mutant.tests, *(path.relative_to(ROOT).as_posix() for path in mirrored)]
+    paths = [*(path.relative_to(ROOT).as_posix() for path in mirrored), *mutant.tests]
     return list(dict.fromkeys(paths))
 
 
@@ -253,16 +253,9 @@ def _files(source: Path) -> Iterator[str]:
 def pytest_arguments(paths: Iterable[str]) -> list[str]:
     """The tests of these paths that need nothing but Python, up to the first that fails."""
     return [
-        *(
-            "-W",
-            "ignore::pytest.PytestAssertRewriteWarning",
-            "-q",
-            "-x",
-            "--tb=no",
-            "-rfE",
-            "-o",
-            f"timeout={TEST_SECONDS}",
-        ),
+        *("-q", "-x", "--tb=no", "-rfE", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
+        # The thread ends the process, whatever the test does about a signal.
+        *("-o", f"timeout={TEST_SECONDS}", "-o", "timeout_method=thread"),
         *(word for name in UNUSED_PLUGINS for word in ("-p", f"no:{name}")),
         *(f"--without-tier={tier}" for tier in OTHER_TIERS),
         *paths,

@@ -14,6 +14,12 @@ from mockbroker.coordinator.runtime import (
     partition_for,
     response_error,
 )
+from mockbroker.metadata.changes import (
+    PartitionsAdded,
+    PartitionState,
+    TopicCreated,
+    TopicDeleted,
+)
 from mockbroker.metadata.store import MetadataStore
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
@@ -176,3 +182,20 @@ def test_after_a_reset_every_partition_is_ours_again() -> None:
     assert bench.runtime.shards() == []
     assert bench.shard().told == []
     assert bench.runtime.shard_for("h") is not None
+
+
+def test_keys_stay_where_they_are_when_the_topic_grows_and_spread_anew_over_the_next() -> None:
+    metadata = MetadataStore("c", BrokerConfig({}))
+    topic = InternalTopic("t", metadata, 50)
+    assert topic.partition_count == 50
+    state = PartitionState(0, [0], [0])
+    metadata.apply(TopicCreated("t", b"1" * 16, [state] * 3, {}))
+    assert topic.partition_count == 3
+    metadata.apply(PartitionsAdded("t", b"1" * 16, 3, [state]))
+    assert topic.partition_count == 3
+    bench = Bench()
+    bench.runtime = CoordinatorRuntime(topic, bench.append, lambda _index: Recorder())
+    metadata.apply(TopicDeleted("t", b"1" * 16))
+    bench.runtime.reset()
+    metadata.apply(TopicCreated("t", b"2" * 16, [state] * 5, {}))
+    assert topic.partition_count == 5

@@ -139,6 +139,8 @@ def test_a_write_counts_once_it_is_replicated(bench: Bench) -> None:
     bench.write("a", 2)
     bench.write("b")
     assert (bench.live, bench.committed, bench.errors) == ([0, 1, 2], [], [])
+    assert [one.told for one in bench.runtime.shards()] == [[0, 1, 2]]
+    assert [one.told for one in bench.runtime.committed_shards()] == [[]]
     bench.replicate(1)
     assert (bench.committed, bench.errors) == ([], [])
     bench.replicate(2)
@@ -298,3 +300,11 @@ def test_a_writer_may_change_the_live_shard_himself(bench: Bench) -> None:
     assert (bench.live, order) == ([], ["appended"])
     bench.replicate(1)
     assert (bench.live, bench.committed, order) == ([], [0], ["appended", "done"])
+
+
+def test_all_of_a_log_that_is_replicated_counts_at_once(bench: Bench) -> None:
+    bench.replicated = 2
+    key, value = encode_record(record(1))
+    bench.runtime.load(AT, [(0, -1, key, value), (1, -1, key, value)])
+    bench.write("read", 0)
+    assert (bench.committed, bench.errors) == ([0, 1], [("read", ErrorCode.NONE)])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.fetch.session import CHANGED, FORGOTTEN, QUIET, READY, FetchSession
+from mockbroker.fetch.session import CHANGED, FORGOTTEN, QUIET, READY, FetchSession, next_epoch
 from mockbroker_protocol.messages.fetch import (
     EpochEndOffset,
     FetchRequestForgottenTopic,
@@ -156,3 +156,7 @@ def test_settled_partitions_leave_no_room_behind() -> None:
     session.shrink_changed(100)
     assert session.changed is not before
     assert len(session.changed) == 1
+
+
+def test_epochs_follow_each_other_and_wrap_to_1() -> None:
+    assert [next_epoch(at) for at in (0, 1, 2**31 - 2, 2**31 - 1, -1)] == [1, 2, 2**31 - 1, 1, -1]

@@ -8,7 +8,7 @@ from mockbroker.fetch.session import FetchSession
 from mockbroker.fetch.waiting import SessionWait
 from mockbroker.replica.fetch_params import FetchParams
 from mockbroker.replica.log_reader import LogReader
-from mockbroker_protocol.messages.fetch import FetchRequest
+from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestForgottenTopic
 from tests.support.fetch_world import World, ask
 
 
@@ -91,3 +91,22 @@ def test_the_last_wait_of_a_closed_session_unlinks_it(session: FetchSession) -> 
         wait.end()
     assert linked == [True, True]
     assert not any(cached.linked for cached in session.partitions())
+
+
+def test_what_a_partition_has_is_counted_once(world: World, session: FetchSession) -> None:
+    wait = wait_for(session, 400)
+    for _ in range(3):
+        world.append("t0", 0, 50)
+        assert not wait.satisfied()
+    world.append("t0", 0, 50)
+    assert wait.satisfied()
+
+
+def test_a_partition_that_the_session_forgot_ends_no_wait(
+    world: World, session: FetchSession
+) -> None:
+    wait = wait_for(session, 1)
+    assert not wait.satisfied()
+    world.append("t0", 1, 50)
+    session.update([], [FetchRequestForgottenTopic(topic="t0", partitions=[1])])
+    assert not wait.satisfied()

@@ -37,3 +37,9 @@ def test_truncation_and_deletion_forget_their_side() -> None:
     index.delete_before(11)
     assert _producers(index.collect(0, 100)) == [2]
     assert len(index) == 1
+
+
+def test_a_marker_at_the_log_start_stays() -> None:
+    index = _index((1, 0, 10, 11), (2, 12, 20, 21))
+    index.delete_before(10)
+    assert _producers(index.collect(10, 100)) == [1, 2]

@@ -189,3 +189,14 @@ def test_idle_producers_expire_unless_a_transaction_is_open() -> None:
     state.clear()
     assert not state.producers
     assert state.first_unstable_offset() == -1
+
+
+def test_a_batch_of_an_older_epoch_is_no_duplicate_of_one_of_the_next() -> None:
+    """Under transactions V2 each transaction has an epoch, and begins at sequence 0."""
+    state = _state(_header(0, transactional=True))
+    state.append_marker(7, 1, 0, 1, NOW)
+    assert state.find_duplicate(_header(0, epoch=1)) is None
+    state.append_data_batch(_header(0, epoch=1, offset=2))
+    found = state.find_duplicate(_header(0, epoch=1))
+    assert found is not None
+    assert found.base_offset == 2

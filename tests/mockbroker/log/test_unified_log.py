@@ -311,3 +311,18 @@ def test_iteration_gives_each_stored_batch_with_its_bytes() -> None:
     assert list(log.iterate_batches(3)) == []
     log.append_as_leader(plain(), 0, NOW)
     assert [header.base_offset for header, _ in log.iterate_batches(2, HIGH_WATERMARK)] == [2]
+
+
+def test_a_follower_refuses_a_batch_that_it_has_in_part() -> None:
+    leader = log_with(plain(count=3))
+    data = bytes_of(leader.read(0, 1 << 20, LOG_END, min_one=True))
+    follower = log_with(plain(), plain())
+    refused = follower.append_as_follower(data, NOW)
+    assert (refused.error, follower.log_end_offset) == (ErrorCode.OFFSET_OUT_OF_RANGE, 2)
+
+
+def test_a_duplicate_is_answered_as_the_batch_that_is_stored() -> None:
+    log = log_with(plain(), produced(7, 0, 0, count=2))
+    again = put(log, produced(7, 0, 0, count=2))
+    assert (again.error, again.duplicate, again.base_offset, again.last_offset) == (OK, True, 1, 2)
+    assert log.log_end_offset == 3

@@ -255,3 +255,19 @@ def test_a_whole_batch_before_a_cut_one_counts() -> None:
     assert [found.next_offset for found in reads] == [
         max(size // SIZE_OF_TWO, 1) * 2 for size in range(3 * SIZE_OF_TWO + 1)
     ]
+
+
+def test_an_idle_read_after_a_restart_lies_where_the_log_begins_anew() -> None:
+    log = log_with(plain(), plain())
+    assert log.read(2, UNLIMITED, HIGH_WATERMARK, True).offset_metadata.segment_base_offset == 0
+    log.truncate_fully_and_start_at(2)
+    assert log.read(2, UNLIMITED, HIGH_WATERMARK, True).offset_metadata.segment_base_offset == 2
+
+
+def test_a_time_is_found_below_the_bound_of_the_reader() -> None:
+    log = log_with(plain(timestamp=NOW))
+    log.append_as_leader(plain(timestamp=NOW + 5), 0, NOW)
+    assert log.offset_for_timestamp(NOW + 1, HIGH_WATERMARK) is None
+    found = log.offset_for_timestamp(NOW + 1, LOG_END)
+    assert found is not None
+    assert found.offset == 1

@@ -349,3 +349,10 @@ def test_records_that_do_not_parse_are_invalid() -> None:
         broken = bytearray(plain(5))
         broken[position] = byte
         assert _validate(_with(bytes(broken))).error is INVALID
+
+
+def test_a_batch_may_be_as_large_as_the_topic_allows() -> None:
+    size = len(plain())
+    assert _validate(plain(), LogConfig(max_message_bytes=size)).error is OK
+    refused = _validate(plain(), LogConfig(max_message_bytes=size - 1))
+    assert refused.error is ErrorCode.MESSAGE_TOO_LARGE

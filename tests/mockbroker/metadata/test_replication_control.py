@@ -287,3 +287,18 @@ def test_beside_a_broker_of_this_process_no_remote_one_is_elected() -> None:
     assert controller.state().leader == 1
     assert controller.propose(1, [1, 2, 3]) == 0
     assert (controller.state().leader, controller.state().replicas) == (2, [2, 3])
+
+
+def test_a_follower_that_is_fenced_is_in_sync_nowhere(controller: Controller) -> None:
+    controller.control.fence(3)
+    assert (controller.state().leader, controller.state().isr) == (1, [1, 2])
+
+
+def test_a_broker_has_the_epoch_of_its_last_registration(controller: Controller) -> None:
+    controller.control.fence(2)
+    controller.control.unfence(2)
+    assert controller.store.brokers[2].epoch == 0
+    controller.control.unfence(2, 7)
+    assert controller.store.brokers[2].epoch == 7
+    controller.control.unfence(2)
+    assert controller.store.brokers[2].epoch == 7

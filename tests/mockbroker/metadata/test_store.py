@@ -16,7 +16,7 @@ from mockbroker.metadata.changes import (
     TopicCreated,
     TopicDeleted,
 )
-from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC, MetadataStore
+from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_GROUP, RESOURCE_TOPIC, MetadataStore
 
 ID = bytes(15) + b"\x07"
 
@@ -118,3 +118,14 @@ def test_names_collide_over_dots_and_underscores() -> None:
     assert store.colliding_topic("a.b") == "a.b"
     assert store.colliding_topic("ab") is None
     assert store.colliding_topic("a_c") is None
+
+
+def test_the_configs_of_a_group_are_in_force_at_once() -> None:
+    store = store_with()
+    name = "consumer.session.timeout.ms"
+    before = store.group_config("g").int(name)
+    for value in (before + 1, before + 2):
+        store.apply(ConfigsChanged(RESOURCE_GROUP, "g", {name: str(value)}))
+        assert store.group_config("g").int(name) == value
+    store.apply(ConfigsChanged(RESOURCE_GROUP, "g", {}))
+    assert store.group_config("g").int(name) == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.quorum.quorum import METADATA_VERSION, ParkedFetch
+from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.metadata_records import (
     FeatureLevelRecord,
     NoOpRecord,
@@ -123,3 +124,54 @@ def test_an_advance_before_it_came_wakes_nobody() -> None:
     core.act(lambda: core.quorum.park(fetch, core.now_ms + 100))
     core.act(lambda: core.quorum.append([NoOpRecord()]))
     assert ends == []
+
+
+DELAYED = {"mockbroker.quorum.commit.delay.ms": "40"}
+
+
+def test_what_an_epoch_before_wrote_commits_nothing_of_the_next() -> None:
+    core = QuorumCore(config=DELAYED)
+    core.advance(40)
+    core.act(lambda: core.quorum.append([NoOpRecord()]))
+    core.advance(20)
+    core.act(core.quorum.begin_epoch)
+    core.advance(20)
+    assert core.quorum.high_watermark is None
+    core.advance(20)
+    assert core.quorum.high_watermark == core.quorum.log.log_end_offset
+
+
+def test_a_late_commit_does_not_take_back_what_was_committed() -> None:
+    core = QuorumCore(config=DELAYED)
+    core.advance(40)
+    core.act(lambda: core.quorum.append([NoOpRecord()]))
+    core.advance(20)
+    core.act(lambda: core.quorum.append([NoOpRecord()]))
+    core.act(core.quorum.hold)
+    core.act(core.quorum.release)
+    end = core.quorum.log.log_end_offset
+    for _ in range(3):
+        assert core.quorum.high_watermark == end
+        core.advance(20)
+
+
+def test_whoever_waits_is_told_of_an_advance_and_of_another_epoch() -> None:
+    core = QuorumCore()
+    core.act(core.quorum.hold)
+    core.act(lambda: core.quorum.append([NoOpRecord()]))
+    told: list[bool] = []
+    for happens in (core.quorum.release, core.quorum.begin_epoch):
+        fetch = ParkedFetch(core.quorum.log.log_end_offset, told.append)
+        core.quorum.park(fetch, core.now_ms + 10_000)
+        core.act(happens)
+    assert told == [False, False]
+
+
+def test_only_who_knows_the_epoch_is_obeyed() -> None:
+    core = QuorumCore()
+    codes = [core.quorum.leader_error(core.quorum.epoch + by) for by in (-1, 0, 1)]
+    assert codes == [
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ]

@@ -8,6 +8,7 @@ from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.errors import ConfigError
 from mockbroker.metadata.acl_control import create_acls
 from mockbroker.metadata.acls import Acl
+from mockbroker.metadata.changes import AclsChanged
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.security.authorizer import STANDARD_AUTHORIZER, StandardAuthorizer, make_authorizer
 
@@ -84,3 +85,11 @@ def test_bad_configs_name_themselves() -> None:
     bad = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "root"}
     with pytest.raises(ConfigError, match=r"super\.users"):
         make_authorizer(BrokerConfig(bad), store)
+
+
+def test_what_was_decided_before_an_acl_came_or_went_is_decided_anew() -> None:
+    store = MetadataStore("cluster", BrokerConfig({}))
+    made = StandardAuthorizer(BrokerConfig({}), store)
+    for added, removed, allowed in (((), (), False), ((ALLOW,), (), True), ((), (ALLOW,), False)):
+        store.apply(AclsChanged(added, removed))
+        assert made.allows("User:a", "h", READ, 2, "t") is allowed

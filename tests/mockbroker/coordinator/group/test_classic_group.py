@@ -179,3 +179,22 @@ def test_a_protocol_that_a_member_names_twice_has_one_vote() -> None:
     group.remove("a")
     assert group.select_protocol() == "range"
     assert group.supports("consumer", ["range"])
+
+
+def test_who_is_not_in_the_leaders_assignments_has_nothing_any_more() -> None:
+    group = group_of(member("a"), member("b"))
+    group.begin_generation(0)
+    group.members["b"].assignment = b"before"
+    value = group.metadata_record(0, {"a": b"A"}).value
+    assert isinstance(value, GroupMetadataValue)
+    assert [one.assignment for one in value.members] == [b"A", b""]
+
+
+def test_each_generation_has_a_number_of_its_own() -> None:
+    group = group_of(member("a"))
+    numbers = []
+    for _ in range(3):
+        group.begin_generation(0)
+        numbers.append(group.generation_id)
+        group.transition(GroupState.PREPARING_REBALANCE, 0)
+    assert numbers == [1, 2, 3]

@@ -101,3 +101,12 @@ def test_without_the_internal_topic_there_are_no_groups() -> None:
     assert waiting.value.error_code == 16
     assert groups.heartbeat(member_id, 1) == 25
     assert groups.timer.next_deadline() is None
+
+
+def test_offsets_expire_when_their_time_has_come_and_not_before() -> None:
+    groups = Groups({"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1"})
+    groups.commit(5)
+    groups.advance(59_999)
+    assert groups.shard().offsets.of_group("g")
+    groups.advance(1)
+    assert not groups.shard().offsets.of_group("g")

@@ -363,3 +363,22 @@ def test_a_group_that_is_gone_waits_for_no_topic() -> None:
     assert answer.value.error_code == ErrorCode.NOT_COORDINATOR
     assert groups.service.rebalancer.awaiting_topics == {}
     create(groups, "late")
+
+
+def test_an_id_that_nobody_joins_with_is_good_for_a_session() -> None:
+    groups = Groups()
+    member_id = groups.new_id()
+    groups.advance(SESSION_MS - 1)
+    assert list(groups.group().pending_joins) == [member_id]
+    groups.advance(1)
+    assert groups.group().pending_joins == {}
+    assert groups.join(member_id).value.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_nothing_of_a_group_runs_that_is_gone_from_here() -> None:
+    groups = Groups()
+    groups.stable(2)
+    groups.new_id()
+    assert len(groups.timer)
+    groups.service.runtime.unload(groups.service.runtime.partition_for("g"))
+    assert len(groups.timer) == 0

@@ -8,7 +8,7 @@ from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
 from mockbroker_protocol.messages.group_offsets import OffsetDeleteRequest, OffsetDeleteResponse
-from tests.support.groups import Answer, Groups
+from tests.support.groups import SESSION_MS, Answer, Groups
 
 TOPIC = "__consumer_offsets"
 
@@ -68,3 +68,13 @@ def test_bad_requests_are_refused_before_they_reach_a_shard() -> None:
     groups.service.runtime.unload(groups.service.runtime.partition_for(""))
     assert groups.join(group_id="").value.error_code == ErrorCode.INVALID_GROUP_ID
     assert groups.heartbeat("m", 1, group_id="") == ErrorCode.INVALID_GROUP_ID
+
+
+def test_members_that_were_loaded_have_a_whole_session_and_no_more() -> None:
+    groups = Groups()
+    groups.stable(1)
+    other = groups.rebuilt()
+    other.advance(SESSION_MS - 1)
+    assert other.group().members
+    other.advance(1)
+    assert not other.group().members

@@ -7,7 +7,7 @@ import pytest
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import LeaveGroupRequest, LeaveGroupResponse
-from tests.support.groups import Answer, Groups
+from tests.support.groups import SESSION_MS, Answer, Groups
 
 UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -125,3 +125,16 @@ def test_below_version_3_one_member_leaves(group_id: str) -> None:
     groups.service.leave(LeaveGroupRequest(group_id, member_id), 2, answer)
     expected = 0 if group_id == "g" else UNKNOWN
     assert (answer.value.error_code, answer.value.members) == (expected, [])
+
+
+def test_a_session_lasts_from_the_last_heartbeat_on() -> None:
+    groups = Groups()
+    (member_id,) = groups.stable(1)
+    for _ in range(3):
+        groups.advance(SESSION_MS - 1)
+        assert groups.heartbeat(member_id, 1) == 0
+    groups.advance(SESSION_MS - 1)
+    assert groups.group().state is GroupState.STABLE
+    groups.advance(1)
+    assert groups.group().state is GroupState.EMPTY
+    assert groups.heartbeat(member_id, 1) == UNKNOWN

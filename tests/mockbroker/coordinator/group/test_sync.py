@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from mockbroker.coordinator.group.shard import GroupShard
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker_protocol.errors import ErrorCode
-from tests.support.groups import Groups
+from tests.support.groups import REBALANCE_MS, Groups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def joined(groups: Groups, count: int = 2) -> list[str]:
@@ -131,3 +137,37 @@ def test_a_client_id_that_no_record_can_hold_leaves_no_sync_waiting() -> None:
     waiting = groups.sync(follower, 1)
     led = groups.sync(leader, 1, {})
     assert led.value.error_code == waiting.value.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_assignments_that_are_replicated_in_the_next_generation_are_not_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    groups = Groups()
+    leader, follower = joined(groups)
+    held: list[Callable[[ErrorCode], None]] = []
+
+    def hold(
+        _shard: object, _records: object, done: Callable[[ErrorCode], None], **_: object
+    ) -> None:
+        held.append(done)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GroupShard, "write", hold)
+        groups.sync(leader, 1, {leader: b"L", follower: b"F"})
+    groups.rebalance()
+    for one in (leader, follower):
+        groups.join(one)
+    waiting = groups.sync(follower, 2)
+    (written,) = held
+    written(ErrorCode.NONE)
+    assert waiting.waits
+    assert groups.group().state is GroupState.COMPLETING_REBALANCE
+    assert groups.group().generation_id == 2
+
+
+def test_a_generation_that_has_synced_is_left_alone() -> None:
+    groups = Groups()
+    members = groups.stable(2)
+    for _ in range(REBALANCE_MS // 5_000 + 1):
+        groups.advance(5_000)
+        assert [groups.heartbeat(one, 1) for one in members] == [0, 0]

@@ -77,3 +77,9 @@ def test_a_retry_of_the_call_that_changed_the_producer_id() -> None:
 
 def test_a_retry_gets_the_same_epoch_again() -> None:
     assert decide(transaction(epoch=5, last_epoch=4), (7, 4)) == ("Empty", 7, 5)
+
+
+def test_an_id_before_that_was_not_used_up_is_fenced() -> None:
+    current = transaction(producer_id=100, epoch=3, previous_producer_id=7)
+    assert decide(current, (7, 3)) == 90
+    assert decide(current, (100, 3)) == ("Empty", 100, 4)

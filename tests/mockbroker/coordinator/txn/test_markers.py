@@ -182,7 +182,7 @@ class Bench:
     """Markers of a shard whose log is a list, in which writes fail with `error`."""
 
     def __init__(self) -> None:
-        core = Core(topics={"t": 3})
+        self.core = core = Core(topics={"t": 3})
         self.timer = Timer()
         self.clock = Clock(EPOCH_MS)
         leaders = Leaders()
@@ -191,6 +191,8 @@ class Bench:
         self.markers = TransactionMarkers(self.clock, self.timer, metadata, leaders)
         self.written: list[CoordinatorRecord] = []
         self.error = ErrorCode.NONE
+        self.holds = False
+        self.held: list[Callable[[ErrorCode], None]] = []
         self.shard = self.new_shard()
 
     def new_shard(self) -> TransactionShard:
@@ -208,7 +210,10 @@ class Bench:
         assert timeout_ms == 60_000
         assert not replay
         self.written += records
-        done(self.error)
+        if self.holds:
+            self.held.append(done)
+        else:
+            done(self.error)
 
     def prepared(self, *, commit: bool = True) -> TransactionMetadata:
         """A transaction on three partitions, on its way."""
@@ -321,3 +326,29 @@ def test_what_a_shard_had_to_retry_ends_with_it() -> None:
     bench.markers.forget(bench.shard)
     bench.later()
     assert len(bench.asked) == 1
+
+
+@pytest.mark.parametrize("error", [0, 15])
+def test_the_last_record_of_a_shard_that_was_says_nothing_of_the_next(error: int) -> None:
+    bench = Bench()
+    bench.prepared()
+    bench.holds = True
+    bench.answer(0, {0: 0, 1: 0, 2: 0})
+    bench.markers.forget(bench.shard)
+    bench.shard = bench.new_shard()
+    metadata = bench.prepared()
+    (done,) = bench.held
+    done(ErrorCode(error))
+    bench.later()
+    assert len(bench.markers) == 1
+    assert (len(bench.asked), len(bench.written)) == (2, 1)
+    assert metadata.state is TransactionState.PREPARE_COMMIT
+
+
+def test_markers_carry_the_epoch_of_whoever_leads_the_ids_partition() -> None:
+    bench = Bench()
+    core = bench.core
+    core.cluster.controller.ensure_internal_topic("__transaction_state")
+    lead(core, "__transaction_state", 1, 3)
+    bench.prepared()
+    assert bench.asked[0][0].coordinator_epoch == 3

@@ -16,7 +16,7 @@ from mockbroker.coordinator.txn.metadata import (
 from mockbroker.coordinator.txn.states import TransactionState
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transaction_records import PartitionsSchema, TransactionLogValue
-from tests.mockbroker.coordinator.txn.making import NOW_MS, transaction
+from tests.mockbroker.coordinator.txn.making import NOW_MS, STATES, transaction
 
 ONGOING = TransactionState.ONGOING
 
@@ -152,3 +152,25 @@ def test_a_marker_that_is_written_takes_its_partition_out() -> None:
 def test_a_state_that_may_not_follow_is_our_bug() -> None:
     with pytest.raises(AssertionError):
         complete(transaction(ONGOING), NOW_MS)
+
+
+@pytest.mark.parametrize("pending", [None, ONGOING, TransactionState.DEAD])
+@pytest.mark.parametrize("name", [name for name, state in STATES.items() if state is not None])
+def test_who_waits_for_a_decision_and_who_may_be_forgotten(
+    name: str, pending: TransactionState | None
+) -> None:
+    state = STATES[name]
+    assert state is not None
+    current = transaction(state, pending=pending)
+    is_pending = pending is not None
+    assert current.is_in_transition == (is_pending or name.startswith("Prepare"))
+    at_rest = name == "Empty" or name.startswith("Complete")
+    assert current.may_be_forgotten == (at_rest and not is_pending)
+
+
+def test_a_producer_that_begins_anew_has_no_start_of_a_transaction() -> None:
+    current = transaction(TransactionState.COMPLETE_COMMIT)
+    current.start_ms = NOW_MS
+    decided = increment_epoch(current, 700, None, NOW_MS)
+    assert isinstance(decided, Transition)
+    assert decided.value.transaction_start_timestamp_ms == -1

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import pytest
 
+from mockbroker.config.broker import BrokerConfig
+from mockbroker.coordinator.txn.remote import RemoteMarkerWriter
+from mockbroker.metadata.changes import PartitionState, TopicCreated
+from mockbroker.metadata.store import MetadataStore
+from mockbroker.replica.append_entry import TransactionMarker
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
@@ -13,6 +20,13 @@ from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
+)
+from mockbroker_protocol.messages.transaction_admin import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
 )
 from mockbroker_protocol.messages.transactions import (
     EndTxnRequest,
@@ -24,6 +38,12 @@ from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
 from tests.support.cluster_core import ClusterCore, NodeClient
 from tests.support.core import EPOCH_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.coordinator.txn.marker_writer import MarkerWriter
+    from mockbroker.coordinator.txn.remote import Channel
 
 
 class Producing:
@@ -132,3 +152,44 @@ def test_a_new_coordinator_ends_what_was_decided(producing: Producing) -> None:
     assert producing.end() == 0
     core.advance(3000)
     assert producing.stable() == [True, True, True]
+
+
+class Channels:
+    """The connections to other brokers: requests by broker, answered by the test."""
+
+    def __init__(self) -> None:
+        self.sent: dict[int, tuple[WriteTxnMarkersRequest, Callable[[object | None], None]]] = {}
+
+    def connect(self, node: int, _client_id: str) -> Channel:
+        outer = self
+
+        class One:
+            def send(
+                self, request: object, version: int, on_response: Callable[[object | None], None]
+            ) -> None:
+                assert isinstance(request, WriteTxnMarkersRequest)
+                assert version == 2
+                outer.sent[node] = request, on_response
+
+        return One()
+
+
+def test_whoever_does_not_answer_or_does_not_lead_is_asked_again() -> None:
+    metadata = MetadataStore("c", BrokerConfig({}))
+    leaders = [PartitionState(leader, [1, 2], [1, 2]) for leader in (2, -1, 3)]
+    metadata.apply(TopicCreated("t", b"1" * 16, leaders, {}))
+    channels = Channels()
+    local = cast("MarkerWriter", None)
+    writer = RemoteMarkerWriter(1, metadata, local, channels.connect)
+    told: list[dict[tuple[str, int], ErrorCode]] = []
+    marker = TransactionMarker(7, 3, 0, True, 2)
+    writer.write(marker, [("t", 0), ("t", 1), ("t", 2), ("u", 0)], told.append)
+    elsewhere = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert told == [{("t", 1): elsewhere, ("u", 0): elsewhere}]
+    request, answered = channels.sent[2]
+    assert [(one.producer_id, one.producer_epoch) for one in request.markers] == [(7, 3)]
+    answered(None)
+    assert told[1:] == [{("t", 0): elsewhere}]
+    topic = WritableTxnMarkerTopicResult("t", [WritableTxnMarkerPartitionResult(2, 0)])
+    channels.sent[3][1](WriteTxnMarkersResponse([WritableTxnMarkerResult(7, [topic])]))
+    assert told[2:] == [{("t", 2): ErrorCode.NONE}]

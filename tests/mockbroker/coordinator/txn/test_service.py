@@ -178,3 +178,29 @@ def test_an_end_without_a_transaction_is_not_in_the_journal() -> None:
     producer = Transactional.begin(core)
     producer.end(commit=False)
     assert decided(core) == []
+
+
+@pytest.mark.parametrize(("timeout_ms", "error"), [(0, 50), (1, 0), (900_000, 0), (900_001, 50)])
+def test_a_transaction_may_be_open_for_as_long_as_the_broker_allows(
+    core: Core, timeout_ms: int, error: int
+) -> None:
+    producer = Transactional(core)
+    producer.find()
+    assert producer.init(timeout_ms=timeout_ms).error == error
+
+
+def test_an_id_with_a_transition_under_way_is_not_forgotten(core: Core) -> None:
+    producer = Transactional.begin(core)
+    service = core.broker.services.transactions.service
+    (shard,) = service.runtime.shards()
+    current = shard.transactions["tx"]
+    for is_open in (False, True):
+        if is_open:
+            producer.write("t", 0, "a")
+        current.pending_state = current.state
+        service.forget("tx")
+        current.pending_state = None
+        assert "tx" in shard.transactions
+    assert producer.state == "Ongoing"
+    service.forget("tx")
+    assert producer.describe().error_code == 105

@@ -79,3 +79,24 @@ def test_an_id_that_nobody_uses_is_forgotten() -> None:
     assert busy.describe().error_code == 105
     services = core.broker.services
     assert len(services.timer) == services.replicas.upkeep.is_armed  # nothing but old logs
+
+
+def test_a_transaction_is_overdue_since_its_first_partition() -> None:
+    core = Core(topics={"t": 2})
+    producer = overdue(core, 15_000)
+    core.advance(CHECK_MS + 5_000)
+    assert producer.add({"t": [1]}) == {("t", 1): 0}
+    core.advance(CHECK_MS - 5_000)
+    assert producer.state == "CompleteAbort"
+
+
+def test_what_a_coordinator_took_over_is_overdue_once_that_is_replicated(core: Core) -> None:
+    producer = overdue(core)
+    runtime = core.broker.services.transactions.service.runtime
+    (shard,) = runtime.shards()
+    shard.is_settled = False
+    core.advance(2 * CHECK_MS)
+    shard.is_settled = True
+    assert producer.state == "Ongoing"
+    core.advance(CHECK_MS)
+    assert producer.state == "CompleteAbort"

@@ -71,3 +71,15 @@ def test_a_group_may_have_configs_of_its_own() -> None:
     assert world.describe().group_state == "Stable"
     world.advance(5_000)
     assert world.describe().group_state == "Empty"
+
+
+def test_members_that_were_loaded_have_a_whole_session_and_no_more() -> None:
+    world = ConsumerWorld()
+    world.consumer("m1")
+    session_ms = world.config.int("group.consumer.session.timeout.ms")
+    world.service = world.reload()
+    world.timer.advance(0)
+    world.advance(session_ms - 1)
+    assert list(world.consumers().members) == ["m1"]
+    world.advance(1)
+    assert not world.consumers().members

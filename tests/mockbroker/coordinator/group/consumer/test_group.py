@@ -103,3 +103,12 @@ def test_the_metadata_is_looked_at_once_and_when_asked() -> None:
     group.metadata_seen_epoch = 0
     group.request_metadata_refresh()
     assert group.has_metadata_expired(0)
+
+
+def test_what_a_member_had_at_an_older_epoch_is_not_taken_from_the_next_owner() -> None:
+    group = ConsumerGroup("g")
+    for name, epoch in (("a", 2), ("b", 3)):
+        owner = ConsumerMember(name, epoch=epoch, assigned={ONE: {0: epoch}})
+        replay(group, assignment_record("g", owner))
+    replay(group, assignment_record("g", ConsumerMember("a", epoch=3)))
+    assert group.partition_epochs == {(ONE, 0): 3}

@@ -247,3 +247,17 @@ def test_an_empty_classic_group_becomes_one_of_consumers_with_its_offsets() -> N
     assert world.fetched()["t", 0].offset == 5
     assert world.shard().groups == {}
     assert world.rebuilt().fetched()["t", 0].offset == 5
+
+
+def test_who_has_revoked_has_no_time_out_left() -> None:
+    world = ConsumerWorld()
+    first = world.consumer("m1")
+    world.settle(first)
+    second = world.consumer("m2")
+    second.beat()
+    first.beat()
+    timer = world.consumers().timers["m1"].rebalance
+    assert timer is not None
+    assert timer.pending
+    world.settle(first, second)
+    assert not timer.pending
