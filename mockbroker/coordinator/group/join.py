@@ -27,7 +27,6 @@ from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import JoinGroupResponse
 from mockbroker_protocol.versions import (
     JOIN_GROUP_KNOWN_MEMBER_ID,
-    JOIN_GROUP_REBALANCE_TIMEOUT,
     JOIN_GROUP_SKIP_ASSIGNMENT,
 )
 
@@ -56,15 +55,9 @@ class Join:
     client: ClientIdentity
     parked: JoinCallback
     protocols: Protocols = field(init=False)
-    rebalance_timeout_ms: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.protocols = [(one.name, bytes(one.metadata)) for one in self.request.protocols]
-        self.rebalance_timeout_ms = (
-            self.request.rebalance_timeout_ms
-            if self.client.api_version >= JOIN_GROUP_REBALANCE_TIMEOUT
-            else self.request.session_timeout_ms
-        )
 
     def fail(self, error: ErrorCode, member_id: str = "") -> None:
         """Answer with an error."""
@@ -170,7 +163,7 @@ class JoinHandler:
             request.group_instance_id,
             join.client.client_id,
             join.client.host,
-            join.rebalance_timeout_ms,
+            request.rebalance_timeout_ms,
             request.session_timeout_ms,
             join.protocols,
         )
@@ -228,7 +221,9 @@ class JoinHandler:
         # GroupMetadataManager.updateMemberThenRebalanceOrCompleteJoin
         group, request = join.group, join.request
         superseded = group.take_join(member)
-        group.update(member, join.protocols, join.rebalance_timeout_ms, request.session_timeout_ms)
+        group.update(
+            member, join.protocols, request.rebalance_timeout_ms, request.session_timeout_ms
+        )
         member.join_reason = request.reason
         group.park_join(member, join.parked)
         if superseded is not None:
@@ -249,7 +244,9 @@ class JoinHandler:
         member = group.replace_static(old, member_id)
         old_terms = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
         self._rebalancer.touch_session(join.shard, group, member)
-        group.update(member, join.protocols, join.rebalance_timeout_ms, request.session_timeout_ms)
+        group.update(
+            member, join.protocols, request.rebalance_timeout_ms, request.session_timeout_ms
+        )
         member.join_reason = request.reason
         group.park_join(member, join.parked)
         answer_parked(*fenced, ErrorCode.FENCED_INSTANCE_ID, old.member_id)

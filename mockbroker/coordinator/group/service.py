@@ -38,7 +38,7 @@ from mockbroker_protocol.messages.group_membership import (
     MemberIdentity,
     SyncGroupResponse,
 )
-from mockbroker_protocol.versions import LEAVE_GROUP_MEMBERS
+from mockbroker_protocol.versions import JOIN_GROUP_REBALANCE_TIMEOUT, LEAVE_GROUP_MEMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,6 +114,8 @@ class GroupCoordinatorService(ShardListener):
         self, request: JoinGroupRequest, client: ClientIdentity, on_complete: JoinCallback
     ) -> None:
         """JoinGroup: waits while the group rebalances."""
+        if client.api_version < JOIN_GROUP_REBALANCE_TIMEOUT:
+            request.rebalance_timeout_ms = request.session_timeout_ms
         shard = self.runtime.shard_for(request.group_id)
         error = self._refuse_join(request)
         if error is ErrorCode.NONE and shard is not None:

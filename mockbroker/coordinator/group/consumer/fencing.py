@@ -14,7 +14,7 @@ from mockbroker.coordinator.group.consumer.group_records import (
     target_epoch_record,
 )
 from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
-from mockbroker.coordinator.runtime import ignore_error
+from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
-    from mockbroker_protocol.errors import ErrorCode
 
 
 class Fencing:
@@ -76,8 +75,17 @@ class Fencing:
         """Something about the group changed just now."""
         group.bumped_ms = self._clock.now_ms
 
-    def _expired(self, shard: GroupShard, group_id: str, member_id: str) -> None:
+    def _expired(
+        self, shard: GroupShard, group_id: str, member_id: str, again: Callable[[], None]
+    ) -> None:
         group = shard.consumer_groups.get(group_id)
         member = None if group is None else group.members.get(member_id)
-        if group is not None and member is not None:
-            self.fence(shard, group, [member], ignore_error)
+        if group is None or member is None:
+            return
+
+        def written(error: ErrorCode) -> None:
+            moved_away = error is ErrorCode.NOT_COORDINATOR
+            if error is not ErrorCode.NONE and not moved_away and member_id in group.members:
+                again()
+
+        self.fence(shard, group, [member], written)

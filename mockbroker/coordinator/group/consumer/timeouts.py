@@ -7,7 +7,8 @@
 | join      | once a classic member must join again             | yes                        |
 | sync      | between a classic member's join and its sync      | yes                        |
 
-`heartbeat`, `mixed` and `migration` schedule them; `fence` is called when one is over.
+`heartbeat`, `mixed` and `migration` schedule them; `fence` is called when one is over, and again
+later while that cannot be written.
 
 Invariant: a time-out of a member that is not in its group any more is cancelled, or does nothing.
 """
@@ -15,7 +16,7 @@ Invariant: a time-out of a member that is not in its group any more is cancelled
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.coordinator.group.consumer.member import MemberTimers
 
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.shard import GroupShard
 
-    # Take the member out of the group.
-    Fence: TypeAlias = Callable[[GroupShard, str, str], None]
+    # Take the member out of the group; the last argument is called when it could not be written.
+    Fence: TypeAlias = Callable[[GroupShard, str, str, Callable[[], None]], None]
+
+# CoordinatorTimer: how long after a write that failed a time-out is over once more.
+RETRY_MS: Final = 500
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +66,10 @@ class MemberTimeouts:
             if timers.deadline_ms > self._clock.now_ms:
                 self._arm_session(shard, group_id, member_id, timers)
             else:
-                self._fence(shard, group_id, member_id)
+                self._fence(shard, group_id, member_id, again)
+
+        def again() -> None:
+            timers.session = self._schedule(RETRY_MS, due)
 
         timers.session = self._timer.schedule(timers.deadline_ms, due)
 
@@ -71,14 +78,17 @@ class MemberTimeouts:
     ) -> None:
         """The member has to give up partitions, within its rebalance time-out."""
         self.cancel_rebalance_timeout(group, member_id)
-        member = group.members[member_id]
+        member, timers = group.members[member_id], self._timers(group, member_id)
 
         def due() -> None:
             live = group.members.get(member_id)
             if live is not None and live.epoch == member.epoch:
-                self._fence(shard, group.group_id, member_id)
+                self._fence(shard, group.group_id, member_id, again)
 
-        self._timers(group, member_id).rebalance = self._schedule(member.rebalance_timeout_ms, due)
+        def again() -> None:
+            timers.rebalance = self._schedule(RETRY_MS, due)
+
+        timers.rebalance = self._schedule(member.rebalance_timeout_ms, due)
 
     def cancel_rebalance_timeout(self, group: ConsumerGroup, member_id: str) -> None:
         """The member has given up what it had to."""
@@ -89,11 +99,16 @@ class MemberTimeouts:
     ) -> None:
         """A classic member must join again; a time-out that runs goes on."""
         timers = self._timers(group, member_id)
-        if timers.join is None or not timers.join.pending:
-            timeout_ms = group.members[member_id].rebalance_timeout_ms
-            timers.join = self._schedule(
-                timeout_ms, lambda: self._fence(shard, group.group_id, member_id)
-            )
+        if timers.join is not None and timers.join.pending:
+            return
+
+        def due() -> None:
+            self._fence(shard, group.group_id, member_id, again)
+
+        def again() -> None:
+            timers.join = self._schedule(RETRY_MS, due)
+
+        timers.join = self._schedule(group.members[member_id].rebalance_timeout_ms, due)
 
     def schedule_sync_timeout(
         self, shard: GroupShard, group: ConsumerGroup, member_id: str, timeout_ms: int
@@ -102,9 +117,14 @@ class MemberTimeouts:
         timers = self._timers(group, member_id)
         self._cancel(timers.join)
         self._cancel(timers.sync)
-        timers.sync = self._schedule(
-            timeout_ms, lambda: self._fence(shard, group.group_id, member_id)
-        )
+
+        def due() -> None:
+            self._fence(shard, group.group_id, member_id, again)
+
+        def again() -> None:
+            timers.sync = self._schedule(RETRY_MS, due)
+
+        timers.sync = self._schedule(timeout_ms, due)
 
     def cancel_sync_timeout(self, group: ConsumerGroup, member_id: str) -> None:
         """A classic member has synced."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mockbroker.coordinator.group.consumer.timeouts import RETRY_MS
 from mockbroker_protocol.errors import ErrorCode
 from tests.support.consumer_groups import ConsumerWorld
 
@@ -43,3 +44,25 @@ def test_a_group_that_nobody_is_left_in_is_reconciled() -> None:
     world.consumer("m1").leave()
     group = world.consumers()
     assert (group.epoch, group.assignment_epoch, group.assignment_timestamp_ms) == (3, 3, 0)
+
+
+def test_a_session_whose_end_cannot_be_written_ends_when_it_can() -> None:
+    world = ConsumerWorld()
+    world.beat()
+    world.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    world.advance(60_000)
+    assert world.consumers().members
+    world.fail_with = ErrorCode.NONE
+    world.advance(RETRY_MS)
+    assert not world.consumers().members
+
+
+def test_who_lives_again_before_its_end_can_be_written_stays() -> None:
+    world = ConsumerWorld()
+    world.beat()
+    world.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    world.advance(60_000)
+    world.fail_with = ErrorCode.NONE
+    assert world.beat(epoch=2).error_code == 0
+    world.advance(RETRY_MS)
+    assert world.consumers().members

@@ -39,6 +39,14 @@ def test_its_answer_names_no_leader_and_its_own_protocol() -> None:
     assert world.join(protocols=READS_T, version=3).value.error_code == 0
 
 
+def test_version_0_has_as_much_time_as_its_session() -> None:
+    world, _, _ = mixed()
+    joined = world.join(protocols=READS_T, version=0).value
+    world.advance(1)
+    synced = world.sync(joined.member_id, joined.generation_id).value
+    assert synced.error_code == 0
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [

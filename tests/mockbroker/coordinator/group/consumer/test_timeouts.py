@@ -8,10 +8,12 @@ from mockbroker.clock import Clock, Timer
 from mockbroker.coordinator.group.consumer.group import ConsumerGroup
 from mockbroker.coordinator.group.consumer.group_records import assignment_record, member_record
 from mockbroker.coordinator.group.consumer.member import ConsumerMember
-from mockbroker.coordinator.group.consumer.timeouts import MemberTimeouts
+from mockbroker.coordinator.group.consumer.timeouts import RETRY_MS, MemberTimeouts
 from tests.support.groups import Groups
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.coordinator.group.shard import GroupShard
 
 
@@ -20,6 +22,7 @@ class World:
         self.clock = Clock()
         self.timer = Timer()
         self.fenced: list[str] = []
+        self.failures = 0
         self.timeouts = MemberTimeouts(self.clock, self.timer, self._fence)
         self.shard = Groups().shard()
         self.group = ConsumerGroup("g")
@@ -27,8 +30,13 @@ class World:
         for record in (member_record("g", member), assignment_record("g", member)):
             self.group.replay(record.key, record.value)
 
-    def _fence(self, _shard: GroupShard, _group_id: str, member_id: str) -> None:
+    def _fence(
+        self, _shard: GroupShard, _group_id: str, member_id: str, again: Callable[[], None]
+    ) -> None:
         self.fenced.append(member_id)
+        if self.failures:
+            self.failures -= 1
+            again()
 
     def at(self, now_ms: float) -> list[str]:
         self.clock.now_ms = now_ms
@@ -97,3 +105,19 @@ def test_a_group_that_is_gone_has_no_clock() -> None:
     world.timeouts.forget_all(world.group)
     assert len(world.timer) == 0
     assert world.group.timers == {}
+
+
+def test_a_time_out_that_could_not_be_written_is_over_once_more() -> None:
+    schedules: list[Callable[[World], None]] = [
+        lambda world: world.timeouts.schedule_session_timeout(world.shard, world.group, "m", 50),
+        lambda world: world.timeouts.schedule_rebalance_timeout(world.shard, world.group, "m"),
+        lambda world: world.timeouts.schedule_join_timeout(world.shard, world.group, "m"),
+        lambda world: world.timeouts.schedule_sync_timeout(world.shard, world.group, "m", 50),
+    ]
+    for schedule in schedules:
+        world = World()
+        world.failures = 2
+        schedule(world)
+        assert world.at(50) == ["m"]
+        assert world.at(50 + RETRY_MS) == ["m", "m"]
+        assert world.at(50 + 5 * RETRY_MS) == ["m", "m", "m"]
