@@ -92,4 +92,6 @@ def copy_of(store: MetadataStore, image: MetadataStore) -> MetadataStore:
         image.apply(FeatureChanged(feature, store.features.get(feature, 0)))
     for topic in store.topics.values():
         image.apply(TopicCreated(topic.name, topic.id, list(topic.partitions), topic.configs))
+    # Coordinators write down which version they looked at, and others compare it with theirs.
+    image.version = store.version
     return image

@@ -107,6 +107,15 @@ def test_a_snapshot_is_all_that_the_store_has(following: Following) -> None:
     assert image.config.int("log.retention.ms") == 1234
 
 
+def test_versions_of_one_that_comes_back_go_on_as_those_of_the_others(
+    following: Following,
+) -> None:
+    following.lead(2, 1)
+    following.feed.deliver()
+    image = copy_of(following.store, MetadataStore("cluster", BrokerConfig({})))
+    assert image.version == following.image.version == following.store.version
+
+
 def test_a_snapshot_has_quotas_features_and_the_configs_of_groups(following: Following) -> None:
     store = following.store
     gone = next(iter(store.features))
