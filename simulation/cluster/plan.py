@@ -8,6 +8,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
+from simulation.cluster.group_plan import GROUP_KINDS, GroupTimes
 from simulation.faults import NetworkFaults
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ KINDS = (
     "cut_clients",
     "delays",
 )
-CREW_KINDS: tuple[str, ...] = ()
+CREW_KINDS: tuple[str, ...] = (*GROUP_KINDS,)
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 THEMES = (
     ("deaf_leader",),
@@ -98,6 +99,7 @@ class ClusterPlan:
         for kind in CREW_KINDS:
             self.on[kind] = Random(f"{base}/{kind}").random() < max(share, 0.2)
         self._draw_transactions(Random(f"{base}/transactions"))
+        self.group_times = GroupTimes(Random(f"{base}/groups"), skewed=self.on["skew"])
         self.without: Sequence[str] = ()
         """Clients that a shrunk run does without, by name."""
 
@@ -145,6 +147,7 @@ class ClusterPlan:
         return {
             **CLUSTER_TIMES,
             **(self._transaction_config() if self.on["transactions"] else {}),
+            **self.group_times.config(),
             "auto.create.topics.enable": "false",
             "offsets.topic.num.partitions": "1",
             "min.insync.replicas": str(self.min_isr),

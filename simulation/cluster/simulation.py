@@ -15,6 +15,7 @@ from mockbroker.metadata.topic_requests import NewTopic
 from simulation.cluster.committers import Committer
 from simulation.cluster.consumers import ClusterConsumer
 from simulation.cluster.crews import Crew, CrewSetting
+from simulation.cluster.groups import GroupCrew
 from simulation.cluster.operators import ClusterOperator
 from simulation.cluster.plan import ClusterPlan
 from simulation.cluster.producers import ClusterProducer
@@ -84,7 +85,7 @@ class DataCrew(Crew):
                         self.world.violate(f"{truth.name} holds {value!r} {times} times")
 
 
-CREWS: tuple[type[Crew], ...] = (DataCrew, TransactionCrew)
+CREWS: tuple[type[Crew], ...] = (DataCrew, TransactionCrew, GroupCrew)
 
 
 class ClusterRun:

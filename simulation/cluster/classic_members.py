@@ -1,0 +1,212 @@
+"""Members that come by JoinGroup: eager and cooperative ones, static and dynamic, v0 to v9.
+
+The leader assigns by `classic_assignor`. An eager member gives up all before it joins; a
+cooperative one keeps what it has, and joins once more when it had to give something up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+from mockbroker_protocol.versions import (
+    JOIN_GROUP_KNOWN_MEMBER_ID,
+    LEAVE_GROUP_MEMBERS,
+    SYNC_GROUP_PROTOCOL,
+)
+from simulation.cluster.classic_assignor import (
+    COOPERATIVE,
+    EAGER,
+    assign,
+    assignment_bytes,
+    read_assignment,
+    subscription_bytes,
+)
+from simulation.cluster.group_members import GroupMember, Identity
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from simulation.cluster.group_members import Setting
+
+CONSUMER = "consumer"
+FIRST_STATIC_JOIN = 5
+HEARTBEAT_VERSIONS = range(3, 5)
+SYNC_VERSIONS = range(3, 6)
+LEAVE_VERSIONS = range(6)
+NO_GENERATION = -1
+THROWN_OUT = frozenset(
+    (
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+    )
+)
+
+
+class ClassicMember(GroupMember):
+    """Joins, syncs, beats."""
+
+    expected = THROWN_OUT | {
+        ErrorCode.MEMBER_ID_REQUIRED,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+    }
+
+    def __init__(self, setting: Setting, name: str, rng: Random) -> None:
+        super().__init__(setting, name, rng)
+        eager = rng.choice(([EAGER], [EAGER, COOPERATIVE]))
+        self.protocols = [COOPERATIVE] if self.group.cooperative else eager
+        self.version = rng.randrange(FIRST_STATIC_JOIN if self.instance_id else 0, 10)
+        self.member_id = ""
+        self.generation = NO_GENERATION
+        self.protocol = self.protocols[0]
+        self._members: list[JoinGroupResponseMember] | None = None
+        """Whom to assign to, as the leader; None: it follows."""
+        self._joined = self._synced = False
+
+    @property
+    def is_in(self) -> bool:
+        return self._synced
+
+    def identity(self) -> Identity:
+        return Identity(self.member_id, self.instance_id, self.generation)
+
+    def lose_identity(self) -> None:
+        super().lose_identity()
+        self.member_id, self.generation = "", NO_GENERATION
+        self._joined = self._synced = False
+
+    def act(self, node: int) -> None:
+        if not self._joined:
+            self._join(node)
+        elif not self._synced:
+            self._sync(node)
+        elif self.rng.random() < 0.5 or not self.work(node):
+            self._beat(node)
+
+    def failed(self, what: str, error: int) -> None:
+        if error in THROWN_OUT:
+            self.lose_identity()
+        elif error == ErrorCode.REBALANCE_IN_PROGRESS:
+            self._joined = self._synced = False
+        super().failed(what, error)
+
+    # -- joining ---------------------------------------------------------------------------
+
+    def _join(self, node: int) -> None:
+        if not self.group.cooperative:
+            self.give_up(list(self.owned))
+        subscription = subscription_bytes(self.topics, self.owned, self.generation)
+        request = JoinGroupRequest(
+            group_id=self.book.name,
+            session_timeout_ms=self.group.session_timeout_ms,
+            rebalance_timeout_ms=self.group.rebalance_timeout_ms,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+            protocol_type=CONSUMER,
+            protocols=[JoinGroupRequestProtocol(name, subscription) for name in self.protocols],
+        )
+        self.note(f"joins at {node} as {self.member_id[-6:]}")
+        self.ask(node, request, self.version, JoinGroupResponse, self._join_answered)
+
+    def _join_answered(self, answer: JoinGroupResponse | None) -> None:
+        error = -1 if answer is None else answer.error_code
+        if answer is None or error:
+            if answer is not None and error == ErrorCode.MEMBER_ID_REQUIRED:
+                if self.version < JOIN_GROUP_KNOWN_MEMBER_ID or not answer.member_id:
+                    self.world.violate(f"{self.name}: v{self.version} is told 79 and no id")
+                self.member_id = answer.member_id
+            self.failed("join", error)
+            return
+        self.member_id, self.generation = answer.member_id, answer.generation_id
+        self.protocol = answer.protocol_name or self.protocols[0]
+        leads = answer.leader == self.member_id and not answer.skip_assignment
+        self._members = answer.members if leads else None
+        self._joined, self._synced = True, False
+        self.note(f"joined {self.generation}{', leads' if leads else ''}")
+        self.later(1.0)
+
+    def _sync(self, node: int) -> None:
+        version = self.rng.choice(SYNC_VERSIONS)
+        request = SyncGroupRequest(
+            group_id=self.book.name,
+            generation_id=self.generation,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+        )
+        if version >= SYNC_GROUP_PROTOCOL:
+            request.protocol_type, request.protocol_name = CONSUMER, self.protocol
+        if self._members:
+            request.assignments = [
+                SyncGroupRequestAssignment(member_id, assignment_bytes(parts))
+                for member_id, parts in assign(self.protocol, self._members, self.parts).items()
+            ]
+        asked = self.book.ask(node)
+
+        def answered(answer: SyncGroupResponse | None) -> None:
+            if answer is None or answer.error_code:
+                self.failed("sync", -1 if answer is None else answer.error_code)
+                return
+            parts = read_assignment(answer.assignment)
+            self.note(f"is given {parts} in {self.generation} by {node}")
+            if self.group.is_classic:
+                self.book.assigned(asked, self.generation, self.name, parts)
+            # A cooperative member that gives something up joins again, so that others get it.
+            self._joined = self._synced = set(parts).issuperset(self.owned)
+            self.assign(asked, parts)
+            self.later(1.0)
+
+        self.ask(node, request, version, SyncGroupResponse, answered)
+
+    # -- staying and going -----------------------------------------------------------------
+
+    def _beat(self, node: int) -> None:
+        version = self.rng.choice(HEARTBEAT_VERSIONS)
+        request = HeartbeatRequest(
+            self.book.name, self.generation, self.member_id, self.instance_id
+        )
+        asked, owned = self.book.ask(node), list(self.owned)
+
+        def answered(answer: HeartbeatResponse | None) -> None:
+            if answer is None or answer.error_code:
+                self.failed("heartbeat", -1 if answer is None else answer.error_code)
+                return
+            self.book.confirmed(asked, self.name, owned)
+            self.pause()
+
+        self.ask(node, request, version, HeartbeatResponse, answered)
+
+    def leave(self, node: int) -> None:
+        version = self.rng.choice(LEAVE_VERSIONS)
+        if self.instance_id is not None and self.rng.random() < 0.7:
+            self.note("goes and says nothing")
+            self.lose_identity()
+            self.later(self.rng.choice((20.0, 400.0)))
+            return
+        request = LeaveGroupRequest(group_id=self.book.name)
+        if version >= LEAVE_GROUP_MEMBERS:
+            request.members = [MemberIdentity(self.member_id, self.instance_id)]
+        else:
+            request.member_id = self.member_id
+
+        def answered(answer: LeaveGroupResponse | None) -> None:
+            self.note(f"left: {-1 if answer is None else answer.error_code}")
+            self.lose_identity()
+            self.later(self.rng.choice((20.0, 400.0)))
+
+        self.ask(node, request, version, LeaveGroupResponse, answered)

@@ -1,0 +1,167 @@
+"""The rules of one group, held against what its members are told.
+
+- An offset that is told is replicated, and at the coordinator in force not older than what was
+  told or acknowledged before it was asked (`OffsetHistory`).
+- In one generation of a classic group a partition is of one member, and generations that were
+  synced do not go back; nor do the epochs of a consumer group.
+- Once another member was given a partition, one that had it before and has not given it up is no
+  member in good standing any more: no heartbeat of its tells it so.
+
+What a coordinator answers that was replaced, and has not heard so, counts for none of them but the
+first half of the first: so it is in Apache Kafka. Each broken rule goes to `violate`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.coordinator.runtime import partition_for
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
+from simulation.cluster.offset_history import OffsetHistory
+
+if TYPE_CHECKING:
+    from simulation.cluster.truth import Truth
+    from simulation.cluster.world import ClusterWorld
+
+Part = tuple[str, int]
+
+
+class Asked(NamedTuple):
+    """A question to a coordinator: when, whom, and in which of its leader epochs (-1: replaced)."""
+
+    time: int
+    node: int
+    epoch: int
+    incarnation: int
+    known: dict[Part, int]
+    generation: int
+
+
+@dataclass(slots=True)
+class Hold:
+    """A member has a partition: when it asked and when it was told."""
+
+    asked: int
+    told: int
+    current: bool
+    """Whether the coordinator in force gave it."""
+
+
+class GroupBook:
+    """What is known of a group. Times are numbers that only grow."""
+
+    def __init__(self, world: ClusterWorld, truth: Truth, name: str, partitions: int) -> None:
+        self.world = world
+        self.name = name
+        self.index = partition_for(name, partitions)
+        """Of `__consumer_offsets`: where the group's records are."""
+        self._truth = truth
+        self.offsets = OffsetHistory(truth, self.index)
+        self.checks = 0
+        self.generations = 0
+        """How many were told."""
+        self._time = 0
+        self._commits = 0
+        self._generation = -1, -1
+        """Incarnation and number of the latest generation or epoch that was told."""
+        self._assigned: dict[tuple[int, int], dict[Part, str]] = {}
+        self._holders: dict[Part, dict[str, Hold]] = {}
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def next_offset(self) -> int:
+        """An offset that nobody has committed yet."""
+        self._commits += 1
+        return self._commits
+
+    def ask(self, node: int, parts: list[Part] | None = None) -> Asked:
+        """Somebody asks the coordinator at `node`; `parts`: whose offsets."""
+        self._time += 1
+        known = {part: self.offsets.known((self.name, *part)) for part in parts or ()}
+        incarnation = self.offsets.incarnation(self.name)
+        generation = self._generation[1] if self._generation[0] == incarnation else -1
+        return Asked(self._time, node, self._epoch(node), incarnation, known, generation)
+
+    def is_current(self, asked: Asked) -> bool:
+        """Whether who was asked has been the coordinator in force all the time since."""
+        return asked.epoch >= 0 and asked.epoch == self._epoch(asked.node)
+
+    def _epoch(self, node: int) -> int:
+        """The leader epoch in which a broker leads and knows it, or -1."""
+        truth = self._truth.find(GROUP_METADATA_TOPIC, self.index)
+        broker = self.world.cluster.broker(node)
+        if truth is None or broker is None or truth.state.leader != node:
+            return -1
+        partition = broker.services.replicas.partition(GROUP_METADATA_TOPIC, self.index)
+        if partition is None or partition.leader_epoch != truth.state.leader_epoch:
+            return -1
+        return partition.leader_epoch
+
+    # -- offsets ---------------------------------------------------------------------------
+
+    def committed(self, part: Part, offset: int) -> None:
+        """A commit was acknowledged."""
+        self._judge(self.offsets.acknowledge((self.name, *part), offset))
+
+    def fetched(self, asked: Asked, part: Part, offset: int) -> None:
+        """OffsetFetch told an offset, -1 for none."""
+        known = asked.known.get(part, 0) if self.is_current(asked) else 0
+        value = None if offset < 0 else offset
+        self._judge(self.offsets.tell((self.name, *part), value, known))
+        self.checks += 1
+
+    def _judge(self, wrong: str | None) -> None:
+        if wrong is not None:
+            self.world.violate(f"{self.name}: {wrong}")
+
+    # -- generations -----------------------------------------------------------------------
+
+    def assigned(self, asked: Asked, generation: int, member: str, parts: list[Part]) -> None:
+        """A classic member was told its part of a generation."""
+        if not self.moved_on(asked, generation):
+            return
+        assignment = self._assigned.setdefault((asked.incarnation, generation), {})
+        for part in parts:
+            if assignment.setdefault(part, member) != member:
+                self.world.violate(
+                    f"{self.name}: {part} is of {assignment[part]} and of {member} in generation "
+                    f"{generation}"
+                )
+
+    def moved_on(self, asked: Asked, generation: int) -> bool:
+        """A generation, or the epoch of one that joined, was told; False: it proves nothing."""
+        if asked.incarnation != self.offsets.incarnation(self.name) or not self.is_current(asked):
+            return False
+        if generation < asked.generation:
+            self.world.violate(
+                f"{self.name} went back from generation or epoch {asked.generation} to {generation}"
+            )
+        self._generation = max(self._generation, (asked.incarnation, generation))
+        self.generations += 1
+        return True
+
+    # -- who has what ----------------------------------------------------------------------
+
+    def took(self, asked: Asked, member: str, part: Part) -> None:
+        """A member was given a partition that it did not have."""
+        self._time += 1
+        hold = Hold(asked.time, self._time, self.is_current(asked))
+        self._holders.setdefault(part, {})[member] = hold
+
+    def gave_up(self, member: str, part: Part) -> None:
+        """A member has a partition no more."""
+        del self._holders[part][member]
+
+    def confirmed(self, asked: Asked, member: str, parts: list[Part]) -> None:
+        """The coordinator told a member that has these that it is one in good standing."""
+        if not self.is_current(asked):
+            return
+        for part in parts:
+            mine = self._holders[part][member]
+            for other, hold in self._holders[part].items():
+                if hold.current and mine.told < hold.asked and hold.told < asked.time:
+                    self.world.violate(
+                        f"{self.name}: {part} was given to {other} while {member} had it, who is "
+                        "still a member"
+                    )

@@ -1,0 +1,94 @@
+"""What `__consumer_offsets` held, in the order of its log: what OffsetFetch may answer.
+
+`Truth` keeps the records that a high watermark has passed; here those of committed offsets are
+read, and which groups were deleted. An answer must be one of the committed values, and at the
+coordinator in force none from before what was known when it was asked: what was acknowledged, and
+what an earlier answer told.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
+
+if TYPE_CHECKING:
+    from simulation.cluster.truth import Truth
+
+OFFSET_KEYS = (0, 1)
+GROUP_KEYS = (2, 3)
+"""GroupMetadata and ConsumerGroupMetadata: their tombstones end a group, or its protocol."""
+OffsetKey = tuple[str, str, int]
+"""Group, topic and partition."""
+
+
+class OffsetHistory:
+    """One partition of the topic. Values are offsets; None stands for no offset."""
+
+    def __init__(self, truth: Truth, partition_index: int) -> None:
+        self._truth = truth
+        self._index = partition_index
+        self._read = 0
+        self._values: dict[OffsetKey, list[int | None]] = {}
+        self._known: dict[OffsetKey, int] = {}
+        self._ends: dict[str, int] = {}
+
+    def incarnation(self, group: str) -> int:
+        """How often the group was deleted or changed its protocol."""
+        self._catch_up()
+        return self._ends.get(group, 0)
+
+    def known(self, key: OffsetKey) -> int:
+        """What was told of the offset so far: a number that grows with the log."""
+        return self._known.get(key, 0)
+
+    def acknowledge(self, key: OffsetKey, offset: int) -> str | None:
+        """A commit was acknowledged; what is wrong with that, None when nothing is."""
+        values = self._history(key)
+        if offset not in values:
+            return f"commit {offset} of {key} was acknowledged before it was replicated"
+        last = len(values) - 1 - values[::-1].index(offset)
+        self._known[key] = max(self.known(key), last)
+        return None
+
+    def tell(self, key: OffsetKey, offset: int | None, since: int) -> str | None:
+        """An answer told the offset, `since` was known when it was asked; what is wrong."""
+        values = self._history(key)
+        if offset not in values:
+            return f"{offset} was told of {key}, which is not replicated"
+        if offset not in values[since:]:
+            return f"{offset} was told of {key} after {values[since]} had been, or was acknowledged"
+        self._known[key] = max(self.known(key), values.index(offset, since))
+        return None
+
+    def _history(self, key: OffsetKey) -> list[int | None]:
+        self._catch_up()
+        return self._values.setdefault(key, [None])
+
+    def _catch_up(self) -> None:
+        truth = self._truth.find(GROUP_METADATA_TOPIC, self._index)
+        if truth is None:
+            return
+        for _, content in truth.committed[self._read :]:
+            self._take(content)
+        self._read = len(truth.committed)
+
+    def _take(self, content: bytes) -> None:
+        """A record's key and value with an equals sign between them."""
+        kind = int.from_bytes(content[:2], "big")
+        if kind in OFFSET_KEYS:
+            group, position = _text(content, 2)
+            topic, position = _text(content, position)
+            partition = int.from_bytes(content[position : position + 4], "big")
+            value = content[position + 5 :]
+            offset = int.from_bytes(value[2:10], "big", signed=True) if value else None
+            self._values.setdefault((group, topic, partition), [None]).append(offset)
+        elif kind in GROUP_KEYS:
+            group, position = _text(content, 2)
+            if len(content) == position + 1:
+                self._ends[group] = self._ends.get(group, 0) + 1
+
+
+def _text(content: bytes, position: int) -> tuple[str, int]:
+    end = position + 2 + int.from_bytes(content[position : position + 2], "big")
+    return content[position + 2 : end].decode(), end

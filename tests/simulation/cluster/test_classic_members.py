@@ -1,0 +1,37 @@
+"""Classic members share their topics, and go on when one of them is gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulation.cluster.classic_members import ClassicMember
+from tests.support.simulated_groups import SimulatedGroup
+
+
+@pytest.mark.parametrize("protocol", ["eager", "cooperative"])
+def test_what_one_leaves_another_gets(protocol: str) -> None:
+    group = SimulatedGroup(protocol, 2)
+    group.settle()
+    owners = [member for member in group.group.members if member.owned]
+    assert [list(one.owned) for one in owners] == [[("t0", 0)]]
+    owner, other = owners[0], next(one for one in group.group.members if one is not owners[0])
+    coordinator = owner.coordinator
+    assert coordinator is not None
+    owner.stop()
+    assert group.world.run_until(lambda: not owner.busy, 1_000)
+    owner.lose_identity()
+    assert group.world.run_until(lambda: bool(other.owned), 5_000)
+    assert not group.world.violations
+
+
+def test_a_static_member_comes_back_to_its_place() -> None:
+    group = SimulatedGroup("eager", 1, static=True)
+    member = group.member(0)
+    assert isinstance(member, ClassicMember)
+    member.instance_id, member.version = "i", 9
+    group.settle()
+    before, generation = member.member_id, member.generation
+    member.lose_identity()
+    group.settle()
+    assert member.member_id != before
+    assert member.generation == generation

@@ -1,0 +1,96 @@
+"""The rules of a group can fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulation.cluster.group_book import GroupBook
+from tests.support.simulated_cluster import SimulatedCluster
+
+PART = "t0", 0
+
+
+class World:
+    """A book, and the broker that coordinates its group."""
+
+    def __init__(self) -> None:
+        simulated = SimulatedCluster()
+        world = self.world = simulated.world
+        controller = world.cluster.controller
+        world.operate(lambda: controller.ensure_internal_topic("__consumer_offsets"))
+        world.run_for(100)
+        state = world.cluster.metadata.topics["__consumer_offsets"].partitions[0]
+        self.leader = state.leader
+        self.other = next(node for node in state.replicas if node != state.leader)
+        self.book = GroupBook(world, simulated.truth, "g", 1)
+
+    @property
+    def broken(self) -> str:
+        return " ".join(self.world.violations)
+
+
+@pytest.fixture
+def group() -> World:
+    return World()
+
+
+def test_the_coordinator_in_force_is_who_leads_and_knows_it(group: World) -> None:
+    asked = group.book.ask(group.leader)
+    assert group.book.is_current(asked)
+    assert not group.book.is_current(group.book.ask(group.other))
+    world = group.world
+    world.operate(lambda: world.controls.move_leader("__consumer_offsets", 0, group.other))
+    assert not group.book.is_current(asked)
+
+
+def test_offsets_that_nobody_committed_are_noticed(group: World) -> None:
+    group.book.fetched(group.book.ask(group.leader, [PART]), PART, -1)
+    assert group.book.checks == 1
+    assert not group.broken
+    group.book.fetched(group.book.ask(group.leader, [PART]), PART, 7)
+    assert "7 was told" in group.broken
+    group.book.committed(PART, 8)
+    assert "commit 8" in group.broken
+
+
+def test_a_partition_is_of_one_member_in_a_generation(group: World) -> None:
+    book = group.book
+    book.assigned(book.ask(group.leader), 1, "a", [PART])
+    book.assigned(book.ask(group.leader), 1, "a", [PART])
+    book.assigned(book.ask(group.leader), 2, "b", [PART])
+    book.assigned(book.ask(group.other), 2, "a", [PART])  # it has not heard that it does not lead
+    assert not group.broken
+    book.assigned(book.ask(group.leader), 2, "a", [PART])
+    assert "is of b and of a in generation 2" in group.broken
+
+
+def test_generations_do_not_go_back(group: World) -> None:
+    book = group.book
+    early = book.ask(group.leader)
+    assert book.moved_on(book.ask(group.leader), 5)
+    assert book.moved_on(early, 4)  # it was asked before the fifth was known
+    assert not group.broken
+    book.moved_on(book.ask(group.leader), 4)
+    assert "went back" in group.broken
+
+
+def test_who_lost_a_partition_is_no_member_in_good_standing(group: World) -> None:
+    book = group.book
+    book.took(book.ask(group.leader), "a", PART)
+    book.confirmed(book.ask(group.leader), "a", [PART])
+    before = book.ask(group.leader)
+    book.took(book.ask(group.leader), "b", PART)
+    book.confirmed(book.ask(group.leader), "b", [PART])
+    book.confirmed(before, "a", [PART])
+    assert not group.broken
+    book.confirmed(book.ask(group.leader), "a", [PART])
+    assert "was given to b while a had it" in group.broken
+
+
+def test_who_gave_a_partition_up_may_lose_it(group: World) -> None:
+    book = group.book
+    book.took(book.ask(group.leader), "a", PART)
+    book.gave_up("a", PART)
+    book.took(book.ask(group.leader), "b", PART)
+    book.confirmed(book.ask(group.leader), "a", [])
+    assert not group.broken
