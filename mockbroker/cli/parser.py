@@ -31,7 +31,8 @@ examples:
 
 
 _ACTION_HELP: Final = {
-    "kill": "crash a broker; with --no-fence it is found out by its session time-out only",
+    "kill": "crash a broker; with --no-fence it is found out by its session time-out only, with"
+    " --lose unflushed it keeps of its logs what Kafka would have flushed",
     "stop": "stop a broker cleanly: its leaders move away first",
     "revive": "start a broker that was killed or stopped",
     "fence": "let the controller take a running broker for lost",
@@ -228,6 +229,8 @@ def _cluster(parser: argparse.ArgumentParser) -> None:
             if kind == "bool?":
                 word = f"--no-{field.replace('_', '-')}"
                 made.add_argument(word, dest=field, action="store_false", default=None)
+            elif kind.endswith("?"):
+                made.add_argument(f"--{field}", metavar=field.upper(), type=_FIELD_TYPES[kind[:-1]])
             else:
                 made.add_argument(field, metavar=field.upper(), type=_FIELD_TYPES[kind])
 

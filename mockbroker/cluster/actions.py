@@ -21,7 +21,7 @@ _PARTITION: Final = {"topic": "str", "partition": "int"}
 _REPLICA: Final = {**_PARTITION, **_NODE}
 
 ACTIONS: Final[dict[str, dict[str, str]]] = {
-    "kill": {**_NODE, "fence": "bool?"},
+    "kill": {**_NODE, "fence": "bool?", "lose": "str?"},
     "stop": _NODE,
     "revive": _NODE,
     "fence": _NODE,

@@ -24,6 +24,7 @@ class _NodeMark(NamedTuple):
     """One node; the holds are partitions by topic id and index."""
 
     up: bool
+    stopped_cleanly: bool
     fenced: bool
     kept_out: bool
     skew_ms: int
@@ -74,6 +75,7 @@ class ClusterMarks:
         for node, mark in zip(self._cluster.nodes, self._nodes, strict=True):
             if node.broker is not None and not mark.up:
                 peers.take_down(node, fence=mark.fenced)
+                node.stopped_cleanly = mark.stopped_cleanly
             if mark.kept_out and node.node_id not in peers.sessions.kept_out:
                 peers.sessions.keep_out(node.node_id)
         self._cluster.interconnect.drain()
@@ -112,6 +114,7 @@ def _mark(cluster: Cluster, node: Node) -> _NodeMark:
         held = peers.running[node.node_id].fetchers.held
     return _NodeMark(
         broker is not None,
+        node.stopped_cleanly,
         info is None or info.fenced,
         peers is not None and node.node_id in peers.sessions.kept_out,
         node.skew_ms,
@@ -133,6 +136,7 @@ def _bring_up(peers: Peers, node: Node, mark: _NodeMark) -> None:
         if node.broker is not None:
             peers.running[node.node_id].heartbeat.beat()
     if node.broker is None:
+        node.stopped_cleanly = True  # what it lost comes back too
         peers.bring_back(node)
     elif node.node_id not in peers.store.brokers:
         peers.register_again(node)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.cluster.links.link import CONTROLLER
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from mockbroker.cluster.links.link import Link
     from mockbroker.cluster.nodes import Node, PeerIncarnation
     from mockbroker.cluster.peers import Peers
+
+LOSSES: Final = "nothing", "unflushed"
+"""What of its logs a broker may lose that is killed."""
 
 
 class ControlError(ValueError):
@@ -29,13 +32,16 @@ class NodeControls:
 
     # -- brokers -----------------------------------------------------------------------------
 
-    def kill(self, node_id: int, *, fence: bool = True) -> None:
+    def kill(self, node_id: int, *, fence: bool = True, lose: str = "nothing") -> None:
         """Crash a broker: its connections break, its memory is gone, its logs stay.
 
         With `fence` False the controller learns of it by broker.session.timeout.ms only, and what
-        the broker led has no working leader until then.
+        the broker led has no working leader until then. With `lose` "unflushed" the machine goes
+        down with it: of each log only what was flushed stays (`log.recovery`).
         """
-        self._peers().take_down(self._running(node_id), fence=fence)
+        if lose not in LOSSES:
+            raise ControlError(f"lose: {lose!r} is none of {', '.join(LOSSES)}")
+        self._peers().kill(self._running(node_id), fence=fence, lose_unflushed=lose == "unflushed")
 
     def stop(self, node_id: int) -> None:
         """Stop a broker cleanly: its leaders move first, and who waits is answered."""

@@ -108,6 +108,8 @@ class Node:
         self.incarnations = 0
         self.epoch = -1
         self.skew_ms = 0
+        self.stopped_cleanly = True
+        """False once it crashed, until it runs again."""
         self.logs: dict[tuple[bytes, int], UnifiedLog] = {}
         """The logs of a node that is down, by topic id and partition."""
         self.kept_logs = KeptLogs()

@@ -23,6 +23,7 @@ from mockbroker.cluster.links.metadata_feed import MetadataFeed, copy_of
 from mockbroker.cluster.nodes import PeerIncarnation
 from mockbroker.coordinator.leadership import CoordinatorLeadership
 from mockbroker.coordinator.log_port import InternalLog
+from mockbroker.log import recovery
 from mockbroker.metadata.changes import BrokerChanged
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.metadata.store import MetadataStore
@@ -96,8 +97,20 @@ class Peers:
         interconnect.drain()
         self.running[node.node_id].broker.release_parked(self.clock.now_ms)
         interconnect.drain()
+        for partition in self.running[node.node_id].broker.services.replicas.all_partitions():
+            if partition.log is not None:
+                recovery.flush(partition.log)
         node.watcher.leaving()
         self.take_down(node, fence=True)
+
+    def kill(self, node: Node, *, fence: bool, lose_unflushed: bool) -> None:
+        """The broker crashes; `lose_unflushed`: what its logs had not flushed goes with it."""
+        if lose_unflushed:
+            for partition in self.running[node.node_id].broker.services.replicas.all_partitions():
+                if partition.log is not None:
+                    recovery.lose_unflushed(partition.log_to_write())
+        self.take_down(node, fence=fence)
+        node.stopped_cleanly = False
 
     def take_down(self, node: Node, *, fence: bool) -> None:
         """The broker is gone from one moment to the next; its logs stay.
@@ -121,8 +134,14 @@ class Peers:
             self.sessions.end(node.node_id)
 
     def bring_back(self, node: Node) -> None:
-        """The broker starts again, with the logs that it had."""
+        """The broker starts again, with the logs that it had.
+
+        One that crashed may have lost some of them: it is eligible for nothing (KIP-966; Kafka:
+        ReplicationControlManager.handleBrokerUncleanShutdown).
+        """
         self.sessions.end(node.node_id)
+        if not node.stopped_cleanly:
+            self.control.forget_eligible(node.node_id)
         self._start(node)
         node.watcher.up()
 
@@ -136,6 +155,7 @@ class Peers:
     def _start(self, node: Node) -> None:
         self._next_epoch += 1
         node.epoch = self._next_epoch
+        node.stopped_cleanly = True
         node.incarnations += 1
         if node.node_id not in self.store.brokers:
             node.info = node.info._replace(fenced=True, leaving=False)

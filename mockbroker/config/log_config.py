@@ -47,6 +47,7 @@ class LogConfig(NamedTuple):
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = INT64_MAX
     delete_retention_ms: int = 86_400_000
+    flush_messages: int = INT64_MAX
 
 
 DEFAULT_LOG_CONFIG: Final = LogConfig()

@@ -33,6 +33,7 @@ _INTS: Final = (
     "min_compaction_lag_ms",
     "max_compaction_lag_ms",
     "delete_retention_ms",
+    "flush_messages",
 )
 _CODECS_WITH_LEVEL: Final = frozenset({"gzip", "lz4", "zstd"})
 

@@ -60,6 +60,7 @@ class UnifiedLog(TransactionalLog):
         "_epochs",
         "_idle_read",
         "first_dirty_offset",
+        "flushed_offset",
     )
 
     def __init__(
@@ -68,6 +69,8 @@ class UnifiedLog(TransactionalLog):
         super().__init__(topic, partition, config)
         self.first_dirty_offset = 0
         """Below it every segment was compacted (Kafka: the cleaner's checkpoint)."""
+        self.flushed_offset = 0
+        """Up to where it was flushed otherwise than by its length: see `recovery`."""
         self._epochs: LeaderEpochCache | None = None
         # The last empty answer at the high watermark: idle polls get the same one again.
         self._idle_read: ReadResult | None = None
@@ -89,6 +92,7 @@ class UnifiedLog(TransactionalLog):
         made.high_watermark = self.high_watermark
         made.log_end_offset = self.log_end_offset
         made.first_dirty_offset = self.first_dirty_offset
+        made.flushed_offset = self.flushed_offset
         made.wants_upkeep = self.wants_upkeep
         made._first_unstable_offset = self._first_unstable_offset
         made._producers = None if self._producers is None else self._producers.copy()
@@ -439,5 +443,6 @@ class UnifiedLog(TransactionalLog):
         if self._epochs is not None:
             self._epochs.truncate_from_end(offset)
         self.first_dirty_offset = min(self.first_dirty_offset, offset)
+        self.flushed_offset = min(self.flushed_offset, offset)
         self._rebuild_producers()
         self._check_offsets()

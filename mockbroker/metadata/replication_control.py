@@ -68,6 +68,16 @@ class ReplicationControl:
             self._store.apply(BrokerChanged(alive))
         self.elect_leaderless()
 
+    def forget_eligible(self, node_id: int) -> None:
+        """A fenced broker may lack what it had: it may not lead without having caught up."""
+        for topic, index, state in self._partitions():
+            if node_id in state.elr:
+                left = state._replace(elr=[node for node in state.elr if node != node_id])
+                made = changed(left, self._may_lead, self._min_isr(topic, state))
+                if made is None:
+                    made = left._replace(partition_epoch=state.partition_epoch + 1)
+                self._store.apply(LeaderChanged(topic.name, topic.id, index, made))
+
     def begin_shutdown(self, node_id: int) -> None:
         """The broker wants to stop: its leaders move where they can, and it leaves in-sync sets."""
         broker = self._store.brokers.get(node_id)

@@ -42,9 +42,13 @@ class NodesView(ABC, Generic[S]):
         """The ids of the brokers that run."""
         return self._bridge.call(self._running)
 
-    def kill(self, node_id: int, *, fence: bool = True) -> None:
-        """Crash a broker; with `fence` False it is found out by its session time-out only."""
-        return self._do(lambda controls: controls.kill(node_id, fence=fence))
+    def kill(self, node_id: int, *, fence: bool = True, lose: str = "nothing") -> None:
+        """Crash a broker; with `fence` False it is found out by its session time-out only.
+
+        With `lose="unflushed"` each of its logs keeps what was flushed alone: rolled segments, and
+        what flush.messages says.
+        """
+        return self._do(lambda controls: controls.kill(node_id, fence=fence, lose=lose))
 
     def stop(self, node_id: int) -> None:
         """Stop a broker cleanly: its leaders move away first."""

@@ -103,7 +103,7 @@ mockbroker.cluster.nodes.Incarnation
   kept broker
   wiring clock timer
 mockbroker.cluster.nodes.Node
-  kept info incarnation skew_ms logs request_faults network_faults config
+  kept info incarnation skew_ms logs request_faults network_faults config stopped_cleanly
   wiring index node_id kept_logs watcher
   growing incarnations epoch
 mockbroker.cluster.nodes.NodeWatcher
@@ -266,7 +266,7 @@ mockbroker.log.unified_log.UnifiedLog
   kept first_dirty_offset _aborted _first_unstable_offset _producers high_watermark
   kept log_start_offset log_end_offset _segments
   wiring config partition topic
-  growing _epochs
+  growing _epochs flushed_offset
   passing _idle_read _end_metadata wants_upkeep
 mockbroker.metadata.controller.Controller
   wiring _store config rng
@@ -294,7 +294,8 @@ mockbroker.node.request_handler.RequestHandler
 mockbroker.quorum.metadata_log.MetadataLog
   wiring config partition topic
   growing _aborted _end_metadata _epochs _first_unstable_offset _idle_read _producers _segments
-  growing first_dirty_offset high_watermark log_end_offset log_start_offset wants_upkeep
+  growing first_dirty_offset flushed_offset high_watermark log_end_offset log_start_offset
+  growing wants_upkeep
 mockbroker.quorum.observers.Observers
   wiring _clock
   passing _replicas

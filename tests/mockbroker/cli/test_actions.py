@@ -121,7 +121,7 @@ def test_the_cluster_is_shown_and_acted_on(
         ]  # fmt: skip
         assert shell("cluster", "show")[1].splitlines()[1].split()[2] == "up"
         assert shell("cluster", "revive", "2")[0] == 0
-        assert shell("cluster", "kill", "3", "--no-fence")[0] == 0
+        assert shell("cluster", "kill", "3", "--no-fence", "--lose", "unflushed")[0] == 0
         assert broker.cluster.brokers == [1, 2]
         scenario = tmp_path / "outage.json"
         scenario.write_text(

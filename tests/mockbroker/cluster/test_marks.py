@@ -37,6 +37,10 @@ def kill_silently(scoped: Scoped) -> None:
     scoped.cluster.controls.kill(leader_and_follower(scoped)[0], fence=False)
 
 
+def kill_and_lose(scoped: Scoped) -> None:
+    scoped.cluster.controls.kill(leader_and_follower(scoped)[0], lose="unflushed")
+
+
 def stop(scoped: Scoped) -> None:
     scoped.cluster.controls.stop(leader_and_follower(scoped)[1])
 
@@ -107,6 +111,7 @@ ACTIONS = [
     hold_high_watermark,
     isolate,
     kill,
+    kill_and_lose,
     kill_and_revive,
     kill_silently,
     move_leader,

@@ -55,10 +55,92 @@ def test_a_skewed_clock_stamps_records_otherwise(core: ClusterCore) -> None:
     assert core.cluster.clock.wall_ms() == before
 
 
+def test_a_broker_that_loses_its_unflushed_tail_gets_it_back_from_the_leader(
+    core: ClusterCore,
+) -> None:
+    old = core.state("t").leader
+    core.client(node=old).produce("t", b"a")
+    core.controls.stop(old)  # flushed
+    core.controls.revive(old)
+    core.advance(3000)
+    new = core.state("t").leader
+    core.client(node=new).produce("t", b"b")
+    core.controls.kill(old, lose="unflushed")
+    core.deliver()
+    kept = core.controls.log("t", 0, old)
+    assert kept is not None
+    assert (kept.log_end_offset, kept.high_watermark) == (1, 1)
+    core.controls.revive(old)
+    core.advance(3000)
+    assert core.values(old, "t") == [b"a", b"b"]
+    assert sorted(core.state("t").isr) == [1, 2, 3]
+
+
+def test_nothing_acknowledged_is_lost_while_one_broker_at_a_time_loses_its_tail() -> None:
+    core = ClusterCore(config={"min.insync.replicas": "2"}, topics={"t": 1})
+    values = []
+    for round_ in range(6):
+        leader = core.state("t").leader
+        values.append(b"%d" % round_)
+        producer = core.client(node=leader)
+        producer.produce("t", values[-1])
+        assert producer.produced().error_code == 0
+        fence = round_ % 2 == 0
+        core.controls.kill(leader, lose="unflushed", fence=fence)
+        core.deliver()
+        core.controls.revive(leader)
+        core.advance(10_000)
+        assert core.state("t").leader != -1
+        assert sorted(core.state("t").isr) == [1, 2, 3]
+        assert [core.values(node, "t") for node in (1, 2, 3)] == [values] * 3
+
+
+def test_who_crashed_is_not_eligible_until_it_has_caught_up() -> None:
+    """KIP-966: it may lack what it acknowledged. The last one that led is taken in the end."""
+    core = ClusterCore(config={"min.insync.replicas": "3"}, topics={"t": 1})
+    old = core.state("t").leader
+    first, second = (node for node in (1, 2, 3) if node != old)
+    core.controls.kill(first)
+    core.deliver()
+    assert list(core.state("t").elr) == [first]
+    core.controls.revive(first)
+    core.deliver()
+    assert first not in core.state("t").elr
+    core.advance(3000)
+    for node in (first, second, old):
+        core.controls.kill(node, lose="unflushed")
+        core.deliver()
+    assert core.state("t").leader == -1
+    core.controls.revive(first)
+    core.advance(3000)
+    assert core.state("t").leader == -1
+    core.controls.revive(second)
+    core.advance(3000)
+    assert core.state("t").leader == -1
+    core.controls.revive(old)
+    core.advance(3000)
+    assert core.state("t").leader == old
+    assert sorted(core.state("t").isr) == [1, 2, 3]
+
+
+def test_who_stopped_cleanly_stays_eligible() -> None:
+    core = ClusterCore(config={"min.insync.replicas": "3"}, topics={"t": 1})
+    leader = core.state("t").leader
+    follower = next(node for node in (1, 2, 3) if node != leader)
+    core.controls.stop(follower)
+    core.controls.revive(follower)
+    core.deliver()
+    core.advance(3000)
+    core.controls.kill(leader)
+    core.deliver()
+    assert follower in (*core.state("t").isr, *core.state("t").elr)
+
+
 def test_what_cannot_be_done_says_why(core: ClusterCore) -> None:
     controls = core.controls
     wrong: list[tuple[Callable[[], None], str]] = [
         (lambda: controls.kill(9), "there is no broker 9; there are 1, 2, 3"),
+        (lambda: controls.kill(1, lose="all"), "lose: 'all' is none of nothing, unflushed"),
         (lambda: controls.revive(1), "broker 1 is running"),
         (lambda: controls.move_leader("x", 0, 1), "there is no topic 'x'"),
         (lambda: controls.hold_high_watermark("t", 7), "there is no partition t-7"),

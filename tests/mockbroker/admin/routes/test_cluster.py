@@ -64,7 +64,7 @@ def test_nothing_is_done_when_one_action_makes_no_sense(three: Api) -> None:
     wanted = [{"action": "kill", "node_id": 1}, {"action": "kill", "node": 2}]
     status, detail, field = three.problem("POST", ACTIONS, {"actions": wanted})
     assert (status, field) == (422, "actions.1.node")
-    assert detail == "actions.1.node: kill has no such field; allowed: node_id, fence"
+    assert detail == "actions.1.node: kill has no such field; allowed: node_id, fence, lose"
     assert three.broker.cluster.brokers == [1, 2, 3]
 
 
