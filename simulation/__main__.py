@@ -1,18 +1,13 @@
-"""`python -m simulation`: run one seed with its trace, or many with a line of progress."""
+"""`python -m simulation`: one seed with its trace or as a short test, or many with a summary."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
-from simulation.cluster.simulation import simulate_cluster
-from simulation.simulation import simulate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from simulation.runner import Report
+from simulation.many import run_seeds
+from simulation.seeds import BrokerSeed, ClusterSeed
+from simulation.shrinking import Shrinker
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,34 +15,40 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m simulation", description=__doc__)
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--seed", type=int, help="run this seed and print what happened")
-    which.add_argument("--seeds", metavar="FROM:TO", help="run these seeds, TO left out")
+    which.add_argument("--seeds", metavar="A..B", help="run the seeds from A on, before B")
     parser.add_argument("--cluster", action="store_true", help="several brokers, and their links")
+    parser.add_argument("--shrink", action="store_true", help="make a failing seed a short test")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes for --seeds")
+    parser.add_argument(
+        "--coverage", action="store_true", help="how much of each room the seeds ran; one process"
+    )
     options = parser.parse_args(arguments)
-    run: Callable[[int], Report] = simulate_cluster if options.cluster else simulate
-    if options.seed is not None:
-        report = run(options.seed)
-        sys.stdout.write(f"{report.explain()}\n{report.counts}\ntrace {report.trace_hash}\n")
-        return int(report.failed)
-    first, last = map(int, options.seeds.split(":"))
-    return run_seeds(range(first, last), run)
+    if options.seed is None:
+        first, _, last = options.seeds.replace(":", "..").partition("..")
+        seeds = range(int(first), int(last))
+        return run_seeds(
+            seeds, cluster=options.cluster, jobs=options.jobs, with_coverage=options.coverage
+        )
+    seed = (ClusterSeed if options.cluster else BrokerSeed)(options.seed)
+    if options.shrink:
+        return _shrink(Shrinker(seed, lambda line: sys.stderr.write(f"{line}\n")))
+    report = seed.report()
+    sys.stdout.write(f"{report.explain()}\n{report.counts}\ntrace {report.trace_hash}\n")
+    return int(report.failed)
 
 
-def run_seeds(seeds: range, run: Callable[[int], Report]) -> int:
-    """Run them all; explain the failed ones."""
-    failed: list[int] = []
-    totals: dict[str, int] = {}
-    for done, seed in enumerate(seeds, start=1):
-        report = run(seed)
-        for name, count in report.counts.items():
-            totals[name] = totals.get(name, 0) + count
-        if report.failed:
-            failed.append(seed)
-            sys.stdout.write(f"\n{report.explain()}\n")
-        told = ", ".join(f"{count} {name}" for name, count in totals.items())
-        sys.stdout.write(f"\r{done}/{len(seeds)} seeds, {told}, failed: {failed}")
-        sys.stdout.flush()
-    sys.stdout.write("\n")
-    return int(bool(failed))
+def _shrink(shrinker: Shrinker) -> int:
+    """Print the test. 0 when the seed breaks no rule."""
+    test = shrinker.shrink()
+    if test is None:
+        sys.stdout.write("it breaks no rule\n")
+        return 0
+    sys.stderr.write(
+        f"{shrinker.attempts} runs, {len(shrinker.steps_before)} steps became "
+        f"{len(shrinker.steps)}\n"
+    )
+    sys.stdout.write(test)
+    return 1
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from random import Random
 
 KINDS = (
@@ -38,6 +39,16 @@ KINDS = (
     "tiny_budget",
 )
 SLOW_MOTION = 200.0
+_SIZE_OFF: dict[str, tuple[str, float | None]] = {
+    "delays": ("max_delay_ms", 0.0),
+    "split": ("split_chance", 0.0),
+    "cut": ("cut_every_ms", 0.0),
+    "lose_answers": ("lose_chance", 0.0),
+    "tiny_segments": ("segment_bytes", None),
+    "tiny_budget": ("max_bytes", None),
+    "slow_motion": ("time_scale", 1.0),
+}
+"""The size that a kind draws, and what it is without."""
 
 
 @dataclass(slots=True)
@@ -94,6 +105,23 @@ class SwarmPlan:
             cut_every_ms=rng.choice((10.0, 30.0)) if on["cut"] else 0.0,
             lose_chance=rng.choice((0.02, 0.1)) if on["lose_answers"] else 0.0,
         )
+        self.without: Sequence[str] = ()
+        """Clients that a shrunk run does without, by name."""
+
+    def change(self, changes: Mapping[str, object]) -> None:
+        """Take other sizes than were drawn, by name; `off` are kinds to turn off."""
+        for name, size in changes.items():
+            if name != "off":
+                assert hasattr(self, name), name
+                setattr(self, name, size)
+                continue
+            assert isinstance(size, list)
+            for kind in size:
+                self.on[kind] = False
+                if kind in _SIZE_OFF:
+                    of_kind, value = _SIZE_OFF[kind]
+                    owner = self.network if hasattr(self.network, of_kind) else self
+                    setattr(owner, of_kind, value)
 
     def __str__(self) -> str:
         kinds = " ".join(kind for kind, is_on in self.on.items() if is_on)

@@ -41,13 +41,23 @@ SETTLING_MS = 30_000.0
 CUT_HEARD_WITHIN_MS = 10.0
 
 
+def stream_of(seed: int, purpose: str) -> Random:
+    """A seed's own randomness for one purpose."""
+    return Random(f"{seed}/{purpose}")
+
+
+def swarm_plan_of(seed: int) -> SwarmPlan:
+    """The plan that a seed gives."""
+    return SwarmPlan(stream_of(seed, "plan"))
+
+
 class Run:
     """The actors of one seed in their world; `plan` in place of the one that the seed gives."""
 
     def __init__(self, seed: int, plan: SwarmPlan | None = None) -> None:
         self.seed = seed
         self.command = "python -m simulation"
-        plan = self.plan = plan or SwarmPlan(self.stream("plan"))
+        plan = self.plan = plan or swarm_plan_of(seed)
         self.world = World(
             {
                 "max.incremental.fetch.session.cache.slots": str(plan.cache_slots),
@@ -64,8 +74,10 @@ class Run:
         self.admin = Admin(setting, "admin", self.stream("admin"))
         self.crowd = Crowd(setting, "crowd", self.stream("crowd"))
         self.operator = Operator(setting, "operator", self.stream("operator"))
-        self.consumers = [self.make_consumer(f"consumer{n}") for n in range(plan.consumers)]
-        self.producers = [self.make_producer(f"producer{n}") for n in range(plan.producers)]
+        consumers = (f"consumer{n}" for n in range(plan.consumers))
+        producers = (f"producer{n}" for n in range(plan.producers))
+        self.consumers = [self.make_consumer(n) for n in consumers if n not in plan.without]
+        self.producers = [self.make_producer(n) for n in producers if n not in plan.without]
         self._cut_rng = self.stream("cuts")
 
     def counts(self) -> dict[str, int]:
@@ -81,7 +93,7 @@ class Run:
 
     def stream(self, purpose: str) -> Random:
         """The seed's own randomness for one purpose."""
-        return Random(f"{self.seed}/{purpose}")
+        return stream_of(self.seed, purpose)
 
     def make_consumer(self, name: str) -> Consumer:
         """A consumer in the style that the seed gives it."""
@@ -214,3 +226,10 @@ def simulate(seed: int, watch: Callable[[Run], None] | None = None) -> Report:
     if watch is not None:
         watch(run)
     return carry_out(run)
+
+
+def replay(seed: int, **changes: object) -> Report:
+    """Run a seed with its plan changed so."""
+    plan = swarm_plan_of(seed)
+    plan.change(changes)
+    return carry_out(Run(seed, plan))

@@ -1,0 +1,116 @@
+"""Many seeds, in one process or several: a line of progress, and in the end what came of them."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from time import monotonic, process_time
+from typing import TYPE_CHECKING, NamedTuple
+
+from simulation.seeds import BrokerSeed, ClusterSeed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+TELL_EVERY_S = 0.5
+ROOMS = Path(__file__).parent.parent / "mockbroker"
+
+
+class Outcome(NamedTuple):
+    """One seed: what it did, the kinds that it had on, and why it failed, if it did."""
+
+    seed: int
+    counts: Mapping[str, int]
+    kinds: list[str]
+    failure: str | None
+    cpu_s: float
+
+
+def run_one(seed: int, *, cluster: bool) -> Outcome:
+    """Run a seed; what it raises is a failure as a broken rule is."""
+    began_s = process_time()
+    made = ClusterSeed(seed) if cluster else BrokerSeed(seed)
+    counts: Mapping[str, int] = {}
+    failure = None
+    try:
+        report = made.report()
+        counts = report.counts
+        failure = report.explain() if report.failed else None
+    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+        failure = "\n".join((*getattr(error, "__notes__", ()), f"{type(error).__name__}: {error}"))
+    return Outcome(seed, counts, made.kinds(), failure, process_time() - began_s)
+
+
+def run_seeds(
+    seeds: range, *, cluster: bool = False, jobs: int = 1, with_coverage: bool = False
+) -> int:
+    """Run them all, explain the failed ones and sum up; 0 when none failed."""
+    failed: list[int] = []
+    totals: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    cpu_s, began_s, told_s = 0.0, monotonic(), 0.0
+    covered = None
+    if with_coverage:
+        covered = _coverage()
+    for done, outcome in enumerate(_outcomes(seeds, cluster=cluster, jobs=jobs), start=1):
+        totals.update(outcome.counts)
+        kinds.update(outcome.kinds)
+        cpu_s += outcome.cpu_s
+        if outcome.failure is not None:
+            failed.append(outcome.seed)
+            sys.stdout.write(f"\n{outcome.failure}\n")
+        now_s = monotonic()
+        if now_s - told_s > TELL_EVERY_S or done == len(seeds):
+            told_s = now_s
+            left_s = (now_s - began_s) / done * (len(seeds) - done)
+            sys.stdout.write(f"\r{done}/{len(seeds)} seeds, failed: {failed}, {left_s:.0f} s left ")
+            sys.stdout.flush()
+    sys.stdout.write(f"\n{cpu_s / max(1, len(seeds)):.3f} s of CPU a seed\n")
+    for name, counter in (("did", totals), ("had", kinds)):
+        told = ", ".join(f"{count} {what}" for what, count in counter.items() if count)
+        sys.stdout.write(f"{name}: {told}\n")
+    if covered is not None:
+        _tell_coverage(covered)
+    if failed:
+        flag = "--cluster " if cluster else ""
+        sys.stdout.write(f"shrink: python -m simulation {flag}--seed {failed[0]} --shrink\n")
+    return int(bool(failed))
+
+
+def _outcomes(seeds: range, *, cluster: bool, jobs: int) -> Iterator[Outcome]:
+    """In the order of the seeds, however many processes run them."""
+    run = partial(run_one, cluster=cluster)
+    if jobs <= 1:
+        yield from map(run, seeds)
+        return
+    with get_context().Pool(jobs) as pool:
+        yield from pool.imap(run, seeds, chunksize=5)
+
+
+def _coverage() -> object:
+    from coverage import Coverage
+
+    covered = Coverage(data_file=None, include=[f"{ROOMS}/*"], config_file=False)
+    covered.start()
+    return covered
+
+
+def _tell_coverage(covered: object) -> None:
+    """A line a room: lines that ran, of those that there are."""
+    from coverage import Coverage
+
+    assert isinstance(covered, Coverage)
+    covered.stop()
+    ran: Counter[str] = Counter()
+    there: Counter[str] = Counter()
+    for path in sorted(ROOMS.rglob("*.py")):
+        _, statements, _, missing, _ = covered.analysis2(str(path))
+        room = path.relative_to(ROOMS).parts[0]
+        there[room] += len(statements)
+        ran[room] += len(statements) - len(missing)
+    for room, count in there.items():
+        if ran[room]:
+            sys.stdout.write(f"{room:<16} {100 * ran[room] / count:5.1f} % of {count} lines\n")

@@ -1,0 +1,47 @@
+"""Many seeds are counted, failures explained, and processes change nothing but the time."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mockbroker.log.unified_log import UnifiedLog
+from simulation import many
+
+pytestmark = pytest.mark.sim
+
+
+def test_processes_change_nothing_but_the_time(capsys: pytest.CaptureFixture[str]) -> None:
+    told = []
+    for jobs in (1, 2):
+        assert many.run_seeds(range(2, 5), jobs=jobs) == 0
+        told.append(re.findall("(?:did|had): .*", capsys.readouterr().out))
+    assert told[0] == told[1]
+    assert "answers" in told[0][0]
+
+
+def test_a_failed_seed_is_explained_and_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(UnifiedLog, "advance_high_watermark", lambda _log, _offset: False)
+    assert many.run_seeds(range(3, 4)) == 1
+    out = capsys.readouterr().out
+    assert "failed: [3]" in out
+    assert "run it again: python -m simulation --seed 3" in out
+    assert "--seed 3 --shrink" in out
+
+
+def test_what_a_seed_raises_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fall(*_: object) -> None:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr("simulation.simulation.Run.live", fall)
+    outcome = many.run_one(3, cluster=False)
+    assert outcome.failure is not None
+    assert outcome.failure.endswith("ZeroDivisionError: on purpose")
+
+
+def test_how_much_of_each_room_ran_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert many.run_seeds(range(3, 4), with_coverage=True) == 0
+    assert re.search(r"purgatory +\d+\.\d % of \d+ lines", capsys.readouterr().out)
