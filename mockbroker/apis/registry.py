@@ -238,6 +238,7 @@ class Registry:
         if narrowed is None:
             narrowed = PROFILES[profile]
         self._apis: dict[int, Api] = {}
+        self._advertised: dict[int, VersionRange] = {}
         for key, module in served.items():
             spec = ALL_SPECS[key]
             versions = narrowed.get(key, VersionRange(spec.min_version, spec.max_version))
@@ -255,13 +256,13 @@ class Registry:
 
     def advertised(self) -> dict[int, VersionRange]:
         """What ApiVersions tells clients, by ascending key."""
-        ranges = {
-            key: VersionRange(api.min_version, api.max_version)
-            for key, api in sorted(self._apis.items())
-        }
-        produce = ranges.get(ApiKey.PRODUCE)
-        if produce is not None:
-            ranges[ApiKey.PRODUCE] = produce._replace(min_version=PRODUCE_ADVERTISED_MIN)
+        ranges = self._advertised
+        if not ranges:
+            for key, api in sorted(self._apis.items()):
+                ranges[key] = VersionRange(api.min_version, api.max_version)
+            produce = ranges.get(ApiKey.PRODUCE)
+            if produce is not None:
+                ranges[ApiKey.PRODUCE] = produce._replace(min_version=PRODUCE_ADVERTISED_MIN)
         return ranges
 
 

@@ -83,10 +83,11 @@ class Cluster:
         self.nodes = [Node(index, each) for index, each in enumerate(configs)]
         """By node id; they stay whether they are up or down."""
         self.interconnect = Interconnect(self.nodes, self.clock, self.timer)
-        self.end_step: Callable[[], None]
-        """Complete what is ready and let arrive what brokers sent each other: call it at the end
-        of each step. One broker has nobody to hear from, and what its verbs made ready is done.
+        self.end_step: Callable[[], None] | None = None
+        """Let arrive what brokers sent each other: call it after each verb of one. None: the only
+        one has nobody to hear from, and what its verbs made ready is done.
         """
+        self._settle: Callable[[], None]
         self.next_deadline: Callable[[], float | None] = self.timer.next_deadline
         """When `tick` is wanted next, in ms on the core's clock; None: nothing waits."""
         self.peers: Peers | None = None
@@ -107,7 +108,7 @@ class Cluster:
                 substream,
             )
             self.next_deadline = self.peers.next_deadline
-            self.end_step = self.peers.end_step
+            self.end_step = self._settle = self.peers.end_step
         self._create_topics(topics)
         self.drain(0.0)
 
@@ -125,7 +126,7 @@ class Cluster:
         )
         broker.services.replicas.kept_logs = node.kept_logs
         node.start(Incarnation(self.clock, self.timer, broker))
-        self.end_step = broker.requests.drain
+        self._settle = broker.requests.drain
 
     # -- the brokers -----------------------------------------------------------------------
 
@@ -274,7 +275,7 @@ class Cluster:
             self.timer.advance(now_ms)
         for broker in self.brokers:
             broker.tick(now_ms)
-        self.end_step()
+        self._settle()
 
     def skip_idle(self, until_ms: float) -> None:
         """Skip rounds among brokers in which nothing can change, in a time without clients.
@@ -304,10 +305,10 @@ class Cluster:
                 node.incarnation.broker.services.replicas.upkeep.wall_moved(by_ms)
 
     def drain(self, now_ms: float) -> None:
-        """As `end_step`, of a step that none of the verbs began."""
+        """Complete what is ready, and as `end_step`: of a step that none of the verbs began."""
         if now_ms > self.clock.now_ms:
             self.set_time(now_ms)
-        self.end_step()
+        self._settle()
 
     def take_outbox(self, index: int) -> list[Outgoing]:
         """What a broker, by its position, wants written to its clients. Call `drain` before."""

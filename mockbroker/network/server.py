@@ -86,7 +86,9 @@ class ClusterServer:
                 addresses.append(address)
             for index, (_, port) in enumerate(addresses):
                 bound(index, port)
-            self.cluster.set_time(self.timekeeper.now_ms())
+            now_ms = self.timekeeper.now_ms()
+            self.cluster.set_time(now_ms)
+            self.cluster.drain(now_ms)
             self.end_step()
             for broker, acceptor in opened:
                 await broker.serve(acceptor)
@@ -121,18 +123,21 @@ class ClusterServer:
             return action()
         finally:
             self.turn.unlimited = False
+            self.cluster.drain(now_ms)
             self.end_step()
 
     def end_step(self) -> None:
-        """Let arrive what brokers sent each other, write to clients, see to the timer."""
-        self.cluster.end_step()
+        """After a verb: let arrive what brokers sent each other, write, see to the timer."""
+        arrive = self.cluster.end_step
+        if arrive is not None:
+            arrive()
         for each in self.brokers:
             each.write_outbox()
             if each.broker.requests.unfinished and not self._going_on:
                 self._going_on = True
                 asyncio.get_running_loop().call_soon(self._let_others_go_first)
         self._alarm.rearm()
-        self.turn.begin()
+        self.turn.ends = 0.0
         if monotonic() - self.timekeeper.read_seconds > BLOCKED_SECONDS:
             self._tell_blocked()
         if self.after_step is not None:

@@ -3,7 +3,7 @@
 `server` has one for all its brokers: they ask `over` between two pieces of work. The stopwatch
 starts when it is asked first, so that a step that is done after one piece does not read the time.
 
-Invariant: between `begin` and `begin` it is over at most once, and stays so.
+Invariant: once over it stays so, until `ends` says that the next one begins.
 """
 
 from __future__ import annotations
@@ -18,21 +18,18 @@ TURN_SECONDS: Final = 0.005
 class Turn:
     """The turn of whoever has the loop now."""
 
-    __slots__ = ("_ends", "unlimited")
+    __slots__ = ("ends", "unlimited")
 
     def __init__(self) -> None:
-        self._ends = 0.0
+        self.ends = 0.0
+        """When it is over; 0 is set where the turn of the next step begins."""
         self.unlimited = False
         """While someone in this process acts on the brokers, and waits for all that it brings."""
-
-    def begin(self) -> None:
-        """The turn of the next step begins."""
-        self._ends = 0.0
 
     def over(self) -> bool:
         """Whether it is time for others."""
         now = monotonic()
-        if not self._ends:
-            self._ends = now + TURN_SECONDS
+        if not self.ends:
+            self.ends = now + TURN_SECONDS
             return False
-        return now >= self._ends and not self.unlimited
+        return now >= self.ends and not self.unlimited

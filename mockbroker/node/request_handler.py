@@ -325,7 +325,8 @@ class RequestHandler:
                 api.encode(response, version) if body is None else body,
             )
             size_bytes = len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
-            conn.send(chunks, size_bytes)
+            conn.out += chunks
+            conn.out_bytes += size_bytes
             self._outbox.touch(conn)
             ctx.chunks = chunks
             ctx.response_bytes = size_bytes

@@ -178,10 +178,13 @@ class FrameBuffer:
 
 def frame_response(header: bytes, body: Sequence[Buffer]) -> list[Buffer]:
     """A response ready to send: length prefix, header, body; a large chunk goes uncopied."""
+    if len(body) == 1 and len(body[0]) < JOIN_BELOW_BYTES:  # most answers
+        chunk = body[0]
+        return [_LENGTH.pack(len(header) + len(chunk)) + header + chunk]
     size = len(header)
     for chunk in body:
         size += len(chunk)
     if body and len(body[0]) < JOIN_BELOW_BYTES:
         first = _LENGTH.pack(size) + header + body[0]
-        return [first, *body[1:]] if len(body) > 1 else [first]
+        return [first, *body[1:]]
     return [_LENGTH.pack(size) + header, *body]

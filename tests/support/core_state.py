@@ -67,7 +67,7 @@ mockbroker.clock.TimerTask
   passing _action _timer tick_ms
 mockbroker.cluster.cluster.Cluster
   kept _faults metadata nodes interconnect peers
-  wiring _substream clock timer journal controller end_step next_deadline
+  wiring _substream clock timer journal controller end_step _settle next_deadline
   growing producer_id_blocks
 mockbroker.cluster.interconnect.Interconnect
   kept links

@@ -16,6 +16,7 @@ from mockbroker.network.acceptor import listening_socket
 from mockbroker.network.server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
+from scripts.bench import calls
 from tests.support.sockets import RawConnection
 
 if TYPE_CHECKING:
@@ -146,3 +147,21 @@ async def test_a_port_that_is_taken_leaves_nothing_behind(served: Served) -> Non
     taken = int(served.addresses[0].rpartition(":")[2])
     with pytest.raises(OSError, match="in use"):
         await server.start("PLAINTEXT", "127.0.0.1", [0, taken], lambda _index, _port: None)
+
+
+def test_a_request_costs_no_more_work_than_it_did() -> None:
+    """From bytes read to bytes written. What fails here made each request of all clients slower."""
+    costs = calls.measure()
+    bounds = {
+        "ApiVersions": (127, 1140),
+        "Fetch of one partition, empty": (62, 498),
+        "Fetch of a session of 1,000 partitions, empty": (57, 392),
+        "Produce of one record": (105, 798),
+    }
+    assert costs.keys() == bounds.keys()
+    over = {
+        name: (cost, bounds[name])
+        for name, cost in costs.items()
+        if any(found > bound for found, bound in zip(cost, bounds[name], strict=True))
+    }
+    assert over == {}

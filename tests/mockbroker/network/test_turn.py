@@ -29,7 +29,7 @@ def test_the_next_one_begins_with_its_first_question(seconds: list[float]) -> No
     own = Turn()
     assert not own.over()
     seconds[0] += 2 * TURN_SECONDS
-    own.begin()
+    own.ends = 0.0
     assert not own.over()
 
 

@@ -1,0 +1,149 @@
+"""What a request costs in work: Python functions entered and lines run, from read to write.
+
+    scripts/bench/calls
+
+The numbers are the same in each run on any machine; `wire` and `throughput` measure time. A test
+bounds them: a feature that adds to the path of each request is seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import struct
+import sys
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from mockbroker.network.server import ClusterServer
+from mockbroker.network.timekeeper import TimeKeeper
+from mockbroker_protocol.headers import encode_request_header
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
+from mockbroker_protocol.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartition,
+    ProduceRequestTopic,
+)
+from mockbroker_protocol.plan import encode
+from scripts.bench.core_driver import RECORD, CoreDriver, fetch_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from _typeshed import TraceFunction
+
+PARTITIONS: Final = 1000
+_SESSION_ID_AT: Final = 4 + 5 + 4 + 2  # length, header, throttle time, error
+
+
+class Cost(NamedTuple):
+    """Of one request."""
+
+    calls: int
+    lines: int
+
+
+class _Socket(asyncio.Transport):
+    """Keeps what is written last."""
+
+    written = b""
+
+    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        self.written = bytes(data)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+
+class _Client:
+    """One client of a server whose loop does not run."""
+
+    def __init__(self, server: ClusterServer) -> None:
+        self._socket = _Socket()
+        self._protocol = server.brokers[0].accept("PLAINTEXT")
+        self._protocol.connection_made(self._socket)
+
+    def ask(self, frame: bytes) -> bytes:
+        """Let a request arrive; its answer."""
+        self._protocol.get_buffer(len(frame))[: len(frame)] = frame
+        self._protocol.buffer_updated(len(frame))
+        return self._socket.written
+
+    def leave(self) -> None:
+        """The connection is gone."""
+        self._protocol.connection_lost(None)
+
+    def cost(self, frame: bytes) -> Cost:
+        """What that takes."""
+        calls = lines = 0
+
+        def trace(_frame: FrameType, event: str, _argument: object) -> TraceFunction:
+            nonlocal calls, lines
+            calls += event == "call"
+            lines += event == "line"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            self.ask(frame)
+        finally:
+            sys.settrace(before)
+        return Cost(calls, lines)
+
+
+def measure() -> dict[str, Cost]:
+    """Each kind of request with what it costs, on a broker that has served it before."""
+    return asyncio.run(_measure())
+
+
+async def _measure() -> dict[str, Cost]:
+    driver = CoreDriver()
+    topic_id = driver.create_topic("t", PARTITIONS)
+    server = ClusterServer(driver.cluster, TimeKeeper(driver.cluster))
+    await server.start("PLAINTEXT", "127.0.0.1", [0], lambda _, __: None)
+    client = _Client(server)
+    client.ask(_frame(18, 0, ApiVersionsRequest()))
+    await asyncio.sleep(0)  # the first of a connection is worked on in the loop's next turn
+    opened = client.ask(fetch_frame({topic_id: [(n, 0) for n in range(PARTITIONS)]}, epoch=0))
+    (session_id,) = struct.unpack_from(">i", opened, _SESSION_ID_AT)
+    produced = ProduceRequestPartition(index=0, records=RECORD)
+    produce = ProduceRequest(
+        transactional_id=None,
+        acks=1,
+        timeout_ms=1000,
+        topic_data=[ProduceRequestTopic(name="t", partition_data=[produced])],
+    )
+    requests: dict[str, Callable[[int], bytes]] = {
+        "ApiVersions": lambda _: _frame(18, 0, ApiVersionsRequest()),
+        "Fetch of one partition, empty": lambda _: fetch_frame({topic_id: [(1, 0)]}),
+        "Fetch of a session of 1,000 partitions, empty": lambda epoch: fetch_frame(
+            {}, session_id=session_id, epoch=epoch
+        ),
+        "Produce of one record": lambda _: _frame(0, 9, produce),
+    }
+    costs = {}
+    for name, frame in requests.items():
+        for epoch in (1, 2):
+            client.ask(frame(epoch))
+        costs[name] = client.cost(frame(3))
+    client.leave()
+    await server.stop()
+    return costs
+
+
+def _frame(api_key: int, version: int, request: object) -> bytes:
+    header = encode_request_header(api_key, version, 1, "bench")
+    body = header + b"".join(map(bytes, encode(request, version)))
+    return len(body).to_bytes(4, "big") + body
+
+
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None).parse_args()
+    print(f"{'':48}{'calls':>8}{'lines':>8}")
+    for name, cost in measure().items():
+        print(f"{name:48}{cost.calls:8}{cost.lines:8}")
+
+
+if __name__ == "__main__":
+    main()
