@@ -319,7 +319,8 @@ mockbroker.replica.fetchers.ReplicaFetchers
   passing _by_leader _leader_of ready
   growing broker_epoch
 mockbroker.replica.in_sync.Follower
-  passing caught_up_ms fetched_ms leader_end_offset log_end_offset log_start_offset reader
+  passing broker_epoch caught_up_ms fetched_ms leader_end_offset log_end_offset log_start_offset
+  passing reader
   wiring replica_id
 mockbroker.replica.in_sync.Followers
   wiring _metadata leader_id state
@@ -327,6 +328,9 @@ mockbroker.replica.in_sync.Followers
 mockbroker.replica.log_dirs.LogDirs
   kept _placed _wanted
   wiring _config _replicas
+mockbroker.replica.log_reader.LogReader
+  passing _checks_reader _is_follower available budget bytes_read fetched last_size_bytes
+  passing leader_errors min_one params respond_now
 mockbroker.replica.log_upkeep.LogUpkeep
   wiring _clock _config _timer _duties
   passing _task _uncleanable
