@@ -76,7 +76,9 @@ def handle(
     reader = reader_of(params)
     context.read(reader)
     follower = params.is_from_follower
-    moved = follower and services.replicas.follower_fetched(params.replica_id, context.results())
+    moved = follower and services.replicas.follower_fetched(
+        params.replica_id, context.results(), params.replica_epoch
+    )
     if _is_due(params, reader, readable):
         return _answer(services, ctx, request, context, reader)
     if moved:

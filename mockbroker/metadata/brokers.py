@@ -17,6 +17,10 @@ COPIES_NOTHING: Final = "brokers of this process copy nothing from brokers outsi
 """Why no broker of this process is a follower of a remote one."""
 
 
+UNKNOWN_EPOCH: Final = -1
+"""The epoch of a broker that does not tell it."""
+
+
 class Endpoint(NamedTuple):
     """Where one listener is advertised; what is None, a client is told as it connected."""
 
@@ -47,6 +51,11 @@ class BrokerInfo(NamedTuple):
     def active(self) -> bool:
         """Whether it may be elected and join in-sync sets (Kafka: ClusterControlManager.active)."""
         return not self.fenced and not self.leaving
+
+
+def is_stale(broker: BrokerInfo | None, epoch: int) -> bool:
+    """Whether the broker has registered anew since that epoch, if one was told (KIP-903)."""
+    return broker is not None and UNKNOWN_EPOCH < epoch < broker.epoch
 
 
 def may_lead(brokers: Mapping[int, BrokerInfo], node_id: int, replicas: Sequence[int]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.metadata.brokers import COPIES_NOTHING, may_lead
+from mockbroker.metadata.brokers import COPIES_NOTHING, is_stale, may_lead
 from mockbroker.metadata.changes import (
     BrokerChanged,
     BrokerUnregistered,
@@ -160,11 +160,13 @@ class ReplicationControl:
         leader_epoch: int,
         partition_epoch: int,
         isr: Sequence[int],
+        broker_epochs: Sequence[int] = (),
     ) -> ErrorCode:
         """A leader proposes another in-sync set (Kafka: validateAlterPartitionData).
 
-        3 or 100 unknown, 74 or 42 not the leader that it believes to be, 95 it missed a change,
-        107 someone in the set may not be there.
+        `broker_epochs` are those of the set, -1 for unknown (KIP-903). 3 or 100 unknown, 74 or 42
+        not the leader that it believes to be, 95 it missed a change, 107 someone in the set may not
+        be there.
         """
         topic = self._store.topics_by_id.get(topic_id)
         if topic is None:
@@ -183,6 +185,9 @@ class ReplicationControl:
         if node_id not in isr or not set(isr) <= set(state.replicas):
             return ErrorCode.INVALID_REQUEST
         if not all(self._is_active(node) for node in isr if node not in state.isr):
+            return ErrorCode.INELIGIBLE_REPLICA
+        told = zip(isr, broker_epochs, strict=False)
+        if any(is_stale(self._store.brokers.get(node), epoch) for node, epoch in told):
             return ErrorCode.INELIGIBLE_REPLICA
         self._change(topic, index, state, isr=isr)
         return ErrorCode.NONE

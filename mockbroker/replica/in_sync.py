@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.metadata.brokers import UNKNOWN_EPOCH, is_stale
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -29,6 +31,7 @@ class Follower:
     """One follower's progress, as its fetches tell (Kafka: ReplicaState)."""
 
     __slots__ = (
+        "broker_epoch",
         "caught_up_ms",
         "fetched_ms",
         "leader_end_offset",
@@ -45,9 +48,17 @@ class Follower:
         self.caught_up_ms = caught_up_ms
         self.fetched_ms = 0.0
         self.leader_end_offset = 0
+        self.broker_epoch = UNKNOWN_EPOCH
+        """The registration under which it fetched last."""
         self.reader: PartitionReader | None = None
 
-    def fetched(self, reader: PartitionReader, leader_end_offset: int, now_ms: float) -> None:
+    def fetched(
+        self,
+        reader: PartitionReader,
+        leader_end_offset: int,
+        now_ms: float,
+        broker_epoch: int = UNKNOWN_EPOCH,
+    ) -> None:
         """It asked for what follows the reader's offset (Replica.updateFetchStateOrThrow)."""
         offset = reader.fetch_offset
         if offset >= leader_end_offset:
@@ -58,6 +69,7 @@ class Follower:
         self.log_start_offset = reader.log_start_offset
         self.leader_end_offset = leader_end_offset
         self.fetched_ms = now_ms
+        self.broker_epoch = broker_epoch
         self.reader = reader
 
     def leader_appended(self, end_before: int) -> None:
@@ -190,9 +202,22 @@ class Followers:
         return smallest
 
     def may_join(self, replica_id: int) -> bool:
-        """Whether the metadata let it be in sync: it is there and stays."""
+        """Whether the metadata let it be in sync: it is there and stays.
+
+        What it fetched before it registered anew may be lost since (KIP-903; Kafka:
+        Partition.isReplicaIsrEligible).
+        """
         broker = self._metadata.brokers.get(replica_id)
-        return broker is not None and broker.active
+        return (
+            broker is not None
+            and broker.active
+            and not is_stale(broker, self.broker_epoch(replica_id))
+        )
+
+    def broker_epoch(self, replica_id: int) -> int:
+        """Under which registration a follower fetched last; -1: it did not say, or is none."""
+        follower = self._by_id.get(replica_id)
+        return UNKNOWN_EPOCH if follower is None else follower.broker_epoch
 
     def preferred_replica(self, rack: str, offset: int) -> int:
         """The in-sync follower in `rack` that has `offset` and most behind it; -1: the leader.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.metadata.brokers import UNKNOWN_EPOCH
 from mockbroker.metadata.changes import (
     BrokerChanged,
     ConfigsChanged,
@@ -178,7 +179,10 @@ class ReplicaManager(PartitionHost):
     # -- replication -----------------------------------------------------------------------
 
     def follower_fetched(
-        self, replica_id: int, read: Iterable[tuple[FetchEntry, FetchResponsePartition]]
+        self,
+        replica_id: int,
+        read: Iterable[tuple[FetchEntry, FetchResponsePartition]],
+        broker_epoch: int = UNKNOWN_EPOCH,
     ) -> bool:
         """A follower's fetch was read: what it has tells how far it is (updateFollowerFetchState).
 
@@ -192,7 +196,7 @@ class ReplicaManager(PartitionHost):
                 continue
             log = partition.log
             end = 0 if log is None else log.log_end_offset
-            if partition.follower_fetched(replica_id, entry, end):
+            if partition.follower_fetched(replica_id, entry, end, broker_epoch):
                 moved = True
         if self._under_replicated:
             for partition in list(self._under_replicated):

@@ -22,6 +22,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal import DATA, ERROR, HIGH_WATERMARK, LAST_STABLE_OFFSET, HighWatermarkMoved
+from mockbroker.metadata.brokers import UNKNOWN_EPOCH, is_stale
 from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.hosted_log import HostedLog
 from mockbroker.replica.kept_logs import KeptLogs
@@ -300,7 +301,11 @@ class Partition(HostedLog):
     # -- replication ---------------------------------------------------------------------------
 
     def follower_fetched(
-        self, replica_id: int, reader: PartitionReader, leader_end_offset: int
+        self,
+        replica_id: int,
+        reader: PartitionReader,
+        leader_end_offset: int,
+        broker_epoch: int = UNKNOWN_EPOCH,
     ) -> bool:
         """A follower fetched from the reader's offset, so it has all before it.
 
@@ -314,7 +319,7 @@ class Partition(HostedLog):
         host = self._host
         end_before = follower.log_end_offset
         start_before = follower.log_start_offset
-        follower.fetched(reader, leader_end_offset, host.clock.now_ms)
+        follower.fetched(reader, leader_end_offset, host.clock.now_ms, broker_epoch)
         if replica_id not in self.state.isr:
             self._maybe_expand_isr(followers, follower)
         if follower.log_start_offset > start_before and host.awaits_deletion:
@@ -484,8 +489,7 @@ class Partition(HostedLog):
 
     def knows_newer(self, replica_id: int, broker_epoch: int) -> bool:
         """Whether that broker has registered anew since the epoch that it tells (-1: none)."""
-        broker = self._host.metadata.brokers.get(replica_id)
-        return broker is not None and 0 <= broker_epoch < broker.epoch
+        return is_stale(self._host.metadata.brokers.get(replica_id), broker_epoch)
 
     def change_state(self, state: PartitionState) -> None:
         """It has another leader, epoch or in-sync set (Kafka: Partition.makeLeader, makeFollower).

@@ -106,7 +106,7 @@ def forget_proposals(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_proposals_without_news(patch: pytest.MonkeyPatch) -> None:
-    def forget(_self: IsrProposals, partition: Partition, isr: list[int]) -> None:
+    def forget(_self: IsrProposals, partition: Partition, isr: list[int], _: list[int]) -> None:
         followers = partition.followers
         if followers is not None and followers.proposed is isr:
             followers.proposed = None

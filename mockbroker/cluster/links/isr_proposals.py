@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.partition import Partition
 
     Send = Callable[[Callable[[], None]], None]
-    Propose = Callable[[bytes, int, int, int, list[int]], ErrorCode]
+    Propose = Callable[[bytes, int, int, int, list[int], list[int]], ErrorCode]
 
 RETRY_MS: Final = 1000
 """Without news for so long, a proposal is sent again."""
@@ -40,7 +40,8 @@ _NEWS_COMES: Final = frozenset(
 
 
 class IsrProposals:
-    """`propose(topic_id, index, leader epoch, partition epoch, isr)` is the controller's end.
+    """`propose(topic_id, index, leader epoch, partition epoch, isr, broker epochs)` is the
+    controller's end.
 
     `send(action)` runs an action there: over a link, or at the end of the step when the controller
     is in the same broker.
@@ -65,19 +66,32 @@ class IsrProposals:
         return all(partition.is_in_step for partition in self._replicas.led_partitions())
 
     def propose(self, partition: Partition, isr: list[int]) -> None:
-        """Ask for an in-sync set."""
+        """Ask for an in-sync set, of brokers in the registrations that they have now."""
+        followers = partition.followers
+        assert followers is not None
+        self._ask(partition, isr, [followers.broker_epoch(node) for node in isr])
+
+    def _ask(self, partition: Partition, isr: list[int], broker_epochs: list[int]) -> None:
         epochs = partition.leader_epoch, partition.state.partition_epoch
-        self._send(partial(self._arrive, partition, epochs, isr))
-        again = partial(self._propose_again, partition, isr)
+        self._send(partial(self._arrive, partition, epochs, isr, broker_epochs))
+        again = partial(self._propose_again, partition, isr, broker_epochs)
         self._timer.schedule(self._clock.now_ms + RETRY_MS, again)
 
-    def _propose_again(self, partition: Partition, isr: list[int]) -> None:
+    def _propose_again(
+        self, partition: Partition, isr: list[int], broker_epochs: list[int]
+    ) -> None:
         followers = partition.followers
         if followers is not None and followers.proposed is isr and not partition.deleted:
-            self.propose(partition, isr)
+            self._ask(partition, isr, broker_epochs)
 
-    def _arrive(self, partition: Partition, epochs: tuple[int, int], isr: list[int]) -> None:
-        error = self._propose(partition.topic_id, partition.index, *epochs, isr)
+    def _arrive(
+        self,
+        partition: Partition,
+        epochs: tuple[int, int],
+        isr: list[int],
+        broker_epochs: list[int],
+    ) -> None:
+        error = self._propose(partition.topic_id, partition.index, *epochs, isr, broker_epochs)
         if error and error not in _NEWS_COMES:
             self._forget(partition, isr)
 

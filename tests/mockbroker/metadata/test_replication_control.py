@@ -302,3 +302,16 @@ def test_a_broker_has_the_epoch_of_its_last_registration(controller: Controller)
     assert controller.store.brokers[2].epoch == 7
     controller.control.unfence(2)
     assert controller.store.brokers[2].epoch == 7
+
+
+@pytest.mark.parametrize(("epoch", "error"), [(6, 107), (7, 0), (-1, 0), (None, 0)])
+def test_a_broker_that_registered_anew_since_is_not_taken_into_the_in_sync_set(
+    epoch: int | None, error: int
+) -> None:
+    """KIP-903: what it had then may be lost."""
+    controller = Controller(PartitionState(1, [1, 2], [1], 5, 7))
+    controller.control.unfence(2, 7)
+    told = () if epoch is None else (-1, epoch)
+    answer = controller.control.alter_partition(1, TOPIC_ID, 0, 5, 7, [1, 2], told)
+    assert answer == error
+    assert controller.state().isr == ([1] if error else [1, 2])

@@ -45,10 +45,10 @@ class Led:
         made.partition = self.partition
         return made
 
-    def fetched(self, node: int, offset: int, log_start: int = 0) -> bool:
+    def fetched(self, node: int, offset: int, log_start: int = 0, epoch: int = -1) -> bool:
         entry = self.entry(offset, log_start)
         end = self.partition.open_log().log_end_offset
-        return self.partition.follower_fetched(node, entry, end)
+        return self.partition.follower_fetched(node, entry, end, epoch)
 
     def become(self, leader: int, epoch: int, *isr: int, replicas: tuple[int, ...] = ()) -> None:
         state = PartitionState(leader, list(replicas or (1, 2)), list(isr), epoch)
@@ -192,6 +192,22 @@ def test_a_fenced_follower_neither_joins_nor_holds_back() -> None:
     led.fetched(2, 1)
     led.world.append("t0", 0, 50)
     assert (led.proposed, led.partition.high_watermark) == ([], 2)
+
+
+def test_what_a_follower_fetched_before_it_registered_anew_does_not_count() -> None:
+    """KIP-903: it may have lost that since."""
+    led = Led(1)
+    led.world.metadata.apply(BrokerChanged(BrokerInfo(2, epoch=3, fenced=True)))
+    led.world.append("t0", 0, 50)
+    led.fetched(2, 1, epoch=3)
+    led.world.metadata.apply(BrokerChanged(BrokerInfo(2, epoch=4)))
+    assert led.proposed == []
+    led.world.append("t0", 0, 50)
+    assert led.partition.high_watermark == 2
+    led.fetched(2, 1, epoch=4)
+    assert led.proposed == []
+    led.fetched(2, 2, epoch=4)
+    assert led.proposed == [[1, 2]]
 
 
 def test_each_epoch_begins_without_knowing_its_followers() -> None:

@@ -81,3 +81,34 @@ def test_what_the_controller_refused_is_forgotten() -> None:
     partition._propose(partition.followers, [*partition.state.isr, follower])
     core.deliver()
     assert partition.followers.proposed is None
+
+
+def test_a_proposal_that_comes_after_its_broker_was_restarted_is_refused() -> None:
+    """KIP-903: with what it has by now it may not be in sync."""
+    core = ClusterCore(topics={"t": 1}, config=LAG)
+    leader, follower, _ = core.state("t").replicas
+    core.controls.hold_follower("t", 0, follower)
+    core.client(node=leader).produce("t", b"a", acks=1)
+    core.advance(4600)
+    assert follower not in core.state("t").isr
+    core.controls.hold_link(leader, -1)
+    core.controls.release_follower("t", 0, follower)
+    core.deliver()
+    refused: list[int] = []
+    alter = core.peers.control.alter_partition
+    proposals = core.peers.running[leader].proposals
+    assert proposals is not None
+
+    def noting(*arguments: object) -> int:
+        refused.append(alter(leader, *arguments))  # type: ignore[arg-type]
+        return refused[-1]
+
+    proposals._propose = noting  # type: ignore[assignment]
+    core.controls.kill(follower)
+    core.controls.revive(follower)
+    core.advance(1500)
+    core.controls.restore_link(leader, -1)
+    core.deliver()
+    assert refused[:2] == [107, 107]
+    core.advance(3000)
+    assert follower in core.state("t").isr
