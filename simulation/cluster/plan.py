@@ -56,6 +56,15 @@ THEMES = (
     ("hold_follower", "hold_high_watermark", "move_leader"),
 )
 """Kinds that lead far together: half of the seeds have one of these whole."""
+COORDINATOR_THEMES = (
+    ("hold_follower", "crash"),
+    ("hold_high_watermark", "crash"),
+    ("hold_high_watermark", "move_leader"),
+    ("hold_follower", "move_leader", "cut_clients"),
+    ("isolate", "crash"),
+    ("fence", "hold"),
+)
+"""The same where coordinators are picked on."""
 SESSION_TIMEOUT_MS = 600
 CLUSTER_TIMES = {
     "replica.lag.time.max.ms": "500",
@@ -114,8 +123,11 @@ class ClusterPlan:
         self.succession_chance = rng.choice((0.0, 0.02, 0.1))
         """How likely a successor comes before each step of an incarnation."""
         self.state_partitions = rng.choice((1, 1, 2))
-        self.focuses_coordinators = on and rng.random() < 0.5
-        """Whether a focused operator picks on the partition of a coordinator."""
+        self.focuses_coordinators = on and rng.random() < 0.6
+        """Whether the operator picks on the partition of a coordinator, if it is focused."""
+        if self.focuses_coordinators and rng.random() < 0.7:
+            self.focused = True
+            self.on.update(dict.fromkeys(rng.choice(COORDINATOR_THEMES), True))
         if self.processors:
             self.topics["out"] = rng.randint(1, 2)
 

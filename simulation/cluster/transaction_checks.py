@@ -6,7 +6,7 @@
   its abort was, or if nobody tried to commit it.
 - Each reader was given exactly what is visible, in the order of the log, and each incarnation's
   values stand in the order in which they were made.
-- In `__transaction_state` an end follows its decision, and the last record is at rest.
+- In `__transaction_state` an end follows its decision, and every decision is followed by its end.
 - The outputs of a processor are those of the inputs below its committed offset, each once.
 """
 
@@ -16,7 +16,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from mockbroker.coordinator.txn.records import decode_record
-from mockbroker.coordinator.txn.states import AT_REST, TransactionState
+from mockbroker.coordinator.txn.states import PREPARED, TransactionState
 from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
 from mockbroker_protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from mockbroker_protocol.records.batch import iterate_records, parse_control_record
@@ -201,14 +201,14 @@ class TransactionChecks:
                 for record in iterate_records(batch, 0, header):
                     self._follow(record.key, record.value, last)
         for transactional_id, value in last.items():
-            if TransactionState(value.transaction_status) not in AT_REST:
+            if TransactionState(value.transaction_status) in PREPARED:
                 self._world.violate(f"{transactional_id} stays in state {value.transaction_status}")
         for transactional_id, lineage in self._ledger.lineages.items():
             known = last.get(transactional_id)
-            if lineage.epoch >= 0 and (known is None or known.producer_epoch < lineage.epoch):
-                self._world.violate(
-                    f"{transactional_id} had epoch {lineage.epoch}, and has {known}"
-                )
+            told = lineage.producer_id, lineage.epoch
+            has = (-1, -1) if known is None else (known.producer_id, known.producer_epoch)
+            if told[1] >= 0 and (has[0] != told[0] or has[1] < told[1]):
+                self._world.violate(f"{transactional_id} was told {told}, and is {has}")
 
     def _follow(
         self, key: bytes | None, value: bytes | None, last: dict[str, TransactionLogValue]
@@ -222,8 +222,7 @@ class TransactionChecks:
         last[transactional_id] = now
         state = TransactionState(now.transaction_status)
         was = None if before is None else TransactionState(before.transaction_status)
-        told = f"{transactional_id}: {state.name} after {None if was is None else was.name}"
         if was not in _BEFORE.get(state, (was,)):
-            self._world.violate(told)
-        if before is not None and now.producer_id != before.producer_id:
-            self._world.violate(f"{told}: {now.producer_id} was {before.producer_id}")
+            self._world.violate(
+                f"{transactional_id}: {state.name} after {None if was is None else was.name}"
+            )

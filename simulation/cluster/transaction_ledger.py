@@ -43,7 +43,7 @@ class Lineage:
         self.epoch = -1
         self.incarnations = 0
         self.unanswered = 0
-        """Requests that may still be carried out, or not."""
+        """Requests to coordinators that may still be carried out, or not."""
         self.transactions: list[Transaction] = []
 
     def initialized(self, producer_id: int, epoch: int, sent_at: int, *, bumps: bool) -> None:

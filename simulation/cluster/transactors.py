@@ -124,6 +124,8 @@ class Transactor(ClusterClient):
         self.transaction: Transaction | None = None
         self._continues = False
         """Whether InitProducerId names the producer that it is (KIP-360)."""
+        self._in_doubt = False
+        """Whether it has to continue so when its transaction has ended."""
         self._coordinators: dict[int, int] = {}
         self._sequences: dict[Part, int] = {}
         self._steps: deque[Callable[[], None]] = deque()
@@ -196,7 +198,7 @@ class Transactor(ClusterClient):
         self.transaction = None
         self._steps.clear()
         self.producer_id = self.epoch = -1
-        self._continues = False
+        self._continues = self._in_doubt = False
         if not self.is_latest and self.rng.random() < 0.8:
             self._over = True
         self.later()
@@ -233,13 +235,14 @@ class Transactor(ClusterClient):
         node, request, version, kind = call
         lineage, epoch = self.lineage, self.epoch
         sent_at = lineage.epoch
-        lineage.unanswered += 1
+        doubtful = not isinstance(request, ProduceRequest)
+        lineage.unanswered += doubtful
 
         def answered(answer: T | None) -> None:
             error = NO_ANSWER if answer is None else error_of(answer)
             self.note(f"{what} at {node}: {error}")
             if answer is not None:
-                lineage.unanswered -= 1
+                lineage.unanswered -= doubtful
             if answer is not None and error == ErrorCode.NONE:
                 if epoch >= 0:
                     lineage.check_current(f"{self.name}: {what}", epoch, sent_at)
@@ -383,6 +386,11 @@ class Transactor(ClusterClient):
             lags = error in LOST_SEQUENCES and leadership != self.leadership(part)
             if error not in MOVED and not lags:
                 self.world.violate(f"{self.name}: {part} answers {error}")
+            if error == NO_ANSWER and self.rng.random() < self.abort_chance:
+                # Abort without knowing what became of the batch: its sequence number is lost, too.
+                self._in_doubt = not self.bumps_epochs
+                self._steps.clear()
+                self._steps.append(partial(self._end, commit=False))
             self.later()
 
         what = f"produce {values[0].decode()} to {part[0]}-{part[1]}"
@@ -428,5 +436,6 @@ class Transactor(ClusterClient):
     def ended(self, *, commit: bool) -> None:
         """Its transaction has ended as it wanted."""
         self.transaction = None
+        self._continues, self._in_doubt = self._in_doubt, False
         if commit:
             self._finishing = False

@@ -151,7 +151,7 @@ def test_an_output_too_many_is_told(lived: TransactionCrew) -> None:
 
 def test_an_epoch_that_the_coordinator_has_forgotten_is_told(lived: TransactionCrew) -> None:
     lived.ledger.lineages["txn0"].epoch += 1
-    assert "txn0 had epoch" in told(lived)
+    assert "txn0 was told (" in told(lived)
     lived.ledger.lineages["txn0"].epoch -= 1
 
 
@@ -159,17 +159,15 @@ def test_states_that_do_not_follow_are_told(lived: TransactionCrew) -> None:
     checks = TransactionChecks(lived.world, lived.ledger)
     del lived.world.violations[:]
     last: dict[str, TransactionLogValue] = {}
-    for state, producer_id in (
-        (TransactionState.ONGOING, 1),
-        (TransactionState.PREPARE_ABORT, 1),
-        (TransactionState.COMPLETE_ABORT, 1),
-        (TransactionState.COMPLETE_ABORT, 1),
-        (TransactionState.COMPLETE_COMMIT, 1),
-        (TransactionState.EMPTY, 2),
+    for state in (
+        TransactionState.ONGOING,
+        TransactionState.PREPARE_ABORT,
+        TransactionState.COMPLETE_ABORT,
+        TransactionState.COMPLETE_ABORT,
+        TransactionState.COMPLETE_COMMIT,
+        TransactionState.EMPTY,
     ):
-        value = TransactionLogValue(producer_id=producer_id, transaction_status=state)
+        value = TransactionLogValue(transaction_status=state)
         checks._follow(*encode_record(transaction_record("id", value)), last)
-    assert [text.partition(": ")[2] for text in lived.world.violations] == [
-        "id: COMPLETE_COMMIT after COMPLETE_ABORT",
-        "id: EMPTY after COMPLETE_COMMIT: 2 was 1",
-    ]
+    (violation,) = lived.world.violations
+    assert violation.endswith("id: COMPLETE_COMMIT after COMPLETE_ABORT")
