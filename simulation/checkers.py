@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mockbroker.fetch.session import CachedPartition, FetchSession
+    from mockbroker.node.broker import Broker
     from simulation.ledger import Ledger, TrueLog
     from simulation.session_handler import AnsweredPartition, SessionKey
     from simulation.stage import Wire
@@ -230,9 +231,9 @@ def check_view(
 # -- inside the broker -----------------------------------------------------------------------
 
 
-def check_cache(world: World) -> None:
+def check_cache(world: World, broker: Broker | None = None) -> None:
     """Rule 4, while sessions live: shards, sizes, states, order and links agree."""
-    for number, shard in enumerate(world.broker.services.fetch.cache.shards):
+    for number, shard in enumerate((broker or world.broker).services.fetch.cache.shards):
         sessions = shard.sessions
         if sum(session.cached_size for session in sessions.values()) != shard.total_size:
             world.violate(f"shard {number} counts {shard.total_size} partitions wrongly")

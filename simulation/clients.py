@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
+    from mockbroker.node.broker import Broker
     from simulation.checkers import AnswerChecker
     from simulation.faults import SwarmPlan
     from simulation.ledger import Ledger
@@ -51,9 +52,11 @@ def frame_of(request: object, version: int, correlation_id: int, client_id: str)
     return len(frame).to_bytes(4, "big") + frame
 
 
-def fetch_at_once(world: World, request: FetchRequest, version: int) -> FetchResponse:
+def fetch_at_once(
+    world: World, request: FetchRequest, version: int, broker: Broker | None = None
+) -> FetchResponse:
     """Ask the broker between two events, past the network: it must answer in the same step."""
-    frame = world.exchange(frame_of(request, version, 1, "probe"))
+    frame = world.exchange(frame_of(request, version, 1, "probe"), broker)
     return decode_fetch_response(
         frame, decode_response_header(frame, ApiKey.FETCH, version)[1], version
     )

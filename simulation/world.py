@@ -103,12 +103,13 @@ class World(Stage):
             broker.disconnect(wire.id, self.now_ms)
             self.carry_out()
 
-    def exchange(self, frame: bytes) -> bytes:
-        """Give the broker one request on a connection of its own, now; its answer's frame.
+    def exchange(self, frame: bytes, broker: Broker | None = None) -> bytes:
+        """Give a broker, by default the first, one request on a connection of its own, now.
 
-        For questions that change nothing: no step is counted, nobody observes.
+        Returns its answer's frame. For questions that change nothing: no step is counted, nobody
+        observes.
         """
-        broker = self.broker
+        broker = broker or self.broker
         self._open(broker, PROBE)
         broker.receive(PROBE, frame, self.now_ms)
         answers = [

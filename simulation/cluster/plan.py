@@ -41,7 +41,7 @@ KINDS = (
     "cut_clients",
     "delays",
 )
-CREW_KINDS: tuple[str, ...] = (*GROUP_KINDS,)
+CREW_KINDS: tuple[str, ...] = (*GROUP_KINDS, "fetch_sessions")
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 THEMES = (
     ("deaf_leader",),

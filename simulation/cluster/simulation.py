@@ -19,6 +19,7 @@ from simulation.cluster.groups import GroupCrew
 from simulation.cluster.operators import ClusterOperator
 from simulation.cluster.plan import ClusterPlan
 from simulation.cluster.producers import ClusterProducer
+from simulation.cluster.session_readers import SessionCrew
 from simulation.cluster.supervision import Supervision
 from simulation.cluster.transactions import TransactionCrew
 from simulation.cluster.truth import Truth
@@ -85,7 +86,7 @@ class DataCrew(Crew):
                         self.world.violate(f"{truth.name} holds {value!r} {times} times")
 
 
-CREWS: tuple[type[Crew], ...] = (DataCrew, TransactionCrew, GroupCrew)
+CREWS: tuple[type[Crew], ...] = (DataCrew, TransactionCrew, GroupCrew, SessionCrew)
 
 
 class ClusterRun:
