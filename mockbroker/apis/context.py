@@ -222,8 +222,12 @@ class ServedApis(Protocol):
 
 
 class Environment(NamedTuple):
-    """What a node is put into: configs, time, its view of the metadata, who changes them, dice."""
+    """What a node is put into: configs, time, its view of the metadata, who changes them, dice.
 
+    `node_id` is that of a broker, or -1 for a controller, which has no replicas.
+    """
+
+    node_id: int
     config: BrokerConfig
     clock: Clock
     timer: Timer
@@ -309,10 +313,15 @@ class Services:
         producer_ids: ProducerIdManager,
         registry: ServedApis,
     ) -> None:
-        (self.config, self.clock, self.timer, self.metadata, self.controller, self.rng) = (
-            environment
-        )
-        self.broker_id = self.config.node_id
+        (
+            self.broker_id,
+            self.config,
+            self.clock,
+            self.timer,
+            self.metadata,
+            self.controller,
+            self.rng,
+        ) = environment
         self.replicas = replicas
         self.fetch = fetch
         self.groups = groups
@@ -406,8 +415,6 @@ class Services:
 
     def release_parked(self) -> None:
         """Answer every parked request as far as it can be (a clean shutdown)."""
-        if self.quorum is not None:
-            self.quorum.release_parked()
         self.transactions.release_parked()
         self.replicas.release_parked()
         if self.groups.in_use:
@@ -415,9 +422,7 @@ class Services:
 
     @property
     def controller_id(self) -> int:
-        """The node that leads the metadata quorum; without one the first broker that is up."""
-        if self.quorum is not None:
-            return self.quorum.leader_id
+        """The first broker that is up."""
         return min(self.metadata_progress())
 
     def _announce_here(self, node_id: int, group_id: str, ctx: RequestContext) -> None:

@@ -26,7 +26,8 @@ def handle(
     services: Services, ctx: RequestContext, request: UnregisterControllerRequest
 ) -> UnregisterControllerResponse:
     controller_id = request.controller_id
-    if controller_id == services.controller_id:
+    quorum = services.quorum
+    if controller_id == (services.controller_id if quorum is None else quorum.leader_id):
         error, message = ErrorCode.INVALID_REQUEST, _ACTIVE
     else:
         error = ErrorCode.CONTROLLER_ID_NOT_REGISTERED

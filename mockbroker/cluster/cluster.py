@@ -3,7 +3,9 @@
 `server` and the simulation build one and then drive it. Each node's broker is fed by its own verbs;
 after each step of any of them `drain` lets arrive what it sent to the others, and `take_outbox`
 gives what each wants written to its clients. One broker is a cluster of one without links: it
-shares the clock and the metadata with its cluster, where several have their own (`peers`).
+shares the clock and the metadata with its cluster, where several have their own (`peers`), and so
+has one that brokers of other processes may join. The controller that these need is a core of its
+own: it shares the clock and the metadata, and outlives each broker.
 `controls` is what tests do to a cluster.
 
 Invariant: all randomness comes from `substream`, one named stream a purpose, so two clusters made
@@ -12,11 +14,12 @@ with the same seed and driven alike answer alike.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.context import Environment
 from mockbroker.clock import Clock, Timer
 from mockbroker.cluster.interconnect import Interconnect
+from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.cluster.nodes import LISTENER, Incarnation, Node
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.errors import ConfigError
@@ -51,7 +54,7 @@ class Cluster:
 
     `config` holds broker configs as text under Kafka's names, `topics` a partition count by name
     (None: num.partitions). Node ids count from node.id; `racks` are those of the brokers in turn;
-    `cluster_id` None: drawn.
+    `cluster_id` None: drawn; `outsiders`: `start_quorum` will be called.
     Raises ConfigError for a bad config or a topic that cannot be made.
     """
 
@@ -65,16 +68,18 @@ class Cluster:
         brokers: int = 1,
         racks: Sequence[str | None] = (),
         cluster_id: str | None = None,
+        outsiders: bool = False,
     ) -> None:
         self._substream = substream
         configs = _configs(config, brokers, racks)
+        alone = brokers == 1 and not outsiders
         self.clock = Clock(epoch_ms)
         self.timer = Timer()
         self.journal = Journal()
         drawn = uuid_text(random_uuid(substream("cluster")))
         self.metadata = MetadataStore(
             cluster_id or drawn,
-            configs[0] if brokers == 1 else _configs(config, brokers, racks)[0],
+            configs[0] if alone else _configs(config, brokers, racks)[0],
         )
         self.journal.topic_name = self.metadata.topic_name
         self.producer_id_blocks = ProducerIdBlocks()
@@ -91,10 +96,10 @@ class Cluster:
         self.next_deadline: Callable[[], float | None] = self.timer.next_deadline
         """When `tick` is wanted next, in ms on the core's clock; None: nothing waits."""
         self.peers: Peers | None = None
-        """What there is only if there are several brokers."""
+        """What there is only if there are several brokers, or may be."""
         for node in self.nodes:
             self.metadata.apply(BrokerChanged(node.info))
-        if brokers == 1:
+        if alone:
             self._start_alone(self.nodes[0])
         else:
             from mockbroker.cluster.peers import Peers
@@ -114,19 +119,25 @@ class Cluster:
 
     def _start_alone(self, node: Node) -> None:
         """The only broker: what the controller decides is what it knows."""
-        broker = make_broker(
+        broker = self._make_core(node)
+        broker.services.replicas.kept_logs = node.kept_logs
+        self._settle = broker.requests.drain
+
+    def _make_core(self, node: Node) -> Broker:
+        """Start a node on the clock, the timer and the metadata of the cluster itself."""
+        rng = self._substream("broker")
+        environment = Environment(
+            node.node_id,
             node.config,
             self.clock,
             self.timer,
             self.metadata,
             self.controller,
-            self.producer_id_blocks,
-            self.journal,
-            self._substream,
+            rng,
         )
-        broker.services.replicas.kept_logs = node.kept_logs
+        broker = make_broker(environment, self.producer_id_blocks, self.journal, self._substream)
         node.start(Incarnation(self.clock, self.timer, broker))
-        self._settle = broker.requests.drain
+        return broker
 
     # -- the brokers -----------------------------------------------------------------------
 
@@ -134,6 +145,13 @@ class Cluster:
     def brokers(self) -> list[Broker]:
         """The brokers that are up, by node id."""
         return [each.incarnation.broker for each in self.nodes if each.incarnation is not None]
+
+    @property
+    def cores(self) -> list[Broker]:
+        """The brokers that are up, and the controller if it has a listener."""
+        controller = self.interconnect.controller
+        core = None if controller is None else controller.broker
+        return self.brokers if core is None else [*self.brokers, core]
 
     def broker(self, node_id: int) -> Broker | None:
         """The broker of this id, None while it is down or when there is none."""
@@ -215,17 +233,32 @@ class Cluster:
 
     def _arm(self) -> None:
         """The fault rules are others, or a rule about connections begins or ends by its time."""
-        for node in self.nodes:
+        controller = self.interconnect.controller
+        for node in self.nodes if controller is None else (*self.nodes, controller):
             node.arm(self.faults)
 
     # -- the metadata log -----------------------------------------------------------------------
 
     def quorum(self) -> MetadataQuorum:
         """The metadata quorum; RuntimeError without a controller's listener."""
-        quorum = self.brokers[0].services.quorum
+        quorum = None if self.peers is None else self.peers.quorum
         if quorum is None:
             raise RuntimeError("there is no metadata log: start it with a controller_port")
         return quorum
+
+    def add_controller(self) -> Node:
+        """Make the controller's node, a core without replicas, before its listener is bound.
+
+        Only with `outsiders`; `start_quorum` does it too.
+        """
+        node = self.interconnect.controller
+        if node is None:
+            node = Node(len(self.nodes), self.metadata.config, CONTROLLER)
+            self._make_core(node)
+            self.interconnect.controller = node
+            if self._faults is not None:
+                node.arm(self._faults)
+        return node
 
     def start_quorum(
         self,
@@ -238,11 +271,13 @@ class Cluster:
         that a broker without such a listener pays nothing.
         """
         from mockbroker.apis.registry import controller_registry
-        from mockbroker.cluster.links.isr_proposals import IsrProposals
         from mockbroker.metadata.features import finalized
         from mockbroker.quorum.quorum import MetadataQuorum
 
-        services = self.brokers[0].services
+        assert self.peers is not None, "made without outsiders"
+        core = self.add_controller().broker
+        assert core is not None
+        services = core.services
         quorum = MetadataQuorum(
             self.metadata,
             services.clock,
@@ -255,15 +290,10 @@ class Cluster:
         )
         max_fetch_version = services.config.int("mockbroker.controller.fetch.max.version")
         services.registries[controller.name] = controller_registry(max_fetch_version)
-        for broker in self.brokers:
-            broker.services.quorum = quorum
-        # Brokers of other processes may follow what is led here.
-        propose = partial(self.controller.replication.alter_partition, services.broker_id)
-        services.replicas.propose_isr = IsrProposals(
-            services.clock, services.timer, services.replicas, services.defer, propose
-        ).propose
         quorum.start(controller, broker_listeners)
-        self.controller.replication.supervise(self.clock, self.timer, self.metadata.config)
+        self.peers.quorum = quorum
+        for broker in self.cores:
+            broker.services.quorum = quorum
         return quorum
 
     # -- driving ---------------------------------------------------------------------------
@@ -271,7 +301,10 @@ class Cluster:
     def tick(self, now_ms: float) -> None:
         """Time passed: run what is due in all brokers. Call it when `next_deadline` is reached."""
         self.set_time(now_ms)
-        if self.peers is not None:  # else the timer is the broker's
+        controller = self.interconnect.controller
+        if controller is not None and controller.broker is not None:
+            controller.broker.tick(now_ms)
+        elif self.peers is not None:  # else the timer is the broker's
             self.timer.advance(now_ms)
         for broker in self.brokers:
             broker.tick(now_ms)
@@ -282,7 +315,7 @@ class Cluster:
 
         To be called between steps; what is due afterwards, by `until_ms`, is for `tick` still.
         """
-        if self.peers is not None:
+        if self.peers is not None and self.peers.quorum is None:
             self.peers.idle_rounds.skip(until_ms)
 
     @property
@@ -309,6 +342,13 @@ class Cluster:
         if now_ms > self.clock.now_ms:
             self.set_time(now_ms)
         self._settle()
+
+    def release_parked(self, now_ms: float) -> None:
+        """Answer every parked request, of all brokers and of the controller (a clean shutdown)."""
+        if self.peers is not None and self.peers.quorum is not None:
+            self.peers.quorum.release_parked()
+        for broker in self.cores:
+            broker.release_parked(now_ms)
 
     def take_outbox(self, index: int) -> list[Outgoing]:
         """What a broker, by its position, wants written to its clients. Call `drain` before."""

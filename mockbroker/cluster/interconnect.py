@@ -2,7 +2,8 @@
 
 Brokers never call each other: bytes go over links to the other's `receive`, changes of metadata
 over the link from the controller, and all of it arrives in `Cluster.drain`, at the end of a step.
-One node alone has no links and sends nothing here.
+One node alone has no links and sends nothing here. A broker of another process that has registered
+is a target as any other: behind the link to it the shell carries the bytes (`Outside`).
 
 Invariants: what was decided reaches every image before any broker's bytes of that step arrive
 anywhere; all loops run in the order of node ids.
@@ -11,9 +12,12 @@ anywhere; all loops run in the order of node ids.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.cluster.links.link import Links
+from mockbroker.cluster.nodes import LISTENER
+from mockbroker.metadata.brokers import Endpoint
+from mockbroker_protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +32,17 @@ if TYPE_CHECKING:
     from mockbroker_protocol.primitives import Buffer
 
 REPLICATION_LISTENER = "REPLICATION"
+NOWHERE: Final = Endpoint()
+
+
+class Outside(Protocol):
+    """The shell's connections to brokers of other processes, by the ids of their clients."""
+
+    def send(self, connection_id: int, host: str, port: int, data: bytes) -> None:
+        """Carry bytes to whoever listens there; the first ones connect."""
+
+    def close(self, connection_id: int) -> None:
+        """Hang up."""
 
 
 class Interconnect:
@@ -40,6 +55,10 @@ class Interconnect:
         self.links = Links(clock, timer)
         self.feeds: list[MetadataFeed] = []
         """Those of the nodes that are up, if there are several, in the order of node ids."""
+        self.controller: Node | None = None
+        """There once the metadata log is served; it settles as the brokers do."""
+        self.outside: Outside | None = None
+        """Where a shell carries bytes to others; None: nobody else can be reached."""
         self._by_id = {node.node_id: node for node in nodes}
         self._clients: dict[int, BrokerClient] = {}
         self._connections_made = 0
@@ -57,6 +76,8 @@ class Interconnect:
             for node in nodes:
                 if node.incarnation is not None:
                     node.incarnation.settle()
+            if self.controller is not None and self.controller.incarnation is not None:
+                self.controller.incarnation.settle()
             for node in nodes:
                 if node.incarnation is not None:
                     broker = node.incarnation.broker
@@ -137,7 +158,11 @@ class Interconnect:
                 link.send(partial(self._reset, connection_id))
 
     def _arrive(self, connection_id: int, source: int, target: int, data: bytes) -> None:
-        broker = self._by_id[target].broker
+        node = self._by_id.get(target)
+        if node is None:
+            self._leave(connection_id, source, target, data)
+            return
+        broker = node.broker
         if broker is None:
             self.links.get(target, source).send(partial(self._reset, connection_id))
             return
@@ -157,7 +182,11 @@ class Interconnect:
     def _answer(self, connection_id: int, data: Buffer) -> None:
         client = self._clients.get(connection_id)
         if client is not None:
-            client.received(data)
+            try:
+                client.received(data)
+            except ProtocolError:  # none of ours speaks like that
+                self._hang_up(connection_id, client.target)
+                self._reset(connection_id)
 
     def _reset(self, connection_id: int) -> None:
         client = self._clients.pop(connection_id, None)
@@ -165,6 +194,38 @@ class Interconnect:
             client.lost()
 
     def _hang_up(self, connection_id: int, target: int) -> None:
-        broker = self._by_id[target].broker
-        if broker is not None:
-            broker.disconnect(connection_id, self.clock.now_ms)
+        node = self._by_id.get(target)
+        if node is None:
+            if self.outside is not None:
+                self.outside.close(connection_id)
+        elif node.broker is not None:
+            node.broker.disconnect(connection_id, self.clock.now_ms)
+
+    # -- brokers of other processes ------------------------------------------------------------
+
+    def _leave(self, connection_id: int, source: int, target: int, data: bytes) -> None:
+        """Bytes for a broker elsewhere, to where the sender's metadata say that it listens."""
+        node = self._by_id[source]
+        if connection_id not in self._clients or node.broker is None:
+            return
+        known = node.broker.services.metadata.brokers.get(target)
+        endpoints = {} if known is None else known.endpoints
+        host, port = endpoints.get(LISTENER) or next(iter(endpoints.values()), NOWHERE)
+        if self.outside is None or not host or not port:
+            self.lost_outside(connection_id)
+        else:
+            self.outside.send(connection_id, host, port, data)
+
+    def received_outside(self, connection_id: int, data: bytes) -> None:
+        """The shell has bytes for the client of this connection."""
+        client = self._clients.get(connection_id)
+        if client is not None:
+            back = self.links.get(client.target, client.source)
+            back.send(partial(self._answer, connection_id, data))
+
+    def lost_outside(self, connection_id: int) -> None:
+        """The shell could not connect, or the other end hung up."""
+        client = self._clients.get(connection_id)
+        if client is not None:
+            back = self.links.get(client.target, client.source)
+            back.send(partial(self._reset, connection_id))

@@ -101,8 +101,7 @@ class ClusterMarks:
 
 def quorum_of(cluster: Cluster) -> MetadataQuorum | None:
     """The metadata quorum, which all brokers share; None without a controller's listener."""
-    quorums = (broker.services.quorum for broker in cluster.brokers)
-    return next((quorum for quorum in quorums if quorum is not None), None)
+    return None if cluster.peers is None else cluster.peers.quorum
 
 
 def _mark(cluster: Cluster, node: Node) -> _NodeMark:

@@ -95,12 +95,15 @@ class PeerIncarnation(Incarnation):
 
 
 class Node:
-    """One node of a cluster. `skew_ms` is what its wall clock is ahead."""
+    """One node of a cluster: a broker, or with an id of its own the controller.
 
-    def __init__(self, index: int, config: BrokerConfig) -> None:
+    `skew_ms` is what its wall clock is ahead.
+    """
+
+    def __init__(self, index: int, config: BrokerConfig, node_id: int | None = None) -> None:
         self.index = index
         self.config = config
-        self.node_id = config.node_id
+        self.node_id = config.node_id if node_id is None else node_id
         self.info = BrokerInfo(self.node_id, {LISTENER: Endpoint()}, config.text("broker.rack"))
         """As it was last registered: what a start after an unregistration begins with."""
         self.incarnation: Incarnation | None = None

@@ -1,6 +1,7 @@
 """Brokers beside others: how they start and stop, follow each other and hear of the controller.
 
-`cluster` makes it when there is more than one broker; one broker alone imports none of it. All that
+`cluster` makes it when there is more than one broker, or others may come from outside; one broker
+alone imports none of it. All that
 the rooms of a broker are bound to because it has peers is bound here, in `_bind`.
 
 Invariants: the controller knows a broker by the heartbeats of its present incarnation only; all
@@ -12,6 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.apis.context import Environment
 from mockbroker.clock import Clock, Timer
 from mockbroker.cluster.idle_rounds import IdleRounds
 from mockbroker.cluster.links.broker_client import BrokerClient
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.replication_control import ReplicationControl
+    from mockbroker.quorum.quorum import MetadataQuorum
 
 
 class Peers:
@@ -70,6 +73,8 @@ class Peers:
         """By node id: those that are up."""
         self.tells_high_watermark = True
         """Whether followers tell what high watermark they know: Fetch v18, KIP-1166."""
+        self.quorum: MetadataQuorum | None = None
+        """There once the metadata log is served."""
         self._producer_id_blocks = producer_id_blocks
         self._journal = journal
         self._substream = substream
@@ -176,18 +181,13 @@ class Peers:
         feed = MetadataFeed(back, image, self.clock, self.timer)
         copy_of(self.store, image)
         controller = self.controller
-        broker = make_broker(
-            node.config,
-            clock,
-            timer,
-            image,
-            ForwardingController(
-                self.store, controller.config, controller.rng, feed, (to_controller, back)
-            ),
-            self._producer_id_blocks,
-            self._journal,
-            self._substream_of(node),
+        substream = self._substream_of(node)
+        forwarding = ForwardingController(
+            self.store, controller.config, controller.rng, feed, (to_controller, back)
         )
+        rng = substream("broker")
+        environment = Environment(node.node_id, node.config, clock, timer, image, forwarding, rng)
+        broker = make_broker(environment, self._producer_id_blocks, self._journal, substream)
         broker.services.replicas.kept_logs = node.kept_logs
         return PeerIncarnation(clock, timer, broker, feed)
 
@@ -196,6 +196,7 @@ class Peers:
         services, clock, timer = incarnation.broker.services, incarnation.clock, incarnation.timer
         replicas, groups, transactions = services.replicas, services.groups, services.transactions
         node_id, config = node.node_id, node.config
+        services.quorum = self.quorum
         services.metadata_progress = self._progress
         services.announce = partial(self._announce, node_id)
         to_controller, _ = self._controller_links(node)
@@ -290,12 +291,14 @@ class Peers:
     # -- the controller's side -----------------------------------------------------------------
 
     def _publish(self, change: Change) -> None:
+        if self.quorum is not None:
+            self.quorum.publish(change)
         for feed in self.interconnect.feeds:
             feed.publish(change)
         if isinstance(change, BrokerChanged):
             node = self.interconnect.node(change.broker.node_id)
-            assert node is not None
-            node.info = change.broker
+            if node is not None:
+                node.info = change.broker
 
     def _progress(self) -> dict[int, int]:
         """By node id of the brokers that are up, how many changes each has heard of."""

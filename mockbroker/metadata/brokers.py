@@ -1,7 +1,7 @@
 """A broker as the cluster knows it, and the address that a client is told for it.
 
-Metadata, DescribeCluster and FindCoordinator ask `broker_endpoint`, the controller `may_lead`; the
-shell says where a broker listens by applying a `BrokerChanged`.
+Metadata, DescribeCluster and FindCoordinator ask `broker_endpoint`; the shell says where a broker
+listens by applying a `BrokerChanged`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-COPIES_NOTHING: Final = "brokers of this process copy nothing from brokers outside of it"
-"""Why no broker of this process is a follower of a remote one."""
+    from collections.abc import Mapping
 
 
 UNKNOWN_EPOCH: Final = -1
@@ -35,8 +32,7 @@ class BrokerInfo(NamedTuple):
     """One broker: its endpoints by listener name. Never mutated; a change brings a new one.
 
     `epoch` grows with each registration. A fenced broker is not led by nor shown to clients; one
-    that shuts down (`leaving`) still serves, and is given nothing new. A `remote` one is a process
-    of its own that has registered over a controller's listener.
+    that shuts down (`leaving`) still serves, and is given nothing new.
     """
 
     node_id: int
@@ -44,7 +40,6 @@ class BrokerInfo(NamedTuple):
     rack: str | None = None
     fenced: bool = False
     leaving: bool = False
-    remote: bool = False
     epoch: int = 0
 
     @property
@@ -56,22 +51,6 @@ class BrokerInfo(NamedTuple):
 def is_stale(broker: BrokerInfo | None, epoch: int) -> bool:
     """Whether the broker has registered anew since that epoch, if one was told (KIP-903)."""
     return broker is not None and UNKNOWN_EPOCH < epoch < broker.epoch
-
-
-def may_lead(brokers: Mapping[int, BrokerInfo], node_id: int, replicas: Sequence[int]) -> bool:
-    """Whether a broker may lead a partition that has these replicas.
-
-    A remote one may not beside a broker of this process, which would follow it and copy nothing:
-    that replica would hold up acks=all, and be elected without what was acknowledged.
-    """
-    broker = brokers.get(node_id)
-    if broker is None or not broker.active:
-        return False
-    return not broker.remote or not any(
-        other.active and not other.remote
-        for other in map(brokers.get, replicas)
-        if other is not None
-    )
 
 
 class ConnectedClient(Protocol):

@@ -34,7 +34,7 @@ class Election(Enum):
 
 def changed(
     state: PartitionState,
-    may_lead: Callable[[int, Sequence[int]], bool],
+    may_lead: Callable[[int], bool],
     min_isr: int,
     *,
     election: Election = Election.ONLINE,
@@ -45,8 +45,7 @@ def changed(
 ) -> PartitionState | None:
     """The partition with these targets after an election; None when nothing changes.
 
-    `may_lead(node, replicas)` says whether a broker may lead a partition with these replicas;
-    `min_isr` is the topic's in force.
+    `may_lead(node)` says whether a broker may lead; `min_isr` is the topic's in force.
     """
     target = _Target(
         list(state.isr if isr is None else isr),
@@ -125,7 +124,7 @@ def _elect(
     state: PartitionState,
     target: _Target,
     elr: Sequence[int],
-    may_lead: Callable[[int, Sequence[int]], bool],
+    may_lead: Callable[[int], bool],
     election: Election,
 ) -> tuple[int, bool]:
     """Who leads, and whether that may lose records (Kafka: electLeader)."""
@@ -133,7 +132,7 @@ def _elect(
 
     def valid(node: int) -> bool:
         has_all = node in target.isr or (not target.isr and node in elr)
-        return has_all and may_lead(node, replicas)
+        return has_all and may_lead(node)
 
     if election is Election.PREFERRED and valid(replicas[0]):
         return replicas[0], False
@@ -143,11 +142,11 @@ def _elect(
         if valid(node):
             return node, False
     last_known = state.last_known_leader
-    if not elr and not target.isr and last_known in replicas and may_lead(last_known, replicas):
+    if not elr and not target.isr and last_known in replicas and may_lead(last_known):
         return last_known, True
     if election is Election.UNCLEAN:
         for node in replicas:
-            if may_lead(node, replicas):
+            if may_lead(node):
                 return node, True
     return NO_LEADER, False
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.metadata.brokers import COPIES_NOTHING
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from random import Random
@@ -23,8 +21,7 @@ def place_replicas(
     """Replicas for `count` partitions, the preferred leader first; or why there are none.
 
     Leaders go round the racks and, in a rack, round its unfenced brokers, from a random start; the
-    followers of a partition go to as many racks as there are (Kafka: StripedReplicaPlacer). Beside
-    remote brokers one of this process leads.
+    followers of a partition go to as many racks as there are (Kafka: StripedReplicaPlacer).
     """
     if all(broker.fenced for broker in brokers.values()):
         return "All brokers are currently fenced, or have all their log directories cordoned."
@@ -37,11 +34,7 @@ def place_replicas(
     if len(brokers) == 1:
         return [list(brokers)] * count
     racks = _Racks(brokers, rng)
-    placed = [racks.place(replication_factor) for _ in range(count)]
-    for replicas in placed:
-        if _follows_remote(brokers, replicas):
-            replicas.sort(key=lambda node: brokers[node].remote)
-    return placed
+    return [racks.place(replication_factor) for _ in range(count)]
 
 
 class _Stripe:
@@ -151,14 +144,4 @@ def invalid_assignment(
             "replica(s), but this is not consistent with previous partitions, which have "
             f"{replication_factor} replica(s)."
         )
-    if _follows_remote(brokers, replicas):
-        return (
-            f"The manual partition assignment lets broker {replicas[0]} lead, but "
-            f"{COPIES_NOTHING}: name one of this process first, or none."
-        )
     return None
-
-
-def _follows_remote(brokers: Mapping[int, BrokerInfo], replicas: Sequence[int]) -> bool:
-    """Whether a broker of this process would follow a remote one."""
-    return brokers[replicas[0]].remote and not all(brokers[node].remote for node in replicas)

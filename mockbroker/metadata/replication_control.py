@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.metadata.brokers import COPIES_NOTHING, is_stale, may_lead
+from mockbroker.metadata.brokers import is_stale
 from mockbroker.metadata.changes import (
     BrokerChanged,
     BrokerUnregistered,
@@ -73,7 +73,7 @@ class ReplicationControl:
         for topic, index, state in self._partitions():
             if node_id in state.elr:
                 left = state._replace(elr=[node for node in state.elr if node != node_id])
-                made = changed(left, self._may_lead, self._min_isr(topic, state))
+                made = changed(left, self._is_active, self._min_isr(topic, state))
                 if made is None:
                     made = left._replace(partition_epoch=state.partition_epoch + 1)
                 self._store.apply(LeaderChanged(topic.name, topic.id, index, made))
@@ -212,8 +212,6 @@ class ReplicationControl:
         after = topic.partitions[index]
         if preferred and after.leader != after.replicas[0]:
             message = "The preferred leader was not available."
-            if after.replicas[0] in after.isr and self._is_active(after.replicas[0]):
-                message += f" It is remote, and {COPIES_NOTHING}."
             return Refusal(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, message)
         if after.leader == NO_LEADER:
             return Refusal(
@@ -229,12 +227,12 @@ class ReplicationControl:
             return state
         if state.leader == to:
             return None
-        able = [node for node in state.isr if self._may_lead(node, state.replicas)]
+        able = [node for node in state.isr if self._is_active(node)]
         if to not in able:
             return f"broker {to} cannot lead {name}-{index}: in sync and alive are {able}"
         topic = self._store.topics[name]
         made = changed(
-            state, lambda node, _: node == to, self._min_isr(topic, state), election=Election.ONLINE
+            state, lambda node: node == to, self._min_isr(topic, state), election=Election.ONLINE
         )
         assert made is not None
         self._store.apply(LeaderChanged(name, topic.id, index, made))
@@ -279,14 +277,7 @@ class ReplicationControl:
     def _refuse_target(
         self, state: PartitionState, target: Sequence[int], *, may_change_factor: bool
     ) -> Refusal | None:
-        brokers = self._store.brokers
-        invalid = invalid_assignment(brokers, target, None)
-        if (
-            invalid is None
-            and self._is_remote(state)
-            and any(not brokers[node].remote for node in target)
-        ):
-            invalid = f"The partition lies on remote brokers alone, and {COPIES_NOTHING}."
+        invalid = invalid_assignment(self._store.brokers, target, None)
         if invalid is not None:
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, invalid)
         factor = len(state.replicas) - len(state.adding)
@@ -296,11 +287,6 @@ class ReplicationControl:
                 f"The replication factor is changed from {factor} to {len(target)}",
             )
         return None
-
-    def _is_remote(self, state: PartitionState) -> bool:
-        """Whether remote brokers have its replicas, and none of this process has one."""
-        known = [one for one in map(self._store.brokers.get, state.replicas) if one is not None]
-        return bool(known) and all(broker.remote for broker in known)
 
     def _cancel(self, topic: Topic, index: int, state: PartitionState) -> Refusal:
         if not state.adding and not state.removing:
@@ -350,9 +336,6 @@ class ReplicationControl:
         broker = self._store.brokers.get(node_id)
         return broker is not None and broker.active
 
-    def _may_lead(self, node_id: int, replicas: Sequence[int]) -> bool:
-        return may_lead(self._store.brokers, node_id, replicas)
-
     def _is_unclean(self, topic: Topic) -> bool:
         return topic.config.bool(_UNCLEAN_CONFIG)
 
@@ -375,7 +358,7 @@ class ReplicationControl:
             election = Election.UNCLEAN if self._is_unclean(topic) else Election.ONLINE
         made = changed(
             state,
-            self._may_lead,
+            self._is_active,
             self._min_isr(topic, state),
             election=election,
             isr=isr,

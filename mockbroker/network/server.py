@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.network.acceptor import Acceptor
+    from mockbroker.network.outgoing import OutgoingConnections
     from mockbroker.network.timekeeper import TimeKeeper
 
 T = TypeVar("T")
@@ -39,9 +40,11 @@ class ClusterServer:
         self.after_step: Callable[[], None] | None = None
         """Called after each step, while someone waits for what a step may bring."""
         self.turn = Turn()
-        self.brokers = [
+        self.servers = [
             SocketServer(node, timekeeper, self.end_step, self.turn) for node in cluster.nodes
         ]
+        """Of the brokers, and then of the controller."""
+        self._outgoing: OutgoingConnections | None = None
         self._alarm = Alarm(timekeeper, cluster.next_deadline, self._ring)
         self._running = False
         self._going_on = False
@@ -56,32 +59,42 @@ class ClusterServer:
         bound; nothing listens there then. Called again the brokers listen there too, under
         another name.
         """
-        return await self._listen(name, host, ports, advertise, refusable=True)
+        return await self._listen(self.servers, name, host, ports, advertise)
 
-    async def add_listener(
+    async def start_controller(
         self, name: str, host: str, port: int, bound: Callable[[int], None]
     ) -> None:
-        """Let the first broker listen for others than clients; no fault rule shuts this listener.
+        """Let the controller listen for brokers of other processes; no fault rule shuts it.
 
         `bound` is told the port before anyone may connect to it. Raises OSError.
         """
-        await self._listen(name, host, [port], lambda _, port: bound(port), refusable=False)
+        from mockbroker.network.outgoing import OutgoingConnections
+
+        node = self.cluster.add_controller()
+        controller = SocketServer(node, self.timekeeper, self.end_step, self.turn)
+        self.servers.append(controller)
+        self._outgoing = OutgoingConnections(
+            self.cluster.interconnect,
+            lambda: self.cluster.set_time(self.timekeeper.now_ms()),
+            self.end_step,
+        )
+        self.cluster.interconnect.outside = self._outgoing
+        await self._listen([controller], name, host, [port], lambda _, port: bound(port))
 
     async def _listen(
         self,
+        servers: Sequence[SocketServer],
         name: str,
         host: str,
         ports: Sequence[int],
         bound: Callable[[int, int], None],
-        *,
-        refusable: bool,
     ) -> list[tuple[str, int]]:
         opened: list[tuple[SocketServer, Acceptor]] = []
         addresses: list[tuple[str, int]] = []
         try:
-            for broker, port in zip(self.brokers, ports, strict=False):
+            for broker, port in zip(servers, ports, strict=False):
                 acceptor, address = await broker.bind(name, host, port)
-                acceptor.refusable = refusable
+                acceptor.refusable = broker.node in self.cluster.nodes
                 opened.append((broker, acceptor))
                 addresses.append(address)
             for index, (_, port) in enumerate(addresses):
@@ -102,16 +115,17 @@ class ClusterServer:
 
     async def stop(self) -> None:
         """Stop accepting, answer what is parked, close every connection."""
-        for each in self.brokers:
+        for each in self.servers:
             await each.stop_accepting()
         if self._running:
             self._running = False
             now_ms = self.timekeeper.now_ms()
             self.turn.unlimited = True
-            for broker in self.cluster.brokers:
-                broker.release_parked(now_ms)
+            self.cluster.release_parked(now_ms)
             self.end_step()
-            await asyncio.gather(*(each.close() for each in self.brokers))
+            if self._outgoing is not None:
+                self._outgoing.stop()
+            await asyncio.gather(*(each.close() for each in self.servers))
         self._alarm.stop()
 
     def act(self, action: Callable[[], T]) -> T:
@@ -131,7 +145,7 @@ class ClusterServer:
         arrive = self.cluster.end_step
         if arrive is not None:
             arrive()
-        for each in self.brokers:
+        for each in self.servers:
             each.write_outbox()
             if each.broker.requests.unfinished and not self._going_on:
                 self._going_on = True
@@ -146,7 +160,7 @@ class ClusterServer:
     def _tell_blocked(self) -> None:
         """This step kept everybody else waiting: say whose request it was."""
         blocked_ms = (monotonic() - self.timekeeper.read_seconds) * 1000.0
-        for broker in self.cluster.brokers:
+        for broker in self.cluster.cores:
             latest = broker.requests.take_latest()
             if latest is not None:
                 broker.loop_blocked += 1
@@ -168,12 +182,12 @@ class ClusterServer:
 
     def _go_on(self) -> None:
         """Go on with what was left when turns were over, now that others had theirs."""
-        for each in self.brokers:
+        for each in self.servers:
             each.catch_up()
         self._going_on = False
         now_ms = self.timekeeper.now_ms()
         try:
-            for broker in self.cluster.brokers:
+            for broker in self.cluster.cores:
                 if broker.requests.unfinished:
                     broker.go_on(now_ms, self.turn.over)
         finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.context import Environment, Services
+from mockbroker.apis.context import Services
 from mockbroker.apis.registry import EXTENDED, SERVED, Registry
 from mockbroker.coordinator.lazy import LazyCoordinator
 from mockbroker.coordinator.log_port import InternalLog
@@ -24,29 +24,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from mockbroker.clock import Clock, Timer
-    from mockbroker.config.broker import BrokerConfig
+    from mockbroker.apis.context import Environment
     from mockbroker.coordinator.group.service import GroupCoordinatorService
     from mockbroker.coordinator.producer_ids import ProducerIdBlocks
     from mockbroker.journal import Journal
-    from mockbroker.metadata.controller import Controller
-    from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.append_entry import TransactionMarker
     from mockbroker_protocol.errors import ErrorCode
 
 
 def make_broker(
-    config: BrokerConfig,
-    clock: Clock,
-    timer: Timer,
-    metadata: MetadataStore,
-    controller: Controller,
+    environment: Environment,
     producer_id_blocks: ProducerIdBlocks,
     journal: Journal,
     substream: Callable[[str], Random],
 ) -> Broker:
-    """The core of the node that `config` describes, on these surroundings."""
-    node_id = config.node_id
+    """The core of a node in its environment, which others share as far as the cluster likes."""
+    node_id, config, clock, timer, metadata, controller, _ = environment
     replicas = ReplicaManager(node_id, clock, timer, config, metadata)
     authorizer = None
     if config.str("authorizer.class.name"):
@@ -89,7 +82,7 @@ def make_broker(
     )
     transactions.record = journal.record
     services = Services(
-        Environment(config, clock, timer, metadata, controller, substream("broker")),
+        environment,
         replicas=replicas,
         fetch=FetchManager(clock, config, metadata, replicas, substream("sessions")),
         groups=groups,

@@ -1,9 +1,10 @@
 """The quorum of one voter that leads `__cluster_metadata`: epoch, high watermark, who waits.
 
-`cluster` makes one when a controller's listener is wanted; handlers of that listener read it. What
-`MetadataStore` applies is appended as records. A quorum of one commits what it appends at once;
-`mockbroker.quorum.commit.delay.ms` and `hold` let the high watermark trail the log end as it does
-while other voters replicate, so that its advance is an event of its own (KIP-1166).
+`cluster` makes one when a controller's listener is wanted; handlers of that listener read it. Each
+change that `MetadataStore` applies is handed in by `peers`, and appended as records. A quorum of
+one commits what it appends at once; `mockbroker.quorum.commit.delay.ms` and `hold` let the high
+watermark trail the log end as it does while other voters replicate, so that its advance is an event
+of its own (KIP-1166).
 
 Kafka: KafkaRaftClient and LeaderState for the log, QuorumController for what is in it.
 
@@ -151,7 +152,6 @@ class MetadataQuorum:
             ]
         )
         self.append(self.translation.image(self.store, self.log.log_end_offset))
-        self.store.subscribe(self._on_change)
         self._schedule_no_op()
 
     def begin_epoch(self) -> None:
@@ -208,7 +208,8 @@ class MetadataQuorum:
         """Write a record that says nothing; returns its offset."""
         return self.append([NoOpRecord()])
 
-    def _on_change(self, change: Change) -> None:
+    def publish(self, change: Change) -> None:
+        """The store has applied a change: write what it means."""
         if isinstance(change, BrokerUnregistered):
             self.remote_brokers.forget(change.node_id)
         self.append(self.translation.records(change, self.log.log_end_offset))
@@ -222,7 +223,7 @@ class MetadataQuorum:
         return offset
 
     def _register(self, broker: BrokerInfo, offset: int) -> Registration:
-        """A broker of this process registers anew whenever its addresses change."""
+        """A broker of this process registers anew when it starts, or its addresses change."""
         remote = self.remote_brokers.registered.get(broker.node_id)
         if remote is not None:
             return remote._replace(epoch=offset)
@@ -232,14 +233,15 @@ class MetadataQuorum:
             for bound in self._broker_listeners.get(broker.node_id, ())
             if (endpoint := broker.endpoints.get(bound.name)) is not None
         )
+        started = known is None or known.epoch != broker.epoch
         return Registration(
             broker.node_id,
-            random_uuid(self._rng) if known is None else known.incarnation_id,
+            random_uuid(self._rng) if started or known is None else known.incarnation_id,
             listeners,
             self._supported,
             (random_uuid(self._rng),) if known is None else known.log_dirs,
             broker.rack,
-            offset,
+            broker.epoch,
         )
 
     def _schedule_no_op(self) -> None:

@@ -30,7 +30,8 @@ class ListenerAddress(NamedTuple):
 class Registration(NamedTuple):
     """One start of a broker. Ids are 16 raw bytes; a feature maps to its (lowest, highest) level.
 
-    `epoch` is the offset of its record in the metadata log, -1 before that is written.
+    `epoch` of a broker outside is the offset of its record in the metadata log, -1 before that is
+    written; that of one of this process is its own (`BrokerInfo.epoch`).
     """
 
     node_id: int

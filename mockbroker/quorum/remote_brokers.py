@@ -118,7 +118,6 @@ class RemoteBrokers:
             endpoints,
             registration.rack,
             fenced=True,
-            remote=True,
             epoch=self._log.log_end_offset,
         )
         self._store.apply(BrokerChanged(info))

@@ -65,12 +65,13 @@ class Translation:
     `register` tells how a broker is registered, given the offset that its record will have.
     """
 
-    __slots__ = ("_configs", "_fenced", "_partitions", "_register", "registrations")
+    __slots__ = ("_configs", "_partitions", "_register", "_states", "registrations")
 
     def __init__(self, register: Callable[[BrokerInfo, int], Registration]) -> None:
         self._register = register
         self.registrations: dict[int, Registration] = {}
-        self._fenced: dict[int, bool] = {}
+        self._states: dict[int, tuple[bool, bool]] = {}
+        """Whether each broker is fenced, and whether it shuts down."""
         self._partitions: dict[bytes, list[PartitionState]] = {}
         self._configs: dict[Resource, dict[str, str]] = {}
 
@@ -121,17 +122,22 @@ class Translation:
         known = self.registrations.get(node_id)
         registration = self._register(broker, offset)
         if known is not None and registration._replace(epoch=known.epoch) == known:
-            if self._fenced[node_id] == broker.fenced:
-                return []
-            self._fenced[node_id] = broker.fenced
-            fenced = _FENCE if broker.fenced else _UNFENCE
-            return [BrokerRegistrationChangeRecord(node_id, known.epoch, fenced)]
+            was_fenced, was_leaving = self._states[node_id]
+            self._states[node_id] = broker.fenced, broker.leaving
+            # Who shuts down does so for good: it comes back in another epoch. Until it is fenced,
+            # a leader that does not know would wait for it to join its in-sync set again.
+            change = BrokerRegistrationChangeRecord(
+                node_id, known.epoch, in_controlled_shutdown=int(broker.leaving and not was_leaving)
+            )
+            if broker.fenced != was_fenced:
+                change.fenced = _FENCE if broker.fenced else _UNFENCE
+            return [change] if change.fenced or change.in_controlled_shutdown else []
         self.registrations[node_id] = registration
-        self._fenced[node_id] = broker.fenced
+        self._states[node_id] = broker.fenced, broker.leaving
         return [registration.record(fenced=broker.fenced)]
 
     def _unregister(self, node_id: int) -> list[object]:
-        del self._fenced[node_id]
+        del self._states[node_id]
         return [UnregisterBrokerRecord(node_id, self.registrations.pop(node_id).epoch)]
 
     # -- topics ----------------------------------------------------------------------------

@@ -284,6 +284,7 @@ async def launch(settings: Settings) -> RunningBroker:
         brokers=settings.brokers,
         racks=settings.racks,
         cluster_id=options["cluster_id"],
+        outsiders=options["controller_port"] is not None,
     )
     cluster.journal.replication = options["journal_replication"]
     writer = None if options["journal"] is None else _start_journal(cluster, settings, seed)
@@ -431,23 +432,26 @@ async def _start_controller(
     config = running.cluster.metadata.config
     name = config.list("controller.listener.names")[0]
     reached_at = _WILDCARDS.get(running.host, running.host)
-    brokers = [
-        ListenerAddress(
-            each.name,
-            each.advertised_host or reached_at,
-            each.advertised_port or running.listeners[each.name][0][1],
-        )
-        for each in settings.listeners
-    ]
+    brokers = {
+        node_id: [
+            ListenerAddress(
+                each.name,
+                each.advertised_host or reached_at,
+                each.advertised_port_of(node) or running.listeners[each.name][node][1],
+            )
+            for each in settings.listeners
+        ]
+        for node, node_id in enumerate(running.broker_ids)
+    }
 
     def bound(port: int) -> None:
-        controller = ListenerAddress(name, brokers[0].host, port)
+        host = settings.listeners[0].advertised_host or reached_at
         running.controller_port = port
         running.act(
-            lambda cluster: cluster.start_quorum(controller, {running.broker_ids[0]: brokers})
+            lambda cluster: cluster.start_quorum(ListenerAddress(name, host, port), brokers)
         )
 
     try:
-        await server.add_listener(name, settings.host, port, bound)
+        await server.start_controller(name, settings.host, port, bound)
     except OSError as error:
         raise ControllerAddressError(error.errno, error.strerror or str(error)) from None

@@ -275,8 +275,8 @@ class BrokerOptions(TypedDict, total=False):
         Option(
             parse_port,
             "PORT",
-            "serve the metadata log to raft observers on this port, 0 for any free one"
-            " (default: not at all)",
+            "serve the metadata log to brokers of Apache Kafka and to raft observers on this port,"
+            " 0 for any free one (default: not at all)",
         ),
     ]
     admin_port: Annotated[

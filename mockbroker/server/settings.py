@@ -90,8 +90,6 @@ class Settings:
             self._refuse(
                 "racks", f"{len(self.racks)} racks for {self.brokers} broker(s)", "one a broker"
             )
-        if self.brokers > 1 and self.options["controller_port"] is not None:
-            self._refuse("controller_port", f"not with {self.brokers} brokers", "one broker alone")
         self.named_listeners = bool(
             self.options["listeners"] or self.options["advertised_listeners"]
         )

@@ -123,7 +123,7 @@ class Preparation:
             with _refused(key):
                 made = Put(topic, records)
                 made.begin(cluster)
-                if len(cluster.nodes) > 1:  # its leader has to hear of the topic first
+                if cluster.peers is not None:  # its leader has to hear of the topic first
                     cluster.drain(cluster.clock.now_ms)
                 made.append(cluster)
 

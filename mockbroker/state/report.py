@@ -87,7 +87,7 @@ def _topic(cluster: Cluster, name: str) -> Iterator[str]:
         partition = leading_partition(cluster, name, index)
         log = None if partition is None else partition.log
         where = ""
-        if len(cluster.nodes) > 1:
+        if len(cluster.metadata.brokers) > 1:
             where = f", leader {state.leader}, in-sync {list(state.isr)}"
         if log is None:
             yield f"topic {name}-{index}: nothing written{where}"

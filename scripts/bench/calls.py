@@ -60,7 +60,7 @@ class _Client:
 
     def __init__(self, server: ClusterServer) -> None:
         self._socket = _Socket()
-        self._protocol = server.brokers[0].accept("PLAINTEXT")
+        self._protocol = server.servers[0].accept("PLAINTEXT")
         self._protocol.connection_made(self._socket)
 
     def ask(self, frame: bytes) -> bytes:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mockbroker.journal import Event
+    from mockbroker.node.broker import Broker
     from mockbroker_protocol.primitives import Buffer
 
 EPOCH_MS = 1_700_000_000_000
@@ -35,12 +36,14 @@ class Core:
         topics: Mapping[str, int | None] | None = None,
         config: Mapping[str, str] | None = None,
         seed: int = 0,
+        outsiders: bool = False,
     ) -> None:
         self.cluster = Cluster(
             config or {},
             topics or {},
             substream=lambda purpose: Random(f"{seed}/{purpose}"),
             epoch_ms=EPOCH_MS,
+            outsiders=outsiders,
         )
         self.broker = self.cluster.brokers[0]
         self.now_ms = 0.0
@@ -50,9 +53,9 @@ class Core:
 
     def client(self, client_id: str | None = "test", *, listener: str = "PLAINTEXT") -> CoreClient:
         """Connect one more client."""
-        client = CoreClient(self, len(self._clients) + 1, client_id)
+        client = CoreClient(self, len(self._clients) + 1, client_id, listener)
         self._clients[client.connection_id] = client
-        self.broker.connect(
+        self.listening(listener).connect(
             client.connection_id,
             "/127.0.0.1",
             self.now_ms,
@@ -60,6 +63,10 @@ class Core:
             listener=listener,
         )
         return client
+
+    def listening(self, _listener: str) -> Broker:
+        """The core that serves a listener."""
+        return self.broker
 
     def advance(self, milliseconds: float) -> None:
         """Let time pass, stopping at each deadline on the way as the shell would."""
@@ -86,7 +93,7 @@ class Core:
         """Hand the outbox to the clients, as the shell writes it."""
         while True:
             self.cluster.drain(self.now_ms)
-            outbox = self.cluster.take_outbox(0)
+            outbox = [each for broker in self.cluster.cores for each in broker.take_outbox()]
             if not outbox:
                 return
             for outgoing in outbox:
@@ -94,14 +101,21 @@ class Core:
                 client.take(b"".join(outgoing.chunks), closed=outgoing.close)
                 client.reading = outgoing.read
                 if outgoing.more:
-                    self.broker.resume(client.connection_id, self.now_ms)
+                    self.listening(client.listener).resume(client.connection_id, self.now_ms)
 
 
 class CoreClient:
     """One connection. `call` for what answers at once, `send` and `receive` for what may park."""
 
-    def __init__(self, core: Core, connection_id: int, client_id: str | None) -> None:
+    def __init__(
+        self,
+        core: Core,
+        connection_id: int,
+        client_id: str | None,
+        listener: str = "PLAINTEXT",
+    ) -> None:
         self.core = core
+        self.listener = listener
         self.connection_id = connection_id
         self.client_id = client_id
         self.closed = False
@@ -122,12 +136,12 @@ class CoreClient:
 
     def send_bytes(self, data: Buffer) -> None:
         """Send raw bytes."""
-        self.core.broker.receive(self.connection_id, data, self.core.now_ms)
+        self.core.listening(self.listener).receive(self.connection_id, data, self.core.now_ms)
         self.core.deliver()
 
     def disconnect(self) -> None:
         """Drop the connection."""
-        self.core.broker.disconnect(self.connection_id, self.core.now_ms)
+        self.core.listening(self.listener).disconnect(self.connection_id, self.core.now_ms)
         self.core.deliver()
 
     def take(self, data: bytes, *, closed: bool) -> None:

@@ -72,7 +72,7 @@ mockbroker.cluster.cluster.Cluster
   growing producer_id_blocks
 mockbroker.cluster.interconnect.Interconnect
   kept links
-  wiring nodes clock timer _by_id
+  wiring nodes clock timer controller outside _by_id
   passing feeds _clients
   growing _connections_made
 mockbroker.cluster.links.forwarding.ForwardingController
@@ -113,7 +113,7 @@ mockbroker.cluster.nodes.PeerIncarnation
   wiring clock timer channels coordinators proposals
   passing heartbeat
 mockbroker.cluster.peers.Peers
-  kept tells_high_watermark sessions
+  kept quorum tells_high_watermark sessions
   growing idle_rounds
   wiring interconnect nodes clock timer links store controller control running
   wiring _producer_id_blocks _journal _substream
@@ -312,7 +312,7 @@ mockbroker.quorum.remote_brokers.RemoteBrokers
   passing registered _sessions
 mockbroker.quorum.translation.Translation
   wiring _register
-  passing registrations _configs _fenced _partitions
+  passing registrations _configs _partitions _states
 mockbroker.replica.fetchers.ReplicaFetchers
   kept _held _version
   wiring _clock _config _connect _node_id _timer

@@ -25,6 +25,7 @@ from tests.support.core import Core, CoreClient
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mockbroker.node.broker import Broker
     from mockbroker.quorum.metadata_log import MetadataLog
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker_protocol.primitives import Buffer
@@ -42,7 +43,7 @@ class QuorumCore(Core):
         topics: Mapping[str, int | None] | None = None,
         config: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(topics=topics, config={**QUIET, **(config or {})})
+        super().__init__(topics=topics, config={**QUIET, **(config or {})}, outsiders=True)
         self.quorum: MetadataQuorum = self.act(
             lambda: self.cluster.start_quorum(CONTROLLER, {1: [BROKER]})
         )
@@ -52,6 +53,11 @@ class QuorumCore(Core):
         result = super().act(action)
         self.deliver()
         return result
+
+    def listening(self, listener: str) -> Broker:
+        if listener != CONTROLLER.name:
+            return self.broker
+        return self.cluster.cores[-1]
 
     def observer(self) -> CoreClient:
         """A connection to the controller's listener."""

@@ -15,6 +15,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.frames import FrameBuffer
 from mockbroker_protocol.headers import decode_response_header, encode_request_header
 
@@ -144,7 +145,7 @@ class BrokerClient:
     # -- what the cluster tells --------------------------------------------------------------
 
     def received(self, data: Buffer) -> None:
-        """Bytes from the other broker."""
+        """Bytes from the other broker. Raises ProtocolError if they are no answers."""
         if (
             len(self._pending) == 1
             and self._pending[0][0] == _FETCH
@@ -153,12 +154,18 @@ class BrokerClient:
             and data[:4] == (len(data) - 4).to_bytes(4, "big")
         ):
             # The whole answer of a fetch: its records are copied once, into the log.
-            _, version, _, on_response = self._pending.popleft()
-            on_response(_decode(memoryview(data)[4:], _FETCH, version))
+            _, version, _, on_response = self._pending[0]
+            response = _decode(memoryview(data)[4:], _FETCH, version)
+            self._pending.popleft()
+            on_response(response)
             return
         for frame in self._frames.feed(data):
-            api_key, version, _, on_response = self._pending.popleft()
-            on_response(_decode(frame, api_key, version))
+            if not self._pending:
+                raise ProtocolError("an answer that nobody asked for")
+            api_key, version, _, on_response = self._pending[0]
+            response = _decode(frame, api_key, version)
+            self._pending.popleft()
+            on_response(response)
 
     def lost(self) -> None:
         """The connection is gone: what was asked gets no answer."""

@@ -10,11 +10,11 @@ from mockbroker.metadata.changes import PartitionState
 from mockbroker.metadata.elections import Election, changed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 
-def alive(*nodes: int) -> Callable[[int, Sequence[int]], bool]:
-    return lambda node, _: node in nodes
+def alive(*nodes: int) -> Callable[[int], bool]:
+    return nodes.__contains__
 
 
 def test_nothing_changes_when_the_leader_can_go_on() -> None:
@@ -116,15 +116,3 @@ def test_a_last_leader_that_is_no_replica_any_more_does_not_lead() -> None:
     unclean = changed(state, alive(1, 2, 3), 1, election=Election.UNCLEAN)
     assert unclean is not None
     assert (unclean.leader, unclean.isr) == (1, [1])
-
-
-def test_who_may_lead_is_asked_with_the_replicas_that_remain() -> None:
-    """A reassignment ends: the leader's own replica goes, and another's may lead then."""
-    state = PartitionState(1, [2, 1], [1], adding=[2], removing=[1])
-
-    def alone(node: int, replicas: Sequence[int]) -> bool:
-        return node == 1 or list(replicas) == [2]
-
-    after = changed(state, alone, 1, isr=[1, 2])
-    assert after is not None
-    assert (after.leader, after.replicas, after.isr) == (2, [2], [2])

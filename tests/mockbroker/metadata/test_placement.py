@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mockbroker.metadata.brokers import BrokerInfo
 from mockbroker.metadata.placement import invalid_assignment, place_replicas
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 CANNOT = (
     "The target replication factor of 4 cannot be reached because only 3 broker(s) are registered "
@@ -23,9 +19,9 @@ CANNOT = (
 ALL_FENCED = "All brokers are currently fenced, or have all their log directories cordoned."
 
 
-def cluster(alive: int, fenced: int = 0, remote: Collection[int] = ()) -> dict[int, BrokerInfo]:
+def cluster(alive: int, fenced: int = 0) -> dict[int, BrokerInfo]:
     return {
-        node_id: BrokerInfo(node_id, fenced=node_id > alive, remote=node_id in remote)
+        node_id: BrokerInfo(node_id, fenced=node_id > alive)
         for node_id in range(1, alive + fenced + 1)
     }
 
@@ -40,31 +36,6 @@ def test_leaders_and_replicas_are_spread_evenly() -> None:
     assert Counter(replicas[0] for replicas in placed) == {1: 2, 2: 2, 3: 2}
     assert Counter(node for replicas in placed for node in replicas) == {1: 4, 2: 4, 3: 4}
     assert all(len(set(replicas)) == 2 for replicas in placed)
-
-
-def test_a_broker_of_this_process_leads_beside_remote_ones() -> None:
-    placed = place_replicas(cluster(3, remote={2, 3}), 30, 2, Random(1))
-    assert isinstance(placed, list)
-    firsts = Counter(replicas[0] for replicas in placed if 1 in replicas)
-    assert firsts == {1: 20}
-    assert Counter(node for replicas in placed for node in replicas) == {1: 20, 2: 20, 3: 20}
-    alone = place_replicas(cluster(3, remote={2, 3}), 30, 1, Random(1))
-    assert isinstance(alone, list)
-    assert Counter(replicas[0] for replicas in alone) == {1: 10, 2: 10, 3: 10}
-
-
-@pytest.mark.parametrize(
-    ("replicas", "sound"),
-    [([1, 2], True), ([2], True), ([2, 3], True), ([2, 1], False), ([2, 3, 1], False)],
-)
-def test_a_remote_broker_leads_no_broker_of_this_process(replicas: list[int], sound: bool) -> None:
-    why = invalid_assignment(cluster(3, remote={2, 3}), replicas, None)
-    assert why == (
-        None
-        if sound
-        else "The manual partition assignment lets broker 2 lead, but brokers of this process copy "
-        "nothing from brokers outside of it: name one of this process first, or none."
-    )
 
 
 def test_a_fenced_broker_never_leads() -> None:

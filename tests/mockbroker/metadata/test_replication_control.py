@@ -20,7 +20,7 @@ from mockbroker.metadata.store import RESOURCE_TOPIC, MetadataStore
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    pass
 
 TOPIC_ID = b"t".ljust(16, b"\1")
 
@@ -28,12 +28,10 @@ TOPIC_ID = b"t".ljust(16, b"\1")
 class Controller:
     """Four brokers and one topic `t`."""
 
-    def __init__(
-        self, *states: PartitionState, remote: Collection[int] = (), **configs: str
-    ) -> None:
+    def __init__(self, *states: PartitionState, **configs: str) -> None:
         self.store = MetadataStore("cluster", BrokerConfig({}))
         for node in (1, 2, 3, 4):
-            self.store.apply(BrokerChanged(BrokerInfo(node, remote=node in remote)))
+            self.store.apply(BrokerChanged(BrokerInfo(node)))
         texts = {name.replace("_", "."): value for name, value in configs.items()}
         self.store.apply(TopicCreated("t", TOPIC_ID, states, texts))
         self.control = ReplicationControl(self.store)
@@ -247,46 +245,6 @@ def test_nobody_is_eligible_beside_an_in_sync_set_that_is_large_enough_by_now() 
     controller.store.apply(lowered)
     controller.control.review_eligible()
     assert (controller.state().leader, controller.state().elr) == (1, [])
-
-
-@pytest.mark.parametrize(
-    ("replicas", "target", "error", "why"),
-    [
-        ([1], [1, 2], 0, None),
-        ([1], [2], 0, None),
-        ([1, 2], [2, 3], 0, None),
-        ([2], [2, 3], 0, None),
-        ([1, 2], [2, 1], 39, "lets broker 2 lead"),
-        ([2], [1], 39, "lies on remote brokers alone"),
-        ([2], [1, 2], 39, "lies on remote brokers alone"),
-        ([2, 3], [2, 1], 39, "lets broker 2 lead"),
-    ],
-)
-def test_a_reassignment_lets_no_broker_of_this_process_follow_a_remote_one(
-    replicas: list[int], target: list[int], error: int, why: str | None
-) -> None:
-    controller = Controller(PartitionState(replicas[0], replicas, list(replicas)), remote={2, 3, 4})
-    refused = controller.control.reassign("t", 0, target)
-    assert refused.error == error
-    assert (why or "") in (refused.message or "")
-    assert controller.state().leader == replicas[0]
-
-
-def test_beside_a_broker_of_this_process_no_remote_one_is_elected() -> None:
-    """Here while broker 1 waits to be replaced by 2 and 3, of which one is there already."""
-    state = PartitionState(1, [2, 3, 1], [1, 2], adding=[2, 3], removing=[1])
-    controller = Controller(state, remote={2, 3})
-    refused = controller.control.elect("t", 0, Election.PREFERRED)
-    assert refused.error == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
-    assert refused.message == (
-        "The preferred leader was not available. It is remote, and brokers of this process copy "
-        "nothing from brokers outside of it."
-    )
-    controller.control.balance()
-    assert controller.control.move_leader("t", 0, 2) is not None
-    assert controller.state().leader == 1
-    assert controller.propose(1, [1, 2, 3]) == 0
-    assert (controller.state().leader, controller.state().replicas) == (2, [2, 3])
 
 
 def test_a_follower_that_is_fenced_is_in_sync_nowhere(controller: Controller) -> None:

@@ -105,7 +105,7 @@ async def test_who_was_accepted_by_a_broker_that_went_down_meanwhile_is_cut_off(
     told: list[dict[str, object]] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _loop, context: told.append(context))
-    late = served.server.brokers[1].accept("PLAINTEXT")
+    late = served.server.servers[1].accept("PLAINTEXT")
     served.server.act(lambda: served.cluster.controls.stop(2))
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)

@@ -47,7 +47,7 @@ class Running:
         self.address = address
 
     def connections(self) -> int:
-        return self.server.brokers[0].connections
+        return self.server.servers[0].connections
 
 
 @pytest.fixture
@@ -227,9 +227,9 @@ async def test_after_the_stop_no_connection_and_no_timer_is_left() -> None:
     ours, theirs = socket.socketpair()
     loop = asyncio.get_running_loop()
     with theirs:
-        late = server.brokers[0].accept("PLAINTEXT")
+        late = server.servers[0].accept("PLAINTEXT")
         transport, _ = await loop.connect_accepted_socket(lambda: late, ours)
-        await until(lambda: transport.is_closing() and server.brokers[0].connections == 0)
+        await until(lambda: transport.is_closing() and server.servers[0].connections == 0)
         assert theirs.recv(1) == b""
     assert cluster.brokers[0].connections() == []
     assert not server._alarm.is_set
@@ -266,10 +266,10 @@ async def test_a_client_waits_while_the_broker_has_all_it_may() -> None:
     for _, writer in (first, second):
         writer.write(len(request).to_bytes(4, "big") + request)
     assert await first[0].readexactly(4)
-    assert server.brokers[0].connections == 1
+    assert server.servers[0].connections == 1
     first[1].close()
     assert await second[0].readexactly(4)
-    assert server.brokers[0].connections == 1
+    assert server.servers[0].connections == 1
     second[1].close()
     await server.stop()
 

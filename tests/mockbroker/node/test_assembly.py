@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from mockbroker.apis.context import Environment
 from mockbroker.clock import Clock, Timer
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.coordinator.producer_ids import ProducerIdBlocks
@@ -24,9 +25,8 @@ def test_all_rooms_of_a_node_share_its_surroundings() -> None:
         purposes.append(purpose)
         return Random(purpose)
 
-    broker = make_broker(
-        config, clock, timer, store, controller, ProducerIdBlocks(), Journal(), substream
-    )
+    environment = Environment(7, config, clock, timer, store, controller, Random(0))
+    broker = make_broker(environment, ProducerIdBlocks(), Journal(), substream)
     services = broker.services
     assert broker.broker_id == services.broker_id == 7
     assert services.clock is clock
@@ -35,4 +35,4 @@ def test_all_rooms_of_a_node_share_its_surroundings() -> None:
     assert services.replicas.metadata is store
     assert services.controller is controller
     assert broker.registry.advertised()[1] == (4, 18)
-    assert sorted(purposes) == ["broker", "members", "sessions"]
+    assert sorted(purposes) == ["members", "sessions"]

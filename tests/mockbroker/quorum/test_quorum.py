@@ -97,7 +97,7 @@ def test_no_op_records_keep_the_log_moving(interval: int) -> None:
     end = core.quorum.log.log_end_offset
     core.advance(1200)
     assert core.quorum.log.log_end_offset - end == (2 if interval else 0)
-    core.broker.release_parked(core.now_ms)
+    core.cluster.release_parked(core.now_ms)
     core.advance(5000)
     assert core.quorum.log.log_end_offset - end == (2 if interval else 0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.metadata.brokers import BrokerInfo, Endpoint
+from mockbroker.metadata.brokers import BrokerInfo
 from mockbroker.metadata.changes import (
     BrokerChanged,
     BrokerUnregistered,
@@ -14,6 +14,7 @@ from mockbroker.metadata.changes import (
     TopicCreated,
     TopicDeleted,
 )
+from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.quorum.registrations import Registration
 from mockbroker.quorum.translation import UNASSIGNED_DIRECTORY, Translation
 from mockbroker_protocol.messages.metadata_records import (
@@ -27,6 +28,7 @@ from mockbroker_protocol.messages.metadata_records import (
     TopicRecord,
     UnregisterBrokerRecord,
 )
+from tests.support import outside_brokers
 from tests.support.metadata_logs import QuorumCore, records_in
 
 TOPIC = b"t" * 16
@@ -147,18 +149,45 @@ def test_the_image_of_a_store_is_its_brokers_configs_and_topics() -> None:
     (broker,) = (record for record in records if isinstance(record, RegisterBrokerRecord))
     (point,) = broker.end_points
     assert (point.name, point.host, point.port) == ("PLAINTEXT", "broker.test", 9092)
-    assert records[broker.broker_epoch] is broker
+    assert (broker.broker_id, broker.broker_epoch) == (1, core.cluster.nodes[0].epoch)
     assert ConfigRecord(4, "", "min.insync.replicas", "1") in records
 
 
 def test_an_advertised_host_is_a_new_registration() -> None:
     core = QuorumCore()
     end = core.quorum.log.log_end_offset
-    core.act(
-        lambda: core.cluster.metadata.apply(
-            BrokerChanged(BrokerInfo(1, {"PLAINTEXT": Endpoint("other")}))
-        )
-    )
+    epoch = core.cluster.nodes[0].epoch
+    core.act(lambda: core.cluster.advertise(0, "other"))
     (record,) = records_in(core.quorum.log, end)
     assert isinstance(record, RegisterBrokerRecord)
-    assert (record.broker_epoch, record.end_points[0].host) == (end, "other")
+    assert (record.broker_epoch, record.end_points[0].host) == (epoch, "other")
+
+
+def test_who_shuts_down_is_told_before_its_partitions_change() -> None:
+    """Else a leader outside waits with its high watermark for one that will not come back."""
+    core = QuorumCore()
+    outside_brokers.start(core, core.observer())
+    create = core.cluster.controller.create_topics
+    core.act(lambda: create([NewTopic("a", -1, -1, [(0, [1, 2])])]))
+    epoch = core.quorum.translation.registrations[1].epoch
+    end = core.quorum.log.log_end_offset
+    core.act(lambda: core.cluster.controls.stop(1))
+    leaving, elected, fenced = records_in(core.quorum.log, end)
+    assert leaving == BrokerRegistrationChangeRecord(1, epoch, 0, 1)
+    assert isinstance(elected, PartitionChangeRecord)
+    assert (elected.leader, elected.isr) == (2, [2])
+    assert fenced == BrokerRegistrationChangeRecord(1, epoch, 1)
+
+
+def test_a_broker_of_this_process_that_starts_again_is_another_incarnation() -> None:
+    core = QuorumCore()
+    before = core.quorum.translation.registrations[1]
+    core.act(lambda: core.cluster.controls.kill(1))
+    end = core.quorum.log.log_end_offset
+    core.act(lambda: core.cluster.controls.revive(1))
+    record, unfenced = records_in(core.quorum.log, end)
+    assert isinstance(record, RegisterBrokerRecord)
+    assert (record.fenced, record.broker_epoch) == (True, before.epoch + 1)
+    assert record.incarnation_id != before.incarnation_id
+    assert record.log_dirs == list(before.log_dirs)
+    assert unfenced == BrokerRegistrationChangeRecord(1, before.epoch + 1, -1)

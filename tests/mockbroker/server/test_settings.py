@@ -66,7 +66,6 @@ def test_what_goes_into_a_broker_before_its_clients_is_prepared() -> None:
     [
         (lambda: Settings(brokers=2, port=[1, 2, 3]), "^brokers: 2 brokers and 3 ports; allowed"),
         (lambda: Settings(brokers=2, racks=["a"]), r"^racks: 1 racks for 2 broker\(s\); allowed"),
-        (lambda: Settings(brokers=2, controller_port=0), "^controller_port: not with 2 brokers"),
         (lambda: Settings(brokers=2, port=65535), "^port: 65535 leaves no room for 2 brokers"),
         (lambda: Settings(listeners=["A://:1"], port=1), "^listeners: not beside a port"),
         (lambda: Settings(advertised_listeners=["B://h:1"]), "^advertised_listeners: there is no"),

@@ -16,7 +16,7 @@ from mockbroker_protocol.messages.topics import (
     CreateTopicsResponse,
 )
 from mockbroker_protocol.plan import decode, encode
-from tests.support.metadata_logs import QuorumCore
+from tests.support.metadata_logs import CONTROLLER, QuorumCore
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import Services
@@ -76,7 +76,7 @@ def test_a_late_answer_comes_in_the_envelope_too(by: bool, monkeypatch: pytest.M
         waiting.append(ctx)
         return PARKED
 
-    api = core.broker.services.registry.get(19)
+    api = core.listening(CONTROLLER.name).services.registry.get(19)
     assert api is not None
     api.load()
     monkeypatch.setattr(api, "handle", park)

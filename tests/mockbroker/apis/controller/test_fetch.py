@@ -212,7 +212,7 @@ def test_an_observer_that_leaves_is_forgotten(core: QuorumCore) -> None:
 
 def test_a_shutdown_answers_who_waits(core: QuorumCore) -> None:
     client = parked(core)
-    core.broker.release_parked(core.now_ms)
+    core.cluster.release_parked(core.now_ms)
     core.deliver()
     assert only(client.receive(FetchResponse)).error_code == 0
 
