@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     Errors: TypeAlias = dict[tuple[str, int], ErrorCode]
 
-_TRANSACTION_VERSIONS = {False: 0, True: 2}
-
 
 def handle(
     services: Services, ctx: RequestContext, request: AddPartitionsToTxnRequest
@@ -98,7 +96,7 @@ def _add(
         on_complete(dict.fromkeys(partitions, error))
 
     # Who sends v4 leaves the adding to brokers, so its producer speaks transactions V2.
-    version = _TRANSACTION_VERSIONS[ctx.api_version >= ADD_PARTITIONS_TO_TXN_MANY]
+    version = 2 if ctx.api_version >= ADD_PARTITIONS_TO_TXN_MANY else 0
     service.add_partitions(*producer, partitions, version, added)
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.txn.service import ProducerAnswer
     from mockbroker_protocol.messages.transactions import EndTxnRequest
 
-_TRANSACTION_VERSIONS = {False: 0, True: 2}
-
 
 def handle(
     services: Services, ctx: RequestContext, request: EndTxnRequest
@@ -41,7 +39,7 @@ def handle(
         request.producer_id,
         request.producer_epoch,
         request.committed,
-        _TRANSACTION_VERSIONS[ctx.api_version >= END_TXN_V2],
+        2 if ctx.api_version >= END_TXN_V2 else 0,
         respond,
     )
     return PARKED

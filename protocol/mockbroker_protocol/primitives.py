@@ -48,33 +48,6 @@ def read_uvarint_tail(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
     raise ProtocolError("varint is longer than five bytes")
 
 
-def read_uvarlong(buf: Buffer, pos: int) -> tuple[int, int]:
-    """Unsigned varint of at most 64 bits (ByteUtils.readUnsignedVarlong)."""
-    value = 0
-    try:
-        for shift in range(0, 70, 7):
-            byte = buf[pos]
-            pos += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 128:
-                return value & 0xFFFFFFFFFFFFFFFF, pos
-    except IndexError:
-        raise ProtocolError("truncated varint") from None
-    raise ProtocolError("varint is longer than ten bytes")
-
-
-def read_varint(buf: Buffer, pos: int) -> tuple[int, int]:
-    """Zigzag varint of at most 32 bits: -1 is 1, 1 is 2."""
-    value, pos = read_uvarint(buf, pos)
-    return (value >> 1) ^ -(value & 1), pos
-
-
-def read_varlong(buf: Buffer, pos: int) -> tuple[int, int]:
-    """Zigzag varint of at most 64 bits."""
-    value, pos = read_uvarlong(buf, pos)
-    return (value >> 1) ^ -(value & 1), pos
-
-
 def write_uvarint(value: int) -> bytes:
     """Encode 0 ≤ value; one byte below 128."""
     if value < 128:
@@ -85,16 +58,6 @@ def write_uvarint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
-
-
-def write_varint(value: int) -> bytes:
-    """Zigzag encode a 32-bit integer."""
-    return write_uvarint((value << 1) ^ (value >> 31))
-
-
-def write_varlong(value: int) -> bytes:
-    """Zigzag encode a 64-bit integer."""
-    return write_uvarint((value << 1) ^ (value >> 63))
 
 
 def read_string(buf: Buffer, pos: int) -> tuple[str, int]:
@@ -140,14 +103,6 @@ def read_bytes(buf: Buffer, pos: int) -> tuple[bytes | None, int]:
     if length < 0:
         return None, end
     return take(buf, end, length), end + length
-
-
-def read_compact_bytes(buf: Buffer, pos: int) -> tuple[bytes | None, int]:
-    """COMPACT_NULLABLE_BYTES: uvarint length + 1, zero is null."""
-    length, pos = read_uvarint(buf, pos)
-    if length == 0:
-        return None, pos
-    return take(buf, pos, length - 1), pos + length - 1
 
 
 def read_int16(buf: Buffer, pos: int) -> tuple[int, int]:
