@@ -237,10 +237,16 @@ class LocalLog:
         self._end_metadata = None
 
     def _drop_segments_before(self, offset: int) -> None:
-        """Forget the segments that lie below `offset` as a whole; the last one stays."""
-        at = bisect_right(self._segments, offset, key=_segment_base_offset) - 1
-        if at > 0:
-            self._segments = self._segments[at:]
+        """Forget the segments that lie below `offset` as a whole, the active one too.
+
+        Kafka: UnifiedLog.deleteLogStartOffsetBreachedSegments, which waits for its next round.
+        """
+        if offset == self.log_end_offset:
+            self._segments = ()
+        else:
+            at = bisect_right(self._segments, offset, key=_segment_base_offset) - 1
+            if at > 0:
+                self._segments = self._segments[at:]
         self._end_metadata = None
 
     def _drop_batches_from(self, offset: int) -> None:

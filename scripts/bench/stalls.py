@@ -1,25 +1,47 @@
 """How long a neighbour waits while one request of another connection is worked on.
 
-    scripts/bench/stalls [--kafka HOST:PORT] [--mockbroker HOST:PORT] [NAME...]
+    scripts/bench/stalls [--kafka HOST:PORT] [--mockbroker HOST:PORT]
+                         [--topics N] [--runs N] [NAME...]
 
 For each frame of `tests/support/heavy.py`, whose name has one of NAME in it, against each broker
 in turn: the longest that a ping of another connection took meanwhile, and how the frame was
-answered. Servers must have a topic `blk` of 100 partitions. Without --mockbroker one is started.
+answered. Of several runs the one counts whose longest ping was the shortest: what a busy machine
+adds is not the broker's. Without --mockbroker one is started. Brokers get a topic `blk` of 100
+partitions and, for long answers, N topics and N groups (default 2000). Markdown on standard output.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import struct
 import subprocess
 import sys
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from tests.support.heavy import FULL, PARTITIONS, TOPIC, int32, request, text
+from tests.support.heavy import (
+    FULL,
+    PARTITIONS,
+    TOPIC,
+    batch,
+    everything_of_a_world,
+    int32,
+    request,
+    text,
+    tiny_records,
+    world_positions,
+    world_topics,
+)
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+AT_ONCE = 500
+PIPELINE = 10_000
+WAITING = 1_000
 PING = struct.pack(">ihhih", 10, 18, 0, 1, 0)
 
 
@@ -40,6 +62,14 @@ def answer(sock: socket.socket) -> int:
             raise EOFError
         left -= len(data)
     return size
+
+
+def error_of(sock: socket.socket, frame: bytes, at: int) -> int:
+    """The error code at a place of the answer, behind its length."""
+    sock.sendall(frame)
+    head = sock.recv(4, socket.MSG_WAITALL)
+    body = sock.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+    return int.from_bytes(body[at:][:2], "big")
 
 
 class Neighbour:
@@ -71,36 +101,98 @@ class Neighbour:
         return self.worst
 
 
-def measure(address: str, frame: bytes) -> dict[str, Any]:
-    """One frame against one broker."""
+class Found(NamedTuple):
+    """What one frame did: the neighbour's longest wait, how long it took itself, its answer."""
+
+    worst_ms: float
+    took_s: float
+    outcome: str
+
+    def __str__(self) -> str:
+        return f"{self.worst_ms:.0f} ms, {self.took_s:.2f} s, {self.outcome}"
+
+
+def measure(address: str, work: Callable[[str], str]) -> Found:
+    """One piece of work against one broker."""
     with connect(address) as warm:  # what is imported at a first request is not what is measured
         warm.sendall(PING)
         answer(warm)
     neighbour = Neighbour(address)
     time.sleep(0.1)
     begun = time.perf_counter()
-    with connect(address) as sock:
-        try:
-            sock.sendall(frame)
-            outcome = f"{answer(sock):,} B"
-        except (OSError, EOFError):
-            outcome = "closed"
+    outcome = work(address)
     took = time.perf_counter() - begun
     time.sleep(0.2)
-    return {"worst_ms": neighbour.stop() * 1000, "took_s": took, "outcome": outcome}
+    return Found(neighbour.stop() * 1000, took, outcome)
 
 
-def create_topic(address: str) -> None:
+def sending(frame: bytes, answers: int = 1) -> Callable[[str], str]:
+    """The work of one frame, or of a pipeline of so many."""
+
+    def send(address: str) -> str:
+        with connect(address) as sock:
+            try:
+                sock.sendall(frame)
+                return f"{sum(answer(sock) for _ in range(answers)):,} B"
+            except (OSError, EOFError):
+                return "closed"
+
+    return send
+
+
+def wake(address: str) -> str:
+    """A thousand fetches wait for one partition; the producer that wakes them wants its answer."""
+    fetch = struct.pack(">iiiib", -1, 60_000, 1, 1 << 20, 0) + int32(1) + text(TOPIC)
+    with connect(address) as tail:
+        tail.sendall(request(2, 1, int32(-1, 1) + text(TOPIC) + struct.pack(">iiq", 1, 99, -1)))
+        body = tail.recv(4096)
+    (end,) = struct.unpack(">q", body[-8:])
+    asked = request(1, 4, fetch + int32(1) + struct.pack(">iqi", 99, end, 1 << 20))
+    waiting = [connect(address) for _ in range(WAITING)]
+    for sock in waiting:
+        sock.sendall(asked)
+    time.sleep(1.0)
+    records = batch(tiny_records(1), 1)
+    one = struct.pack(">hhi", -1, 1, 30_000) + int32(1) + text(TOPIC) + int32(1)
+    with connect(address) as producer:
+        begun = time.perf_counter()
+        producer.sendall(request(0, 7, one + int32(99, len(records)) + records))
+        answer(producer)
+        acknowledged = time.perf_counter() - begun
+        for sock in waiting:
+            answer(sock)
+            sock.close()
+    return f"acknowledged after {acknowledged * 1000:.0f} ms"
+
+
+def make_world(address: str, topics: int) -> None:
+    """What the frames need: the topic of many partitions, and many topics and groups."""
     with connect(address) as sock:
+
+        def call(frame: bytes, answers: int = 1) -> None:
+            sock.sendall(frame)
+            for _ in range(answers):
+                answer(sock)
+
         topic = text(TOPIC) + struct.pack(">ihii", PARTITIONS, 1, 0, 0)
-        sock.sendall(request(19, 2, int32(1) + topic + struct.pack(">ib", 5000, 0)))
-        answer(sock)
+        call(request(19, 2, int32(1) + topic + struct.pack(">ib", 60_000, 0)))
+        for first in range(0, topics, AT_ONCE):
+            call(world_topics(first, min(AT_ONCE, topics - first)))
+        find = request(10, 1, text("every") + b"\0")
+        while error_of(sock, find, 8) or error_of(sock, world_positions("every", 0, 1), -2):
+            time.sleep(0.5)  # Apache Kafka makes the topic of the positions, and loads it
+        for first in range(0, topics, AT_ONCE):
+            call(world_positions("every", first, min(AT_ONCE, topics - first)))
+            groups = [f"group-{index}" for index in range(first, min(first + AT_ONCE, topics))]
+            call(b"".join(world_positions(name, 0, 1) for name in groups), len(groups))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kafka", help="an Apache Kafka beside it")
     parser.add_argument("--mockbroker", help="one that runs; else one is started")
+    parser.add_argument("--topics", type=int, default=2000)
+    parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     process = None
@@ -129,21 +221,47 @@ def table(options: argparse.Namespace) -> None:
     if options.kafka:
         brokers["Apache Kafka"] = options.kafka
     for address in brokers.values():
-        create_topic(address)
-    print("| frame | MB |", " | ".join(f"{name}: wait, took, answer" for name in brokers), "|")
-    for name, build in FULL.items():
+        make_world(address, options.topics)
+    print("| work | MB |", " | ".join(f"{name}: wait, took, answer" for name in brokers), "|")
+    print("|---|---|" + "---|" * len(brokers), flush=True)
+    for name, build in pieces_of_work(options.topics).items():
         if options.names and not any(one in name for one in options.names):
             continue
-        frame = build()
+        size, work = build()
         cells = []
         for address in brokers.values():
             try:
-                found = measure(address, frame)
+                found = min(measure(address, work) for _ in range(options.runs))
             except (OSError, EOFError) as error:
                 cells.append(f"gone: {error}")
                 continue
-            cells.append(f"{found['worst_ms']:.0f} ms, {found['took_s']:.2f} s, {found['outcome']}")
-        print(f"| {name} | {len(frame) / 1e6:.2f} |", " | ".join(cells), "|", flush=True)
+            cells.append(str(found))
+        print(f"| {name} | {size / 1e6:.2f} |", " | ".join(cells), "|", flush=True)
+    load = "/".join(f"{one:.1f}" for one in os.getloadavg())
+    print(f"\nLoad of the machine at the end: {load} on {os.cpu_count()} cores.")
+
+
+def pieces_of_work(topics: int) -> dict[str, Callable[[], tuple[int, Callable[[str], str]]]]:
+    """All that is measured, by name: a function that makes it, and how many bytes are sent."""
+    pipeline = request(18, 0, b"") * PIPELINE
+    works: dict[str, Callable[[], tuple[int, Callable[[str], str]]]] = {
+        f"a pipeline of {PIPELINE:,} requests": lambda: (
+            len(pipeline),
+            sending(pipeline, PIPELINE),
+        ),
+        f"an append that wakes {WAITING:,} fetches": lambda: (0, wake),
+    }
+
+    def of(build: Callable[[], bytes]) -> Callable[[], tuple[int, Callable[[str], str]]]:
+        def make() -> tuple[int, Callable[[str], str]]:
+            frame = build()
+            return len(frame), sending(frame)
+
+        return make
+
+    for name, build in (everything_of_a_world(topics) | FULL).items():
+        works[name] = of(build)
+    return works
 
 
 if __name__ == "__main__":

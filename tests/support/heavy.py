@@ -1,8 +1,8 @@
 """Single frames that ask for more work than their size shows: none of them may hold up a neighbour.
 
-Each builder takes a count and returns one frame with its length before it; `SMALL` is what the
-tests send, `FULL` what `scripts/bench/stalls` sends, up to `socket.request.max.bytes`. They need a
-topic `blk` of a hundred partitions.
+Each builder takes a count and returns one frame with its length before it; `FULL` is what
+`scripts/bench/stalls` sends, up to `socket.request.max.bytes`. They need a topic `blk` of a hundred
+partitions.
 """
 
 from __future__ import annotations
@@ -209,7 +209,44 @@ def leave_group(count: int) -> bytes:
     return request(13, 3, text("g") + int32(count) + member * count)
 
 
-Build = "Callable[[], bytes]"
+def everything_of_a_world(topics: int) -> dict[str, Callable[[], bytes]]:
+    """Small requests whose answers are long on a broker of so many topics and groups.
+
+    Each topic, `world-0` and on, has one partition, of which the group `every` has a position.
+    """
+    groups = b"".join(text(f"group-{index}") for index in range(topics))
+    resources = b"".join(b"\2" + text(f"world-{index}") + int32(-1) for index in range(topics))
+    return {
+        f"Metadata: all of {topics:,} topics": lambda: request(3, 4, int32(-1) + b"\0"),
+        "DescribeTopicPartitions: all topics": lambda: request(
+            75, 0, b"\1" + int32(2000) + b"\xff\0", flexible=True
+        ),
+        "DescribeConfigs: all topics": lambda: request(32, 1, int32(topics) + resources + b"\1"),
+        "DescribeLogDirs: all": lambda: request(35, 1, int32(-1)),
+        "ListConfigResources": lambda: request(74, 1, b"\1\0", flexible=True),
+        "OffsetFetch: all positions of a group": lambda: request(9, 5, text("every") + int32(-1)),
+        "ListGroups": lambda: request(16, 0, b""),
+        "DescribeGroups: all groups": lambda: request(15, 0, int32(topics) + groups),
+    }
+
+
+def world_topics(first: int, count: int) -> bytes:
+    """Creates some of the topics of such a world."""
+    topics = b"".join(
+        text(f"world-{index}") + struct.pack(">ihii", 1, 1, 0, 0)
+        for index in range(first, first + count)
+    )
+    return request(19, 2, int32(count) + topics + struct.pack(">ib", 60_000, 0))
+
+
+def world_positions(group: str, first: int, count: int) -> bytes:
+    """Commits a position in each of some of its topics."""
+    head = text(group) + int32(-1) + text("") + struct.pack(">q", -1) + int32(count)
+    one = int32(1) + struct.pack(">iq", 0, 5) + text("m")
+    topics = b"".join(text(f"world-{index}") + one for index in range(first, first + count))
+    return request(8, 2, head + topics)
+
+
 MIB: Final = 1 << 20
 
 FULL: Final[dict[str, Callable[[], bytes]]] = {

@@ -60,7 +60,7 @@ def test_a_refused_batch_leaves_no_trace() -> None:
         assert (result.error, result.base_offset) == (error, -1)
         assert result.log_start_offset == start
     assert _offsets(log) == (1, 1, 1, 1)
-    assert log.size_bytes == 118
+    assert log.size_bytes == 0
 
 
 def test_a_batch_larger_than_a_segment_is_refused() -> None:
@@ -244,9 +244,19 @@ def test_segments_below_the_log_start_are_dropped_whole() -> None:
     assert log.segment_count == 4
     log.delete_records_before(3)
     assert (log.segment_count, log.size_bytes) == (3, 5 * 118)
-    log.delete_records_before(7)
+    log.delete_records_before(6)
     assert (log.segment_count, log.size_bytes) == (1, 118)
     assert log.offset_metadata(7).segment_base_offset == 6
+
+
+def test_deleting_all_records_gives_the_active_segment_back_too() -> None:
+    log = log_with(*[plain()] * 7, config=SMALL_SEGMENTS)
+    log.delete_records_before(-1)
+    assert (log.segment_count, log.size_bytes) == (0, 0)
+    assert _offsets(log) == (7, 7, 7, 7)
+    assert log.offset_metadata(7).segment_base_offset == 7
+    assert put(log, plain()).base_offset == 7
+    assert (log.segment_count, log.size_bytes) == (1, 118)
 
 
 def test_truncation_drops_whole_batches_and_what_was_derived_from_them() -> None:

@@ -100,6 +100,9 @@ class LogAgainstList(RuleBasedStateMachine):
         if offset <= self.start:
             return
         self.start = offset
+        if self.start == self.end:
+            self.segments, self.batches = [], []
+            return
         keep = max((base for base in self.segments if base <= self.start), default=0)
         self.segments = [base for base in self.segments if base >= keep]
         self.batches = [batch for batch in self.batches if batch.segment >= keep]
