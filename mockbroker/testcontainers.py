@@ -110,6 +110,11 @@ class MockBrokerContainer(DockerContainer, RemoteViews):
                     raise TimeoutError(f"{error}; the container's log:\n{log}") from None
                 sleep(_POLL_SECONDS)
 
+    def restart(self) -> None:
+        """Put a new container in this one's place; on other ports of the host, as a rule."""
+        self.get_wrapped_container().remove(force=True, v=True)
+        self.start()
+
     def _tell_advertised(self, listener: str) -> None:
         """Put the file there that the container waits for."""
         text = listener.encode()

@@ -91,6 +91,7 @@ class Engine:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(20) == 0
+        (self.folder / "mockbroker.advertised").unlink()
 
 
 @pytest.fixture
@@ -132,6 +133,20 @@ async def test_it_has_the_views_of_a_broker(engine: Engine) -> None:
         assert broker.topics() == ["orders"]
         assert [one.value for one in await broker.aio.topic("orders").records()] == [b"one"]
         assert (broker.host, broker.port) == ("localhost", engine.ports[OUTSIDE_PORT])
+
+
+def test_a_new_one_takes_its_place_with_nothing_of_the_first(engine: Engine) -> None:
+    with MockBrokerContainer(topics={"orders": 1}) as broker:
+        broker.topic("orders").put("one")
+        broker.topic("inner").create()
+        first, cluster_id = engine.process, broker.cluster_id
+        outside, inside, admin = free_ports(3)
+        engine.ports = {OUTSIDE_PORT: outside, INSIDE_PORT: inside, ADMIN_PORT: admin}
+        broker.restart()
+        assert engine.process is not first
+        assert broker.cluster_id != cluster_id
+        assert (broker.topics(), broker.topic("orders").records()) == (["orders"], [])
+        assert broker.bootstrap_servers == f"localhost:{outside}"
 
 
 def test_what_is_created_can_be_changed_as_any_container(engine: Engine) -> None:

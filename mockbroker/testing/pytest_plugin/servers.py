@@ -107,7 +107,7 @@ def _contained(image: str, options: dict[str, Any]) -> Iterator[Opened]:
     kind = import_module("mockbroker.testcontainers").MockBrokerContainer
     arguments = {"topics": options.get("topics"), "config": options.get("config")}
     with kind(**({"image": image} if image else {}), **arguments) as container:
-        yield Opened(container)
+        yield Opened(container, container.restart)
 
 
 def prefix_of(item: pytest.Item) -> str:

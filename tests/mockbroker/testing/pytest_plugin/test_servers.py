@@ -166,8 +166,10 @@ def test_a_container_is_one_of_the_image_that_is_named(monkeypatch: pytest.Monke
 
         def __exit__(self, *error: object) -> None: ...
 
+        def restart(self) -> None: ...
+
     monkeypatch.setattr(mockbroker.testcontainers, "MockBrokerContainer", Container)
     with servers.opened("container:here/mockbroker:1", {"config": {"a": "1"}}) as server:
         assert isinstance(server.broker, Container)
-        assert server.restart is None
+        assert server.restart == server.broker.restart
     assert started == [{"image": "here/mockbroker:1", "topics": None, "config": {"a": "1"}}]
