@@ -5,7 +5,7 @@ for followers that lag, looks for leaders to move back. `network.timekeeper` ask
 of a long advance, and `Peers` answers with this room: as long as nothing but such rounds is due,
 all that a round would leave behind is when it was, so each goes on where its last round would have
 left it. A round whose outcome is open is none of them, and is played like any other timer's task;
-so is all of them while a fault rule may meet what brokers send each other.
+so are all of them while a fault rule names the listener between brokers.
 
 Invariants: nothing is skipped past the first task that is no idle round, nor past the end of the
 session of a broker that is not heard; the last rounds before either are played.
@@ -108,7 +108,9 @@ class IdleRounds:
         now_ms = self._interconnect.clock.now_ms
         if until_ms - now_ms < WORTH_MS or now_ms < self._next_try_ms:
             return
-        if any(node.request_faults is not None for node in self._interconnect.nodes):
+        # All nodes have the same rules.
+        rules = next((node.request_faults for node in self._interconnect.nodes), None)
+        if rules is not None and rules.meets_brokers:
             return
         sessions = self._sessions
         rounds, heard = self._rounds()

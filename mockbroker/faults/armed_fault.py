@@ -157,6 +157,12 @@ class ArmedFault:
             and (self._listener is None or self._listener(listener) is not None)
         )
 
+    @property
+    def is_between_brokers(self) -> bool:
+        """Whether it may be about a connection of one broker to another."""
+        named = self._listener
+        return named is not None and any(named(each) is not None for each in BETWEEN_BROKERS)
+
     def matches(self, asking: Asking, view: RequestView) -> bool:
         """Whether a request is one that it is about; how often and in time is not looked at."""
         for fits, _ in self._checks:

@@ -230,6 +230,12 @@ class FaultSet:
         return bool(self._any or self._by_api)
 
     @property
+    def meets_brokers(self) -> bool:
+        """Whether one of them is about what brokers send each other: it names that listener."""
+        rules = (self._any, *self._by_api.values())
+        return any(armed.is_between_brokers for some in rules for armed in some)
+
+    @property
     def network_rules(self) -> Sequence[ArmedFault]:
         """The rules that shape connections."""
         return [armed for armed in self._rules.values() if armed.fault.is_network]

@@ -122,6 +122,7 @@ class Script:
             self.node,
             self.node,
             self.follower,
+            self.rule,
         ]
         for _ in range(steps):
             for _ in range(self.rng.randrange(3)):
@@ -256,6 +257,19 @@ class Script:
         else:
             self.core.controls.move_leader(topic, index, node)
 
+    def rule(self) -> None:
+        """What clients meet, or brokers too; one rule at a time."""
+        faults = self.core.cluster.faults
+        faults.clear()
+        act = self.rng.randrange(4)
+        if act == 0:
+            faults.add(Fault.from_dict({"api": "Produce", "delay_ms": 700, "count": 2}))
+        elif act == 1:
+            faults.add(Fault.from_dict({"api": "Fetch", "delay_ms": 2500}))
+        elif act == 2:
+            rule = {"api": "Fetch", "listener": "*", "delay_ms": 40, "for_ms": 9000}
+            faults.add(Fault.from_dict(rule))
+
 
 @pytest.mark.parametrize("seed", range(12))
 def test_skipped_is_as_played(seed: int) -> None:
@@ -315,6 +329,13 @@ def fetch_under_a_rule(core: MovedCore) -> None:
     core.cluster.faults.clear()
 
 
+def rule_between_brokers(core: MovedCore) -> None:
+    rule = {"api": "Fetch", "listener": "REPL*", "delay_ms": 120, "count": 5}
+    core.cluster.faults.add(Fault.from_dict(rule))
+    core.advance(6000)
+    core.client(node=core.state("t").leader).produce("t", b"v")
+
+
 @pytest.mark.parametrize(
     "act",
     [
@@ -326,6 +347,7 @@ def fetch_under_a_rule(core: MovedCore) -> None:
         fence_and_let_in,
         move_a_leader,
         fetch_under_a_rule,
+        rule_between_brokers,
     ],
 )
 def test_what_happens_after_and_before_a_long_quiet_comes_at_its_time(
@@ -385,6 +407,20 @@ def test_a_week_of_an_idle_cluster_is_a_few_steps() -> None:
     assert core.skipped[FETCHES] == pytest.approx(6 * 7 * DAY_MS / 500, rel=0.01)
     assert core.skipped[IN_SYNC_CHECKS] == pytest.approx(3 * 7 * DAY_MS / 15_000, rel=0.01)
     assert core.skipped[BALANCE_CHECKS] == pytest.approx(7 * DAY_MS / 300_000, rel=0.01)
+
+
+def test_only_a_rule_that_may_meet_brokers_has_each_round_played() -> None:
+    core = MovedCore(skips=True)
+    core.cluster.faults.add(Fault.from_dict({"api": "Fetch", "error": 6}))
+    core.cluster.faults.add(Fault.from_dict({"delay_ms": 5, "listener": "PLAIN*"}))
+    core.advance(DAY_MS)
+    assert core.ticks < 400
+    (armed, _) = core.cluster.faults.list()
+    assert (armed.hits, armed.matched) == (0, 0)
+    core.cluster.faults.add(Fault.from_dict({"delay_ms": 5, "listener": "*"}))
+    before = dict(core.skipped)
+    core.advance(60_000)
+    assert core.skipped == before
 
 
 def test_the_session_of_a_broker_that_died_ends_on_the_way() -> None:
