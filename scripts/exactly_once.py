@@ -30,7 +30,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from mockbroker import MockBroker
 from mockbroker.cluster.actions import ActionError
 from mockbroker.cluster.node_controls import ControlError
-from scripts.exactly_once_loops import HUNG
+from scripts.exactly_once_loops import HUNG, PARTITIONS
 from tests.clients.java import jvm as java
 
 if TYPE_CHECKING:
@@ -40,21 +40,22 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 BROKERS = (1, 2, 3)
-PARTITIONS = 3
 CLIENTS = ("confluent", "aiokafka", "java", "streams")
 WORDS = 20
 RECORDS_A_SECOND = 40
 """To each client, over all its partitions."""
 FAULT_S = (0.5, 8.0)
 REST_S = (1.0, 4.0)
-STUCK_S = 90.0
-"""Longer than any time-out of the clients: max.block.ms and default.api.timeout.ms are 60 s."""
+STUCK_S = 150.0
+"""Longer than two waits of a client one after the other: max.block.ms is 60 s, of a commit and of
+the abort that follows."""
 DRAIN_S = 180.0
+INTERNAL_PARTITIONS = 4
 CONFIG = {
     "default.replication.factor": 3,
     "min.insync.replicas": 2,
-    "offsets.topic.num.partitions": 4,
-    "transaction.state.log.num.partitions": 4,
+    "offsets.topic.num.partitions": INTERNAL_PARTITIONS,
+    "transaction.state.log.num.partitions": INTERNAL_PARTITIONS,
     "group.initial.rebalance.delay.ms": 0,
     "group.min.session.timeout.ms": 1000,
     "group.consumer.min.session.timeout.ms": 1000,
@@ -77,8 +78,11 @@ class Fault(NamedTuple):
 class Loop:
     """One client: its topics, its process, what came out of it."""
 
-    def __init__(self, client: str, bootstrap: str, folder: Path) -> None:
+    def __init__(
+        self, client: str, bootstrap: str, folder: Path, tell: Callable[[str], None]
+    ) -> None:
         self.client = client
+        self.tell = tell
         self.source, self.target = f"{client}-in", f"{client}-out"
         self.said: Counter[str] = Counter()
         self.last = "nothing"
@@ -107,6 +111,8 @@ class Loop:
         assert process.stdout is not None
         for line in process.stdout:
             self.last = line.strip()
+            if self.client != "streams":
+                self.tell(f"{self.client}: {self.last}")
             self.said[self.last] += 1
 
     def value(self) -> tuple[str, int]:
@@ -133,8 +139,8 @@ class Loop:
         self.expected[of] = int(number) + (key is None)
         self.moved += 1
 
-    def watch(self) -> None:
-        """Start the process anew when it has ended, or makes no progress."""
+    def watch(self) -> bool:
+        """Start the process anew when it has ended, or makes no progress; whether it did."""
         now = time.monotonic()
         if self.moved == self.written:
             self.progress_at = now
@@ -144,12 +150,14 @@ class Loop:
         elif now - self.progress_at > STUCK_S:
             why = f"stuck after: {self.last}"
         else:
-            return
+            return False
         self.restarts[why] += 1
+        self.tell(f"{self.client} is started anew: {why}, {self.moved} of {self.written} moved")
         self.longest_s = max(self.longest_s, now - self.progress_at)
         self.progress_at = now
         self.stop()
         self.start()
+        return True
 
     def stop(self) -> None:
         self.process.kill()
@@ -173,7 +181,10 @@ class Trouble:
     def __init__(self, broker: MockBroker, topics: Sequence[str], seed: int) -> None:
         self.cluster = broker.cluster
         self.random = Random(seed)
-        self.topics = [*((topic, PARTITIONS) for topic in topics), *((one, 4) for one in INTERNAL)]
+        self.topics = [
+            *((topic, PARTITIONS) for topic in topics),
+            *((one, INTERNAL_PARTITIONS) for one in INTERNAL),
+        ]
         self.counts: Counter[str] = Counter()
 
     def begin(self) -> Fault:
@@ -234,12 +245,20 @@ KINDS = (
 class Soak:
     """The cluster, its clients, who writes to them and who reads."""
 
-    def __init__(self, broker: MockBroker, clients: Sequence[str], folder: Path) -> None:
+    def __init__(
+        self,
+        broker: MockBroker,
+        clients: Sequence[str],
+        folder: Path,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.broker = broker
+        self.tell = tell
         self.bootstrap = broker.bootstrap_servers
         for client in clients:
             for topic in (f"{client}-in", f"{client}-out"):
                 broker.topic(topic).create(PARTITIONS, replication_factor=3)
-        self.loops = [Loop(client, self.bootstrap, folder) for client in clients]
+        self.loops = [Loop(client, self.bootstrap, folder, tell) for client in clients]
         self.by_target = {loop.target: loop for loop in self.loops}
         self.writes = self.runs = True
         self.failed: list[str] = []
@@ -281,7 +300,9 @@ class Soak:
                 "log_level": 0,
             }
         )
-        parts = [TopicPartition(topic, at, 0) for topic in self.by_target for at in range(3)]
+        parts = [
+            TopicPartition(topic, at, 0) for topic in self.by_target for at in range(PARTITIONS)
+        ]
         reader.assign(parts)
         while self.runs:
             for message in reader.consume(500, 0.5):
@@ -291,8 +312,20 @@ class Soak:
                 elif not error.retriable():
                     self.failed.append(f"the reader: {error.name()}")
             for loop in self.loops:
-                loop.watch()
+                if loop.watch():
+                    self._tell_state()
         reader.close()
+
+    def _tell_state(self) -> None:
+        """What the cluster knows, when a client is stuck."""
+        broker = self.broker
+        for name in broker.transactions():
+            self.tell(f"  {broker.transaction(name).describe()}")
+        places = [(topic, at) for topic in self.by_target for at in range(PARTITIONS)]
+        places += [(topic, at) for topic in INTERNAL for at in range(INTERNAL_PARTITIONS)]
+        for topic, at in places:
+            leader, isr = broker.cluster.leader(topic, at), broker.cluster.isr(topic, at)
+            self.tell(f"  {topic}-{at}: leader {leader}, in sync {isr}")
 
     def drain(self) -> None:
         """All is healed: wait until everything has come out, and no more."""
@@ -334,7 +367,7 @@ def run(minutes: float, seed: int, clients: Sequence[str]) -> list[str]:
         tempfile.TemporaryDirectory() as folder,
         MockBroker(brokers=len(BROKERS), seed=seed, auto_create=False, config=CONFIG) as broker,
     ):
-        soak = Soak(broker, clients, Path(folder))
+        soak = Soak(broker, clients, Path(folder), tell)
         trouble = Trouble(broker, [*soak.by_target, *(one.source for one in soak.loops)], seed)
         try:
             trouble.run(began + minutes * 60, tell)

@@ -6,6 +6,7 @@ import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.Materialized;
@@ -15,7 +16,8 @@ import org.apache.kafka.streams.state.Stores;
 /**
  * Kafka Streams counts words exactly once. Each count goes out, since nothing is cached.
  *
- * Prints the state that it enters, a line each, and ends when its process is killed.
+ * Prints the state that it enters, a line each, and ends when its process is killed. A thread that
+ * failed is replaced, as an application would have it.
  * Usage: WordCount BOOTSTRAP SOURCE TARGET APPLICATION STATE_DIR SESSION_TIMEOUT_MS
  */
 public final class WordCount {
@@ -36,6 +38,10 @@ public final class WordCount {
             StreamsConfig.mainConsumerPrefix("heartbeat.interval.ms"), 500,
             StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest"));
         KafkaStreams streams = new KafkaStreams(topology(args[1], args[2]).build(), config);
+        streams.setUncaughtExceptionHandler(failure -> {
+            System.out.println("replaced " + failure.getClass().getSimpleName());
+            return StreamThreadExceptionResponse.REPLACE_THREAD;
+        });
         streams.setStateListener((now, before) -> System.out.println(now));
         streams.start();
         new CountDownLatch(1).await();
