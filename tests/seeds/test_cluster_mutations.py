@@ -9,6 +9,9 @@ import pytest
 
 from mockbroker.cluster.links.heartbeats import BrokerSessions
 from mockbroker.cluster.links.isr_proposals import IsrProposals
+from mockbroker.coordinator.txn.markers import TransactionMarkers
+from mockbroker.coordinator.txn.shard import TransactionShard
+from mockbroker.coordinator.txn.states import PREPARED
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.log.unified_log import UnifiedLog
 from mockbroker.replica import manager as replica_manager
@@ -18,9 +21,11 @@ from mockbroker.replica.partition import Partition
 from simulation.cluster.simulation import simulate_cluster
 
 if TYPE_CHECKING:
+    from mockbroker.coordinator.txn.metadata import TransactionMetadata, Transition
     from mockbroker.log.results import ReadResult
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.replica.fetch_entry import FetchEntry
+    from mockbroker_protocol.errors import ErrorCode
 
 pytestmark = pytest.mark.sim
 
@@ -129,6 +134,36 @@ def serve_beyond_the_high_watermark(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(UnifiedLog, "read", read_on)
 
 
+def replay_decisions_before_they_are_replicated(patch: pytest.MonkeyPatch) -> None:
+    """What is not replicated in time leaves them behind, and nobody sends their markers."""
+    write = TransactionShard.write
+
+    def write_ahead(
+        self: TransactionShard,
+        current: TransactionMetadata,
+        transition: Transition,
+        done: Callable[[ErrorCode], None],
+    ) -> None:
+        write(self, current, transition, done)
+        if current.pending_state in PREPARED:
+            current.pending_state = None
+            current.apply(transition.value)
+
+    patch.setattr(TransactionShard, "write", write_ahead)
+
+
+def forget_the_last_stable_offset(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(UnifiedLog, "_update_first_unstable_offset", nothing)
+
+
+def forget_what_was_aborted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(UnifiedLog, "_add_aborted", nothing)
+
+
+def never_send_markers_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TransactionMarkers, "_send_later", nothing)
+
+
 MUTATIONS: dict[Mutate, int] = {
     acknowledge_before_the_followers_have_it: 0,
     let_the_high_watermark_follow_the_leader: 0,
@@ -143,6 +178,10 @@ MUTATIONS: dict[Mutate, int] = {
     forget_proposals_without_news: 101,
     never_fence: 6,
     serve_beyond_the_high_watermark: 1,
+    replay_decisions_before_they_are_replicated: 25,
+    forget_the_last_stable_offset: 0,
+    forget_what_was_aborted: 1,
+    never_send_markers_again: 10,
 }
 """Each with the first seed that caught it: it is tried first, the others when it does not."""
 
