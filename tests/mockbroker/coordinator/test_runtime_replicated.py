@@ -306,5 +306,6 @@ def test_all_of_a_log_that_is_replicated_counts_at_once(bench: Bench) -> None:
     bench.replicated = 2
     key, value = encode_record(record(1))
     bench.runtime.load(AT, [(0, -1, key, value), (1, -1, key, value)])
+    assert bench.committed == [0, 1]
     bench.write("read", 0)
     assert (bench.committed, bench.errors) == ([0, 1], [("read", ErrorCode.NONE)])

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.fetch.session import CHANGED, FORGOTTEN, QUIET, READY, FetchSession, next_epoch
+from mockbroker.replica.fetch_params import FetchParams
 from mockbroker_protocol.messages.fetch import (
     EpochEndOffset,
+    FetchRequest,
     FetchRequestForgottenTopic,
     FetchRequestPartition,
     FetchRequestTopic,
@@ -80,6 +82,35 @@ def test_states_follow_what_there_is_to_tell() -> None:
     world.fetch_now(ask(session=(session.id, 4), forget=(("t0", 0),)))
     assert cached.state == FORGOTTEN
     assert not cached.linked
+
+
+def test_a_reader_beyond_its_bound_is_looked_at_by_each_poll() -> None:
+    """It is between the high watermark and the end of the log."""
+    world, session, cached = opened()
+    partition = world.partition("t0")
+    partition.high_watermark_held = True
+    world.append("t0", 0, 50)
+    world.fetch_now(ask(("t0", 0, 2), session=(session.id, 1)))
+    assert (cached.state, list(session.changed)) == (CHANGED, [cached])
+    partition.high_watermark_held = False
+    world.append("t0", 0, 50)
+    world.fetch_now(ask(("t0", 0, 3), session=(session.id, 2)))
+    assert cached.state == QUIET
+
+
+def test_another_kind_of_reader_has_another_look_at_all() -> None:
+    _, session, cached = opened()
+    for isolation in (0, 1):
+        params = FetchParams(FetchRequest(isolation_level=isolation), 12, 1 << 20)
+        session.adopt_reader(params)
+        assert cached.state == (CHANGED if isolation else QUIET)
+
+
+def test_a_poll_uses_its_session() -> None:
+    world, session, _ = opened()
+    world.advance(1_000)
+    world.fetch_now(ask(session=(session.id, 1)))
+    assert session.last_used_ms == 1_000
 
 
 def test_a_mark_tells_the_waits_of_the_session_and_no_one_else() -> None:

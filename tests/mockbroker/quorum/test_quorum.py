@@ -159,12 +159,21 @@ def test_whoever_waits_is_told_of_an_advance_and_of_another_epoch() -> None:
     core = QuorumCore()
     core.act(core.quorum.hold)
     core.act(lambda: core.quorum.append([NoOpRecord()]))
-    told: list[bool] = []
-    for happens in (core.quorum.release, core.quorum.begin_epoch):
-        fetch = ParkedFetch(core.quorum.log.log_end_offset, told.append)
+    told: list[tuple[bool, bool]] = []
+
+    def answer(late: bool) -> None:
+        told.append((late, core.quorum.is_leader))
+
+    def wait() -> None:
+        fetch = ParkedFetch(core.quorum.log.log_end_offset, answer)
         core.quorum.park(fetch, core.now_ms + 10_000)
-        core.act(happens)
-    assert told == [False, False]
+
+    wait()
+    core.act(core.quorum.release)
+    assert told == [(False, True)]
+    wait()
+    core.act(core.quorum.begin_epoch)
+    assert told[1:] == [(False, False)]
 
 
 def test_only_who_knows_the_epoch_is_obeyed() -> None:

@@ -27,6 +27,7 @@ from mockbroker_protocol.messages.topics import (
 )
 from mockbroker_protocol.records.batch import build_batch, iterate_records
 from mockbroker_protocol.records.record_codec import Record
+from tests.mockbroker.replica.watcher import Watcher
 from tests.support.core import EPOCH_MS, Core
 
 if TYPE_CHECKING:
@@ -112,6 +113,19 @@ def test_old_segments_go_in_the_round_after_they_are_due() -> None:
     assert world.start() == 0  # one segment: its newest record counts
     world.core.advance(HOUR)
     assert world.start() == 2
+
+
+def test_a_log_start_that_moved_is_told() -> None:
+    world = World(retention_ms=str(HOUR))
+    world.put()
+    world.core.advance(HOUR)
+    world.put()
+    partition = world.core.broker.services.replicas.partition("t", 0)
+    assert partition is not None
+    watcher = Watcher()
+    partition.watch(watcher)
+    world.core.advance(HOUR + 5 * MINUTE)
+    assert (world.start(), watcher.marks) == (2, 1)
 
 
 def test_rounds_without_anything_due_are_not_run() -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from mockbroker.coordinator.group.shard import GroupShard
+from mockbroker.coordinator.group.views import delete_group
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_admin import ListedGroup
 from tests.support.groups import Groups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def listed(groups: Groups, states: list[str], types: list[str]) -> set[str]:
@@ -107,3 +114,22 @@ def test_ids_that_were_handed_out_go_with_their_group() -> None:
     pending = groups.new_id()
     assert deleted(groups) == [ErrorCode.NONE]
     assert groups.join(pending).value.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_refused_deletion_waits_for_what_it_was_decided_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    groups = Groups()
+    shard = groups.shard()
+    held: list[Callable[[ErrorCode], None]] = []
+
+    def hold(_shard: object, _records: object, done: Callable[[ErrorCode], None]) -> None:
+        held.append(done)
+
+    monkeypatch.setattr(GroupShard, "write", hold)
+    answers: list[ErrorCode] = []
+    delete_group(shard, "none", answers.append)
+    for waits in (1, 2):
+        assert (len(held), answers) == (waits, [])
+        held[-1](ErrorCode.NONE)
+    assert answers == [ErrorCode.GROUP_ID_NOT_FOUND]
