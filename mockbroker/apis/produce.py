@@ -246,7 +246,7 @@ def handle(
         append.refuse_all(ErrorCode.CORRUPT_MESSAGE, check.corrupt)
     elif check.has_transactional and request.transactional_id is None:
         append.refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None)
-    elif check.compressed:
+    elif check.compressed_bytes > LARGE_BATCH_BYTES:
         return append.inspect_and_append(check)
     elif check.transactional:
         return append.verify_and_append(check.transactional)
@@ -259,11 +259,11 @@ class _Checks:
     __slots__ = (
         "_acks_known",
         "_client_id",
-        "_compressed_bytes",
         "_header",
         "_metadata",
         "_replicas",
         "_version",
+        "compressed_bytes",
         "corrupt",
         "has_transactional",
         "transactional",
@@ -277,16 +277,12 @@ class _Checks:
         self._acks_known = request.acks in VALID_ACKS
         self._header: BatchHeader | None = None
         self.has_transactional = False
-        self._compressed_bytes = 0
+        self.compressed_bytes = 0
+        """Of batches: many, or large ones, may become very much."""
         # Why the request fails as a whole: bytes that begin no batch, before a transactional one.
         self.corrupt: str | None = None
         # What a coordinator must let pass: batches of a transaction that nothing else refuses.
         self.transactional: list[tuple[AppendEntry, BatchHeader]] = []
-
-    @property
-    def compressed(self) -> bool:
-        """Whether so much is that it may become very much."""
-        return self._compressed_bytes > LARGE_BATCH_BYTES
 
     def topic(self, requested: ProduceRequestTopic) -> list[AppendEntry]:
         """An entry for each partition of the request, refused or ready to append."""
@@ -351,7 +347,7 @@ class _Checks:
         is_transactional = attributes & _TRANSACTIONAL_BIT != 0
         self.has_transactional = self.has_transactional or is_transactional
         if attributes & _CODEC_MASK:
-            self._compressed_bytes += size
+            self.compressed_bytes += size
         if attributes & _CODEC_MASK == _ZSTD and self._version < PRODUCE_ZSTD:
             return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         try:
