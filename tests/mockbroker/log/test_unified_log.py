@@ -329,10 +329,3 @@ def test_a_follower_refuses_a_batch_that_it_has_in_part() -> None:
     follower = log_with(plain(), plain())
     refused = follower.append_as_follower(data, NOW)
     assert (refused.error, follower.log_end_offset) == (ErrorCode.OFFSET_OUT_OF_RANGE, 2)
-
-
-def test_a_duplicate_is_answered_as_the_batch_that_is_stored() -> None:
-    log = log_with(plain(), produced(7, 0, 0, count=2))
-    again = put(log, produced(7, 0, 0, count=2))
-    assert (again.error, again.duplicate, again.base_offset, again.last_offset) == (OK, True, 1, 2)
-    assert log.log_end_offset == 3
