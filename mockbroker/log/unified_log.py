@@ -196,6 +196,14 @@ class UnifiedLog(TransactionalLog):
         first_offset = batches[0][1].base_offset
         return AppendResult(_NONE, first_offset, next_offset - 1, -1, self.log_start_offset)
 
+    def begins_within(self, records: Buffer) -> bool:
+        """Whether this log is empty and would begin in the middle of the first batch of these."""
+        start = self.log_start_offset
+        if start != self.log_end_offset:
+            return False
+        header = read_batch_header(records)
+        return header.base_offset < start <= header.last_offset
+
     def _refuse(self, refusal: Refusal) -> AppendResult:
         return AppendResult(
             refusal.error,

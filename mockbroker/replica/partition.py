@@ -28,6 +28,7 @@ from mockbroker.replica.hosted_log import HostedLog
 from mockbroker.replica.kept_logs import KeptLogs
 from mockbroker.replica.log_upkeep import LogUpkeep
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.records.batch import read_batch_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -418,7 +419,13 @@ class Partition(HostedLog):
         log = self.writable_log or self.log_to_write()
         if len(records):
             segments = log.segment_count
-            result = log.append_as_follower(records, self._host.clock.wall_ms())
+            now_wall_ms = self._host.clock.wall_ms()
+            result = log.append_as_follower(records, now_wall_ms)
+            if result.error is ErrorCode.OFFSET_OUT_OF_RANGE and log.begins_within(records):
+                # The leader's log begins there, by DeleteRecords: take its first batch whole
+                # (Kafka: Partition.appendRecordsToFollowerOrFutureReplica).
+                log.truncate_fully_and_start_at(read_batch_header(records).base_offset)
+                result = log.append_as_follower(records, now_wall_ms)
             if result.error is not ErrorCode.NONE:
                 return result.error
             if segments and log.segment_count > segments:

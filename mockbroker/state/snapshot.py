@@ -103,8 +103,16 @@ def restore(cluster: Cluster, snapshot: Snapshot) -> None:
     blocks.next_producer_id = max(blocks.next_producer_id, snapshot.next_producer_id)
     _restore_broker_configs(cluster, snapshot)
     _delete_others(cluster, snapshot)
-    for topic in snapshot.topics:
-        _restore_topic(cluster, topic, snapshot.version)
+    changed = [
+        (topic, _restore_metadata(cluster, topic, snapshot.version)) for topic in snapshot.topics
+    ]
+    if cluster.peers is not None:
+        cluster.interconnect.drain()  # brokers have the topics whose logs they are given
+    for topic, indexes in changed:
+        for index in indexes:
+            _begin_epoch(cluster, topic, index)
+            _replace_log(cluster, topic, index)
+        reload_coordinators(cluster, topic.name, indexes, keep_members=False)
 
 
 # -- taking ---------------------------------------------------------------------------------
@@ -165,7 +173,8 @@ def _delete_others(cluster: Cluster, snapshot: Snapshot) -> None:
             cluster.metadata.apply(TopicDeleted(live.name, live.id))
 
 
-def _restore_topic(cluster: Cluster, image: TopicImage, version: int) -> None:
+def _restore_metadata(cluster: Cluster, image: TopicImage, version: int) -> list[int]:
+    """Bring the topic back, but for its logs; which partitions need another one."""
     store = cluster.metadata
     live = store.topics.get(image.name)
     if live is None:
@@ -186,19 +195,7 @@ def _restore_topic(cluster: Cluster, image: TopicImage, version: int) -> None:
             for index, one in enumerate(image.partitions)
             if _take_log(cluster, image.name, index) != one.log
         ]
-        for index in changed:
-            current = live.partitions[index]
-            state = PartitionState(
-                current.leader,
-                current.replicas,
-                current.isr,
-                current.leader_epoch + 1,
-                current.partition_epoch + 1,
-            )
-            store.apply(LeaderChanged(image.name, image.topic_id, index, state))
-    for index in changed:
-        _replace_log(cluster, image, index)
-    reload_coordinators(cluster, image.name, changed, keep_members=False)
+    return changed
 
 
 def _state(cluster: Cluster, image: PartitionImage, leader_epoch: int) -> PartitionState:
@@ -206,6 +203,19 @@ def _state(cluster: Cluster, image: PartitionImage, leader_epoch: int) -> Partit
     nodes = [broker.services.broker_id for broker in cluster.brokers]
     replicas = [node for node in image.replicas if node in nodes] or nodes[:1]
     return PartitionState(replicas[0], replicas, list(replicas), leader_epoch)
+
+
+def _begin_epoch(cluster: Cluster, topic: TopicImage, index: int) -> None:
+    """Let clients and followers find out that the log is another one."""
+    current = cluster.metadata.topics[topic.name].partitions[index]
+    state = PartitionState(
+        current.leader,
+        current.replicas,
+        current.isr,
+        current.leader_epoch + 1,
+        current.partition_epoch + 1,
+    )
+    cluster.metadata.apply(LeaderChanged(topic.name, topic.topic_id, index, state))
 
 
 def _replace_log(cluster: Cluster, topic: TopicImage, index: int) -> None:

@@ -341,3 +341,23 @@ def test_nothing_keeps_a_broker_that_was_killed(core: ClusterCore) -> None:
     requests = core.cluster.journal.requests()
     assert {request.broker_id for request in requests} == {1, 2, 3}
     assert len(brokers_in_memory()) == len(before)
+
+
+def test_a_follower_begins_with_the_whole_batch_in_whose_middle_the_log_begins(
+    core: ClusterCore,
+) -> None:
+    leader, *followers = core.state("t").replicas
+    for node in followers:
+        core.controls.hold_follower("t", 0, node)
+        core.controls.shrink_isr("t", 0, node)
+    core.act(lambda: put(core.cluster, "t", [NewRecord(b"a"), NewRecord(b"b"), NewRecord(b"c")]))
+    core.act(lambda: core.partition(leader, "t").delete_records_before(1))
+    for node in followers:
+        core.controls.release_follower("t", 0, node)
+    core.advance(3_000)
+    assert sorted(core.state("t").isr) == [1, 2, 3]
+    for node in (1, 2, 3):
+        log = core.partition(node, "t").log
+        assert log is not None
+        assert (log.log_start_offset, log.log_end_offset) == (1, 3)
+        assert [header.base_offset for header, _ in log.iterate_batches(0)] == [0]

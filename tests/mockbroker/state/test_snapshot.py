@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.changes import ConfigsChanged
-from mockbroker.metadata.topic_requests import NewPartitions
+from mockbroker.metadata.topic_requests import NewPartitions, TopicReference
 from mockbroker.state.groups import commit_offsets, committed_offsets, describe_group, group_ids
 from mockbroker.state.partitions import leading_partition
 from mockbroker.state.reading import READ_COMMITTED, TopicReader
@@ -290,3 +290,20 @@ def test_configs_of_every_broker_come_back_even_to_one_that_is_down() -> None:
         config = broker.services.config
         assert config.int("log.retention.ms") == config.node_id
         assert config.int("log.retention.bytes") == -1
+
+
+def test_a_topic_that_was_deleted_comes_back_with_its_records_on_every_broker() -> None:
+    core = ClusterCore(topics={"t": 1, "u": 1})
+    for name in ("t", "u"):
+        core.client(node=core.state(name).leader).produce(name, b"a")
+    core.advance(1_000)
+    snapshot = take(core.cluster)
+    delete = [TopicReference("t")]
+    core.act(lambda: core.cluster.controller.delete_topics(delete))
+    core.client(node=core.state("u").leader).produce("u", b"b")
+    core.advance(1_000)
+    core.act(lambda: restore(core.cluster, snapshot))
+    core.advance(1_000)
+    for name in ("t", "u"):
+        assert [core.values(node, name) for node in (1, 2, 3)] == [[b"a"]] * 3
+        assert sorted(core.state(name).isr) == [1, 2, 3]
