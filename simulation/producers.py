@@ -30,6 +30,7 @@ from simulation.ledger import Acknowledged
 from simulation.stage import EPOCH_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from random import Random
 
     from simulation.clients import Setting
@@ -78,12 +79,16 @@ def batch_of(
     compression: int = 0,
     producer_epoch: int = 0,
     transactional: bool = False,
+    keys: Sequence[bytes | None] = (),
 ) -> bytes:
     """A batch of these values, with sequence numbers unless the producer id is -1."""
     timestamp = EPOCH_MS + int(now_ms)
     idempotent = producer_id >= 0
     return build_batch(
-        [Record(at, timestamp, None, value, []) for at, value in enumerate(values)],
+        [
+            Record(at, timestamp, keys[at] if keys else None, value, [])
+            for at, value in enumerate(values)
+        ],
         compression=compression,
         producer_id=producer_id,
         producer_epoch=producer_epoch if idempotent else -1,

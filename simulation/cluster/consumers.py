@@ -16,6 +16,12 @@ from mockbroker_protocol.messages.fetch import (
     FetchResponse,
     FetchResponsePartition,
 )
+from mockbroker_protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
 from simulation.cluster.clients import ClusterClient
 from simulation.record_reader import read_records
 
@@ -27,6 +33,8 @@ if TYPE_CHECKING:
     from simulation.cluster.world import ClusterWorld
 
 VERSION = 12
+LIST_OFFSETS_VERSION = 6
+EARLIEST = -2
 MAX_WAIT_MS = 100
 PAUSE_MS = 100
 NO_LIMIT = 1 << 20
@@ -63,7 +71,7 @@ class ClusterConsumer(ClusterClient):
     def __init__(
         self, world: ClusterWorld, name: str, rng: Random, truth: Truth, plan: ClusterPlan
     ) -> None:
-        super().__init__(world, name, rng, truth, plan.topics)
+        super().__init__(world, name, rng, truth, plan.all_topics)
         self.rack = rng.choice(("", *dict.fromkeys(plan.racks)))
         self.tells_epoch = rng.random() < 0.5
         self.positions = dict.fromkeys(self.parts, 0)
@@ -100,12 +108,13 @@ class ClusterConsumer(ClusterClient):
 
     def _take(self, part: tuple[str, int], node: int, data: FetchResponsePartition) -> None:
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            # A follower, or a leader of before, has less; after an unclean election all have.
-            if part not in self._preferred:
-                self.positions[part] = 0
-                self.begins_again(part)
-            self._turn_away(part)
-            self.later()
+            # A follower, or a leader of before, has less; after an unclean election all have. Or
+            # what it wants was deleted.
+            if part in self._preferred:
+                self._turn_away(part)
+                self.later()
+            else:
+                self._begin_anew(part, node)
             return
         if data.error_code:
             self._turn_away(part)
@@ -130,6 +139,21 @@ class ClusterConsumer(ClusterClient):
         if self.rng.random() < 0.05:
             self._turn_away(part)  # client.metadata.max.age.ms is over
         self.later(self.rng.random() * PAUSE_MS)
+
+    def _begin_anew(self, part: tuple[str, int], node: int) -> None:
+        """Ask where the log begins (auto.offset.reset)."""
+        topics = [ListOffsetsTopic(part[0], [ListOffsetsPartition(part[1], timestamp=EARLIEST)])]
+
+        def found(answer: ListOffsetsResponse | None) -> None:
+            data = None if answer is None else answer.topics[0].partitions[0]
+            if data is not None and data.error_code == ErrorCode.NONE:
+                self.positions[part] = data.offset
+                self.begins_again(part)
+            self._turn_away(part)
+            self.later()
+
+        request = ListOffsetsRequest(-1, 0, topics)
+        self.ask(node, request, LIST_OFFSETS_VERSION, ListOffsetsResponse, found)
 
     def _turn_away(self, part: tuple[str, int]) -> None:
         """Ask for the leader again, and begin there."""

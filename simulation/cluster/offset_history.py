@@ -69,8 +69,9 @@ class OffsetHistory:
         truth = self._truth.find(GROUP_METADATA_TOPIC, self._index)
         if truth is None:
             return
-        for _, content in truth.committed[self._read :]:
-            self._take(content)
+        for entry in truth.committed[self._read :]:
+            if entry is not None:
+                self._take(entry[1])
         self._read = len(truth.committed)
 
     def _take(self, content: bytes) -> None:

@@ -44,6 +44,7 @@ class ClusterOperator:
         self._focus: tuple[str, int] | None = None
         self.acts: dict[str, Callable[[], object]] = {
             "crash": self._crash,
+            "lose_tail": self._lose_tail,
             "stop": partial(self._disturb_node, "stop", "revive", 400.0),
             "fence": partial(self._disturb_node, "fence", "unfence", 400.0),
             "cut": partial(self._spoil_link, "cut_link", controller=False),
@@ -65,7 +66,7 @@ class ClusterOperator:
             "min_isr": self._alter_min_isr,
             "topics": self._change_topics,
             "skew": self._skew,
-            "versions": self._change_version,
+            "versions": lambda: self.do("tell_high_watermark", tell=self.rng.random() < 0.5),
         }
         self._chosen: list[Callable[[], object]] = []
 
@@ -179,15 +180,25 @@ class ClusterOperator:
 
     def _crash(self) -> None:
         node, fence = self.node(), self.rng.random() < 0.5
+        self._kill(node, fence=fence)
+
+    def _lose_tail(self) -> None:
+        """A machine goes down: only while no other is, and all replicas are in sync."""
+        if len(self.world.cluster.brokers) == len(self.world.nodes) and all(
+            len(state.isr) == len(state.replicas)
+            for topic in self.world.cluster.metadata.topics.values()
+            for state in topic.partitions
+        ):
+            node, fence = self.node(), self.rng.random() < 0.5
+            self._kill(node, fence=fence, lose="unflushed")
+
+    def _kill(self, node: int, **how: object) -> None:
         mean_ms = self.rng.choice((20.0, 400.0, 1_200.0))
-        if self.do("kill", node_id=node, fence=fence):
+        if self.do("kill", node_id=node, **how):
             self.do_later(self.rng.expovariate(1 / mean_ms), "revive", node_id=node)
 
     def _skew(self) -> None:
         self.do("skew_clock", node_id=self.node(), by_ms=self.rng.randint(-100_000, 100_000))
-
-    def _change_version(self) -> None:
-        self.do("tell_high_watermark", tell=self.rng.random() < 0.5)
 
     # -- links -----------------------------------------------------------------------------
 

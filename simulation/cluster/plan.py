@@ -41,8 +41,38 @@ KINDS = (
     "cut_clients",
     "delays",
 )
-CREW_KINDS: tuple[str, ...] = (*GROUP_KINDS, "fetch_sessions")
+CREW_KINDS: tuple[str, ...] = (
+    *GROUP_KINDS,
+    "fetch_sessions",
+    "lose_tail",
+    "delete_records",
+    "retention",
+    "compaction",
+    "full_disk",
+    "snapshot",
+)
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
+COMPACTED = "c0"
+SHORT_LIVED = "r0"
+DELETED = "d0"
+STORAGE_TOPICS = {"compaction": COMPACTED, "retention": SHORT_LIVED, "delete_records": DELETED}
+SEGMENT = ("internal.segment.bytes", "400")
+TOPIC_CONFIGS: dict[str, tuple[tuple[str, str], ...]] = {
+    COMPACTED: (
+        ("cleanup.policy", "compact"),
+        ("min.cleanable.dirty.ratio", "0.1"),
+        ("delete.retention.ms", "100"),
+        SEGMENT,
+    ),
+    DELETED: (SEGMENT,),
+    SHORT_LIVED: (("retention.ms", "400"), ("retention.bytes", "1500"), SEGMENT),
+}
+"""What is special about some topics."""
+UPKEEP_TIMES = {
+    "log.initial.task.delay.ms": "0",
+    "log.retention.check.interval.ms": "100",
+    "log.cleaner.backoff.ms": "50",
+}
 THEMES = (
     ("deaf_leader",),
     ("deaf_leader", "crash"),
@@ -109,6 +139,9 @@ class ClusterPlan:
             self.on[kind] = Random(f"{base}/{kind}").random() < max(share, 0.2)
         self._draw_transactions(Random(f"{base}/transactions"))
         self.group_times = GroupTimes(Random(f"{base}/groups"), skewed=self.on["skew"])
+        if self.min_isr < 2 or self.on["min_isr"]:
+            self.on["lose_tail"] = False  # what was acknowledged may be lost then
+        self.flush_messages = Random(f"{base}/flush").choice((None, 1, 3, 10))
         self.without: Sequence[str] = ()
         """Clients that a shrunk run does without, by name."""
 
@@ -154,10 +187,24 @@ class ClusterPlan:
         """Whether an election may take back what was committed."""
         return self.unclean or self.on["elect_unclean"]
 
+    @property
+    def all_topics(self) -> dict[str, int]:
+        """Those of all runs, and those that its kinds add: clients of crews keep to `topics`."""
+        added = {name: 1 for kind, name in STORAGE_TOPICS.items() if self.on[kind]}
+        return {**self.topics, **added}
+
+    def topic_configs(self, name: str) -> tuple[tuple[str, str], ...]:
+        """The configs that a topic is created with."""
+        configs = [("unclean.leader.election.enable", str(self.unclean).lower())]
+        if self.on["lose_tail"] and self.flush_messages is not None:
+            configs.append(("flush.messages", str(self.flush_messages)))
+        return (*configs, *TOPIC_CONFIGS.get(name, ()))
+
     def config(self) -> dict[str, str]:
         """The brokers' config."""
         return {
             **CLUSTER_TIMES,
+            **UPKEEP_TIMES,
             **(self._transaction_config() if self.on["transactions"] else {}),
             **self.group_times.config(),
             "auto.create.topics.enable": "false",

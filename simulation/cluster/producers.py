@@ -19,6 +19,7 @@ from mockbroker_protocol.messages.produce import (
 )
 from mockbroker_protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 from simulation.cluster.clients import ClusterClient
+from simulation.cluster.plan import COMPACTED
 from simulation.producers import batch_of
 
 if TYPE_CHECKING:
@@ -37,8 +38,10 @@ RETRIABLE = frozenset(
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.NOT_ENOUGH_REPLICAS,
         ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.KAFKA_STORAGE_ERROR,
     )
 )
+KEYS = 5
 LOST_SEQUENCES = frozenset((ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID))
 
 
@@ -48,12 +51,11 @@ class ClusterProducer(ClusterClient):
     def __init__(
         self, world: ClusterWorld, name: str, rng: Random, truth: Truth, plan: ClusterPlan
     ) -> None:
-        super().__init__(world, name, rng, truth, plan.topics)
+        super().__init__(world, name, rng, truth, plan.all_topics)
         self.acks = rng.choice((-1, -1, -1, 1))
         self.idempotent = self.acks == -1 and rng.random() < 0.6
         self.timeout_ms = rng.choice((150, 500))
         self.pause_ms = rng.choice((20.0, 60.0, 200.0))
-        self.may_lose = plan.may_lose
         self.acknowledged = 0
         self.once: dict[bytes, None] = {}
         """Values that may be in a log once at most."""
@@ -112,7 +114,8 @@ class ClusterProducer(ClusterClient):
 
     def _send(self, node: int, part: tuple[str, int], values: list[bytes]) -> None:
         sequence = self._sequences.get(part, 0)
-        data = batch_of(values, self.world.now_ms, self._producer_id, sequence)
+        keys = [b"k%d" % (self._made % KEYS) for _ in values] if part[0] == COMPACTED else []
+        data = batch_of(values, self.world.now_ms, self._producer_id, sequence, keys=keys)
         topic = ProduceRequestTopic(part[0], bytes(16), [ProduceRequestPartition(part[1], data)])
         self._sent_acks = self.acks
         self._asked = node, self.leadership(part)[1]
@@ -138,7 +141,7 @@ class ClusterProducer(ClusterClient):
         elif data.error_code in LOST_SEQUENCES and self._asked != self.leadership(part):
             self.forget(part)  # a leader of before, which lacks what came after it
             self.later()
-        elif data.error_code in LOST_SEQUENCES and self.may_lose:
+        elif data.error_code in LOST_SEQUENCES and self.truth.may_have_lost(*part):
             self._producer_id = -1
             self._sequences.clear()
             for value in values:

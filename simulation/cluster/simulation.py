@@ -20,9 +20,10 @@ from simulation.cluster.operators import ClusterOperator
 from simulation.cluster.plan import ClusterPlan
 from simulation.cluster.producers import ClusterProducer
 from simulation.cluster.session_readers import SessionCrew
+from simulation.cluster.storage import StorageCrew
 from simulation.cluster.supervision import Supervision
 from simulation.cluster.transactions import TransactionCrew
-from simulation.cluster.truth import Truth
+from simulation.cluster.truth import Truth, agree
 from simulation.cluster.world import ClusterWorld
 from simulation.faults import NetworkFaults
 from simulation.runner import Report, carry_out
@@ -75,18 +76,18 @@ class DataCrew(Crew):
     def check(self) -> None:
         """Nothing is there twice that may be there once."""
         once = {value for producer in self.producers for value in producer.once}
-        for name, count in self.plan.topics.items():
+        for name, count in self.plan.all_topics.items():
             for index in range(count):
                 truth = self.truth.find(name, index)
                 assert truth is not None
                 entries = truth.mirrors[truth.state.leader].entries
-                values = Counter(content.partition(b"=")[2] for _, content in entries)
+                values = Counter(entry[1].partition(b"=")[2] for entry in entries if entry)
                 for value, times in values.items():
                     if times > 1 and value in once:
                         self.world.violate(f"{truth.name} holds {value!r} {times} times")
 
 
-CREWS: tuple[type[Crew], ...] = (DataCrew, TransactionCrew, GroupCrew, SessionCrew)
+CREWS: tuple[type[Crew], ...] = (DataCrew, TransactionCrew, GroupCrew, SessionCrew, StorageCrew)
 
 
 class ClusterRun:
@@ -149,10 +150,15 @@ class ClusterRun:
             self._check_logs()
             for crew in self.crews:
                 crew.check()
+            if self.plan.on["snapshot"]:
+                self._restore_a_snapshot()
 
     def _create_topics(self) -> None:
-        configs = (("unclean.leader.election.enable", str(self.plan.unclean).lower()),)
-        topics = [NewTopic(name, n, configs=configs) for name, n in self.plan.topics.items()]
+        plan = self.plan
+        topics = [
+            NewTopic(name, n, configs=plan.topic_configs(name))
+            for name, n in plan.all_topics.items()
+        ]
         self.world.operate(lambda: self.world.cluster.controller.create_topics(topics))
 
     def _cut_later(self) -> None:
@@ -222,8 +228,26 @@ class ClusterRun:
             for index, state in enumerate(topic.partitions):
                 mirrors = self.truth.partitions[topic.id, index].mirrors
                 logs = [mirrors[node].entries for node in state.replicas if node in mirrors]
-                if any(entries != logs[0] for entries in logs):
+                if any(
+                    len(entries) != len(logs[0]) or not all(map(agree, entries, logs[0]))
+                    for entries in logs
+                ):
                     self.world.violate(f"{topic.name}-{index}: the replicas are not equal")
+                self._check_loss(topic.name, index)
+
+    def _check_loss(self, name: str, index: int) -> None:
+        """What was committed is lost by unclean elections alone, or with the tails of several."""
+        truth, plan = self.truth.find(name, index), self.plan
+        assert truth is not None
+        if truth.lost and not plan.may_lose:
+            self.world.violate(f"{truth.name}: {truth.lost} committed records are lost")
+
+    def _restore_a_snapshot(self) -> None:
+        """The rules of replication know nothing of restores: nobody looks any more."""
+        self.world.on_step.remove(self.truth.look)
+        for crew in self.crews:
+            if isinstance(crew, StorageCrew):
+                crew.restore_a_snapshot()
 
 
 def simulate_cluster(seed: int, watch: Callable[[ClusterRun], None] | None = None) -> Report:

@@ -31,13 +31,19 @@ Entry = tuple[int, bytes]
 """Leader epoch and content of one record: its key and value."""
 
 
+def agree(one: Entry | None, other: Entry | None) -> bool:
+    """Whether they may be the same; None: it was deleted or compacted before anybody looked."""
+    return one is None or other is None or one == other
+
+
 class Mirror:
-    """What one replica's log holds, by offset; logs begin at 0 here."""
+    """What one replica's log held, by offset, also of what it has deleted since."""
 
     def __init__(self) -> None:
         self.log: UnifiedLog | None = None
         self.seen: tuple[int, int, int] = (-1, -1, -1)
-        self.entries: list[Entry] = []
+        self.entries: list[Entry | None] = []
+        self.log_start_offset = 0
         self.high_watermark = 0
         """As it was when it was last looked at."""
 
@@ -52,6 +58,7 @@ class Mirror:
         entries = self.entries
         if log is None or anew:
             entries.clear()
+            self.log_start_offset = 0
         if log is None:
             return None
         del entries[end:]
@@ -64,13 +71,21 @@ class Mirror:
         for header, batch in log.iterate_batches(start):
             for record in iterate_records(batch, 0, header):
                 entry = header.partition_leader_epoch, _content(record.key, record.value)
-                if record.offset < len(entries):
-                    if entries[record.offset] != entry:
-                        entries.clear()
-                        return self._take(log, 0)
-                else:
+                if record.offset >= len(entries):
+                    _pad(entries, record.offset)
                     entries.append(entry)
+                elif entries[record.offset] is None:
+                    entries[record.offset] = entry
+                elif entries[record.offset] != entry:
+                    entries.clear()
+                    return self._take(log, 0)
+        _pad(entries, log.log_end_offset)
         return first
+
+
+def _pad(entries: list[Entry | None], end: int) -> None:
+    """Nothing is known of what is before `end`."""
+    entries.extend([None] * (end - len(entries)))
 
 
 def _content(key: bytes | None, value: bytes | None) -> bytes:
@@ -87,9 +102,11 @@ class PartitionTruth:
         self.mirrors: dict[int, Mirror] = {}
         self.canonical: dict[tuple[int, int], tuple[Entry | None, bytes]] = {}
         """By offset and epoch: the entry before, and the content."""
-        self.committed: list[Entry] = []
+        self.committed: list[Entry | None] = []
+        self.lost = 0
+        """How much of it elections took back."""
         self.ever: dict[int, set[bytes]] = {}
-        """All that a high watermark has passed, by offset."""
+        """All values that a high watermark has passed, by offset."""
         self.marks: dict[int, tuple[int, int, int]] = {}
         """By node: its incarnation, the epoch that it leads, and its high watermark there."""
         self.cut_epoch = -1
@@ -102,13 +119,16 @@ class PartitionTruth:
         count = len(self.committed)
         mirror = self.mirrors.get(node)
         entries = [] if mirror is None else mirror.entries
-        return not count or (len(entries) >= count and entries[count - 1] == self.committed[-1])
+        return not count or (
+            len(entries) >= count and agree(entries[count - 1], self.committed[-1])
+        )
 
-    def keep_common(self, entries: list[Entry]) -> None:
+    def keep_common(self, entries: list[Entry | None]) -> None:
         """An unclean election took back what its leader does not have."""
         count = min(len(self.committed), len(entries))
-        while count and self.committed[count - 1] != entries[count - 1]:
+        while count and not agree(self.committed[count - 1], entries[count - 1]):
             count -= 1
+        self.lost += len(self.committed) - count
         del self.committed[count:]
 
 
@@ -119,7 +139,7 @@ class Truth:
         self._world = world
         self.partitions: dict[Key, PartitionTruth] = {}
         self._names: dict[tuple[str, int], Key] = {}
-        self._seen: dict[Partition, tuple[object, int, int, int, int, bool]] = {}
+        self._seen: dict[Partition, tuple[object, int, int, int, int, bool, int]] = {}
         """What each replica was when it was last looked at."""
         self._changed: dict[Key, None] = {}
         """Where something happened since the last look."""
@@ -139,6 +159,11 @@ class Truth:
         truth = self.find(topic, index)
         mirror = None if truth is None else truth.mirrors.get(truth.state.leader)
         return 0 if mirror is None else len(mirror.entries)
+
+    def may_have_lost(self, topic: str, index: int) -> bool:
+        """Whether an election may have taken back what was committed."""
+        truth = self.find(topic, index)
+        return truth is not None and truth.unclean_floor >= 0
 
     # -- the controller's decisions ----------------------------------------------------------
 
@@ -195,6 +220,7 @@ class Truth:
                     0 if log is None else log.high_watermark,
                     partition.leader_epoch,
                     partition.is_leader,
+                    0 if log is None else log.log_start_offset,
                 )
                 before = seen.get(partition)
                 if before != state:
@@ -222,6 +248,13 @@ class Truth:
         first = mirror.read(log)
         if first is not None:
             self._check_entries(truth, node, mirror.entries, first)
+        if log is not None:
+            start, before = log.log_start_offset, mirror.log_start_offset
+            if same_log and start < before <= log.log_end_offset:
+                self._world.violate(
+                    f"{truth.name}: the log start of {node} went back from {before} to {start}"
+                )
+            mirror.log_start_offset = start
         known_mark = mirror.high_watermark if same_log else 0
         mirror.high_watermark = partition.high_watermark
         if partition.is_leader:
@@ -234,13 +267,19 @@ class Truth:
                     break
 
     def _check_entries(
-        self, truth: PartitionTruth, node: int, entries: list[Entry], first: int
+        self, truth: PartitionTruth, node: int, entries: list[Entry | None], first: int
     ) -> None:
         canonical = truth.canonical
         for offset in range(first, len(entries)):
-            epoch, content = entries[offset]
+            entry = entries[offset]
+            if entry is None:
+                continue
+            epoch, content = entry
             link = entries[offset - 1] if offset else None, content
-            if canonical.setdefault((offset, epoch), link) != link:
+            known = canonical.setdefault((offset, epoch), link)
+            if known[0] is None and offset:
+                canonical[offset, epoch] = link[0], known[1]
+            if known[1] != content or not agree(known[0], link[0]):
                 self._world.violate(
                     f"{truth.name}: broker {node} has {link} at {offset} of epoch {epoch}, "
                     f"others have {canonical[offset, epoch]}"
@@ -275,11 +314,13 @@ class Truth:
         """The high watermark of one that led in an epoch went from `before` to `mark`."""
         entries = truth.mirrors[node].entries
         for offset in range(before, mark):
-            truth.ever.setdefault(offset, set()).add(entries[offset][1])
+            entry = entries[offset]
+            if entry is not None:
+                truth.ever.setdefault(offset, set()).add(entry[1].partition(b"=")[2])
         count = len(truth.committed)
         if epoch < truth.unclean_floor or mark <= count:
             return
-        if count and entries[count - 1] != truth.committed[-1]:
+        if count and not agree(entries[count - 1], truth.committed[-1]):
             self._world.violate(
                 f"{truth.name}: broker {node} leads in epoch {epoch} without what was committed"
             )
@@ -300,7 +341,7 @@ class Truth:
         """A producer with acks=all was told that its records are there."""
         truth = self.find(topic, index)
         for offset, value in enumerate(values, base_offset):
-            if truth is None or b"=" + value not in truth.ever.get(offset, ()):
+            if truth is None or value not in truth.ever.get(offset, ()):
                 self._world.violate(
                     f"{topic}-{index}: {value!r} was acknowledged at {offset} before it was "
                     "committed"
@@ -309,7 +350,7 @@ class Truth:
     def was_read(self, who: str, topic: str, index: int, offset: int, value: bytes) -> None:
         """A consumer was given a record."""
         truth = self.find(topic, index)
-        if truth is None or b"=" + value not in truth.ever.get(offset, ()):
+        if truth is None or value not in truth.ever.get(offset, ()):
             self._world.violate(f"{who} read {value!r} at {offset} of {topic}-{index}, uncommitted")
 
 

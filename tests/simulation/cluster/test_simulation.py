@@ -53,6 +53,7 @@ def test_replicas_that_differ_and_values_that_repeat_are_noticed() -> None:
     entries = truth.mirrors[truth.state.replicas[0]].entries
     crew = run.crews[0]
     assert isinstance(crew, DataCrew)
+    assert entries[0] is not None
     crew.producers[0].once[entries[0][1][1:]] = None
     entries.append(entries[0])
     run._check_logs()

@@ -1,0 +1,254 @@
+"""Storage in the cluster's simulation: records that are deleted, compacted and outlive retention.
+
+- A log start never goes back, and DeleteRecords is answered when all live replicas begin there.
+- What a log holds from its start on is what was appended; a compacted one may lack records, but the
+  last value of each key is there, unless it is a tombstone.
+- All replicas hold the same, but for what one of them has compacted or deleted before the others.
+- A snapshot restored holds what the original did, on every replica.
+
+The first is looked at after each step (`truth`), the others when all is at rest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.metadata.topic_requests import NewTopic, TopicReference
+from mockbroker.state import snapshot
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.topics import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from mockbroker_protocol.records.batch import iterate_records
+from simulation.cluster.clients import ClusterClient
+from simulation.cluster.crews import Crew
+from simulation.cluster.plan import COMPACTED, DELETED
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from mockbroker.log.unified_log import UnifiedLog
+    from simulation.cluster.crews import CrewSetting
+    from simulation.cluster.plan import ClusterPlan
+    from simulation.cluster.truth import PartitionTruth, Truth
+    from simulation.cluster.world import ClusterWorld
+
+VERSION = 2
+PAUSE_MS = 200.0
+TIMEOUT_MS = 400
+Stored = dict[int, bytes]
+"""Contents of a log's records by offset."""
+
+
+class Deleter(ClusterClient):
+    """Deletes records of a partition up to some offset, every now and then."""
+
+    def __init__(
+        self, world: ClusterWorld, name: str, rng: Random, truth: Truth, plan: ClusterPlan
+    ) -> None:
+        super().__init__(world, name, rng, truth, {DELETED: plan.all_topics[DELETED]})
+        self.deleted = 0
+
+    def begin(self) -> None:
+        part = self.rng.choice(self.parts)
+        known = self.leaders.get(part)
+        if known is None:
+            self.learn()
+            return
+        wanted = self.rng.randint(0, self.truth.end_offset(*part))
+        offset = -1 if self.rng.random() < 0.2 else wanted
+
+        def answered(answer: DeleteRecordsResponse | None) -> None:
+            if answer is None:
+                self.forget(part)
+                self.later()
+                return
+            data = answer.topics[0].partitions[0]
+            self.note(f"{part[0]}-{part[1]} to {offset}: {data.error_code}, {data.low_watermark}")
+            if data.error_code == ErrorCode.NONE:
+                self.deleted += 1
+                if data.low_watermark < offset:
+                    self.world.violate(
+                        f"{self.name}: {part} begins at {data.low_watermark}, deleted to {offset}"
+                    )
+            else:
+                self.forget(part)
+            self.later(self.rng.random() * PAUSE_MS)
+
+        topic = DeleteRecordsTopic(part[0], [DeleteRecordsPartition(part[1], offset)])
+        request = DeleteRecordsRequest([topic], TIMEOUT_MS)
+        self.ask(known[0], request, VERSION, DeleteRecordsResponse, answered)
+
+
+class StorageCrew(Crew):
+    """Deletes, fills disks, and looks at what is stored in the end."""
+
+    def __init__(self, setting: CrewSetting) -> None:
+        super().__init__(setting)
+        self._operator = setting.operator
+        self._rng = setting.stream("storage")
+        self._compacted_away = self._restored = 0
+        self._deleters = setting.hire(Deleter, "deleter", int(self.plan.on["delete_records"]))
+        self.clients = [*self._deleters]
+        self._operator.acts["full_disk"] = self._fill_a_disk
+        self._operator.verbs.add("fill_disk", self._fill)
+        self._operator.verbs.add("free_disk", self._free)
+
+    def counts(self) -> dict[str, int]:
+        return {
+            "deleted": sum(deleter.deleted for deleter in self._deleters),
+            "compacted away": self._compacted_away,
+            "restored": self._restored,
+        }
+
+    # -- a full disk: the core keeps nothing on one, a rule answers as Apache Kafka would --------
+
+    def _fill_a_disk(self) -> None:
+        self._operator.disturb("fill_disk", "free_disk", 200.0, node_id=self._operator.node())
+
+    def _fill(self, node_id: int) -> None:
+        from mockbroker.faults import Fault
+
+        self._free(node_id)
+        rule = Fault(
+            api="Produce",
+            client="producer*",
+            broker=node_id,
+            error="KAFKA_STORAGE_ERROR",
+            maybe=True,
+            id=f"disk-{node_id}",
+        )
+        self.world.cluster.faults.add(rule)
+
+    def _free(self, node_id: int) -> None:
+        cluster = self.world.cluster
+        if cluster.has_faults and f"disk-{node_id}" in {one.id for one in cluster.faults.list()}:
+            cluster.faults.remove(f"disk-{node_id}")
+
+    def stop(self) -> None:
+        super().stop()
+        for node_id in self.world.nodes:
+            self._free(node_id)
+
+    # -- at rest ---------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        for name, count in self.plan.all_topics.items():
+            for index in range(count):
+                self._check_partition(name, index)
+
+    def _check_partition(self, name: str, index: int) -> None:
+        truth = self.truth.find(name, index)
+        assert truth is not None
+        logs = {node: self._log(name, index, node) for node in truth.state.replicas}
+        stored = {node: _stored(log) for node, log in logs.items()}
+        for node, log in logs.items():
+            self._check_stored(truth, node, log, stored[node], compacted=name == COMPACTED)
+        led = stored[truth.state.leader]
+        for node, contents in stored.items():
+            for offset in contents.keys() & led.keys():
+                if contents[offset] != led[offset]:
+                    self.world.violate(f"{truth.name}: {node} differs at {offset} from the leader")
+
+    def _check_stored(
+        self,
+        truth: PartitionTruth,
+        node: int,
+        log: UnifiedLog,
+        stored: Stored,
+        *,
+        compacted: bool,
+    ) -> None:
+        entries = truth.mirrors[node].entries
+        last: dict[bytes, int] = {}
+        for offset in range(log.log_start_offset, log.log_end_offset):
+            entry, content = entries[offset], stored.get(offset)
+            if entry is None:
+                continue
+            if content is None and compacted:
+                self._compacted_away += 1
+            elif content != entry[1]:
+                self.world.violate(
+                    f"{truth.name}: broker {node} holds {content!r} at {offset}, not {entry[1]!r}"
+                )
+                return
+            last[entry[1].partition(b"=")[0]] = offset
+        for key, offset in last.items():
+            known = entries[offset]
+            assert known is not None
+            if compacted and offset not in stored and known[1] != key + b"=":
+                self.world.violate(
+                    f"{truth.name}: broker {node} lost the last value of {key!r}, at {offset}"
+                )
+
+    def _log(self, name: str, index: int, node: int) -> UnifiedLog:
+        log = self.world.controls.log(name, index, node)
+        assert log is not None
+        return log
+
+    # -- a snapshot ------------------------------------------------------------------------------
+
+    def restore_a_snapshot(self) -> None:
+        """Take one, spoil what it holds, restore it: everything must be there again.
+
+        The rules of replication know nothing of restores: nobody may look any more.
+        """
+        world, cluster = self.world, self.world.cluster
+        image = snapshot.take(cluster)
+        first, *others = self.plan.all_topics
+        delete = [TopicReference(first)]
+        world.operate(lambda: cluster.controller.delete_topics(delete))
+        world.operate(lambda: cluster.controller.create_topics([NewTopic("other", 2)]))
+        for name in others:
+            world.operate(lambda name=name: self._delete_all(name))  # type: ignore[misc]
+        world.run_for(self._rng.choice((1.0, 50.0, 1_000.0)))
+        world.operate(lambda: snapshot.restore(cluster, image))
+        self._restored += 1
+
+        def whole() -> bool:
+            return self._compare(image) == ""
+
+        if not world.run_until(whole, 10_000.0):
+            world.violate(f"the restored snapshot differs: {self._compare(image)}")
+
+    def _delete_all(self, name: str) -> None:
+        state = self.world.cluster.metadata.topics[name].partitions[0]
+        broker = self.world.cluster.broker(state.leader)
+        assert broker is not None
+        partition = broker.services.replicas.partition(name, 0)
+        assert partition is not None
+        partition.delete_records_before(-1)
+
+    def _compare(self, image: snapshot.Snapshot) -> str:
+        """What differs from it now; empty: nothing."""
+        now = {topic.name: topic for topic in snapshot.take(self.world.cluster).topics}
+        if set(now) != {topic.name for topic in image.topics}:
+            return f"topics {sorted(now)}"
+        for topic in image.topics:
+            after = now[topic.name]
+            if (after.topic_id, dict(after.configs)) != (topic.topic_id, dict(topic.configs)):
+                return f"id or configs of {topic.name}"
+            if topic.name not in self.plan.all_topics:
+                continue  # coordinators write on
+            for index, (was, is_now) in enumerate(
+                zip(topic.partitions, after.partitions, strict=True)
+            ):
+                if is_now.log != was.log:
+                    return f"the log of {topic.name}-{index}"
+                for node in was.replicas:
+                    log = self.world.controls.log(topic.name, index, node)
+                    end = 0 if log is None else log.log_end_offset
+                    if end != was.log.log_end_offset:
+                        return f"{topic.name}-{index} at broker {node} ends at {end}"
+        return ""
+
+
+def _stored(log: UnifiedLog) -> Stored:
+    return {
+        record.offset: bytes(record.key or b"") + b"=" + bytes(record.value or b"")
+        for header, batch in log.iterate_batches(log.log_start_offset)
+        for record in iterate_records(batch, 0, header)
+    }
