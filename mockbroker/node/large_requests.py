@@ -9,7 +9,8 @@ only described is described once too, though Kafka repeats itself (`ONCE`).
 
 A request of more elements than `MAX_ELEMENTS` is refused as one that cannot be read, as Kafka does
 with a collection for which its memory does not suffice; so is one of more than
-`MAX_WHOLE_ELEMENTS` for an API that works on its request as a whole.
+`MAX_WHOLE_ELEMENTS` for an API that works on its request as a whole, but for Fetch: a
+session may have as many partitions as there are.
 
 Invariant: what a part changes is changed in the order of the elements.
 """
@@ -221,7 +222,7 @@ class _LargeRequest:
             request = yield from self._without_repetitions(request)
         if split is not None and not self._divides(request, split):
             split = None
-        if split is None and self._elements > MAX_WHOLE_ELEMENTS:
+        if split is None and self._elements > MAX_WHOLE_ELEMENTS and ctx.api_key != ApiKey.FETCH:
             raise ProtocolError(
                 f"{self._elements} elements are more than the {MAX_WHOLE_ELEMENTS} of one request"
             )
