@@ -197,12 +197,13 @@ class Cluster:
     def faults(self) -> FaultSet:
         """The fault rules, made at first use: a cluster without any imports nothing for them."""
         if self._faults is None:
+            from mockbroker.apis.registry import Registry
             from mockbroker.faults.fault_set import FaultSet
 
+            # Not of the brokers that are up: there may be none.
+            profile = self.metadata.config.str("mockbroker.version.profile")
             served = {
-                int(api.key): (api.min_version, api.max_version)
-                for broker in self.brokers
-                for api in broker.registry.apis()
+                int(api.key): (api.min_version, api.max_version) for api in Registry(profile).apis()
             }
             self._faults = FaultSet(
                 self.clock,

@@ -8,6 +8,8 @@ import pytest
 
 from mockbroker.cluster.cluster import Cluster
 from mockbroker.config.errors import ConfigError
+from mockbroker.faults import Fault
+from tests.support.cluster_core import ClusterCore
 
 
 def cluster(seed: int = 0, **topics: int | None) -> Cluster:
@@ -67,3 +69,13 @@ def test_an_advertised_host_reaches_the_metadata() -> None:
     made.advertise(0, "kafka.test")
     (broker,) = made.metadata.brokers.values()
     assert broker.endpoints["PLAINTEXT"].host == "kafka.test"
+
+
+def test_a_rule_may_be_armed_while_no_broker_is_up() -> None:
+    core = ClusterCore(topics={"t": 1})
+    for node in list(core.cluster.metadata.brokers):
+        core.controls.kill(node)
+    assert core.cluster.brokers == []
+    core.cluster.faults.add(Fault(api="Produce", error=56, maybe=True))
+    core.controls.revive(1)
+    assert [armed.fault.api for armed in core.cluster.faults.list()] == ["Produce"]
