@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from simulation.cluster.plan import DELAYS_MS
+from simulation.cluster.plan import DELAYS_MS, MAX_SKEW_MS
 from simulation.cluster.steps import Step, Verbs
 
 if TYPE_CHECKING:
@@ -198,7 +198,9 @@ class ClusterOperator:
             self.do_later(self.rng.expovariate(1 / mean_ms), "revive", node_id=node)
 
     def _skew(self) -> None:
-        self.do("skew_clock", node_id=self.node(), by_ms=self.rng.randint(-100_000, 100_000))
+        self.do(
+            "skew_clock", node_id=self.node(), by_ms=self.rng.randint(-MAX_SKEW_MS, MAX_SKEW_MS)
+        )
 
     # -- links -----------------------------------------------------------------------------
 

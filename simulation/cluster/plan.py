@@ -108,6 +108,8 @@ CLUSTER_TIMES = {
 """Short ones, so that much happens in little time."""
 DELAYS_MS = (1.0, 20.0, 150.0, 600.0)
 """What a slow link may take for a message."""
+MAX_SKEW_MS = 100_000
+"""How far a clock may be moved."""
 
 
 class ClusterPlan:
