@@ -37,6 +37,7 @@ def check(run: Run | ClusterRun, begin: Callable[[], None], active_ms: float) ->
     world.run_for(SETTLED_MS)
     world.operate(lambda: put(cluster, "declared", [NewRecord(b"x")]))
     world.run_for(SETTLED_MS)
+    assert cluster.faults.list() == [], "there before the first look, as their numbers are"
     scopes, before = Scopes(cluster, StillTime()), dump(cluster)
     begin()
     world.run_for(Random(run.seed).uniform(0.05, 1.0) * active_ms)

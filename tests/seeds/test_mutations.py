@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mockbroker.apis.context import RequestContext
 from mockbroker.fetch import manager as fetch_manager
 from mockbroker.fetch.cache import FetchSessionCacheShard
 from mockbroker.fetch.session import CachedPartition, FetchSession
@@ -143,14 +144,17 @@ def hide_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
 
 
 def answer_twice(patch: pytest.MonkeyPatch) -> None:
-    send = Connection.send
+    finish = RequestHandler.finish
 
-    def send_twice(self: Connection, chunks: list[Any], size_bytes: int) -> None:
-        send(self, chunks, size_bytes)
-        if size_bytes == 300:
-            send(self, chunks, size_bytes)
+    def finish_twice(
+        self: RequestHandler, conn: Connection, ctx: RequestContext, *args: Any, **kwargs: Any
+    ) -> None:
+        finish(self, conn, ctx, *args, **kwargs)
+        if ctx.response_bytes == 300 and ctx.chunks is not None:
+            conn.out += ctx.chunks
+            conn.out_bytes += 300
 
-    patch.setattr(Connection, "send", send_twice)
+    patch.setattr(RequestHandler, "finish", finish_twice)
 
 
 def lose_records(patch: pytest.MonkeyPatch) -> None:
