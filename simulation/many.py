@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 TELL_EVERY_S = 0.5
+TELL_A_FILE_EVERY_S = 10.0
 ROOMS = Path(__file__).parent.parent / "mockbroker"
 
 
@@ -52,6 +53,8 @@ def run_seeds(
     totals: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     cpu_s, began_s, told_s = 0.0, monotonic(), 0.0
+    on_terminal = sys.stdout.isatty()
+    every_s = TELL_EVERY_S if on_terminal else TELL_A_FILE_EVERY_S
     covered = None
     if with_coverage:
         covered = _coverage()
@@ -63,10 +66,11 @@ def run_seeds(
             failed.append(outcome.seed)
             sys.stdout.write(f"\n{outcome.failure}\n")
         now_s = monotonic()
-        if now_s - told_s > TELL_EVERY_S or done == len(seeds):
+        if now_s - told_s > every_s or done == len(seeds):
             told_s = now_s
             left_s = (now_s - began_s) / done * (len(seeds) - done)
-            sys.stdout.write(f"\r{done}/{len(seeds)} seeds, failed: {failed}, {left_s:.0f} s left ")
+            line = f"{done}/{len(seeds)} seeds, failed: {failed}, {left_s:.0f} s left"
+            sys.stdout.write(f"\r{line} " if on_terminal else f"{line}\n")
             sys.stdout.flush()
     sys.stdout.write(f"\n{cpu_s / max(1, len(seeds)):.3f} s of CPU a seed\n")
     for name, counter in (("did", totals), ("had", kinds)):
