@@ -225,11 +225,13 @@ class ClusterRun:
         return next((told for told in (crew.behind() for crew in self.crews) if told), "")
 
     def _check_logs(self) -> None:
-        """Replicas are equal."""
+        """Replicas are equal, from where each has records."""
         for topic in self.world.cluster.metadata.topics.values():
             for index, state in enumerate(topic.partitions):
-                mirrors = self.truth.partitions[topic.id, index].mirrors
-                logs = [mirrors[node].entries for node in state.replicas if node in mirrors]
+                truth = self.truth.partitions[topic.id, index]
+                mirrors = [truth.mirrors[node] for node in state.replicas if node in truth.mirrors]
+                start = max((mirror.log_start_offset for mirror in mirrors), default=0)
+                logs = [mirror.entries[start:] for mirror in mirrors]
                 if any(
                     len(entries) != len(logs[0]) or not all(map(agree, entries, logs[0]))
                     for entries in logs

@@ -65,11 +65,17 @@ class Mirror:
         return self._take(log, max(len(entries) - 1, 0))
 
     def _take(self, log: UnifiedLog, start: int) -> int:
-        """Read from `start` on; where the last entry known is another one by now, read all."""
+        """Read from `start` on; where the last entry known is another one by now, read all.
+
+        Where it is there no more (deleted, compacted, below where a follower began anew), nothing
+        is known of what no high watermark had passed.
+        """
         entries = self.entries
         first = len(entries)
+        found = first == 0 or entries[start] is None
         for header, batch in log.iterate_batches(start):
             for record in iterate_records(batch, 0, header):
+                found = found or record.offset == start
                 entry = header.partition_leader_epoch, _content(record.key, record.value)
                 if record.offset >= len(entries):
                     _pad(entries, record.offset)
@@ -79,6 +85,12 @@ class Mirror:
                 elif entries[record.offset] != entry:
                     entries.clear()
                     return self._take(log, 0)
+        if not found:
+            unknown = range(min(self.high_watermark, first), first)
+            for offset in unknown:
+                entries[offset] = None
+            if unknown:
+                return self._take(log, unknown.start)
         _pad(entries, log.log_end_offset)
         return first
 
@@ -247,7 +259,7 @@ class Truth:
         same_log = mirror.log is log
         first = mirror.read(log)
         if first is not None:
-            self._check_entries(truth, node, mirror.entries, first)
+            self._check_entries(truth, node, mirror, first)
         if log is not None:
             start, before = log.log_start_offset, mirror.log_start_offset
             if same_log and start < before <= log.log_end_offset:
@@ -266,16 +278,20 @@ class Truth:
                     self._passed(truth, node, epoch, known_mark, mirror.high_watermark)
                     break
 
-    def _check_entries(
-        self, truth: PartitionTruth, node: int, entries: list[Entry | None], first: int
-    ) -> None:
-        canonical = truth.canonical
+    def _check_entries(self, truth: PartitionTruth, node: int, mirror: Mirror, first: int) -> None:
+        """An entry of one epoch is the same everywhere, and so is the one before it.
+
+        Not where that is deleted: a leader whose first records are gone cannot tell a follower
+        that it has others there (LeaderEpochFileCache.endOffsetFor).
+        """
+        canonical, entries = truth.canonical, mirror.entries
+        start = 0 if mirror.log is None else mirror.log.log_start_offset
         for offset in range(first, len(entries)):
             entry = entries[offset]
             if entry is None:
                 continue
             epoch, content = entry
-            link = entries[offset - 1] if offset else None, content
+            link = entries[offset - 1] if offset > start else None, content
             known = canonical.setdefault((offset, epoch), link)
             if known[0] is None and offset:
                 canonical[offset, epoch] = link[0], known[1]

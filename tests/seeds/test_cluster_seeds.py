@@ -24,6 +24,8 @@ KEPT: dict[int, str] = {
     2782: "as 2425",
     2851: "as 2903",
     2903: "a second reassignment does not drop a leader that the first was adding",
+    3794: "a follower may keep other records below where its leader's log begins",
+    4979: "what a follower held before it began anew is not known to be the others'",
     6104: "as 1539",
     6327: "a coordinator of before that has not heard so knows older offsets",
     6997: "the hold of a follower ends with its replica",
