@@ -11,7 +11,7 @@ from mockbroker.coordinator.group.consumer.reconcile import _Step
 from mockbroker.coordinator.runtime import CoordinatorRuntime
 from mockbroker.fetch.session import CHANGED, CachedPartition
 from mockbroker_protocol.errors import ErrorCode
-from tests.seeds.test_cluster_mutations import Mutate, fails
+from tests.seeds.test_cluster_mutations import Mutate, check_caught
 
 if TYPE_CHECKING:
     from mockbroker.coordinator.deferred_writes import DeferredWrite
@@ -79,7 +79,4 @@ MUTATIONS: dict[Mutate, int] = {
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutate", MUTATIONS, ids=lambda mutate: mutate.__name__)
 def test_a_defect_is_caught(mutate: Mutate, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = MUTATIONS[mutate]
-    assert not fails(first)
-    mutate(monkeypatch)
-    assert any(fails(seed) for seed in (first, *SEEDS))
+    check_caught(mutate, monkeypatch, MUTATIONS[mutate], SEEDS)

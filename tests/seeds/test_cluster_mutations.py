@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -189,10 +189,16 @@ MUTATIONS: dict[Mutate, int] = {
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutate", MUTATIONS, ids=lambda mutate: mutate.__name__)
 def test_a_defect_is_caught(mutate: Mutate, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = MUTATIONS[mutate]
+    check_caught(mutate, monkeypatch, MUTATIONS[mutate], SEEDS)
+
+
+def check_caught(
+    mutate: Mutate, patch: pytest.MonkeyPatch, first: int, seeds: Iterable[int]
+) -> None:
+    """`first` fails with the defect and not without it, or one of `seeds` fails with it."""
     assert not fails(first)
-    mutate(monkeypatch)
-    assert any(fails(seed) for seed in (first, *SEEDS))
+    mutate(patch)
+    assert any(fails(seed) for seed in (first, *seeds))
 
 
 def fails(seed: int) -> bool:

@@ -43,7 +43,6 @@ _APART = (
     "mockbroker.replica.fetch_params",
     "mockbroker.replica.fetcher",
     "mockbroker.replica.kept_logs",
-    "mockbroker.replica.log_reader",  # what one pass of a fetch read, which a parked one keeps
     "mockbroker.log.checkpoint",
     "mockbroker.cluster.idle_rounds",
     "mockbroker.cluster.links.broker_client",
