@@ -63,6 +63,14 @@ class ListeningSocket(socket.socket):
     def close(self) -> None:
         """Give back both descriptors."""
         super().close()
+        self._give_back()
+
+    def detach(self) -> int:
+        """As any socket's: uvloop closes the descriptor itself, and calls no `close`."""
+        self._give_back()
+        return super().detach()
+
+    def _give_back(self) -> None:
         kept, self._kept = self._kept, -1
         if kept >= 0:
             os.close(kept)

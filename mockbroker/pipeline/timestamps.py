@@ -8,7 +8,9 @@ jar to every executor. Called by `load`, and only when a timestamp column is nam
 
 from __future__ import annotations
 
+import atexit
 import io
+import shutil
 import tempfile
 import zipfile
 from pathlib import Path
@@ -39,7 +41,10 @@ def with_timestamps(records: DataFrame) -> DataFrame:
 
 
 def install_interceptor(spark: SparkSession) -> None:
-    """Put the interceptor on the class path of driver and executors."""
+    """Put the interceptor on the class path of driver and executors.
+
+    Executors get it from the driver as long as that lives; its file goes with this process.
+    """
     if "connect" in type(spark).__module__:
         raise PipelineError("--timestamp does not work over Spark Connect: submit the job instead")
     context = spark.sparkContext
@@ -49,7 +54,9 @@ def install_interceptor(spark: SparkSession) -> None:
     compiler.setParentClassLoader(loader)
     compiler.cook(_SOURCE.read_text())
     compiled = dict(compiler.getBytecodes())
-    jar = Path(tempfile.mkdtemp(prefix="mockbroker-")) / "timestamps.jar"
+    folder = tempfile.mkdtemp(prefix="mockbroker-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    jar = Path(folder) / "timestamps.jar"
     jar.write_bytes(jar_of({name: bytes(code) for name, code in compiled.items()}))
     cast("Any", context._jsc).addJar(str(jar))  # noqa: SLF001
 

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -121,6 +122,17 @@ def summaries(words: list[str], status: int = 0) -> tuple[list[Summary], str]:
     return told, done.stderr
 
 
+def in_a_folder(folder: str | Path) -> dict[str, str]:
+    """An environment whose temporary files are there: who is killed leaves them."""
+    options = f"{SHORT_LIVED_JVM} -Djava.io.tmpdir={folder}"
+    return {
+        **ENVIRONMENT,
+        "JDK_JAVA_OPTIONS": options,
+        "SPARK_LOCAL_DIRS": str(folder),
+        "TMPDIR": str(folder),
+    }
+
+
 @contextmanager
 def spark_daemon(folder: Path, script: str, *words: str) -> Iterator[Path]:
     """A script of Spark, killed afterwards with all that it started; yields where it logs."""
@@ -130,7 +142,7 @@ def spark_daemon(folder: Path, script: str, *words: str) -> Iterator[Path]:
         process = subprocess.Popen(
             [str(SPARK_BIN / script), *words],
             cwd=folder,
-            env=ENVIRONMENT,
+            env=in_a_folder(folder),
             stdout=output,
             stderr=output,
             start_new_session=True,
@@ -170,9 +182,16 @@ def kill_when(holds: Callable[[], bool], words: list[str]) -> None:
 
     The group includes the JVM.
     """
-    with subprocess.Popen(
-        [sys.executable, *words], cwd=ROOT, start_new_session=True, stderr=subprocess.PIPE
-    ) as process:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        subprocess.Popen(
+            [sys.executable, *words],
+            cwd=ROOT,
+            env=in_a_folder(folder),
+            start_new_session=True,
+            stderr=subprocess.PIPE,
+        ) as process,
+    ):
         try:
             deadline = time.monotonic() + DEADLINE_SECONDS
             # A tight loop would take the processor that the job needs.

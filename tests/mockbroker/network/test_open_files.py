@@ -111,6 +111,14 @@ def test_closing_gives_both_descriptors_back() -> None:
         os.fstat(kept)
 
 
+def test_detaching_gives_the_spare_one_back() -> None:
+    sock = ListeningSocket()
+    kept = sock._kept
+    os.close(sock.detach())
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(kept)
+
+
 async def test_a_transport_without_a_socket_leaves_enough() -> None:
     from mockbroker.network.open_files import leaves_too_few
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 import zipfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,7 +17,22 @@ from mockbroker.pipeline.records import WRITE_SCHEMA
 from mockbroker.pipeline.timestamps import install_interceptor, jar_of, with_timestamps
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
+
+# A session that compiles nothing, and has nobody to hand the jar to.
+_INSTALL = """
+from unittest.mock import MagicMock
+from mockbroker.pipeline.timestamps import install_interceptor
+spark = MagicMock()
+compiler = spark.sparkContext._jvm.org.codehaus.janino.SimpleCompiler.return_value
+compiler.getBytecodes.return_value = {"a.B": b"code"}
+added = []
+spark.sparkContext._jsc.addJar = added.append
+install_interceptor(spark)
+assert open(added[0], "rb").read(2) == b"PK"
+"""
 
 
 def test_a_jar_holds_the_classes() -> None:
@@ -26,6 +44,12 @@ def test_it_is_refused_over_connect() -> None:
     session = type("Session", (), {"__module__": "pyspark.sql.connect.session"})()
     with pytest.raises(PipelineError, match="--timestamp does not work over Spark Connect"):
         install_interceptor(session)
+
+
+def test_no_file_outlives_its_process(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", _INSTALL], env=environment, check=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.spark
