@@ -9,10 +9,11 @@ whose session never did, takes the ordinary path.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mockbroker.apis import fetch
 from mockbroker.coop import tags
+from mockbroker.coop.errors import Refusal
 from mockbroker.coop.filtered_read import BUDGET, FilteredRead, Limits
 from mockbroker.coop.key_filter import BadRangeError, KeyFilter, KeyRange
 from mockbroker.coop.numbers import DraftError, Tag
@@ -43,13 +44,6 @@ guard = fetch.guard
 TURN_BYTES: Final = 1 << 20
 """What one pass looks at most, inflated: more would hold up the other clients. A reader whose pass
 ends there is answered at once, and comes back from where it ended."""
-
-
-class Refusal(NamedTuple):
-    """Why a partition is not read through a filter."""
-
-    error: ErrorCode
-    draft: DraftError | None = None
 
 
 Wanted: TypeAlias = "KeyFilter | Refusal | None"
@@ -107,6 +101,7 @@ class FilteredReader(LogReader):
         if isinstance(wanted, Refusal):
             self.last_size_bytes = 0
             data = self._error(entry, wanted.error)
+            data.error_code = wanted.code(self._services.config)
             if wanted.draft is not None:
                 data.unknown_tags = {Tag.EXT_ERROR: tags.error(wanted.draft)}
             return data
