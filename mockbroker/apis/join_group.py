@@ -18,13 +18,20 @@ from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.versions import JOIN_GROUP_NULL_PROTOCOL
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.group_membership import JoinGroupRequest, JoinGroupResponse
 
 
-def handle(services: Services, ctx: RequestContext, request: JoinGroupRequest) -> Verdict:
-    """Answer through `ctx.respond`, at once or later."""
+def handle(
+    services: Services,
+    ctx: RequestContext,
+    request: JoinGroupRequest,
+    amend: Callable[[JoinGroupResponse], None] | None = None,
+) -> Verdict:
+    """Answer through `ctx.respond`, at once or later; `amend` sees the answer before."""
     client = ClientIdentity(ctx.api_version, ctx.client_id, ctx.peer)
 
     def respond(response: JoinGroupResponse) -> None:
@@ -32,6 +39,8 @@ def handle(services: Services, ctx: RequestContext, request: JoinGroupRequest) -
         # JoinGroupResponse's constructor: the empty name and null are one.
         has_null = ctx.api_version >= JOIN_GROUP_NULL_PROTOCOL
         response.protocol_name = response.protocol_name or (None if has_null else "")
+        if amend is not None:
+            amend(response)
         ctx.respond(response)
 
     services.groups.service.join(request, client, respond)

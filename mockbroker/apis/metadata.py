@@ -40,12 +40,13 @@ if TYPE_CHECKING:
 
 
 def handle(services: Services, ctx: RequestContext, request: MetadataRequest) -> object:
-    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+    return services.answer_in_slices(ctx, answer(services, ctx, request))
 
 
-def _answer(
+def answer(
     services: Services, ctx: RequestContext, request: MetadataRequest
 ) -> Generator[None, None, MetadataResponse]:
+    """Make the answer in slices."""
     store = services.metadata
     version = ctx.api_version
     refusal = _refusal(version, request)

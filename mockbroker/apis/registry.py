@@ -93,6 +93,8 @@ SERVED: Final = _by_key(
 EXTENDED: Final = {
     ApiKey.API_VERSIONS: "mockbroker.coop.api_versions",
     ApiKey.FETCH: "mockbroker.coop.fetch",
+    ApiKey.JOIN_GROUP: "mockbroker.coop.join_group",
+    ApiKey.METADATA: "mockbroker.coop.metadata",
 }
 """What a broker's listener serves in their place where `coop.extension.enable` is on."""
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from mockbroker.coop.numbers import PRIVATE_ERRORS
 
 if TYPE_CHECKING:
-    from mockbroker.config.broker import BrokerConfig
     from mockbroker.coop.numbers import DraftError
     from mockbroker_protocol.errors import ErrorCode
 
@@ -24,11 +23,10 @@ class Refusal(NamedTuple):
     error: ErrorCode
     draft: DraftError | None = None
 
-    def code(self, config: BrokerConfig) -> int:
-        """The ErrorCode that goes out."""
+    def code(self, mode: str) -> int:
+        """The ErrorCode that goes out, in a mode of `coop.error.mode`."""
         if self.draft is None:
             return self.error
-        mode = config.str("coop.error.mode")
         if mode == "carrier":
             return self.error
         return self.draft + PRIVATE_ERRORS if mode == "private" else int(self.draft)

@@ -9,46 +9,35 @@ whose session never did, takes the ordinary path.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis import fetch
 from mockbroker.coop import tags
 from mockbroker.coop.errors import Refusal
+from mockbroker.coop.fencing import TOPIC_REFUSES, reader_refusal
+from mockbroker.coop.fetch_wants import FetchWants, named, wants_of
 from mockbroker.coop.filtered_read import BUDGET, FilteredRead, Limits
-from mockbroker.coop.key_filter import BadRangeError, KeyFilter, KeyRange
-from mockbroker.coop.numbers import DraftError, Tag
-from mockbroker.fetch.contexts import FullFetchContext
-from mockbroker.fetch.incremental import IncrementalFetchContext
+from mockbroker.coop.key_filter import KeyFilter
+from mockbroker.coop.numbers import Tag
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.replica.delayed_fetch import COMPLETE, bytes_available
 from mockbroker.replica.log_reader import LogReader
-from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import AbortedTransaction, FetchResponsePartition
-from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services, Verdict
-    from mockbroker.fetch.contexts import FetchContext
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
     from mockbroker.replica.fetch_params import FetchParams
     from mockbroker.replica.partition import Partition
-    from mockbroker_protocol.messages.fetch import (
-        FetchRequest,
-        FetchRequestPartition,
-        FetchResponse,
-    )
+    from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
 
 guard = fetch.guard
 
 TURN_BYTES: Final = 1 << 20
 """What one pass looks at most, inflated: more would hold up the other clients. A reader whose pass
 ends there is answered at once, and comes back from where it ended."""
-
-
-Wanted: TypeAlias = "KeyFilter | Refusal | None"
-Filters: TypeAlias = "dict[tuple[str | bytes, int], KeyFilter | Refusal]"
-"""By topic, its id where the fetch goes by ids, and partition."""
 
 
 def handle(
@@ -63,14 +52,14 @@ def handle(
     replica_id = request.replica_id if state is None else state.replica_id
     if is_spoken and (replica_id >= 0 or _is_cooperative_and_filtered(request)):
         return fetch.whole_request_error(request, ctx.api_version, ErrorCode.INVALID_REQUEST)
-    filters: Filters | None = None
+    wants: FetchWants | None = None
 
     def reader_of(params: FetchParams) -> LogReader:
-        nonlocal filters
-        if filters is None:
+        nonlocal wants
+        if wants is None:
             assert ctx.fetch is not None
-            filters = _filters_of(request, ctx.fetch)
-        return FilteredReader(params, services, filters)
+            wants = wants_of(request, ctx.fetch)
+        return FilteredReader(params, services, wants)
 
     return fetch.handle(services, ctx, request, reader_of)
 
@@ -82,34 +71,48 @@ class FilteredReader(LogReader):
     privilege; covers and control batches take room and no more.
     """
 
-    __slots__ = ("_filters", "_passed", "_services")
+    __slots__ = ("_passed", "_services", "_wants")
 
-    def __init__(self, params: FetchParams, services: Services, filters: Filters) -> None:
+    def __init__(self, params: FetchParams, services: Services, wants: FetchWants) -> None:
         super().__init__(params)
         self._services = services
-        self._filters = filters
+        self._wants = wants
         self._passed: dict[FetchEntry, FilteredRead] = {}
         """What each partition's filter has looked at; a wait goes on from there."""
 
     def read(self, entry: FetchEntry) -> FetchResponsePartition:
-        wanted = self._filters.get(_key(entry.topic, entry.index))
+        wants = self._wants
+        wanted = wants.filters.get(_key(entry.topic, entry.index))
+        if wanted is None and wants.identity is None:
+            return super().read(entry)
+        refusal = wanted if isinstance(wanted, Refusal) else self._refusal(entry, wanted)
+        if refusal is not None:
+            return self._refused(entry, refusal)
         if wanted is None:
             return super().read(entry)
-        if isinstance(wanted, KeyFilter) and not self._topic_allows(entry):
-            denied = DraftError.TOPIC_RANGE_FETCH_NOT_ALLOWED
-            wanted = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, denied)
-        if isinstance(wanted, Refusal):
-            self.last_size_bytes = 0
-            data = self._error(entry, wanted.error)
-            data.error_code = wanted.code(self._services.config)
-            if wanted.draft is not None:
-                data.unknown_tags = {Tag.EXT_ERROR: tags.error(wanted.draft)}
-            return data
         data = super().read(entry)
         if not data.error_code and data.unknown_tags is None:
             # At the end of what may be read: nothing was looked at.
             data.unknown_tags = {Tag.NEXT_FETCH_OFFSET: tags.offset(entry.fetch_offset)}
         return data
+
+    def _refused(self, entry: FetchEntry, refusal: Refusal) -> FetchResponsePartition:
+        self.last_size_bytes = 0
+        data = self._error(entry, refusal.error)
+        data.error_code = refusal.code(self._services.config.str("coop.error.mode"))
+        if refusal.draft is not None:
+            data.unknown_tags = {Tag.EXT_ERROR: tags.error(refusal.draft)}
+        return data
+
+    def _refusal(self, entry: FetchEntry, wanted: KeyFilter | None) -> Refusal | None:
+        """Why who asks may not read this; a filter of None is the whole partition."""
+        name = entry.topic.name
+        topic = self._services.metadata.topics.get(name or "")
+        if name is None or topic is None:
+            return None  # the read has an error of its own
+        if wanted is not None and not topic.config.bool("range.fetch.enable"):
+            return TOPIC_REFUSES
+        return reader_refusal(self._services, self._wants.identity, name, entry.index, wanted)
 
     def _read_log(
         self,
@@ -119,7 +122,7 @@ class FilteredReader(LogReader):
         offset: int,
         isolation: FetchIsolation,
     ) -> FetchResponsePartition:
-        wanted = self._filters.get(_key(entry.topic, entry.index))
+        wanted = self._wants.filters.get(_key(entry.topic, entry.index))
         if not isinstance(wanted, KeyFilter):
             return super()._read_log(entry, partition, log, offset, isolation)
         if not log.log_start_offset <= offset <= log.log_end_offset:
@@ -161,7 +164,7 @@ class FilteredReader(LogReader):
 
     def available(self, entry: FetchEntry, params: FetchParams, parked_segment: int | None) -> int:
         """The bytes that match so far; only what was appended since is looked at."""
-        wanted = self._filters.get(_key(entry.topic, entry.index))
+        wanted = self._wants.filters.get(_key(entry.topic, entry.index))
         if not isinstance(wanted, KeyFilter):
             return bytes_available(entry, params, parked_segment)
         partition = entry.partition
@@ -201,10 +204,6 @@ class FilteredReader(LogReader):
     def _budget(self) -> int:
         return min(self._services.config.int("max.bytes.fetcher.filtering"), TURN_BYTES)
 
-    def _topic_allows(self, entry: FetchEntry) -> bool:
-        topic = self._services.metadata.topics.get(entry.topic.name or "")
-        return topic is None or topic.config.bool("range.fetch.enable")
-
     def _aborted(self, log: UnifiedLog, start: int, end: int) -> list[AbortedTransaction] | None:
         if self.params.isolation is not FetchIsolation.TXN_COMMITTED:
             return None
@@ -232,50 +231,5 @@ def _is_cooperative_and_filtered(request: FetchRequest) -> bool:
     )
 
 
-def _filters_of(request: FetchRequest, context: FetchContext) -> Filters:
-    """The filters that count for this fetch: its own, and those that its session keeps."""
-    filters: Filters = {}
-    if isinstance(context, FullFetchContext | IncrementalFetchContext):
-        session = context.session
-        if session.extension is None:
-            session.extension = filters
-        else:
-            assert isinstance(session.extension, dict)
-            filters = session.extension
-    for forgotten in request.forgotten_topics_data:
-        for index in forgotten.partitions:
-            filters.pop((_named(forgotten.topic, forgotten.topic_id), index), None)
-    default = (request.unknown_tags or {}).get(Tag.KEY_RANGES)
-    for topic in request.topics:
-        name = _named(topic.topic, topic.topic_id)
-        for asked in topic.partitions:
-            own = asked.unknown_tags or {}
-            if default is None and Tag.KEY_RANGES not in own and Tag.KEYS not in own:
-                continue
-            wanted = _wanted(asked, default)
-            if wanted is None:
-                filters.pop((name, asked.partition), None)
-            else:
-                filters[name, asked.partition] = wanted
-    return filters
-
-
-def _wanted(asked: FetchRequestPartition, default: bytes | None) -> Wanted:
-    """The filter that a partition of a request asks for; None: all records."""
-    own = asked.unknown_tags or {}
-    packed, keys = own.get(Tag.KEY_RANGES, default), own.get(Tag.KEYS)
-    try:
-        ranges: list[KeyRange] = [] if packed is None else tags.read_ranges(packed)
-        names = [] if keys is None else tags.read_keys(keys)
-        # Ranges that are there and empty stand for the whole partition, whatever the keys.
-        return KeyFilter(ranges, names) if ranges or (names and packed is None) else None
-    except (ProtocolError, BadRangeError):
-        return Refusal(ErrorCode.INVALID_REQUEST)
-
-
-def _named(name: str, topic_id: bytes) -> str | bytes:
-    return name if topic_id == ZERO_UUID else topic_id
-
-
 def _key(topic: FetchTopic, index: int) -> tuple[str | bytes, int]:
-    return _named(topic.name or "", topic.topic_id), index
+    return named(topic.name or "", topic.topic_id), index

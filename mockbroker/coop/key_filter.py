@@ -75,3 +75,17 @@ class KeyFilter:
             return False
         at = bisect_right(self._lows, slot) - 1
         return at >= 0 and slot <= self._highs[at]
+
+    def is_within(self, ranges: Iterable[KeyRange]) -> bool:
+        """Whether all that passes has a slot in these ranges; the null key's is not known."""
+        wide = KeyFilter(ranges)
+        return (
+            None not in self._keys
+            and all(wide.matches(key, 0) for key in self._keys if key is not None)
+            and all(wide.has(lo, hi) for lo, hi in zip(self._lows, self._highs, strict=True))
+        )
+
+    def has(self, lo: int, hi: int) -> bool:
+        """Whether every slot of a range passes."""
+        at = bisect_right(self._lows, lo) - 1
+        return at >= 0 and hi <= self._highs[at]

@@ -8,12 +8,17 @@ What is cut raises ProtocolError.
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.coop.key_filter import KeyRange
 from mockbroker.coop.numbers import FIRST_TAG, LAST_TAG, STAGES, TABLE_VERSION
 from mockbroker_protocol.errors import ProtocolError
-from mockbroker_protocol.primitives import read_uvarint
+from mockbroker_protocol.primitives import (
+    read_compact_nullable_string,
+    read_compact_string,
+    read_uvarint,
+    write_compact_string,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,6 +30,7 @@ _RANGE = Struct(">qq")
 _OFFSET = Struct(">q")
 _STATS = Struct(">iiii")
 _ERROR = Struct(">h")
+_INT = Struct(">i")
 NO_MESSAGE: Final = b"\x00"
 
 
@@ -71,6 +77,45 @@ def read_keys(data: bytes) -> list[bytes | None]:
         keys.append(data[pos:stop] if size else None)
         pos = stop
     return keys
+
+
+class Identity(NamedTuple):
+    """Who fetches: a member of a group, in its generation or at its epoch."""
+
+    group: str
+    member: str
+    generation: int
+    instance: str | None
+
+
+def read_identity(data: bytes) -> Identity:
+    """The member that a fetch names."""
+    group, pos = read_compact_string(data, 0)
+    member, pos = read_compact_string(data, pos)
+    if len(data) - pos < _INT.size:
+        raise ProtocolError("the generation is cut")
+    (generation,) = _INT.unpack_from(data, pos)
+    instance, _ = read_compact_nullable_string(data, pos + _INT.size)
+    return Identity(group, member, generation, instance)
+
+
+def write_identity(identity: Identity) -> bytes:
+    """The same as a client sends it."""
+    return b"".join(
+        (
+            write_compact_string(identity.group),
+            write_compact_string(identity.member),
+            _INT.pack(identity.generation),
+            write_compact_string(identity.instance),
+        )
+    )
+
+
+def read_flags(data: bytes) -> int:
+    """An int8 of flags."""
+    if not data:
+        raise ProtocolError("the flags are cut")
+    return data[0]
 
 
 def offset(value: int) -> bytes:

@@ -46,3 +46,14 @@ def test_halves_of_the_slots_halve_a_partition() -> None:
     mine = [slot for slot in slots if slot % 2 == 1]
     low = sum(slot < SLOTS // 2 for slot in mine)
     assert 0.48 < low / len(mine) < 0.52
+
+
+def test_what_lies_within_ranges() -> None:
+    some = [KeyRange(0, 9), KeyRange(10, 19), KeyRange(30, 39)]
+    assert KeyFilter([KeyRange(0, 5), KeyRange(15, 19), KeyRange(39, 39)]).is_within(some)
+    assert KeyFilter([KeyRange(5, 15)]).is_within(some)  # ranges that touch are one
+    assert not KeyFilter([KeyRange(15, 30)]).is_within(some)
+    assert not KeyFilter([KeyRange(20, 29)]).is_within(some)
+    assert KeyFilter([], [b"a"]).is_within([KeyRange(slot_of(b"a"), slot_of(b"a"))])
+    assert not KeyFilter([], [b"b"]).is_within([KeyRange(slot_of(b"a"), slot_of(b"a"))])
+    assert not KeyFilter([], [None]).is_within([KeyRange(0, SLOTS - 1)])

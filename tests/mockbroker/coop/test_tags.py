@@ -44,3 +44,20 @@ def test_who_speaks_the_extension() -> None:
     assert tags.is_spoken({1: b"", 16_031: b""})
     assert not tags.is_spoken({15_999: b"", 16_032: b""})
     assert not tags.is_spoken(None)
+
+
+def test_an_identity() -> None:
+    data = bytes.fromhex("0267036d310000000300")
+    identity = tags.Identity("g", "m1", 3, None)
+    assert tags.read_identity(data) == identity
+    assert tags.write_identity(identity) == data
+    assert tags.read_identity(tags.write_identity(identity._replace(instance="i"))).instance == "i"
+    for cut in range(len(data)):
+        with pytest.raises(ProtocolError):
+            tags.read_identity(data[:cut])
+
+
+def test_flags() -> None:
+    assert tags.read_flags(b"\x05more") == 5
+    with pytest.raises(ProtocolError):
+        tags.read_flags(b"")

@@ -38,13 +38,18 @@ def parse_assignment(data: bytes) -> list[ConsumerProtocolTopicPartition]:
     """What a leader gave to a classic member; no bytes are no partitions."""
     if not data:
         return []
-    assignment = _parse(ConsumerProtocolAssignment, data)
+    assignment = whole_assignment(data)
     if assignment.user_data:  # librdkafka's cooperative-sticky too, from a second generation on
         raise MalformedError(
             "because an unsupported custom assignor is in use. Please refer to the documentation "
             "or switch to a default assignor before re-attempting the upgrade."
         )
     return assignment.assigned_partitions
+
+
+def whole_assignment(data: bytes) -> ConsumerProtocolAssignment:
+    """All that a leader gave to a classic member, its assignor's own bytes too."""
+    return _parse(ConsumerProtocolAssignment, data)
 
 
 def assignment_bytes(named: Iterable[tuple[str, list[int]]], version: int) -> bytes:

@@ -1,0 +1,107 @@
+"""Who may read through which ranges of keys.
+
+A fetch that names a member of a group is held against what this broker's coordinator knows: the
+member must be there, in this generation or at this epoch, and ask for no more than its assignment
+gives it. Of a classic group that is read from the leader's UserData; where that says nothing of
+ranges, membership is all there is to check. A member of a group that another broker coordinates is
+taken at its word.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.coop.errors import Refusal
+from mockbroker.coop.numbers import DraftError
+from mockbroker.coop.user_data import KEY_RANGES, read_assignment, read_subscription
+from mockbroker.coordinator.group.consumer.classic_bytes import (
+    MalformedError,
+    parse_subscription,
+    whole_assignment,
+)
+from mockbroker.coordinator.group.states import GroupState
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import Services
+    from mockbroker.coop.assignor import Assignment, Ranges
+    from mockbroker.coop.key_filter import KeyFilter
+    from mockbroker.coop.tags import Identity
+    from mockbroker.coordinator.group.classic_group import ClassicGroup
+    from mockbroker.coordinator.group.members import ClassicMember
+
+_NOT_ACCEPTED: Final = DraftError.CONSUMER_RANGE_FETCH_NOT_ACCEPTED
+TOPIC_REFUSES: Final = Refusal(
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED, DraftError.TOPIC_RANGE_FETCH_NOT_ALLOWED
+)
+STALE: Final = Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, _NOT_ACCEPTED)
+"""An old generation, or a range that it lost: the client refreshes and comes again."""
+NOT_OPTED_IN: Final = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, _NOT_ACCEPTED)
+
+
+def reader_refusal(
+    services: Services,
+    identity: Identity | Refusal | None,
+    topic: str,
+    index: int,
+    wanted: KeyFilter | None,
+) -> Refusal | None:
+    """Why this member may not read the partition through this filter; None: it may.
+
+    Without an identity it is nobody's member; without a filter it reads the whole partition.
+    """
+    if identity is None:
+        alone = services.config.bool("range.fetch.standalone.allow")
+        return None if alone else NOT_OPTED_IN
+    if isinstance(identity, Refusal):
+        return identity
+    if not services.config.bool("range.fetch.verify.assignment"):
+        return None
+    shard = services.groups.service.runtime.shard_for(identity.group)
+    if shard is None:
+        return None  # another broker's
+    group = shard.groups.get(identity.group)
+    if group is None:
+        return STALE
+    return _refusal_in_classic(group, identity, topic, index, wanted)
+
+
+def _refusal_in_classic(
+    group: ClassicGroup, identity: Identity, topic: str, index: int, wanted: KeyFilter | None
+) -> Refusal | None:
+    if (
+        group.validate_member(identity.member, identity.instance) is not ErrorCode.NONE
+        or identity.generation != group.generation_id
+        or group.state is GroupState.COMPLETING_REBALANCE
+    ):
+        return STALE
+    member = group.members[identity.member]
+    flags, assignment = _said(group, member)
+    if assignment is None:
+        return None if flags is None or flags & KEY_RANGES else NOT_OPTED_IN
+    if flags is None or not flags & KEY_RANGES:
+        return NOT_OPTED_IN
+    return outside(assignment.get(topic, {}).get(index), wanted)
+
+
+def outside(assigned: Ranges | None, wanted: KeyFilter | None) -> Refusal | None:
+    """STALE unless all that is wanted is assigned; no ranges are the whole partition, None none."""
+    if assigned == () or (assigned is not None and wanted and wanted.is_within(assigned)):
+        return None
+    return STALE
+
+
+def _said(group: ClassicGroup, member: ClassicMember) -> tuple[int | None, Assignment | None]:
+    """The flags of its subscription, and its ranges; None where it is another assignor's."""
+    if not group.is_of_consumers or group.protocol_name is None:
+        return None, None
+    flags = assignment = None
+    try:
+        subscription = parse_subscription(member.metadata(group.protocol_name))
+        subscribed = read_subscription(subscription.user_data)
+        flags = None if subscribed is None else subscribed.flags
+        if member.assignment:
+            assignment = read_assignment(whole_assignment(member.assignment).user_data)
+    except (MalformedError, ProtocolError):
+        return None, None
+    return flags, assignment
