@@ -450,12 +450,16 @@ class RequestHandler:
                 elif over is not None and over():
                     self.unfinished = True
                     return
+                woke = replicas.waking
                 replicas.drain(over)
                 if services.deferred:
                     for action in services.take_deferred():
                         action()
                 if self.runnable:
                     self._work_on_runnable(over)
+                if woke is None is not replicas.waking:
+                    self.unfinished = True  # who appended is answered before so many are woken
+                    return
             if over is not None or not self.slices:
                 return
             self.slices.run(self._advance)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 VALID_ACKS = (-1, 0, 1)
 NO_LEADER_EPOCH = -1
 MANY_PARKED = 64
-"""Fetches that one append may wake in the turn of who appended; more are woken in turns."""
+"""Fetches that one append may wake in the turn of who appended; more are woken in later turns."""
 
 
 class ReplicaManager(PartitionHost):
@@ -286,7 +286,8 @@ class ReplicaManager(PartitionHost):
     def drain(self, turn_over: Callable[[], bool] | None = None) -> None:
         """Complete what the ready partitions release, in the order in which they became ready.
 
-        While many are parked that ends with the turn; the next call goes on there.
+        While many are parked that ends with the turn, and before many of one partition are woken:
+        who appended has its answer first. The next call goes on there.
         """
         ready, fetches = self.ready, self.fetch_purgatory
         produces, deletions = self.produce_purgatory, self.delete_records_purgatory
@@ -316,6 +317,9 @@ class ReplicaManager(PartitionHost):
                 partition = self.ready.popleft()
                 partition.ready = False
                 self.waking = self._wake(partition, partition.cause)
+                parked = self.fetch_purgatory.watched(partition)
+                if parked + len(partition.wait_keys()) > MANY_PARKED:
+                    break
             for _ in self.waking:
                 if turn_over():
                     self.draining = None

@@ -9,6 +9,7 @@ import pytest
 from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import NewTopic
+from mockbroker.purgatory.purgatory import TRIED_AT_ONCE
 from mockbroker_protocol.messages import (
     configs,
     find_coordinator,
@@ -23,6 +24,7 @@ from mockbroker_protocol.messages.catalog import response_class
 from tests.support import heavy
 from tests.support.acls import deny, guarded_core
 from tests.support.core import Core
+from tests.support.requests import fetch
 
 if TYPE_CHECKING:
     from tests.support.core import CoreClient
@@ -114,6 +116,25 @@ def test_topics_that_may_not_be_described_are_hidden_in_a_long_answer_too() -> N
     names = {topic.name for topic in answer.topics}
     assert "topic-0298" in names
     assert "topic-0299" not in names
+
+
+def test_who_appends_is_answered_before_many_are_woken() -> None:
+    core = Core(topics={heavy.TOPIC: 1})
+    readers = [core.client() for _ in range(MANY)]
+    for reader in readers:
+        reader.send(fetch(heavy.TOPIC, max_wait_ms=60_000), 12)
+    writer = core.client("writer")
+    core.broker.requests.turn_over = over = _Over()
+    appended = heavy.produce(heavy.batch(heavy.tiny_records(1), 1))
+    core.broker.receive(writer.connection_id, appended, core.now_ms)
+    assert [one.connection_id for one in core.broker.take_outbox()] == [writer.connection_id]
+    woken: list[int] = []
+    while core.broker.requests.unfinished:
+        core.broker.go_on(core.now_ms, over)
+        turn = [one.connection_id for one in core.broker.take_outbox()]
+        assert len(turn) <= TRIED_AT_ONCE
+        woken += turn
+    assert sorted(woken) == sorted(reader.connection_id for reader in readers)
 
 
 def test_a_client_that_leaves_ends_its_answer(full: Core) -> None:
