@@ -34,15 +34,16 @@ if TYPE_CHECKING:
 
 
 def handle(services: Services, ctx: RequestContext, request: CreateTopicsRequest) -> object:
-    """They are created at once; the answer, with their configs, is made in slices."""
+    """They are created in slices (see `Controller.creating_topics`), and so is the answer made."""
     return services.answer_in_slices(ctx, _answer(services, ctx, request))
 
 
 def _answer(
     services: Services, ctx: RequestContext, request: CreateTopicsRequest
 ) -> Generator[None, None, CreateTopicsResponse]:
-    created = services.controller.create_topics(
-        [_asked(topic) for topic in request.topics], validate_only=request.validate_only
+    asked = yield from in_slices(map(_asked, request.topics))
+    created = yield from services.controller.creating_topics(
+        asked, validate_only=request.validate_only
     )
     with_configs = ctx.api_version >= CREATE_TOPICS_CONFIGS
     topics = yield from in_slices((_result(topic, with_configs) for topic in created), 32)

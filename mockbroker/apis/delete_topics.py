@@ -21,21 +21,29 @@ from mockbroker_protocol.schema import ZERO_UUID
 from mockbroker_protocol.versions import DELETE_TOPICS_DISABLED, DELETE_TOPICS_TOPIC_IDS
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
 
 
-def handle(
+def handle(services: Services, ctx: RequestContext, request: DeleteTopicsRequest) -> object:
+    """They are deleted in slices: see `Controller.deleting_topics`."""
+    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+
+
+def _answer(
     services: Services, ctx: RequestContext, request: DeleteTopicsRequest
-) -> DeleteTopicsResponse:
+) -> Generator[None, None, DeleteTopicsResponse]:
     if ctx.api_version >= DELETE_TOPICS_TOPIC_IDS:
         references = [TopicReference(topic.name, topic.topic_id) for topic in request.topics]
     else:
         references = [TopicReference(name) for name in request.topic_names]
     if services.config.bool("delete.topic.enable"):
+        gone = yield from services.controller.deleting_topics(references)
         results = [
             DeletableTopicResult(deleted.name, deleted.topic_id, deleted.error, deleted.message)
-            for deleted in services.controller.delete_topics(references)
+            for deleted in gone
         ]
     else:
         disabled = (

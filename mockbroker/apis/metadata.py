@@ -109,9 +109,10 @@ def _topics(
     missing = [name for name in names if name not in store.topics]
     answers = yield from _described(store, found, operations)
     if missing:
+        told = yield from _missing(services, request, missing)
         answers += [
             MetadataResponseTopic(error, name, NO_TOPIC_ID, is_internal(name), [], operations)
-            for name, error in _missing(services, request, missing)
+            for name, error in told
         ]
     return answers
 
@@ -131,9 +132,9 @@ def _by_id(
 
 def _missing(
     services: Services, request: MetadataRequest, names: list[str]
-) -> Iterable[tuple[str, ErrorCode]]:
+) -> Generator[None, None, Iterable[tuple[str, ErrorCode]]]:
     if request.allow_auto_topic_creation and services.config.bool("auto.create.topics.enable"):
-        return services.controller.auto_create(names)
+        return (yield from services.controller.auto_creating(names))
     return [
         (
             name,

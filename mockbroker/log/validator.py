@@ -11,7 +11,7 @@ timestamp in its header says that no record can break a rule of the topic.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from mockbroker.log.record_walk import SMALL_BATCH_BYTES, check_record_sizes, count_records
 from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordError
@@ -33,6 +33,7 @@ from mockbroker_protocol.records.batch import (
     rebuild_batch,
     verify_crc,
 )
+from mockbroker_protocol.slices import all_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from mockbroker.log.results import Buffer
     from mockbroker_protocol.records.record_codec import RecordScan
 
-T = TypeVar("T")
 
 NO_TIMESTAMP = -1
 _LAST_CODEC = ZSTD
@@ -246,15 +246,6 @@ def _first_record_checked(header: BatchHeader) -> Callable[[Buffer], None]:
     return check
 
 
-def _at_once(steps: Generator[None, None, T]) -> T:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-
-
 def _validate_compressed(
     batch: memoryview,
     header: BatchHeader,
@@ -264,7 +255,9 @@ def _validate_compressed(
 ) -> ValidatedBatch | Refusal:
     """LogValidator.validateMessagesAndAssignOffsetsCompressed."""
     scan = (
-        outcome if outcome is not None else _at_once(_inspected(batch, header, config, now_wall_ms))
+        outcome
+        if outcome is not None
+        else all_at_once(_inspected(batch, header, config, now_wall_ms))
     )
     if isinstance(scan, Refusal):
         return scan

@@ -38,15 +38,16 @@ from mockbroker.metadata.topic_requests import (
     TopicReference,
 )
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.slices import all_at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
     from random import Random
 
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.acl_control import DeletedAcls
     from mockbroker.metadata.acls import Acl, AclFilter
-    from mockbroker.metadata.changes import Change, Entity
+    from mockbroker.metadata.changes import Entity
     from mockbroker.metadata.client_quotas import QuotaAlteration
     from mockbroker.metadata.elections import Election
     from mockbroker.metadata.features import Feature, FeatureUpdate
@@ -56,6 +57,10 @@ if TYPE_CHECKING:
 
 # Kafka: QuorumController.MAX_RECORDS_PER_USER_OP, also the limit on partitions of one request.
 MAX_RECORDS_PER_REQUEST: Final = 10_000
+CHANGED_AT_ONCE: Final = 128
+"""Topics that are checked or made in one slice."""
+DELETED_AT_ONCE: Final = 16
+"""The same of topics that are deleted: each group is looked at for positions in them."""
 
 _DUPLICATE_NAME: Final = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 _UNKNOWN_TOPIC: Final = Refusal(
@@ -85,9 +90,25 @@ class Controller:
         validate_only: bool = False,
         max_records: int = MAX_RECORDS_PER_REQUEST,
     ) -> list[CreatedTopic]:
+        """As `creating_topics`, in one piece."""
+        return all_at_once(
+            self.creating_topics(topics, validate_only=validate_only, max_records=max_records)
+        )
+
+    def creating_topics(
+        self,
+        topics: Sequence[NewTopic],
+        *,
+        validate_only: bool = False,
+        max_records: int = MAX_RECORDS_PER_REQUEST,
+    ) -> Generator[None, None, list[CreatedTopic]]:
         """Create topics: one answer for each distinct name, those of duplicates last.
 
         `max_records` bounds what one request may bring: its topics, configs and partitions.
+
+        In slices: all are checked before the first is made, and each is in force at the end of the
+        slice that made it, as a broker hears of the controller's records one after another. What
+        others changed between two slices counts: a topic that is there by now is not made twice.
         """
         occurrences = Counter(topic.name for topic in topics)
         wanted = [
@@ -97,18 +118,34 @@ class Controller:
         ]
         if sum(self._partitions_asked(topic) for topic in wanted) > max_records:
             return _refuse_all(topics, "Excessively large number of partitions per request.")
-        changes: list[TopicCreated] = []
-        answers: list[CreatedTopic] = []
-        records = counted = 0
+        version = self._store.version
+        decided: list[tuple[CreatedTopic, TopicCreated | None]] = []
+        records = 0
         for topic in wanted:
-            answers.append(self._create(topic, changes))
-            for each in changes[counted:]:
-                records += 1 + len(each.configs) + len(each.partitions)
-            counted = len(changes)
-            if records > max_records:
-                return _refuse_all(topics, "Unable to perform excessively large batch operation.")
-        if not validate_only:
-            self._apply_all(changes)
+            answer, change = self._create(topic)
+            decided.append((answer, change))
+            if change is not None:
+                records += 1 + len(change.configs) + len(change.partitions)
+                if records > max_records:
+                    return _refuse_all(
+                        topics, "Unable to perform excessively large batch operation."
+                    )
+            if not len(decided) % CHANGED_AT_ONCE:
+                yield
+        answers: list[CreatedTopic] = []
+        for topic, (answer, change) in zip(wanted, decided, strict=True):
+            if validate_only:
+                answers.append(answer)
+                continue
+            before = self._store.version
+            if before != version:
+                answer, change = self._create(topic)  # noqa: PLW2901 -- decided anew
+            answers.append(answer)
+            if change is not None:
+                self._store.apply(change)
+                version += self._store.version - before
+            if not len(answers) % CHANGED_AT_ONCE:
+                yield
         answers.extend(
             CreatedTopic(name, _DUPLICATE_NAME) for name, times in occurrences.items() if times > 1
         )
@@ -118,7 +155,9 @@ class Controller:
             answers.append(CreatedTopic(CLUSTER_METADATA_TOPIC, refusal))
         return answers
 
-    def auto_create(self, names: Iterable[str]) -> list[tuple[str, ErrorCode]]:
+    def auto_creating(
+        self, names: Iterable[str]
+    ) -> Generator[None, None, list[tuple[str, ErrorCode]]]:
         """Create what a Metadata request named and nobody had; the codes it is answered with.
 
         Kafka answers before the topic exists, so a good name gets UNKNOWN_TOPIC_OR_PARTITION and
@@ -131,7 +170,12 @@ class Controller:
                 invalid.append((name, ErrorCode.INVALID_TOPIC_EXCEPTION))
                 continue
             created.append((name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        self.create_topics([self._auto_topic(name) for name, _ in created])
+        yield from self.creating_topics(
+            [
+                internal_topic(name, self.config) if is_internal(name) else NewTopic(name)
+                for name, _ in created
+            ]
+        )
         return [*invalid, *created]
 
     def ensure_internal_topic(self, name: str) -> Refusal:
@@ -142,9 +186,6 @@ class Controller:
         (answer,) = self.create_topics([internal_topic(name, self.config)])
         return answer.refusal
 
-    def _auto_topic(self, name: str) -> NewTopic:
-        return internal_topic(name, self.config) if is_internal(name) else NewTopic(name)
-
     def _partitions_asked(self, topic: NewTopic) -> int:
         if topic.assignments:
             return len(topic.assignments)
@@ -152,38 +193,39 @@ class Controller:
             return self.config.int("num.partitions")
         return max(topic.num_partitions, 0)
 
-    def _create(self, topic: NewTopic, changes: list[TopicCreated]) -> CreatedTopic:
+    def _create(self, topic: NewTopic) -> tuple[CreatedTopic, TopicCreated | None]:
         """Check one topic in Kafka's order; what passes becomes a change."""
         refusal = self._refuse_name(topic.name)
         if refusal is not None:
-            return CreatedTopic(topic.name, refusal)
+            return CreatedTopic(topic.name, refusal), None
         configs: dict[str, str] = {}
         nulls = [key for key, value in topic.configs if value is None]
         if nulls:
             message = f"Null value not supported for topic configs: {','.join(nulls)}"
-            return CreatedTopic(topic.name, Refusal(ErrorCode.INVALID_CONFIG, message))
+            return CreatedTopic(topic.name, Refusal(ErrorCode.INVALID_CONFIG, message)), None
         configs.update((key, value) for key, value in topic.configs if value is not None)
         config = TopicConfig(configs, self.config)
         try:
             config.validate()
         except ConfigError as error:
-            return CreatedTopic(topic.name, Refusal(ErrorCode.INVALID_CONFIG, str(error)))
+            refusal = Refusal(ErrorCode.INVALID_CONFIG, str(error))
+            return CreatedTopic(topic.name, refusal), None
         partitions = (
             self._assigned_partitions(topic)
             if topic.assignments
             else self._placed_partitions(topic)
         )
         if isinstance(partitions, Refusal):
-            return CreatedTopic(topic.name, partitions)
+            return CreatedTopic(topic.name, partitions), None
         topic_id = random_uuid(self.rng)
-        changes.append(TopicCreated(topic.name, topic_id, partitions, configs))
-        return CreatedTopic(
+        answer = CreatedTopic(
             topic.name,
             topic_id=topic_id,
             num_partitions=len(partitions),
             replication_factor=len(partitions[0].replicas),
             config=config,
         )
+        return answer, TopicCreated(topic.name, topic_id, partitions, configs)
 
     def _refuse_name(self, name: str) -> Refusal | None:
         if name in self._store.topics:
@@ -290,7 +332,8 @@ class Controller:
         answers = [(name, _DUPLICATE_NAME) for name, times in occurrences.items() if times > 1]
         answers.extend((request.name, self._grow(request, changes)) for request in wanted)
         if not validate_only:
-            self._apply_all(changes)
+            for change in changes:
+                self._store.apply(change)
         return answers
 
     def _additional(self, request: NewPartitions) -> int:
@@ -346,7 +389,16 @@ class Controller:
     # -- deletion --------------------------------------------------------------------------
 
     def delete_topics(self, references: Sequence[TopicReference]) -> list[DeletedTopic]:
+        """As `deleting_topics`, in one piece."""
+        return all_at_once(self.deleting_topics(references))
+
+    def deleting_topics(
+        self, references: Sequence[TopicReference]
+    ) -> Generator[None, None, list[DeletedTopic]]:
         """Delete topics by name or id. Refusals come first, then what was deleted.
+
+        In slices: each is gone at the end of the slice that deleted it. One that another deleted
+        meanwhile counts as deleted: it is.
 
         Whether `delete.topic.enable` allows it is the handler's question: the answer depends on
         the version (Kafka: ControllerApis.deleteTopics, which shuffles the answers).
@@ -379,7 +431,11 @@ class Controller:
         ]
         doomed = self._named_by_id(ids, answers)
         self._add_named(names, ids, doomed, answers)
-        self._apply_all([TopicDeleted(name, topic_id) for topic_id, name in doomed.items()])
+        for done, (topic_id, name) in enumerate(doomed.items(), 1):
+            if topic_id in self._store.topics_by_id:
+                self._store.apply(TopicDeleted(name, topic_id))
+            if not done % DELETED_AT_ONCE:
+                yield
         answers += [DeletedTopic(name, topic_id) for topic_id, name in doomed.items()]
         return answers
 
@@ -487,10 +543,6 @@ class Controller:
         from mockbroker.metadata.replication_control import ReplicationControl
 
         return ReplicationControl(self._store)
-
-    def _apply_all(self, changes: Iterable[Change]) -> None:
-        for change in changes:
-            self._store.apply(change)
 
 
 def _refuse_all(topics: Sequence[NewTopic], message: str) -> list[CreatedTopic]:

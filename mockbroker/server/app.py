@@ -96,7 +96,7 @@ def _relax_collector() -> None:
     The young are few enough to be walked in some milliseconds, even while a large request is read.
     """
     gc.freeze()
-    gc.set_threshold(50_000, 5, 200)
+    gc.set_threshold(20_000, 4, 600)
     gc.enable()
 
 

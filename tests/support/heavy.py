@@ -124,6 +124,11 @@ def create_topics(count: int) -> bytes:
     return request(19, 2, int32(count) + topics + struct.pack(">ib", 5000, 0))
 
 
+def delete_topics(count: int, name: str = "big{}") -> bytes:
+    names = b"".join(text(name.format(index)) for index in range(count))
+    return request(20, 1, int32(count) + names + int32(5000))
+
+
 def create_topic_of(partitions: int) -> bytes:
     topic = text(f"wide{partitions}") + struct.pack(">ihii", partitions, 1, 0, 0)
     return request(19, 2, int32(1) + topic + struct.pack(">ib", 5000, 0))
@@ -299,5 +304,6 @@ FULL: Final[dict[str, Callable[[], bytes]]] = {
     "CreatePartitions: 2,147,483,647": lambda: create_partitions(2**31 - 1),
     "CreateTopics: 4,000 topics": lambda: create_topics(4_000),
     "CreateTopics: 10,000 topics": lambda: create_topics(10_000),
+    "DeleteTopics: 4,000 topics": lambda: delete_topics(4_000),
     "Metadata: 100,000 new topics": lambda: metadata_new_topics(100_000),
 }

@@ -74,6 +74,12 @@ COSTLY: dict[str, Callable[[int], bytes]] = {
     "Produce: a record by gzip": lambda n: heavy.produce(
         heavy.batch(heavy.gzip(heavy.one_record(n * 1000)), 1, 1)
     ),
+    "CreateTopics, DeleteTopics": lambda n: (
+        heavy.create_topics(min(n, 4500)) + heavy.delete_topics(min(n, 4500))
+    ),
+    "Metadata: new topics": lambda n: (
+        heavy.metadata_new_topics(min(n, 4500)) + heavy.delete_topics(min(n, 4500), "u{:07d}")
+    ),
     "a pipeline": lambda n: heavy.request(18, 0, b"") * (n // 40),
 }
 """Frames chosen to cost, by a number that makes each of them larger."""

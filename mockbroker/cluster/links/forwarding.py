@@ -16,7 +16,7 @@ from mockbroker.metadata.topic_requests import CreatedTopic, DeletedTopic, Refus
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
     from random import Random
 
     from mockbroker.cluster.links.link import Link
@@ -68,17 +68,31 @@ class ForwardingController(Controller):
         self._feed.deliver()
         return answer
 
-    def create_topics(
+    def _forward_in_slices(
+        self, steps: Generator[None, None, T], unreachable: Callable[[], T]
+    ) -> Generator[None, None, T]:
+        """As `_forward`; cut off halfway, what was done is done, and nothing is heard of it."""
+        while self._reachable:
+            try:
+                next(steps)
+            except StopIteration as end:
+                self._feed.deliver()
+                answer: T = end.value
+                return answer
+            self._feed.deliver()
+            yield
+        return unreachable()
+
+    def creating_topics(
         self,
         topics: Sequence[NewTopic],
         *,
         validate_only: bool = False,
         max_records: int = MAX_RECORDS_PER_REQUEST,
-    ) -> list[CreatedTopic]:
-        create = super().create_topics
-        return self._forward(
-            lambda: create(topics, validate_only=validate_only, max_records=max_records),
-            [CreatedTopic(name, UNREACHABLE) for name in dict.fromkeys(t.name for t in topics)],
+    ) -> Generator[None, None, list[CreatedTopic]]:
+        return self._forward_in_slices(
+            super().creating_topics(topics, validate_only=validate_only, max_records=max_records),
+            lambda: [CreatedTopic(name, UNREACHABLE) for name in {t.name: None for t in topics}],
         )
 
     def create_partitions(
@@ -90,10 +104,12 @@ class ForwardingController(Controller):
             [(name, UNREACHABLE) for name in dict.fromkeys(each.name for each in requests)],
         )
 
-    def delete_topics(self, references: Sequence[TopicReference]) -> list[DeletedTopic]:
-        return self._forward(
-            partial(super().delete_topics, references),
-            [DeletedTopic(each.name, each.topic_id, UNREACHABLE) for each in references],
+    def deleting_topics(
+        self, references: Sequence[TopicReference]
+    ) -> Generator[None, None, list[DeletedTopic]]:
+        return self._forward_in_slices(
+            super().deleting_topics(references),
+            lambda: [DeletedTopic(each.name, each.topic_id, UNREACHABLE) for each in references],
         )
 
     def alter_configs(

@@ -9,11 +9,12 @@ import pytest
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.metadata.brokers import BrokerInfo
 from mockbroker.metadata.changes import BrokerChanged
-from mockbroker.metadata.controller import Controller
+from mockbroker.metadata.controller import CHANGED_AT_ONCE, DELETED_AT_ONCE, Controller
 from mockbroker.metadata.names import NO_TOPIC_ID
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.metadata.topic_requests import NewPartitions, NewTopic, TopicReference
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.slices import all_at_once
 
 CLUSTER_METADATA = "__cluster_metadata"
 TOO_MANY = "Excessively large number of partitions per request."
@@ -188,8 +189,41 @@ def test_validation_alone_creates_nothing(cluster: Cluster) -> None:
     assert "t" not in cluster.store.topics
 
 
+def test_topics_are_made_in_slices_beside_what_others_do() -> None:
+    cluster = Cluster()
+    count = 3 * CHANGED_AT_ONCE
+    topics = [NewTopic(f"n-{index}", 1, 1) for index in range(count)]
+    steps = cluster.controller.creating_topics(topics)
+    for _ in range(3):
+        next(steps)
+    assert not cluster.store.topics, "all are checked before the first is made"
+    next(steps)
+    assert len(cluster.store.topics) == CHANGED_AT_ONCE
+    (gone,) = cluster.controller.delete_topics([TopicReference("n-0")])
+    (taken,) = cluster.controller.create_topics([NewTopic(f"n-{count - 1}", 2, 1)])
+    assert (gone.error, taken.error) == (0, 0)
+    *made, refused = all_at_once(steps)
+    assert not any(answer.error for answer in made)
+    assert refused.error == ErrorCode.TOPIC_ALREADY_EXISTS
+    assert len(cluster.store.topics) == count - 1
+    assert cluster.partitions(f"n-{count - 1}") == 2
+
+
+def test_topics_are_deleted_in_slices_beside_what_others_do() -> None:
+    cluster = Cluster()
+    names = [f"n-{index}" for index in range(2 * DELETED_AT_ONCE)]
+    cluster.controller.create_topics([NewTopic(name, 1, 1) for name in names])
+    steps = cluster.controller.deleting_topics([TopicReference(name) for name in names])
+    next(steps)
+    assert list(cluster.store.topics) == names[DELETED_AT_ONCE:]
+    cluster.controller.delete_topics([TopicReference(names[-1])])
+    assert not any(answer.error for answer in all_at_once(steps))
+    assert not cluster.store.topics
+
+
 def test_auto_creation_answers_unknown_and_creates(cluster: Cluster) -> None:
-    assert cluster.controller.auto_create(["t", "a b", "__consumer_offsets", "c_d"]) == [
+    names = ["t", "a b", "__consumer_offsets", "c_d"]
+    assert all_at_once(cluster.controller.auto_creating(names)) == [
         ("a b", ErrorCode.INVALID_TOPIC_EXCEPTION),
         ("t", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("__consumer_offsets", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
