@@ -104,11 +104,19 @@ CONTROLLER_SERVED: Final = _by_key(
     api_versions
     create_topics
     delete_topics
+    describe_acls
+    create_acls
+    delete_acls
     alter_configs
     create_partitions
+    elect_leaders
     incremental_alter_configs
+    alter_partition_reassignments
+    list_partition_reassignments
+    alter_client_quotas
     describe_quorum
     controller.alter_partition
+    update_features
     controller.envelope
     controller.fetch_snapshot
     controller.broker_registration
@@ -268,10 +276,10 @@ class Registry:
         return ranges
 
 
-def controller_registry(max_fetch_version: int) -> Registry:
+def controller_registry(max_fetch_version: int, *, guarded: bool) -> Registry:
     """The APIs of a controller's listener; Fetch up to that version (18: KIP-1166)."""
     fetch = VersionRange(_MIN_CONTROLLER_FETCH, max_fetch_version)
-    return Registry(served=CONTROLLER_SERVED, narrowed={ApiKey.FETCH: fetch})
+    return Registry(served=CONTROLLER_SERVED, narrowed={ApiKey.FETCH: fetch}, guarded=guarded)
 
 
 def _fetch_codec() -> tuple[Decode, Encode]:

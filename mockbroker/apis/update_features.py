@@ -32,9 +32,12 @@ def handle(
         for each in request.feature_updates
     }
     registry = services.registry
+    features = offered(lambda key: registry.get(key) is not None)
+    if services.quorum is not None:
+        features = services.quorum.supported(features)
     answer = services.controller.update_features(
         list(updates.values()),
-        offered(lambda key: registry.get(key) is not None),
+        features,
         services.broker_id,
         validate_only=request.validate_only,
     )

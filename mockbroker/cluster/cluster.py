@@ -290,7 +290,9 @@ class Cluster:
             defer=services.defer,
         )
         max_fetch_version = services.config.int("mockbroker.controller.fetch.max.version")
-        services.registries[controller.name] = controller_registry(max_fetch_version)
+        services.registries[controller.name] = controller_registry(
+            max_fetch_version, guarded=services.authorizer is not None
+        )
         quorum.start(controller, broker_listeners)
         self.peers.quorum = quorum
         for broker in self.cores:

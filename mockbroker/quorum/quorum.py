@@ -44,13 +44,14 @@ from mockbroker_protocol.messages.raft_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from random import Random
 
     from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.metadata.brokers import BrokerInfo
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
+    from mockbroker.metadata.features import Feature
     from mockbroker.metadata.store import MetadataStore
 
 METADATA_VERSION: Final = 27
@@ -110,7 +111,7 @@ class MetadataQuorum:
         self.observers = Observers(clock)
         self.directory_id = random_uuid(rng)
         self.listeners: tuple[ListenerAddress, ...] = ()
-        self.translation = Translation(self._register)
+        self.translation = Translation(self._register, partial(random_uuid, rng))
         self._broker_listeners: dict[int, tuple[ListenerAddress, ...]] = {}
         self.allocate_producer_ids = allocate_producer_ids
         self._timer = timer
@@ -193,6 +194,21 @@ class MetadataQuorum:
     def named_leader(self) -> int:
         """The leader's id, -1 between two epochs."""
         return self.leader_id if self.is_leader else -1
+
+    def supported(self, features: Iterable[Feature]) -> list[Feature]:
+        """These with the levels alone that this log can tell and each broker knows.
+
+        Kafka: FeatureControlManager.updateFeature asks controllers and registered brokers.
+        """
+        registered = (each.features for each in self.translation.registrations.values())
+        ranges = [self._supported, *registered]
+        narrowed = []
+        for feature in features:
+            known = [(feature.min_version, feature.max_version)]
+            known += [levels.get(feature.name, (0, 0)) for levels in ranges]
+            lowest, highest = max(low for low, _ in known), min(high for _, high in known)
+            narrowed.append(feature._replace(min_version=lowest, max_version=highest))
+        return narrowed
 
     def leader_error(self, epoch: int) -> ErrorCode:
         """Why a request with that epoch is none for us (validateLeaderOnlyRequest)."""

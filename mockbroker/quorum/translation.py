@@ -25,11 +25,15 @@ from mockbroker.metadata.changes import (
 )
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_BROKER_LOGGER, RESOURCE_TOPIC
 from mockbroker_protocol.messages.metadata_records import (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
+    QuotaEntityData,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
     UnregisterBrokerRecord,
@@ -39,8 +43,9 @@ from mockbroker_protocol.schema import ZERO_UUID
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
-    from mockbroker.metadata.changes import Change, PartitionState
+    from mockbroker.metadata.changes import Change, Entity, PartitionState
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.quorum.registrations import Registration
 
@@ -62,18 +67,35 @@ Resource = tuple[int, str]
 class Translation:
     """Turns changes into records; remembers what the log says already.
 
-    `register` tells how a broker is registered, given the offset that its record will have.
+    `register` tells how a broker is registered, given the offset that its record will have;
+    `new_id` draws the id of an ACL.
     """
 
-    __slots__ = ("_configs", "_partitions", "_register", "_states", "registrations")
+    __slots__ = (
+        "_acl_ids",
+        "_configs",
+        "_new_id",
+        "_partitions",
+        "_quotas",
+        "_register",
+        "_states",
+        "registrations",
+    )
 
-    def __init__(self, register: Callable[[BrokerInfo, int], Registration]) -> None:
+    def __init__(
+        self,
+        register: Callable[[BrokerInfo, int], Registration],
+        new_id: Callable[[], bytes],
+    ) -> None:
         self._register = register
+        self._new_id = new_id
         self.registrations: dict[int, Registration] = {}
         self._states: dict[int, tuple[bool, bool]] = {}
         """Whether each broker is fenced, and whether it shuts down."""
         self._partitions: dict[bytes, list[PartitionState]] = {}
         self._configs: dict[Resource, dict[str, str]] = {}
+        self._quotas: dict[Entity, Mapping[str, float]] = {}
+        self._acl_ids: dict[Acl, bytes] = {}
 
     def image(self, store: MetadataStore, offset: int) -> list[object]:
         """All that the store holds now, as records from `offset` on."""
@@ -84,6 +106,12 @@ class Translation:
             configs = store.config.dynamic(cluster_default=default)
             name = "" if default else str(store.config.node_id)
             records += self._configure((RESOURCE_BROKER, name), configs)
+        for resource_type, by_name in store.resource_configs.items():
+            for name, configs in by_name.items():
+                records += self._configure((resource_type, name), configs)
+        for entity, values in store.client_quotas.items():
+            records += self._set_quotas(entity, values)
+        records += self._change_acls(tuple(store.acls), ())
         for topic in store.topics.values():
             created = TopicCreated(topic.name, topic.id, topic.partitions, topic.configs)
             records += self._create(created)
@@ -107,8 +135,10 @@ class Translation:
             return self._change_partition(change.topic_id, change.index, change.state)
         if isinstance(change, FeatureChanged):
             return [FeatureLevelRecord(change.name, change.level)]
-        if isinstance(change, ClientQuotasChanged | AclsChanged):
-            return []  # told to nobody who reads this log
+        if isinstance(change, ClientQuotasChanged):
+            return self._set_quotas(change.entity, change.values)
+        if isinstance(change, AclsChanged):
+            return self._change_acls(change.added, change.removed)
         if isinstance(change, ConfigsChanged):
             if change.resource_type == RESOURCE_BROKER_LOGGER:
                 return []  # known to its own broker alone
@@ -211,6 +241,27 @@ class Translation:
             if old.get(key) != value
         ]
         records += [ConfigRecord(*resource, key, None) for key in old if key not in configs]
+        return records
+
+    # -- quotas and ACLs -------------------------------------------------------------------
+
+    def _set_quotas(self, entity: Entity, values: Mapping[str, float]) -> list[object]:
+        old = self._quotas.pop(entity, {})
+        if values:
+            self._quotas[entity] = dict(values)
+        gone = [(key, value, True) for key, value in old.items() if key not in values]
+        new = [(key, value, False) for key, value in values.items() if old.get(key) != value]
+        return [
+            ClientQuotaRecord([QuotaEntityData(*part) for part in entity], *one)
+            for one in new + gone
+        ]
+
+    def _change_acls(self, added: Sequence[Acl], removed: Sequence[Acl]) -> list[object]:
+        records: list[object] = []
+        for acl in added:
+            self._acl_ids[acl] = acl_id = self._new_id()
+            records.append(AccessControlEntryRecord(acl_id, *acl))
+        records += [RemoveAccessControlEntryRecord(self._acl_ids.pop(acl)) for acl in removed]
         return records
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.controller_apis import AllocateProducerIdsResponse
 from mockbroker_protocol.messages.metadata_records import ProducerIdsRecord
@@ -11,6 +13,8 @@ from mockbroker_protocol.messages.metadata_records import ProducerIdsRecord
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.controller_apis import AllocateProducerIdsRequest
+
+guard = cluster_guard(AclOperation.CLUSTER_ACTION)
 
 
 def handle(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.controller_apis import (
     AlterPartitionResponse,
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
         AlterPartitionRequest,
         AlterPartitionRequestPartitionData,
     )
+
+guard = cluster_guard(AclOperation.CLUSTER_ACTION)
 
 
 def handle(

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.messages.controller_apis import BrokerHeartbeatResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.controller_apis import BrokerHeartbeatRequest
+
+guard = cluster_guard(AclOperation.CLUSTER_ACTION)
 
 
 def handle(

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.quorum.registrations import ListenerAddress, Registration
 from mockbroker_protocol.messages.controller_apis import BrokerRegistrationResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.controller_apis import BrokerRegistrationRequest
+
+guard = cluster_guard(AclOperation.CLUSTER_ACTION)
 
 
 def handle(

@@ -6,9 +6,12 @@ its header, goes back in the envelope's. Kafka: EnvelopeUtils, ForwardingManager
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.apis.auth_helper import cluster_guard
 from mockbroker.apis.context import PARKED, RequestContext
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.headers import decode_request_header, encode_response_header
@@ -25,17 +28,28 @@ FORWARDABLE: Final = frozenset(
     {
         ApiKey.CREATE_TOPICS,
         ApiKey.DELETE_TOPICS,
-        ApiKey.CREATE_PARTITIONS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
         ApiKey.ALTER_CONFIGS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.ELECT_LEADERS,
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
         ApiKey.DESCRIBE_QUORUM,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
+        ApiKey.UNREGISTER_CONTROLLER,
     }
 )
-"""Those of Kafka's forwardable APIs that are taken from an envelope (Kafka: ApiKeys.forwardable).
-
-The others (reassignments, elections, ACLs, quotas, features) are asked of this broker itself.
-"""
+"""What is taken from an envelope (Kafka: ApiKeys.forwardable), as far as it is served here."""
 _PRINCIPAL_VERSION_BYTES: Final = 2
+
+guard = cluster_guard(AclOperation.CLUSTER_ACTION)
 
 
 def handle(
@@ -44,9 +58,10 @@ def handle(
     try:
         header = decode_request_header(request.request_data)
         principal = _principal(request.request_principal)
-    except ProtocolError:
+        peer = f"/{ip_address(request.client_host_address)}"
+    except (ProtocolError, ValueError):
         return EnvelopeResponse(None, ErrorCode.INVALID_REQUEST)
-    api = services.registry.get(header.api_key)
+    api = services.registry_of(ctx.listener).get(header.api_key)
     if api is None or header.api_key not in FORWARDABLE:
         return EnvelopeResponse(None, ErrorCode.INVALID_REQUEST)
     version = header.api_version
@@ -60,6 +75,7 @@ def handle(
     size = len(request.request_data)
     inner_ctx = RequestContext(sealer, header, ctx, ctx.arrived_ms, size)
     inner_ctx.principal = principal
+    inner_ctx.peer = peer
     response = api.handle(services, inner_ctx, inner)
     if response is PARKED:
         return PARKED

@@ -12,8 +12,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.apis.auth_helper import cluster_guard
 from mockbroker.apis.context import PARKED
 from mockbroker.journal import DISCONNECT
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC_ID
 from mockbroker.quorum.quorum import ParkedFetch
 from mockbroker_protocol.errors import ErrorCode
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 _UNKNOWN: Final = -1
 _NONE: Final = ErrorCode.NONE
+
+guard = cluster_guard(AclOperation.CLUSTER_ACTION)
 
 
 def handle(

@@ -13,6 +13,7 @@ from mockbroker_protocol.schema import (
     ZERO_UUID,
     V,
     boolean,
+    float64,
     int8,
     int16,
     int32,
@@ -138,6 +139,24 @@ class FeatureLevelRecord:
 
 
 @message(versions=(0, 0), flexible=0)
+class ClientQuotaRecord:
+    """A quota of an entity was set, or taken away."""
+
+    entity: list[QuotaEntityData] = []
+    key: str = ""
+    value: float64 = 0.0
+    remove: boolean = False
+
+
+@struct
+class QuotaEntityData:
+    """One part of whom a quota is for; null names the default of its type."""
+
+    entity_type: str = ""
+    entity_name: Annotated[str | None, V(nullable=0)] = ""
+
+
+@message(versions=(0, 0), flexible=0)
 class ProducerIdsRecord:
     """Producer ids below `next_producer_id` were given out."""
 
@@ -156,6 +175,27 @@ class BrokerRegistrationChangeRecord:
     in_controlled_shutdown: Annotated[int8, V(tag=1, tagged=1)] = 0
     log_dirs: Annotated[list[uuid], V(tag=2, tagged=2)] = []
     cordoned_log_dirs: Annotated[list[uuid] | None, V(nullable=3, tag=3, tagged=3)] = None
+
+
+@message(versions=(0, 0), flexible=0)
+class AccessControlEntryRecord:
+    """An ACL came to be."""
+
+    id: uuid = ZERO_UUID
+    resource_type: int8 = 0
+    resource_name: str = ""
+    pattern_type: int8 = 0
+    principal: str = ""
+    host: str = ""
+    operation: int8 = 0
+    permission_type: int8 = 0
+
+
+@message(versions=(0, 0), flexible=0)
+class RemoveAccessControlEntryRecord:
+    """An ACL is gone."""
+
+    id: uuid = ZERO_UUID
 
 
 @message(versions=(0, 0), flexible=0)
@@ -195,8 +235,11 @@ METADATA_RECORDS: Final[dict[int, type]] = {
     5: PartitionChangeRecord,
     9: RemoveTopicRecord,
     12: FeatureLevelRecord,
+    14: ClientQuotaRecord,
     15: ProducerIdsRecord,
     17: BrokerRegistrationChangeRecord,
+    18: AccessControlEntryRecord,
+    19: RemoveAccessControlEntryRecord,
     20: NoOpRecord,
     23: BeginTransactionRecord,
     24: EndTransactionRecord,

@@ -12,9 +12,10 @@ from typing import NamedTuple, cast
 
 import pytest
 
-from mockbroker.apis.registry import SERVED
+from mockbroker.apis.registry import CONTROLLER_SERVED, SERVED
 from mockbroker.metadata.acls import CLUSTER_NAME, ResourceType
 from mockbroker.metadata.authorized_operations import AclOperation
+from mockbroker.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey
 from mockbroker_protocol.messages import (
     acls,
@@ -37,14 +38,17 @@ from mockbroker_protocol.messages import (
     transactions,
 )
 from mockbroker_protocol.messages.catalog import response_class
+from mockbroker_protocol.messages.controller_apis import BrokerRegistrationResponse
 from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
 from mockbroker_protocol.schema import ZERO_UUID
 from mockbroker_protocol.subjects import errors_in
 from tests.mockbroker.apis.test_produce import request as produce_request
+from tests.support import outside_brokers
 from tests.support.acls import CLUSTER, GROUP, TOPIC, TRANSACTIONAL_ID, deny, guarded_core
 from tests.support.core import Core
 from tests.support.fetch_world import batch
+from tests.support.metadata_logs import QuorumCore
 
 NOW = 1_700_000_000_000
 ALLOWED = frozenset({29, 30, 31, 53})
@@ -414,6 +418,19 @@ def test_every_api_is_guarded_or_open_to_all() -> None:
     assert {key_of(case) for case in CASES} | FILTERED | OPEN == set(SERVED)
     unguarded = {key for key, name in SERVED.items() if import_module(name).guard is None}
     assert unguarded == OPEN
+
+
+def test_what_a_controller_alone_serves_is_for_brokers() -> None:
+    for name in set(CONTROLLER_SERVED.values()) - set(SERVED.values()):
+        assert import_module(name).guard is not None
+
+
+def test_a_broker_without_cluster_action_is_not_registered() -> None:
+    core = QuorumCore(config={"authorizer.class.name": STANDARD_AUTHORIZER})
+    refused = core.observer().call(
+        outside_brokers.registration(core), 4, BrokerRegistrationResponse
+    )
+    assert refused.error_code == 31
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)

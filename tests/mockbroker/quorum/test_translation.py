@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from mockbroker.metadata.acls import Acl
 from mockbroker.metadata.brokers import BrokerInfo
 from mockbroker.metadata.changes import (
+    AclsChanged,
     BrokerChanged,
     BrokerUnregistered,
+    ClientQuotasChanged,
     ConfigsChanged,
     FeatureChanged,
     LeaderChanged,
@@ -14,24 +17,34 @@ from mockbroker.metadata.changes import (
     TopicCreated,
     TopicDeleted,
 )
+from mockbroker.metadata.store import RESOURCE_GROUP
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.quorum.registrations import Registration
 from mockbroker.quorum.translation import UNASSIGNED_DIRECTORY, Translation
 from mockbroker_protocol.messages.metadata_records import (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
+    QuotaEntityData,
     RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
     UnregisterBrokerRecord,
 )
 from tests.support import outside_brokers
-from tests.support.metadata_logs import QuorumCore, records_in
+from tests.support.core import Core
+from tests.support.metadata_logs import BROKER, CONTROLLER, QuorumCore, records_in
 
 TOPIC = b"t" * 16
+IDS = [bytes([at]) * 16 for at in range(1, 4)]
+"""Of ACLs, in the order of their creation."""
+READ, WRITE = (Acl(2, "a", 3, "User:u", "*", operation, 3) for operation in (3, 4))
+EVERY_USER = (("client-id", "c"), ("user", None))
 
 
 def register(broker: BrokerInfo, offset: int) -> Registration:
@@ -40,13 +53,13 @@ def register(broker: BrokerInfo, offset: int) -> Registration:
 
 
 def translation(*states: PartitionState) -> Translation:
-    made = Translation(register)
+    made = Translation(register, iter(IDS).__next__)
     made.records(TopicCreated("a", TOPIC, states, {}), 0)
     return made
 
 
 def test_a_broker_registers_once_and_is_then_fenced_and_unfenced() -> None:
-    made = Translation(register)
+    made = Translation(register, iter(IDS).__next__)
     (record,) = made.records(BrokerChanged(BrokerInfo(1, fenced=True)), 7)
     assert isinstance(record, RegisterBrokerRecord)
     assert (record.broker_id, record.broker_epoch, record.fenced) == (1, 7, True)
@@ -62,7 +75,7 @@ def test_a_broker_registers_once_and_is_then_fenced_and_unfenced() -> None:
 
 
 def test_a_broker_that_is_forgotten_registers_anew() -> None:
-    made = Translation(register)
+    made = Translation(register, iter(IDS).__next__)
     made.records(BrokerChanged(BrokerInfo(1)), 7)
     assert made.records(BrokerUnregistered(1), 8) == [UnregisterBrokerRecord(1, 7)]
     (again,) = made.records(BrokerChanged(BrokerInfo(1, fenced=True)), 9)
@@ -71,7 +84,7 @@ def test_a_broker_that_is_forgotten_registers_anew() -> None:
 
 
 def test_a_topic_is_told_with_its_configs_and_partitions() -> None:
-    made = Translation(register)
+    made = Translation(register, iter(IDS).__next__)
     made.records(BrokerChanged(BrokerInfo(1)), 0)
     made.records(BrokerChanged(BrokerInfo(2)), 1)
     states = [PartitionState(1, [1, 2], [1]), PartitionState(2, [2], [2])]
@@ -123,13 +136,13 @@ def test_what_kafka_would_count_otherwise_is_told_as_a_whole() -> None:
 
 
 def test_a_feature_is_told_with_its_level() -> None:
-    made = Translation(register)
+    made = Translation(register, iter(IDS).__next__)
     change = FeatureChanged("transaction.version", 1)
     assert made.records(change, 0) == [FeatureLevelRecord("transaction.version", 1)]
 
 
 def test_configs_are_told_as_they_change() -> None:
-    made = Translation(register)
+    made = Translation(register, iter(IDS).__next__)
     assert made.records(ConfigsChanged(4, "", {"a": "1", "b": "2"}), 0) == [
         ConfigRecord(4, "", "a", "1"),
         ConfigRecord(4, "", "b", "2"),
@@ -138,6 +151,62 @@ def test_configs_are_told_as_they_change() -> None:
         ConfigRecord(4, "", "c", "3"),
         ConfigRecord(4, "", "b", None),
     ]
+
+
+def test_quotas_are_told_as_they_change() -> None:
+    made = Translation(register, iter(IDS).__next__)
+    entity = [QuotaEntityData("client-id", "c"), QuotaEntityData("user", None)]
+    values = {"producer_byte_rate": 1.0, "request_percentage": 2.5}
+    assert made.records(ClientQuotasChanged(EVERY_USER, values), 0) == [
+        ClientQuotaRecord(entity, "producer_byte_rate", 1.0),
+        ClientQuotaRecord(entity, "request_percentage", 2.5),
+    ]
+    values = {"producer_byte_rate": 3.0}
+    assert made.records(ClientQuotasChanged(EVERY_USER, values), 0) == [
+        ClientQuotaRecord(entity, "producer_byte_rate", 3.0),
+        ClientQuotaRecord(entity, "request_percentage", 2.5, remove=True),
+    ]
+    assert made.records(ClientQuotasChanged(EVERY_USER, {}), 0) == [
+        ClientQuotaRecord(entity, "producer_byte_rate", 3.0, remove=True)
+    ]
+    assert made.records(ClientQuotasChanged(EVERY_USER, {}), 0) == []
+
+
+def test_an_acl_goes_by_the_id_that_it_came_with() -> None:
+    made = Translation(register, iter(IDS).__next__)
+    assert made.records(AclsChanged((READ, WRITE), ()), 0) == [
+        AccessControlEntryRecord(IDS[0], 2, "a", 3, "User:u", "*", 3, 3),
+        AccessControlEntryRecord(IDS[1], 2, "a", 3, "User:u", "*", 4, 3),
+    ]
+    assert made.records(AclsChanged((), (WRITE, READ)), 0) == [
+        RemoveAccessControlEntryRecord(IDS[1]),
+        RemoveAccessControlEntryRecord(IDS[0]),
+    ]
+    (again,) = made.records(AclsChanged((READ,), ()), 0)
+    assert isinstance(again, AccessControlEntryRecord)
+    assert again.id == IDS[2]
+
+
+def test_an_image_has_quotas_acls_and_configs_of_groups() -> None:
+    core = Core(outsiders=True)
+    store = core.cluster.metadata
+    for change in (
+        AclsChanged((READ, WRITE), ()),
+        ClientQuotasChanged(EVERY_USER, {"request_percentage": 2.5}),
+        ConfigsChanged(RESOURCE_GROUP, "g", {"consumer.session.timeout.ms": "50000"}),
+    ):
+        core.act(lambda change=change: store.apply(change))  # type: ignore[misc]
+    quorum = core.act(lambda: core.cluster.start_quorum(CONTROLLER, {1: [BROKER]}))
+    records = records_in(quorum.log)
+    found = [one for one in records if isinstance(one, AccessControlEntryRecord)]
+    assert [one.operation for one in found] == [3, 4]
+    assert len({one.id for one in found}) == 2
+    (quota,) = (one for one in records if isinstance(one, ClientQuotaRecord))
+    assert (quota.key, quota.value, quota.remove) == ("request_percentage", 2.5, False)
+    assert ConfigRecord(32, "g", "consumer.session.timeout.ms", "50000") in records
+    end = quorum.log.log_end_offset
+    core.act(lambda: store.apply(AclsChanged((), (READ,))))
+    assert records_in(quorum.log, end) == [RemoveAccessControlEntryRecord(found[0].id)]
 
 
 def test_the_image_of_a_store_is_its_brokers_configs_and_topics() -> None:
