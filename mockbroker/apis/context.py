@@ -211,8 +211,9 @@ class ServedApi(Protocol):
 class ServedApis(Protocol):
     """The APIs of a listener, as handlers see them (`registry.Registry`)."""
 
-    def get(self, api_key: int) -> ServedApi | None:
-        """The API, whether or not the version is served."""
+    @property
+    def get(self) -> Callable[[int], ServedApi | None]:
+        """By its key the API, whether or not the version is served; called once a request."""
 
     def apis(self) -> Iterable[ServedApi]:
         """All of them."""

@@ -79,7 +79,12 @@ def handle(
     moved = follower and services.replicas.follower_fetched(
         params.replica_id, context.results(), params.replica_epoch
     )
-    if _is_due(params, reader, readable):
+    if (
+        params.max_wait_ms <= 0
+        or not readable
+        or reader.bytes_read >= params.min_bytes
+        or reader.respond_now
+    ):
         return _answer(services, ctx, request, context, reader)
     if moved:
         # It would be parked, and woken in this step by what it has brought about itself.
@@ -90,16 +95,6 @@ def handle(
     # With nothing to read a follower has nothing to weigh: no bound is below the end of the log.
     parked = _ParkedFetch(services, ctx, request, reader, reader_of)
     return _park(parked, weigh=not follower or reader.bytes_read > 0)
-
-
-def _is_due(params: FetchParams, reader: LogReader, readable: int) -> bool:
-    """Whether it is answered with what was read, and not parked."""
-    return (
-        params.max_wait_ms <= 0
-        or not readable
-        or reader.bytes_read >= params.min_bytes
-        or reader.respond_now
-    )
 
 
 def whole_request_error(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:

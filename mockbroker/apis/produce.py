@@ -351,7 +351,7 @@ class _Checks:
         if attributes & _CODEC_MASK == _ZSTD and self._version < PRODUCE_ZSTD:
             return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         try:
-            if whole_batch_size(records, size):
+            if len(records) > size and whole_batch_size(records, size):
                 return ErrorCode.INVALID_RECORD
         except ProtocolError:
             return ErrorCode.CORRUPT_MESSAGE

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey, VersionRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from mockbroker.apis.context import Decode, Encode, Handle, RequestContext, Services
     from mockbroker_protocol.primitives import Buffer
@@ -248,6 +248,8 @@ class Registry:
         if narrowed is None:
             narrowed = PROFILES[profile]
         self._apis: dict[int, Api] = {}
+        self.get: Callable[[int], Api | None] = self._apis.get
+        """The API, whether or not the version is served."""
         self._advertised: dict[int, VersionRange] = {}
         for key, module in served.items():
             spec = ALL_SPECS[key]
@@ -255,10 +257,6 @@ class Registry:
             self._apis[int(key)] = Api(
                 key, module, versions.min_version, versions.max_version, guarded=guarded
             )
-
-    def get(self, api_key: int) -> Api | None:
-        """The API, whether or not the version is served."""
-        return self._apis.get(api_key)
 
     def apis(self) -> Iterable[Api]:
         """All of them."""

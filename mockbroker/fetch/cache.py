@@ -161,14 +161,12 @@ class FetchSessionCache:
         return shard.try_create(session, now_ms)
 
     def touch(self, session: FetchSession, now_ms: int) -> None:
-        self._shard_of(session.id).touch(session, now_ms)
+        """Each poll of the session does."""
+        self.shards[session.id // _ID_RANGE % NUM_SHARDS].touch(session, now_ms)
 
     def remove(self, session_id: int) -> bool:
         """Drop a session; False when there is none of this id."""
-        return self._shard_of(session_id).remove(session_id)
-
-    def _shard_of(self, session_id: int) -> FetchSessionCacheShard:
-        return self.shards[session_id // _ID_RANGE % NUM_SHARDS]
+        return self.shards[session_id // _ID_RANGE % NUM_SHARDS].remove(session_id)
 
     @property
     def num_sessions(self) -> int:

@@ -91,6 +91,9 @@ class IncrementalFetchContext:
 
     def read(self, reader: LogReader) -> None:
         session = self.session
+        if not session.changed and not session.ready:
+            self._found = []  # most polls of a quiet broker
+            return
         changed = list(session.changed)
         if len(changed) > 1:
             changed.sort(key=_by_stamp)
@@ -124,6 +127,10 @@ class IncrementalFetchContext:
         if session.epoch != self._epoch:
             # A later request of the session was accepted while this one was parked.
             return FetchResponse(0, ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])
+        full = session.wire_size
+        self.response_bytes_saved = full.response_bytes
+        if not self._found and not self._rejected:
+            return FetchResponse(0, 0, session.id, [])
         collected = ResponseTopics()
         if self._met_all_ready:
             session.measure_ready(True)
@@ -137,8 +144,6 @@ class IncrementalFetchContext:
         if self._rejected:
             self._tell_rejected(collected)
         topics = collected.topics
-        full = session.wire_size
-        self.response_bytes_saved = full.response_bytes
         if topics:
             self.response_bytes_saved -= full.listed_bytes(topics)
         return FetchResponse(0, 0, session.id, topics)

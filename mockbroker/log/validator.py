@@ -303,7 +303,7 @@ def _no_record_can_fail(header: BatchHeader, config: LogConfig, now_wall_ms: int
 def _scan(
     data: Buffer, start: int, end: int, header: BatchHeader, config: LogConfig, now_wall_ms: int
 ) -> RecordScan:
-    if config.log_append_time or header.timestamp_type:
+    if config.log_append_time or header.attributes & _TIMESTAMP_TYPE_BIT:
         return record_codec.scan_records(data, start, end, header.base_timestamp)
     return record_codec.scan_records(
         data,
@@ -317,25 +317,29 @@ def _scan(
 
 def _effective_max_timestamp(header: BatchHeader, scan: RecordScan) -> int:
     """The records' newest timestamp, NO_TIMESTAMP at the least (LogValidator counts from there)."""
-    newest = header.max_timestamp if header.timestamp_type else scan.max_timestamp
-    return max(newest, NO_TIMESTAMP)
+    is_stamped = header.attributes & _TIMESTAMP_TYPE_BIT
+    newest = header.max_timestamp if is_stamped else scan.max_timestamp
+    return newest if newest > NO_TIMESTAMP else NO_TIMESTAMP  # noqa: FURB136 - once a produce
 
 
 def _record_errors(
     scan: RecordScan, header: BatchHeader, config: LogConfig, now_wall_ms: int
 ) -> Refusal | None:
     """Every record that breaks a rule; the batch fails as a whole (LogValidator.validateRecord)."""
-    if header.timestamp_type and not _client_may_stamp(header, config, now_wall_ms):
+    untimely = scan.untimely
+    reason = None
+    if header.attributes & _TIMESTAMP_TYPE_BIT and not _client_may_stamp(
+        header, config, now_wall_ms
+    ):
         untimely = list(range(scan.count))
         reason = "the producer must not set the timestamp type LogAppendTime, nor its limits break"
-    else:
-        untimely = scan.untimely
-        earliest = now_wall_ms - config.timestamp_before_max_ms
-        latest = now_wall_ms + config.timestamp_after_max_ms
-        reason = f"the timestamp lies outside [{earliest}, {latest}]"
     keyless = scan.keyless if config.compact else []
     if not keyless and not untimely:
         return None
+    if reason is None:
+        earliest = now_wall_ms - config.timestamp_before_max_ms
+        latest = now_wall_ms + config.timestamp_after_max_ms
+        reason = f"the timestamp lies outside [{earliest}, {latest}]"
     messages = dict.fromkeys(untimely, reason)
     messages.update(dict.fromkeys(keyless, "a compacted topic takes no record without a key"))
     errors = tuple(RecordError(index, messages[index]) for index in sorted(messages))

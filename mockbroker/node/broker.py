@@ -132,7 +132,14 @@ class Broker:
     def _take(self, conn: Connection, frames: list[Frame]) -> None:
         """Work on what arrived, or queue it behind what is in work."""
         requests = self.requests
-        if len(frames) == 1 and conn.ready:
+        if (
+            len(frames) == 1
+            and conn.in_work is None
+            and not conn.queue
+            and not conn.blocked
+            and conn.muted is None
+            and not conn.closing
+        ):
             requests.serve(conn, frames[0])
         else:
             conn.push(frames)

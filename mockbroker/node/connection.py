@@ -120,17 +120,6 @@ class Connection:
         )
 
     @property
-    def ready(self) -> bool:
-        """Whether a frame that arrives now may be worked on at once."""
-        return (
-            self.in_work is None
-            and not self.queue
-            and not self.blocked
-            and self.muted is None
-            and not self.closing
-        )
-
-    @property
     def idle(self) -> bool:
         """Whether every whole frame that arrived has been answered."""
         return not self.queue and self.in_work is None

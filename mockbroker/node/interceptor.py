@@ -32,8 +32,7 @@ from mockbroker_protocol.error_responses import (
     split_request,
 )
 from mockbroker_protocol.errors import ErrorCode
-from mockbroker_protocol.frames import frame_response
-from mockbroker_protocol.headers import decode_request_header, encode_response_header
+from mockbroker_protocol.headers import decode_request_header, frame_response
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
 from mockbroker_protocol.shapes import shape_of
 from mockbroker_protocol.subjects import Subjects, TopicRef, subjects_of
@@ -350,10 +349,8 @@ class Interception:
         shift = sum(fault.correlation_shift or 0 for fault in faults)
         correlation_id = (ctx.correlation_id + shift + _INT32 // 2) % _INT32 - _INT32 // 2
         version = ctx.api_version
-        chunks = frame_response(
-            encode_response_header(ctx.api_key, version, correlation_id),
-            self._api.encode(response, version),
-        )
+        body = self._api.encode(response, version)
+        chunks = frame_response(ctx.api_key, version, correlation_id, body)
         data = bytearray(b"".join(chunks))
         for fault in faults:
             if fault.corrupt_at is not None:

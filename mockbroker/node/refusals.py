@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.journal import RequestRefused
 from mockbroker_protocol.api_keys import API_SPECS, ApiKey
-from mockbroker_protocol.frames import frame_response
-from mockbroker_protocol.headers import encode_response_header
+from mockbroker_protocol.headers import frame_response
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import ServedApi, ServedApis
@@ -35,7 +34,7 @@ def unknown_api_versions(registry: ServedApis, correlation_id: int) -> list[Buff
     assert api is not None
     api.requests += 1
     body = api.encode(unsupported_version_response(registry), 0)
-    return frame_response(encode_response_header(ApiKey.API_VERSIONS, 0, correlation_id), body)
+    return frame_response(ApiKey.API_VERSIONS, 0, correlation_id, body)
 
 
 def refusal(

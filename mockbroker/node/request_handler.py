@@ -18,10 +18,9 @@ from mockbroker.node.refusals import refusal, unknown_api_versions, unserved_rea
 from mockbroker.node.slices import SlicedWork, SliceQueue, encoded
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
-from mockbroker_protocol.frames import frame_response
 from mockbroker_protocol.headers import (
     decode_request_header,
-    encode_response_header,
+    frame_response,
     peek_request_header,
 )
 
@@ -163,7 +162,7 @@ class RequestHandler:
         except ProtocolError as error:
             self._refuse(conn, header, f"request body: {error}")
             return
-        except Exception as error:  # noqa: BLE001 -- the request boundary, as in `_attempt`
+        except Exception as error:  # noqa: BLE001 -- the request boundary, as below
             self._failed(conn, client_id, api, version, error)
             return
         conn.requests += 1
@@ -177,7 +176,14 @@ class RequestHandler:
         faults = self.faults
         if faults is not None and _intercepted(self, faults, ctx, api, request):
             return
-        self._attempt(conn, ctx, api, request, None)
+        try:
+            response = api.handle(self.services, ctx, request)
+            if response is not PARKED:
+                self.finish(conn, ctx, api, response)
+            elif not ctx.done:
+                ctx.woken_by = PEER  # until the end of its wait says better
+        except Exception as error:  # noqa: BLE001 -- the request boundary: our bug, not theirs
+            self._failed(conn, client_id, api, version, error)
 
     # -- requests that are worked on in slices ---------------------------------------------
 
@@ -232,7 +238,7 @@ class RequestHandler:
             ctx.done = True
             self._refuse(conn, peek_request_header(ctx.frame), f"request body: {error}")
             return False
-        except Exception as error:  # noqa: BLE001 -- the request boundary, as in `_attempt`
+        except Exception as error:  # noqa: BLE001 -- the request boundary, as in `serve`
             api = conn.registry.get(ctx.api_key)
             assert api is not None
             self._failed(conn, ctx.client_id, api, ctx.api_version, error)
@@ -273,29 +279,12 @@ class RequestHandler:
         assert api is not None
         if ctx.woken_by is PEER:
             ctx.woken_by = self.cause
-        self._attempt(conn, ctx, api, None, response, make)
+        try:
+            self.finish(conn, ctx, api, response if make is None else make())
+        except Exception as error:  # noqa: BLE001 -- the request boundary, as in `serve`
+            self._failed(conn, ctx.client_id, api, ctx.api_version, error)
         if conn.queue or conn.frames.error is not None:
             self.runnable.append(conn)
-
-    def _attempt(
-        self,
-        conn: Connection,
-        ctx: RequestContext,
-        api: ServedApi,
-        request: object,
-        response: object | None,
-        make: Callable[[], object] | None = None,
-    ) -> None:
-        """The request boundary: handle or make the response unless it is there, then answer."""
-        try:
-            if response is None:
-                response = api.handle(self.services, ctx, request) if make is None else make()
-            if response is not PARKED:
-                self.finish(conn, ctx, api, response)
-            elif not ctx.done:
-                ctx.woken_by = PEER  # until the end of its wait says better
-        except Exception as error:  # noqa: BLE001 -- the request boundary: our bug, not theirs
-            self._failed(conn, ctx.client_id, api, ctx.api_version, error)
 
     def _failed(
         self, conn: Connection, client_id: str, api: ServedApi, version: int, error: Exception
@@ -320,10 +309,9 @@ class RequestHandler:
             self._close(conn, f"{api.name} with acks=0 failed")
         elif response is not NO_RESPONSE:
             version = ctx.api_version
-            chunks = frame_response(
-                encode_response_header(ctx.api_key, version, ctx.correlation_id),
-                api.encode(response, version) if body is None else body,
-            )
+            if body is None:
+                body = api.encode(response, version)
+            chunks = frame_response(ctx.api_key, version, ctx.correlation_id, body)
             size_bytes = len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
             conn.out += chunks
             conn.out_bytes += size_bytes
@@ -366,7 +354,7 @@ class RequestHandler:
             return
         try:
             work()
-        except Exception as error:  # noqa: BLE001 -- the request boundary, as in `_attempt`
+        except Exception as error:  # noqa: BLE001 -- the request boundary, as in `serve`
             self._failed(conn, ctx.client_id, api, ctx.api_version, error)
         if conn.queue or conn.frames.error is not None:
             self.runnable.append(conn)
@@ -441,10 +429,10 @@ class RequestHandler:
         """
         services = self.services
         replicas = services.replicas
-        over = self.turn_over
         first = True
         while True:
             while replicas.ready or services.deferred or self.runnable or replicas.waking:
+                over = self.turn_over
                 if first:
                     first = False
                 elif over is not None and over():
@@ -460,7 +448,7 @@ class RequestHandler:
                 if woke is None is not replicas.waking:
                     self.unfinished = True  # who appended is answered before so many are woken
                     return
-            if over is not None or not self.slices:
+            if self.turn_over is not None or not self.slices:
                 return
             self.slices.run(self._advance)
 

@@ -43,7 +43,6 @@ class LogReader:
 
     __slots__ = (
         "_checks_reader",
-        "_is_follower",
         "budget",
         "bytes_read",
         "fetched",
@@ -59,7 +58,6 @@ class LogReader:
 
     def __init__(self, params: FetchParams) -> None:
         self.params = params
-        self._is_follower = params.is_from_follower
         # A follower must be one; a consumer that tells its rack may be better served elsewhere.
         self._checks_reader = params.is_from_follower or (
             params.rack_id != "" and not params.only_leader
@@ -89,7 +87,7 @@ class LogReader:
             error = self._check(entry, partition)
             if error is not _NONE:
                 return self._error(entry, error)
-            if self._checks_reader and not self._is_follower:
+            if self._checks_reader and not self.params.is_from_follower:
                 elsewhere = self._preferred_replica(entry, partition)
                 if elsewhere is not None:
                     return elsewhere
@@ -153,7 +151,7 @@ class LogReader:
             self.budget -= size
             if self.fetched is not None:
                 self.fetched.append((partition, found.next_offset - offset, size))
-            elif not self._is_follower:
+            elif not self.params.is_from_follower:
                 self.fetched = [(partition, found.next_offset - offset, size)]
             if entry.high_watermark != UNKNOWN_HIGH_WATERMARK:
                 self.respond_now = True  # KIP-1166: such a reader waits only while nothing comes

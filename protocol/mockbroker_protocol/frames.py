@@ -1,4 +1,4 @@
-"""Bytes of a stream into frames and back, without I/O.
+"""Bytes of a stream into frames, without I/O.
 
 A connection owns one FrameBuffer. A shell that reads into buffers calls `get_buffer`, fills a part
 of what it got, and calls `buffer_updated` with the count before it asks again; others call `feed`.
@@ -16,7 +16,6 @@ Limits mirror NetworkReceive and socket.request.max.bytes; Kafka also refuses a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
@@ -27,9 +26,6 @@ Frame = bytes | bytearray
 
 SHARED_BYTES: Final = 64 * 1024
 MAX_FRAME_BYTES: Final = 104_857_600
-JOIN_BELOW_BYTES: Final = 4096
-"""A body's first chunk that is smaller is joined to the header: one chunk fewer to send."""
-
 _FIRST_ALLOCATION_BYTES: Final = SHARED_BYTES
 """For a frame whose length alone is known: its buffer grows with what arrives."""
 _GROWTH: Final = 4
@@ -174,17 +170,3 @@ class FrameBuffer:
         except BufferError:  # the shell still holds the view that it filled last
             partial = self._partial = partial + room
         return partial
-
-
-def frame_response(header: bytes, body: Sequence[Buffer]) -> list[Buffer]:
-    """A response ready to send: length prefix, header, body; a large chunk goes uncopied."""
-    if len(body) == 1 and len(body[0]) < JOIN_BELOW_BYTES:  # most answers
-        chunk = body[0]
-        return [_LENGTH.pack(len(header) + len(chunk)) + header + chunk]
-    size = len(header)
-    for chunk in body:
-        size += len(chunk)
-    if body and len(body[0]) < JOIN_BELOW_BYTES:
-        first = _LENGTH.pack(size) + header + body[0]
-        return [first, *body[1:]]
-    return [_LENGTH.pack(size) + header, *body]

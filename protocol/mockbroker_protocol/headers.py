@@ -1,6 +1,6 @@
 """What a frame opens with: request headers v1 and v2, response headers v0 and v1.
 
-Called once per request, before the body's plan. An API is flexible from a version on (ALL_SPECS);
+Called once per request, before the body's plan, and once per answer, after it. An API is flexible from a version on (ALL_SPECS);
 from there the request header is v2 and the response header v1: each ends with a tag section. The
 client id keeps its int16 length in both. ApiVersions answers with response header v0 always, so
 that a client which knows no version yet can read it (KIP-511, ApiVersionsResponse.json).
@@ -9,6 +9,7 @@ Sources: RequestHeader.parse, ApiKeys.requestHeaderVersion and responseHeaderVer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct, error
 from typing import Final
 
@@ -27,12 +28,16 @@ _REQUEST_V0: Final = Struct(">hhi")
 _API: Final = Struct(">hh")
 _RESPONSE: Final = Struct(">i")
 _RESPONSE_V1: Final = Struct(">ix")
+_FRAMED: Final = Struct(">ii")
+_FRAMED_V1: Final = Struct(">iix")
 _FLEXIBLE: Final = {spec.key.value: spec.flexible for spec in ALL_SPECS.values()}
 _unpack_request: Final = _REQUEST.unpack_from
 _first_flexible: Final = _FLEXIBLE.get
 _new: Final = object.__new__
 _FLEXIBLE_RESPONSE: Final = {**_FLEXIBLE, ApiKey.API_VERSIONS.value: NEVER}
 _API_VERSIONS: Final = API_SPECS[ApiKey.API_VERSIONS]
+JOIN_BELOW_BYTES: Final = 4096
+"""A body's first chunk that is smaller is joined to the header: one chunk fewer to send."""
 
 
 class RequestHeader:
@@ -145,6 +150,25 @@ def encode_response_header(api_key: int, version: int, correlation_id: int) -> b
     if version >= _FLEXIBLE_RESPONSE.get(api_key, NEVER):
         return _RESPONSE_V1.pack(correlation_id)
     return _RESPONSE.pack(correlation_id)
+
+
+def frame_response(
+    api_key: int, version: int, correlation_id: int, body: Sequence[Buffer]
+) -> list[Buffer]:
+    """A response ready to send: length prefix, header, body; a large chunk goes uncopied."""
+    if version >= _FLEXIBLE_RESPONSE.get(api_key, NEVER):
+        pack, size = _FRAMED_V1.pack, 5
+    else:
+        pack, size = _FRAMED.pack, 4
+    if len(body) == 1 and len(body[0]) < JOIN_BELOW_BYTES:  # most answers
+        chunk = body[0]
+        return [pack(size + len(chunk), correlation_id) + chunk]
+    for chunk in body:
+        size += len(chunk)
+    head = pack(size, correlation_id)
+    if body and len(body[0]) < JOIN_BELOW_BYTES:
+        return [head + body[0], *body[1:]]
+    return [head, *body]
 
 
 def decode_response_header(buf: Buffer, api_key: int, version: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockbroker_protocol.errors import ProtocolError
-from mockbroker_protocol.frames import SHARED_BYTES, Frame, FrameBuffer, frame_response
+from mockbroker_protocol.frames import SHARED_BYTES, Frame, FrameBuffer
 
 FRAMES = st.lists(st.binary(min_size=1, max_size=60), max_size=12)
 
@@ -131,19 +131,6 @@ def test_an_idle_connection_holds_no_buffer() -> None:
     assert buffer.buffered_bytes == 0
     receive(buffer, framed(b"three")[:5], 64)
     assert buffer.buffered_bytes == 1
-
-
-@given(st.binary(min_size=4, max_size=5), st.lists(st.binary(max_size=6000), max_size=4))
-def test_a_response_is_its_length_header_and_body(header: bytes, body: list[bytes]) -> None:
-    stream = b"".join(frame_response(header, body))
-    assert FrameBuffer().feed(stream) == [header + b"".join(body)]
-
-
-def test_a_large_chunk_is_not_copied_into_a_response() -> None:
-    large = memoryview(b"r" * 5000)
-    assert frame_response(b"head", [b"start", large, b"end"])[1] is large
-    assert frame_response(b"head", [large])[1] is large
-    assert len(frame_response(b"head", [b"small"])) == 1
 
 
 def test_a_length_alone_costs_no_more_than_a_small_frame() -> None:

@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 
 from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey
 from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.frames import FrameBuffer
 from mockbroker_protocol.headers import (
     decode_request_header,
     decode_response_header,
     encode_request_header,
     encode_response_header,
+    frame_response,
     peek_request_header,
 )
 
@@ -51,6 +53,23 @@ def test_api_versions_is_asked_with_header_v2_and_answered_with_v0() -> None:
     assert encode_request_header(18, 3, 1, "c")[-1:] == b"\0"
     assert encode_response_header(18, 3, 1) == encode_response_header(18, 0, 1) == b"\0\0\0\1"
     assert decode_response_header(b"\0\0\0\1", 18, 4) == (1, 4)
+
+
+@given(KEYS, st.integers(0, 18), st.integers(), st.lists(st.binary(max_size=6000), max_size=4))
+def test_a_response_is_its_length_header_and_body(
+    key: int, version: int, correlation_id: int, body: list[bytes]
+) -> None:
+    correlation_id %= 2**31
+    stream = b"".join(frame_response(key, version, correlation_id, body))
+    header = encode_response_header(key, version, correlation_id)
+    assert FrameBuffer().feed(stream) == [header + b"".join(body)]
+
+
+def test_a_large_chunk_is_not_copied_into_a_response() -> None:
+    large = memoryview(b"r" * 5000)
+    assert frame_response(1, 11, 5, [b"start", large, b"end"])[1] is large
+    assert frame_response(1, 11, 5, [large])[1] is large
+    assert len(frame_response(1, 11, 5, [b"small"])) == 1
 
 
 def test_api_versions_of_the_future_still_gives_the_client_id() -> None:
