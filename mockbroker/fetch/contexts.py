@@ -115,13 +115,12 @@ class ResponseTopics:
 class ListContext(Generic[Entry]):
     """What sessionless and full fetches share: a list of entries, all read, all answered."""
 
-    __slots__ = ("data", "entries", "fetch_class", "readable", "rejected", "sessions")
+    __slots__ = ("data", "entries", "readable", "rejected", "sessions")
 
     request_bytes_saved = response_bytes_saved = 0
 
-    def __init__(self, sessions: FetchSessions, entries: list[Entry], fetch_class: str) -> None:
+    def __init__(self, sessions: FetchSessions, entries: list[Entry]) -> None:
         self.sessions = sessions
-        self.fetch_class = fetch_class
         self.entries = entries
         self.readable = entries
         self.rejected: list[tuple[Entry, int]] = []
@@ -171,9 +170,10 @@ class SessionErrorContext(ListContext[FetchEntry]):
     """A session that is unknown or used wrongly: an answer without partitions, at once."""
 
     __slots__ = ("_error",)
+    fetch_class = INCREMENTAL
 
     def __init__(self, sessions: FetchSessions, error: ErrorCode) -> None:
-        super().__init__(sessions, [], INCREMENTAL)
+        super().__init__(sessions, [])
         self._error = error
 
     def respond(self) -> FetchResponse:
@@ -181,14 +181,10 @@ class SessionErrorContext(ListContext[FetchEntry]):
 
 
 class SessionlessFetchContext(ListContext[FetchEntry]):
-    """A fetch without a session: every partition of the request, every time."""
+    """A fetch without a session: every partition of the request (`entries_of`), every time."""
 
     __slots__ = ()
-
-    def __init__(
-        self, sessions: FetchSessions, topics: list[FetchRequestTopic], by_id: bool
-    ) -> None:
-        super().__init__(sessions, entries_of(topics, by_id), SESSIONLESS)
+    fetch_class = SESSIONLESS
 
     def respond(self) -> FetchResponse:
         return FetchResponse(0, 0, INVALID_SESSION_ID, self.topics())
@@ -201,12 +197,13 @@ class FullFetchContext(ListContext[CachedPartition]):
     """
 
     __slots__ = ("_params", "session")
+    fetch_class = FULL
 
     def __init__(
         self, sessions: FetchSessions, session: FetchSession, topics: list[FetchRequestTopic]
     ) -> None:
         session.update(topics, [])
-        super().__init__(sessions, list(session.changed), FULL)
+        super().__init__(sessions, list(session.changed))
         self.session = session
         self._params: FetchParams | None = None
 

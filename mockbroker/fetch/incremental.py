@@ -47,13 +47,13 @@ class IncrementalFetchContext:
     answer even if the topic comes to be while the fetch is parked.
     """
 
+    fetch_class = INCREMENTAL
     __slots__ = (
         "_epoch",
         "_found",
         "_met_all_ready",
         "_rejected",
         "_sessions",
-        "fetch_class",
         "request_bytes_saved",
         "response_bytes_saved",
         "session",
@@ -62,7 +62,6 @@ class IncrementalFetchContext:
     def __init__(
         self, sessions: FetchSessions, session: FetchSession, request_bytes_saved: int
     ) -> None:
-        self.fetch_class = INCREMENTAL
         self.request_bytes_saved = request_bytes_saved
         self.response_bytes_saved = 0
         self._sessions = sessions

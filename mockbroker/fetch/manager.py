@@ -25,6 +25,7 @@ from mockbroker.fetch.contexts import (
     FullFetchContext,
     SessionErrorContext,
     SessionlessFetchContext,
+    entries_of,
 )
 from mockbroker.fetch.incremental import IncrementalFetchContext
 from mockbroker.fetch.session import (
@@ -80,7 +81,7 @@ class FetchManager(FetchSessions):
             if session_id != INVALID_SESSION_ID:
                 self.end(session_id, "closed")
             if epoch == FINAL_EPOCH:
-                return SessionlessFetchContext(self, request.topics, by_id)
+                return SessionlessFetchContext(self, entries_of(request.topics, by_id))
             state = request.replica_state
             replica_id = request.replica_id if state is None else state.replica_id
             session = FetchSession(privileged=replica_id >= 0, uses_topic_ids=by_id)
@@ -103,7 +104,8 @@ class FetchManager(FetchSessions):
             session.update(request.topics, request.forgotten_topics_data)
         if not session.size:
             self.end(session.id, "emptied")
-            return SessionlessFetchContext(self, request.topics, session.uses_topic_ids)
+            entries = entries_of(request.topics, session.uses_topic_ids)
+            return SessionlessFetchContext(self, entries)
         self.cache.touch(session, int(self._clock.now_ms))
         session.epoch = next_epoch(session.epoch)
         wire_size = session.wire_size

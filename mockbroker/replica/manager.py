@@ -304,9 +304,10 @@ class ReplicaManager(PartitionHost):
                 partition.high_watermark_listener(partition)
             if produces.purgatory_size:
                 produces.check_and_complete(partition)
-            fetches.check_and_complete(partition)
-            for key in partition.wait_keys():
-                fetches.check_and_complete(key)
+            if fetches.purgatory_size:
+                fetches.check_and_complete(partition)
+                for key in partition.wait_keys():
+                    fetches.check_and_complete(key)
             if deletions.purgatory_size:
                 deletions.check_and_complete(partition)
         self.draining = None

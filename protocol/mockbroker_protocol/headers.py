@@ -1,9 +1,10 @@
 """What a frame opens with: request headers v1 and v2, response headers v0 and v1.
 
-Called once per request, before the body's plan, and once per answer, after it. An API is flexible from a version on (ALL_SPECS);
-from there the request header is v2 and the response header v1: each ends with a tag section. The
-client id keeps its int16 length in both. ApiVersions answers with response header v0 always, so
-that a client which knows no version yet can read it (KIP-511, ApiVersionsResponse.json).
+Called once per request, before the body's plan, and once per answer, after it. An API is flexible
+from a version on (ALL_SPECS); from there the request header is v2 and the response header v1: each
+ends with a tag section. The client id keeps its int16 length in both. ApiVersions answers with
+response header v0 always, so that a client which knows no version yet can read it (KIP-511,
+ApiVersionsResponse.json).
 Sources: RequestHeader.parse, ApiKeys.requestHeaderVersion and responseHeaderVersion.
 """
 

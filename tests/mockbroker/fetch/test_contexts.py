@@ -122,7 +122,9 @@ def test_unknown_ids_come_before_other_refusals_except_to_followers() -> None:
 def test_results_pair_what_was_asked_with_what_was_read() -> None:
     world = World()
     world.create_topic("t0")
-    context = SessionlessFetchContext(world.fetch, asked(("t9", 0, 0), ("t0", 0, 0)), by_id=False)
+    context = SessionlessFetchContext(
+        world.fetch, entries_of(asked(("t9", 0, 0), ("t0", 0, 0)), by_id=False)
+    )
     assert context.resolve(PARAMS) == 1
     context.read(LogReader(PARAMS))
     assert [(e.topic.name, d.error_code) for e, d in context.results()] == [("t0", 0)]
