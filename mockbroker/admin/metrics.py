@@ -51,6 +51,15 @@ FAMILIES: Final[dict[str, Family]] = {
     "mockbroker_loop_blocked_total": Family(
         COUNTER, ("broker",), "Steps of more than 250 ms, which kept everybody else waiting."
     ),
+    "mockbroker_unread_answer_bytes": Family(
+        GAUGE, ("broker",), "Bytes of answers that clients are slow to read."
+    ),
+    "mockbroker_memory_pool_available_bytes": Family(
+        GAUGE, ("broker",), "What queued.max.request.bytes leaves for requests."
+    ),
+    "mockbroker_memory_pool_used_bytes": Family(
+        GAUGE, ("broker",), "Bytes of requests under way, where queued.max.request.bytes counts."
+    ),
     "mockbroker_client_connections": Family(
         GAUGE, ("broker", "client_id"), "Connections that are open, by client id."
     ),
@@ -164,6 +173,11 @@ _OF_NODES: Final = {
     "mockbroker:type=ConnectionMetrics,name=ConnectionsRefused": (
         "mockbroker_connections_refused_total"
     ),
+    "mockbroker:type=ConnectionMetrics,name=UnreadAnswerBytes": "mockbroker_unread_answer_bytes",
+    "kafka.network:type=SocketServer,name=MemoryPoolAvailable": (
+        "mockbroker_memory_pool_available_bytes"
+    ),
+    "kafka.network:type=SocketServer,name=MemoryPoolUsed": "mockbroker_memory_pool_used_bytes",
     "mockbroker:type=LoopMetrics,name=LoopBlocked": "mockbroker_loop_blocked_total",
     "mockbroker:type=ClusterMetrics,name=IdleRoundsSkipped": (
         "mockbroker_idle_rounds_skipped_total"

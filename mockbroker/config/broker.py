@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.config.errors import ConfigError
 from mockbroker.config.lookups import TypedLookups
 from mockbroker.config.registry import BROKER
 
@@ -50,6 +51,8 @@ _FAMILIES: Final[tuple[tuple[str, ...], ...]] = (
 _FAMILY_OF: Final = {name: family for family in _FAMILIES for name in family}
 
 _LISTENER_PREFIX: Final = "listener.name."
+_QUEUED: Final = "queued.max.request.bytes"
+_LARGEST_REQUEST: Final = "socket.request.max.bytes"
 _PER_CLUSTER_AT_FORMAT: Final = "min.insync.replicas"
 
 
@@ -76,6 +79,10 @@ class BrokerConfig(TypedLookups):
         self._dynamic_default: dict[str, str] = {
             _PER_CLUSTER_AT_FORMAT: given.get(_PER_CLUSTER_AT_FORMAT, "1")
         }
+        if _QUEUED in given and 0 < self.int(_QUEUED) < self.int(_LARGEST_REQUEST):
+            raise ConfigError(  # Kafka: KafkaConfig.validateValues
+                f"requirement failed: {_QUEUED} must be larger or equal to {_LARGEST_REQUEST}"
+            )
 
     @property
     def node_id(self) -> int:

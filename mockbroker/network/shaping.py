@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.network.transport import WRITE_HIGH_WATER_BYTES
 from mockbroker.node.outbox import Outgoing
 
 if TYPE_CHECKING:
@@ -64,21 +65,39 @@ class Shape:
 class ShapedTransport:
     """Stands in for one transport while rules about connections are armed."""
 
-    __slots__ = ("_alarm", "_last_at", "_loop", "_pending", "_rules", "id", "transport")
+    __slots__ = (
+        "_alarm",
+        "_blocked",
+        "_blocks",
+        "_held_bytes",
+        "_last_at",
+        "_loop",
+        "_pending",
+        "_rules",
+        "id",
+        "transport",
+    )
 
     def __init__(
         self,
         transport: ClientTransport,
         rules: Callable[[int], Sequence[ArmedFault]],
+        blocked: Callable[[int, bool], None],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        """`rules` tells those in force for a connection, by its number."""
+        """`rules` tells those in force for a connection, by its number.
+
+        `blocked` is told when as much is held back as may wait for a client that does not read.
+        """
         self.id = transport.id
         self.transport = transport
         self._rules = rules
         self._loop = loop
         self._pending: deque[tuple[float, Outgoing]] = deque()
         self._last_at = 0.0
+        self._held_bytes = 0
+        self._blocked = blocked
+        self._blocks = False
         self._alarm: asyncio.TimerHandle | None = None
 
     def write(self, outgoing: Outgoing) -> None:
@@ -87,6 +106,10 @@ class ShapedTransport:
         if not self._pending and (not rules or not outgoing.chunks):
             self.transport.write(outgoing)
             return
+        self._held_bytes += outgoing.size_bytes
+        if self._held_bytes > WRITE_HIGH_WATER_BYTES:
+            self._blocks = True
+            self._blocked(self.id, True)
         shape = Shape(rules)
         at = max(self._loop.time() + shape.latency_seconds, self._last_at)
         for piece in shape.pieces(b"".join(outgoing.chunks)):
@@ -99,13 +122,31 @@ class ShapedTransport:
         self._last_at = at
         self._pump()
 
+    @property
+    def unread_bytes(self) -> int:
+        """What waits here, and for the client to read."""
+        return self._held_bytes + self.transport.unread_bytes
+
     def flush(self) -> None:
         """Send what is held back, at once."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
         while self._pending:
-            self.transport.write(self._pending.popleft()[1])
+            self._send()
+        self._go_on()
+
+    def _send(self) -> None:
+        outgoing = self._pending.popleft()[1]
+        self._held_bytes -= outgoing.size_bytes
+        self.transport.write(outgoing)
+
+    def _go_on(self) -> None:
+        """Let the broker work on more, if it was told not to."""
+        if self._blocks and self._held_bytes <= WRITE_HIGH_WATER_BYTES // 4:
+            self._blocks = False
+            if not self.transport.paused:
+                self._loop.call_soon(self._blocked, self.id, False)
 
     def close(self) -> None:
         """Close once everything written has been sent."""
@@ -115,6 +156,7 @@ class ShapedTransport:
     def abort(self) -> None:
         """Close now and drop what was not sent."""
         self._pending.clear()
+        self._held_bytes = 0
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -124,7 +166,8 @@ class ShapedTransport:
         """Send what is due, and come back for the rest."""
         pending, now = self._pending, self._loop.time()
         while pending and pending[0][0] <= now:
-            self.transport.write(pending.popleft()[1])
+            self._send()
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = self._loop.call_at(pending[0][0], self._pump) if pending else None
+        self._go_on()

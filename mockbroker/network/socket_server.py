@@ -21,6 +21,7 @@ from mockbroker.network.acceptor import BACKLOG, Acceptor
 from mockbroker.network.connection_quotas import ConnectionQuotas
 from mockbroker.network.open_files import leaves_too_few
 from mockbroker.network.transport import ClientTransport
+from mockbroker.network.unread import UnreadAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,8 @@ Address = tuple[str, int] | None
 STOP_GRACE_SECONDS: Final = 0.5
 """How long a client may take to read its last answers when the server stops."""
 REOPEN_SECONDS: Final = 0.1
+FEW_CONNECTIONS: Final = 256
+"""Those beyond have less that may wait for them to read before they are worked for no more."""
 
 
 class SocketServer(NodeWatcher):
@@ -61,6 +64,7 @@ class SocketServer(NodeWatcher):
         self._collecting = False
         self._idle: asyncio.Event | None = None
         self._quotas = ConnectionQuotas(node.config)
+        self._unread = UnreadAnswers(node.config)
         self._addresses: dict[int, str] = {}
         """Of the connections that count, by their number."""
         self._waiting: dict[int, tuple[ClientTransport, Address, Address]] = {}
@@ -157,6 +161,8 @@ class SocketServer(NodeWatcher):
         )
 
     def _let_in(self, transport: ClientTransport, peer: Address, local: Address) -> None:
+        if len(self._transports) >= FEW_CONNECTIONS:
+            transport.hold_little()
         self._transports[transport.id] = transport
         if self.node.network_faults:
             self._shape(transport)
@@ -174,6 +180,8 @@ class SocketServer(NodeWatcher):
 
     def _forget(self, connection_id: int) -> None:
         """A connection counts no more: one that waits may take its place."""
+        self._unread.goes_on(connection_id)
+        self.broker.unread_bytes = self._unread.total
         address = self._addresses.pop(connection_id, None)
         if address is not None:
             self._quotas.left(address)
@@ -202,9 +210,15 @@ class SocketServer(NodeWatcher):
 
     def blocked(self, connection_id: int, blocked: bool) -> None:
         """A client stopped, or went on, reading its answers."""
-        now_ms = self._now_ms()
-        self.broker.block(connection_id, blocked, now_ms)
-        self._end_step()
+        if blocked:  # in the middle of `write_outbox`: nothing may be completed now
+            self.broker.block(connection_id, blocked=True, now_ms=0.0)
+            self._unread.stopped(connection_id, self._transports, self.broker)
+        else:
+            self._unread.goes_on(connection_id)
+            now_ms = self._now_ms()
+            self.broker.block(connection_id, blocked=False, now_ms=now_ms)
+            self._end_step()
+        self.broker.unread_bytes = self._unread.total
 
     def lost(self, transport: ClientTransport) -> None:
         """A connection ended; of one of an earlier incarnation no broker knows."""
@@ -269,6 +283,7 @@ class SocketServer(NodeWatcher):
             transport.abort()
 
     def _forget_all(self) -> None:
+        self._unread.forget_all()
         for address in self._addresses.values():
             self._quotas.left(address)
         self._addresses.clear()
@@ -346,7 +361,7 @@ class SocketServer(NodeWatcher):
     def _shape(self, transport: ClientTransport) -> None:
         from mockbroker.network.shaping import ShapedTransport
 
-        shaped = ShapedTransport(transport, self._rules_for, self._loop)
+        shaped = ShapedTransport(transport, self._rules_for, self.blocked, self._loop)
         self._transports[transport.id] = shaped
 
     def _rules_for(self, connection_id: int) -> list[ArmedFault]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 WRITE_HIGH_WATER_BYTES: Final = 1 << 20
 """Unsent bytes in one socket's buffer past which no further request of it is worked on."""
+LITTLE_BYTES: Final = 1 << 16
+"""The same where there are many."""
 JOIN_LIMIT_BYTES: Final = 1 << 16
 """Answers up to this size go out as one buffer; larger ones as a list, uncopied."""
 WRITELINES_FORGETS_TO_PAUSE: Final = (3, 12) <= sys.version_info < (3, 12, 9) or (
@@ -55,7 +57,7 @@ class Connections(Protocol):
 class ClientTransport(asyncio.BufferedProtocol):
     """The shell's side of one connection."""
 
-    __slots__ = ("_reading", "_server", "_transport", "id", "listener")
+    __slots__ = ("_high_water", "_reading", "_server", "_transport", "id", "listener", "paused")
 
     def __init__(
         self, server: Connections, connection_id: int, listener: str = "PLAINTEXT"
@@ -65,16 +67,30 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._server = server
         self._transport: asyncio.Transport | None = None
         self._reading = True
+        self._high_water = WRITE_HIGH_WATER_BYTES
+        self.paused = False
+        """Whether the client does not read."""
 
     @property
     def inner(self) -> asyncio.Transport | None:
         """What it writes to; None once the socket is gone."""
         return self._transport
 
+    @property
+    def unread_bytes(self) -> int:
+        """What waits for the client to read."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def hold_little(self) -> None:
+        """Be one of many."""
+        self._high_water = LITTLE_BYTES
+        if self._transport is not None:
+            self._transport.set_write_buffer_limits(high=LITTLE_BYTES)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A socket was accepted."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        self._transport.set_write_buffer_limits(high=self._high_water)
         self._server.opened(
             self,
             transport.get_extra_info("peername"),
@@ -91,10 +107,12 @@ class ClientTransport(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """The client does not read: work on nothing more of it until it does."""
+        self.paused = True
         self._server.blocked(self.id, True)
 
     def resume_writing(self) -> None:
         """The client reads again."""
+        self.paused = False
         self._server.blocked(self.id, False)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 -- asyncio's signature
@@ -117,7 +135,7 @@ class ClientTransport(asyncio.BufferedProtocol):
             transport.writelines(chunks)
             if WRITELINES_FORGETS_TO_PAUSE:
                 # Setting the limits looks at the buffer, and pauses when it is past them.
-                transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+                transport.set_write_buffer_limits(high=self._high_water)
         if outgoing.close:
             self._end(transport, outgoing.ending)
         elif outgoing.read is not self._reading:

@@ -93,4 +93,8 @@ def make_broker(
     services.authorizer = authorizer
     services.fetch.log.journal = replicas.journal = journal
     services.fetch.log.broker_id = node_id
+    if config.int("queued.max.request.bytes") > 0:
+        from mockbroker.node.metered_broker import MeteredBroker
+
+        return MeteredBroker(services, registry, journal)
     return Broker(services, registry, journal)

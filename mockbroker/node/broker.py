@@ -14,7 +14,7 @@ ends with its turn, and while `requests.unfinished` the shell calls `go_on` afte
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from mockbroker.journal import PEER, SHUTDOWN, TIMEOUT, ConnectionClosed, ConnectionOpened
 from mockbroker.node.connection import Connection
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 class Broker:
     """One node. `services` are its rooms, `registry` its APIs, `journal` what it tells."""
 
+    requests_made_by: ClassVar[type[RequestHandler]] = RequestHandler
+
     def __init__(self, services: Services, registry: ServedApis, journal: Journal) -> None:
         self.services = services
         self.registry = registry
@@ -49,13 +51,15 @@ class Broker:
         """What the steps so far want written to clients, in the order in which they got answers."""
         self.take_for_brokers = self._outbox.take_for_brokers
         """What they want written to other brokers, whose connections have negative ids."""
-        self.requests = RequestHandler(services, journal, self._connections, self._outbox)
+        self.requests = self.requests_made_by(services, journal, self._connections, self._outbox)
         self.connections_opened = 0
         self.rounds_skipped = 0
         """Heartbeats, fetches of followers here and looks for lag that moved time left out."""
         self.connections_refused = 0
         """Told by the shell, as how often a step of this broker kept its loop from others."""
         self.loop_blocked = 0
+        self.unread_bytes = 0
+        """Of answers that wait for clients to read, which the shell tells too."""
         self._receive_area = memoryview(bytearray(SHARED_BYTES))
         self._max_frame_bytes = services.config.int("socket.request.max.bytes")
 
@@ -154,7 +158,8 @@ class Broker:
         conn = self._connections.get(connection_id)
         if conn is not None:
             conn.blocked = blocked
-            self.resume(connection_id, now_ms)
+            if not blocked:
+                self.resume(connection_id, now_ms)
 
     def resume(self, connection_id: int, now_ms: float) -> None:
         """Go on with a pipeline that was cut at the outbox's limit, now that it was taken."""
@@ -245,4 +250,5 @@ class Broker:
             requests_refused=self.requests.requests_refused,
             rounds_skipped=self.rounds_skipped,
             loop_blocked=self.loop_blocked,
+            unread_bytes=self.unread_bytes,
         )

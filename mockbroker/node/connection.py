@@ -51,6 +51,7 @@ class Connection:
         "queued_bytes",
         "registry",
         "requests",
+        "starved",
         "touched",
     )
 
@@ -83,6 +84,8 @@ class Connection:
         self.out: list[Buffer] = []
         self.out_bytes = 0
         self.touched = False
+        self.starved = False
+        """Whether there is no memory for what it sends (`memory_pool`): it is not read."""
         self.closing = False
         self.close_reason: str | None = None
         self.ending: str | None = None

@@ -21,15 +21,17 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from mockbroker.apis.context import PARKED, Verdict
+from mockbroker.journal import PEER
 from mockbroker.node.slices import WAIT, encoded
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.messages.catalog import request_class
+from mockbroker_protocol.messages.fetch import FetchRequest
 from mockbroker_protocol.plan import decode_in_slices
 from mockbroker_protocol.schema import ZERO_UUID, schema_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from mockbroker.apis.context import RequestContext, Responder, ServedApi, Services
     from mockbroker.faults.fault_set import FaultSet
@@ -42,6 +44,9 @@ MAX_WHOLE_ELEMENTS: Final = 20_000
 """The same for an API that is not in `SPLITS`: what is done in one slice."""
 PART_ELEMENTS: Final = 500
 """In a part, so that its handler is done within a few milliseconds."""
+PARKED_BYTES: Final = 8 << 20
+"""Of the requests that are parked: while they have more, no large Fetch is parked beside them. What
+it waits for takes a hundred times as much as its bytes."""
 LOOKED_AT: Final = 4096
 """Elements looked at in one slice, which is all that is done with them."""
 
@@ -53,6 +58,7 @@ class Boundary(Protocol):
 
     services: Services
     broker_id: int
+    connections: Mapping[int, Connection]
     faults: FaultSet | None
 
     def is_connected(self, connection_id: int) -> bool:
@@ -229,10 +235,17 @@ class _LargeRequest:
         if not handler.accept(self._conn, ctx, api, request):
             return
         if split is None:
+            if (
+                isinstance(request, FetchRequest)
+                and _parked_bytes(handler.connections.values()) > PARKED_BYTES
+            ):
+                request.max_wait_ms = 0
             response = api.handle(handler.services, ctx, request)
         else:
             response = yield from self._in_parts(request, split)
         if response is PARKED:
+            if not ctx.done:
+                ctx.woken_by = PEER  # until the end of its wait says better
             return
         if isinstance(response, Verdict) or ctx.api_key in (ApiKey.FETCH, ApiKey.PRODUCE):
             handler.finish(self._conn, ctx, api, response)
@@ -300,6 +313,12 @@ class _LargeRequest:
                 _join(merged, response, split.answered)
         ctx.responder = self._responder
         return merged
+
+
+def _parked_bytes(connections: Iterable[Connection]) -> int:
+    """How large the requests are that are parked."""
+    in_work = (conn.in_work for conn in connections)
+    return sum(ctx.request_bytes for ctx in in_work if ctx is not None and ctx.woken_by is PEER)
 
 
 def _items(request: object, field: str) -> list[object]:

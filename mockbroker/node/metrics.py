@@ -23,6 +23,9 @@ _FETCHES: Final = "mockbroker:type=FetchMetrics,name="
 _CONNECTIONS: Final = "mockbroker:type=ConnectionMetrics,name="
 _CLUSTER: Final = "mockbroker:type=ClusterMetrics,name="
 _LOOP: Final = "mockbroker:type=LoopMetrics,name="
+_MEMORY: Final = "kafka.network:type=SocketServer,name="
+_NO_BOUND: Final = 2**63 - 1
+"""What Kafka tells of a pool that there is not (MemoryPool.NONE)."""
 _REQUESTS: Final = "mockbroker:type=RequestMetrics,name="
 
 
@@ -35,6 +38,7 @@ def read(
     rounds_skipped: int,
     connections_refused: int,
     loop_blocked: int,
+    unread_bytes: int,
 ) -> dict[str, float]:
     """All metrics of the node as they are now; what the broker itself counts, it hands in."""
     return {
@@ -46,7 +50,10 @@ def read(
         f"{_CONNECTIONS}ConnectionsRefused": connections_refused,
         f"{_REQUESTS}RequestsRefused": requests_refused,
         f"{_CLUSTER}IdleRoundsSkipped": rounds_skipped,
+        f"{_CONNECTIONS}UnreadAnswerBytes": unread_bytes,
         f"{_LOOP}LoopBlocked": loop_blocked,
+        f"{_MEMORY}MemoryPoolAvailable": _NO_BOUND,
+        f"{_MEMORY}MemoryPoolUsed": 0,
         **_of_apis(services.registry),
     }
 

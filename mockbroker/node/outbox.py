@@ -77,9 +77,9 @@ class Outbox:
                 conn.out = []
                 conn.out_bytes = 0
             if conn.queue:
-                read, more = not conn.full, conn.can_work
+                read, more = not (conn.full or conn.starved), conn.can_work
             else:
-                read, more = True, False
+                read, more = not conn.starved, False
             outgoing = Outgoing(conn.id, chunks, size_bytes, conn.closing, read, more)
             if conn.closing:
                 outgoing.ending = conn.ending

@@ -92,7 +92,7 @@ class RequestHandler:
         self._clock = services.clock
         self._timer = services.timer
         self._journal = journal
-        self._connections = connections
+        self._connections = self.connections = connections
         self._outbox = outbox
         self.runnable: list[Connection] = []
         """Connections whose queued requests the next `drain` works on."""

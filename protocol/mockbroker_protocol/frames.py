@@ -61,6 +61,11 @@ class FrameBuffer:
         """How much has arrived of a frame that is not whole yet."""
         return len(self._head) + self._filled
 
+    @property
+    def announced_bytes(self) -> int:
+        """The size of that frame, once its length is known."""
+        return 0 if self._partial is None else self._size
+
     def get_buffer(self, hint: int = -1) -> memoryview:  # noqa: ARG002  # asyncio passes a hint
         """Where the next bytes go; valid until `buffer_updated`."""
         partial = self._partial

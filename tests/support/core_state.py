@@ -36,6 +36,7 @@ _APART = (
     "mockbroker.journal",  # what happened, has happened
     "mockbroker.purgatory",
     "mockbroker.node.connection",
+    "mockbroker.node.memory_pool",
     "mockbroker.node.outbox",
     "mockbroker.node.request_handler._Over",
     "mockbroker.node.slices",
@@ -286,9 +287,10 @@ mockbroker.node.broker.Broker
   wiring _max_frame_bytes registry journal broker_id _clock _timer _receive_area
   wiring take_for_brokers take_outbox
   passing _connections _outbox requests
+  passing unread_bytes
   growing connections_opened connections_refused loop_blocked rounds_skipped
 mockbroker.node.request_handler.RequestHandler
-  wiring services broker_id _clock _timer _journal _connections _outbox faults
+  wiring services broker_id _clock _timer _journal _connections _outbox connections faults
   passing runnable step_cause _over turn_over latest unfinished slices
   growing requests_refused
 mockbroker.quorum.metadata_log.MetadataLog

@@ -30,6 +30,14 @@ def test_a_default_broker_has_these_values(name: str, value: object) -> None:
     assert BrokerConfig().value(name) == value
 
 
+def test_queued_requests_may_not_be_smaller_than_the_largest_one() -> None:
+    largest = {"socket.request.max.bytes": "1000"}
+    with pytest.raises(ConfigError, match="must be larger or equal to socket"):
+        BrokerConfig({"queued.max.request.bytes": "999", **largest})
+    for enough in ("1000", "0", "-1"):
+        BrokerConfig({"queued.max.request.bytes": enough, **largest})
+
+
 def test_differences_from_kafka_are_valid_and_have_a_reason() -> None:
     for name, text, reason in DIFFERENCES:
         definition = BROKER.require(name)

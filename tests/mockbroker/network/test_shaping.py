@@ -15,12 +15,15 @@ from mockbroker.faults.armed_fault import ArmedFault
 from mockbroker.network.shaping import MAX_SLICES, SLICE_GAP_SECONDS, Shape
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.blocking import BlockingConnection, ClosedByPeerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
+UNREAD = "mockbroker:type=ConnectionMetrics,name=UnreadAnswerBytes"
+METADATA = "mockbroker:type=RequestMetrics,name=Requests,request=Metadata"
 BEAT = HeartbeatRequest("g", 1, "m")
 
 
@@ -118,6 +121,24 @@ def test_what_is_held_back_comes_when_the_rule_goes(broker: MockBroker) -> None:
             pass
         broker.faults.remove(fault_id)
         assert client.receive(HeartbeatResponse).error_code == 25
+
+
+def test_no_more_is_worked_on_than_may_be_held_back(broker: MockBroker) -> None:
+    broker.topic("wide").create(1000)
+    with connected(broker) as client:
+        (fault_id,) = broker.faults.add(Fault(bandwidth=1))
+        for _ in range(100):
+            client.send(MetadataRequest(topics=None), 8)
+        deadline = time.monotonic() + 20
+        while broker.metrics()[UNREAD] < 1 << 20 and time.monotonic() < deadline:
+            pass
+        held = broker.metrics()[UNREAD]
+        assert 1 << 20 < held < 5 << 19
+        assert broker.metrics()[METADATA] < 100
+        broker.faults.remove(fault_id)
+        for _ in range(100):
+            assert len(client.receive(MetadataResponse).topics[0].partitions) == 1000
+    assert broker.metrics()[UNREAD] == 0
 
 
 def test_a_reset_is_a_reset(broker: MockBroker) -> None:

@@ -14,6 +14,7 @@ from mockbroker.cluster.cluster import Cluster
 from mockbroker.journal import ConnectionRefused, LoopBlocked
 from mockbroker.network.server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
+from mockbroker.network.transport import LITTLE_BYTES, WRITE_HIGH_WATER_BYTES, ClientTransport
 from mockbroker_protocol.headers import encode_request_header
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from mockbroker_protocol.messages.fetch import (
@@ -138,6 +139,55 @@ async def test_a_client_that_never_reads_stops_being_worked_for(running: Running
     assert answer.error_code == 0
     deaf.close()
     await until(lambda: running.connections() == 0)
+
+
+async def test_who_leaves_most_unread_goes_when_it_is_too_much() -> None:
+    config = {"mockbroker.unread.answers.max.bytes": "3000000"}
+    cluster = Cluster(config, {"orders": 1}, substream=Random, epoch_ms=1_700_000_000_000)
+    server = ClusterServer(cluster, TimeKeeper(cluster))
+    host, port = await listen(server)
+    broker = cluster.brokers[0]
+    async with await RawConnection.open(f"{host}:{port}") as writer:
+        await writer.call(produce(900_000), 9, ProduceResponse)
+        deaf = [await deaf_reader(writer, host, port) for _ in range(5)]
+        await until(lambda: broker.connections_refused > 0)
+        await until(lambda: broker.unread_bytes <= 3_000_000)
+        answer = await writer.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+        assert answer.error_code == 0
+    told = [event for event in cluster.journal.events() if isinstance(event, ConnectionRefused)]
+    assert told
+    assert told[0].reason.startswith("mockbroker.unread.answers.max.bytes: it left ")
+    await until(lambda: len(broker.connections()) < 5)
+    for client in deaf:
+        client.close()
+    await server.stop()
+    assert broker.unread_bytes == 0
+
+
+async def deaf_reader(beside: RawConnection, host: str, port: int) -> socket.socket:
+    """One more client that asks again and again, and reads nothing."""
+    deaf = socket.create_connection((host, port))
+    deaf.setblocking(False)
+    one = beside.request(fetch(max_wait_ms=0), 12)
+    await asyncio.get_running_loop().sock_sendall(deaf, one * 200)
+    return deaf
+
+
+async def test_of_many_connections_each_may_have_little_unread(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mockbroker.network.socket_server.FEW_CONNECTIONS", 1)
+    limits = []
+    for _ in range(2):
+        client = await RawConnection.open(running.address)
+        await client.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+        limits.append(client)
+    transports = running.server.servers[0]._transports.values()
+    inner = [each.inner for each in transports if isinstance(each, ClientTransport)]
+    found = [each.get_write_buffer_limits()[1] for each in inner if each is not None]
+    assert found == [WRITE_HIGH_WATER_BYTES, LITTLE_BYTES]
+    for client in limits:
+        client.writer.close()
 
 
 async def test_a_client_that_goes_while_parked_leaves_nothing_behind(running: Running) -> None:

@@ -30,6 +30,9 @@ class FakeSocket(asyncio.Transport):
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self.calls.append(("limits", high))
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def write(self, data: object) -> None:
         self.calls.append(("write", data))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.apis.registry import LARGE_BYTES
-from mockbroker.journal import HandlerFailed, RequestRefused
+from mockbroker.journal import TIMEOUT, HandlerFailed, RequestRefused
 from mockbroker.node.large_requests import MAX_ELEMENTS, MAX_WHOLE_ELEMENTS
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.configs import (
@@ -61,6 +61,22 @@ MANY = 12_000
 @pytest.fixture
 def core() -> Core:
     return Core(topics={heavy.TOPIC: heavy.PARTITIONS})
+
+
+def test_no_large_fetch_is_parked_beside_many(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [FetchRequestPartition(partition=0, partition_max_bytes=1024) for _ in range(MANY)]
+    request = FetchRequest(
+        max_wait_ms=500, min_bytes=1, topics=[FetchRequestTopic(heavy.TOPIC, partitions=parts)]
+    )
+    monkeypatch.setattr("mockbroker.node.large_requests.PARKED_BYTES", 1)
+    first, second = core.client(), core.client()
+    first.send(request, 4)
+    second.send(request, 4)
+    assert (first.answered, second.answered) == (0, 1)
+    core.advance(500)
+    assert first.answered == 1
+    *_, parked = core.cluster.journal.requests()
+    assert parked.cause == TIMEOUT
 
 
 def test_a_name_asked_for_often_is_answered_once(core: Core) -> None:
