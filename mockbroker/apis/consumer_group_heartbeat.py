@@ -15,6 +15,8 @@ from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.consumer_group import (
@@ -24,16 +26,25 @@ if TYPE_CHECKING:
 
 
 def handle(
-    services: Services, ctx: RequestContext, request: ConsumerGroupHeartbeatRequest
+    services: Services,
+    ctx: RequestContext,
+    request: ConsumerGroupHeartbeatRequest,
+    amend: Callable[[ConsumerGroupHeartbeatResponse], None] | None = None,
+    extra_assignor: str | None = None,
 ) -> Verdict:
-    """Answer through `ctx.respond`, once what was decided is written."""
+    """Answer through `ctx.respond`, once what was decided is written; `amend` sees it before.
+
+    `extra_assignor`: one of an extension's that this member may ask for.
+    """
     client = ClientIdentity(ctx.api_version, ctx.client_id, ctx.peer)
 
     def respond(response: ConsumerGroupHeartbeatResponse) -> None:
         response.throttle_time_ms = ctx.throttle_time_ms
+        if amend is not None:
+            amend(response)
         ctx.respond(response)
 
-    services.groups.service.consumers.heartbeat(request, client, respond)
+    services.groups.service.consumers.heartbeat(request, client, respond, extra_assignor)
     return PARKED
 
 

@@ -94,6 +94,7 @@ EXTENDED: Final = {
     ApiKey.API_VERSIONS: "mockbroker.coop.api_versions",
     ApiKey.FETCH: "mockbroker.coop.fetch",
     ApiKey.JOIN_GROUP: "mockbroker.coop.join_group",
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "mockbroker.coop.consumer_group_heartbeat",
     ApiKey.METADATA: "mockbroker.coop.metadata",
 }
 """What a broker's listener serves in their place where `coop.extension.enable` is on."""

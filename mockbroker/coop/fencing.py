@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.coop import krange
 from mockbroker.coop.errors import Refusal
 from mockbroker.coop.numbers import DraftError
 from mockbroker.coop.user_data import KEY_RANGES, read_assignment, read_subscription
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mockbroker.coop.key_filter import KeyFilter
     from mockbroker.coop.tags import Identity
     from mockbroker.coordinator.group.classic_group import ClassicGroup
+    from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.members import ClassicMember
 
 _NOT_ACCEPTED: Final = DraftError.CONSUMER_RANGE_FETCH_NOT_ACCEPTED
@@ -60,6 +62,10 @@ def reader_refusal(
     shard = services.groups.service.runtime.shard_for(identity.group)
     if shard is None:
         return None  # another broker's
+    sharing = shard.consumer_groups.get(identity.group)
+    if sharing is not None:
+        topic_id = services.metadata.topics[topic].id
+        return _refusal_in_consumer_group(sharing, identity, topic_id, index, wanted)
     group = shard.groups.get(identity.group)
     if group is None:
         return STALE
@@ -82,6 +88,27 @@ def _refusal_in_classic(
     if flags is None or not flags & KEY_RANGES:
         return NOT_OPTED_IN
     return outside(assignment.get(topic, {}).get(index), wanted)
+
+
+def _refusal_in_consumer_group(
+    group: ConsumerGroup,
+    identity: Identity,
+    topic_id: bytes,
+    index: int,
+    wanted: KeyFilter | None,
+) -> Refusal | None:
+    member = group.members.get(identity.member)
+    if (
+        member is None
+        or identity.generation != member.epoch
+        or identity.instance not in (None, member.instance_id)
+    ):
+        return STALE
+    if not krange.is_sharing(group):
+        return None
+    if wanted is not None and member.server_assignor != krange.NAME:
+        return NOT_OPTED_IN
+    return outside(krange.ranges_of(group, member.member_id, topic_id, index), wanted)
 
 
 def outside(assigned: Ranges | None, wanted: KeyFilter | None) -> Refusal | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis import join_group
-from mockbroker.coop import tags
+from mockbroker.coop import krange, tags
 from mockbroker.coop.numbers import Tag
 from mockbroker.coop.user_data import COOPERATIVE, INDIVIDUAL_COMMITS, KEY_RANGES
 
@@ -18,6 +18,7 @@ guard = join_group.guard
 
 def handle(services: Services, ctx: RequestContext, request: JoinGroupRequest) -> Verdict:
     """As without the extension, and JOIN_CAPS is answered."""
+    krange.offer(services)  # to join may move a group of KIP-848 too
     if Tag.JOIN_CAPS not in tags.tagged_fields(request):
         return join_group.handle(services, ctx, request)
 

@@ -18,10 +18,11 @@ from mockbroker_protocol.primitives import (
     read_compact_string,
     read_uvarint,
     write_compact_string,
+    write_uvarint,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mockbroker.coop.numbers import DraftError
 
@@ -134,9 +135,29 @@ def error(number: DraftError) -> bytes:
 
 
 def write_ranges(ranges: Iterable[KeyRange]) -> bytes:
-    """Packed ranges, as a client sends them; fewer than 127."""
+    """Packed ranges."""
     packed = [_RANGE.pack(*each) for each in ranges]
-    return bytes((len(packed) + 1,)) + b"".join(packed)
+    return write_uvarint(len(packed) + 1) + b"".join(packed)
+
+
+def write_partition_ranges(of: Mapping[int, Sequence[KeyRange]]) -> bytes:
+    """Packed partitions, each with its packed ranges."""
+    items = [_INT.pack(index) + write_ranges(ranges) for index, ranges in of.items()]
+    return write_uvarint(len(items) + 1) + b"".join(items)
+
+
+def read_partition_ranges(data: bytes) -> dict[int, list[KeyRange]]:
+    """The same as a client reads it."""
+    count, pos = _read_count(data)
+    found = {}
+    for _ in range(count):
+        if len(data) - pos < _INT.size:
+            raise ProtocolError("a partition is cut")
+        (index,) = _INT.unpack_from(data, pos)
+        pos += _INT.size
+        found[index] = read_ranges(data[pos:])
+        pos += len(write_ranges(found[index]))
+    return found
 
 
 def _read_count(data: bytes) -> tuple[int, int]:

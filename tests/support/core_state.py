@@ -140,6 +140,7 @@ mockbroker.coordinator.group.consumer.group.ConsumerGroup
   kept group_id epoch metadata_hash assignment_epoch assignment_timestamp_ms members
   kept static_members target target_owners resolved has_partition_metadata name_counts
   kept regex_counts assignors classic_protocols classic_count partition_epochs
+  kept co_holders
   passing timers metadata_deadline_ms metadata_seen_epoch bumped_ms
 mockbroker.coordinator.group.consumer.heartbeat.HeartbeatHandler
   wiring _settings _subscriptions _updater _fencing _migration _rng
@@ -156,7 +157,7 @@ mockbroker.coordinator.group.consumer.migration.Migration
 mockbroker.coordinator.group.consumer.mixed.MixedHandler
   wiring _settings _subscriptions _updater _fencing _migration _rng
 mockbroker.coordinator.group.consumer.settings.ConsumerSettings
-  wiring _clock _config _group_config
+  wiring _clock _config _group_config extra_assignors
 mockbroker.coordinator.group.consumer.subscriptions.Subscriptions
   wiring _clock _settings view
   passing _newest_topics
@@ -186,7 +187,7 @@ mockbroker.coordinator.group.rebalance.Rebalancer
 mockbroker.coordinator.group.service.GroupCoordinatorService
   kept runtime
   wiring _clock _config _metadata _controller _log _rng _consumers _topic rebalancer
-  wiring _joins _syncs _sessions offsets _expiry
+  wiring _joins _syncs _sessions offsets _expiry extra_assignors
 mockbroker.coordinator.group.sessions.SessionHandler
   wiring _rebalancer
 mockbroker.coordinator.group.shard.GroupShard

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.classic_group import ClassicGroup
+    from mockbroker.coordinator.group.consumer.assignment import Assignor
     from mockbroker.coordinator.group.consumer.coordinator import ConsumerGroups
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.members import ClientIdentity, JoinCallback, SyncCallback
@@ -88,6 +89,8 @@ class GroupCoordinatorService(ShardListener):
         self._log = log
         self._rng = rng
         self._consumers: ConsumerGroups | None = None
+        self.extra_assignors: dict[str, Assignor] = {}
+        """What an extension brings for groups of KIP-848, by name."""
         self._topic = InternalTopic(
             GROUP_METADATA_TOPIC, metadata, config.int("offsets.topic.num.partitions")
         )
@@ -222,7 +225,7 @@ class GroupCoordinatorService(ShardListener):
             from mockbroker.coordinator.group.consumer.coordinator import ConsumerGroups
 
             self._consumers = ConsumerGroups(
-                self.rebalancer, self.runtime, self._metadata, self._rng
+                self.rebalancer, self.runtime, self._metadata, self._rng, self.extra_assignors
             )
         return self._consumers
 

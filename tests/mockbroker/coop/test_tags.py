@@ -61,3 +61,13 @@ def test_flags() -> None:
     assert tags.read_flags(b"\x05more") == 5
     with pytest.raises(ProtocolError):
         tags.read_flags(b"")
+
+
+def test_ranges_of_partitions() -> None:
+    parts = {0: [KeyRange(0, 5), KeyRange(7, 9)], 3: [KeyRange(1, 2)]}
+    data = tags.write_partition_ranges(parts)
+    assert data[:6] == bytes.fromhex("030000000003")
+    assert tags.read_partition_ranges(data) == parts
+    assert tags.read_partition_ranges(b"\x01") == {}
+    with pytest.raises(ProtocolError):
+        tags.read_partition_ranges(data[:3])

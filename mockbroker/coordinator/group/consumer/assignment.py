@@ -11,21 +11,26 @@ from typing import TYPE_CHECKING, TypeAlias
 from mockbroker.coordinator.group.consumer.java_order import ordered_strings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 # topic id → partitions
 Partitions: TypeAlias = "dict[bytes, tuple[int, ...]]"
 # member id → partitions
 Assignments: TypeAlias = "dict[str, Partitions]"
+Assignor: TypeAlias = "Callable[[GroupSpec], Assignments]"
 
 
 @dataclass(slots=True, eq=False)
 class MemberSpec:
-    """A member as an assignor sees it; `topic_ids` are those of its topics that exist."""
+    """A member as an assignor sees it; `topic_ids` are those of its topics that exist.
+
+    `server_assignor` is the one that it asks for.
+    """
 
     topic_ids: frozenset[bytes]
     assigned: Partitions
     instance_id: str | None = None
+    server_assignor: str | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mockbroker.coordinator.group.consumer.assignment import Assignments, GroupSpec
+    from mockbroker.coordinator.group.consumer.assignment import Assignments, Assignor, GroupSpec
 
 
 def assign(name: str, spec: GroupSpec) -> Assignments:
-    """Each member's partitions, by the assignor of this name; a member left out has none."""
-    return _ASSIGNORS[name](spec) if spec.members else {}
+    """Each member's partitions, by the assignor of this name; a member left out has none.
+
+    One that is not there, since a log came from a broker with an extension, gives way to the first.
+    """
+    return _ASSIGNORS.get(name, _uniform)(spec) if spec.members else {}
 
 
 def _uniform(spec: GroupSpec) -> Assignments:
@@ -34,7 +35,7 @@ def _range(spec: GroupSpec) -> Assignments:
     return assign_ranges(spec)
 
 
-_ASSIGNORS: Final[dict[str, Callable[[GroupSpec], Assignments]]] = {
+_ASSIGNORS: Final[dict[str, Assignor]] = {
     "uniform": _uniform,
     "range": _range,
 }

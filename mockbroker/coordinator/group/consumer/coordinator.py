@@ -37,8 +37,10 @@ from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_admin import ConsumerGroupDescribedGroup
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from random import Random
 
+    from mockbroker.coordinator.group.consumer.assignment import Assignor
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.consumer.heartbeat import HeartbeatCallback
     from mockbroker.coordinator.group.members import ClientIdentity
@@ -59,6 +61,7 @@ class ConsumerGroups:
         runtime: CoordinatorRuntime[GroupShard],
         metadata: MetadataStore,
         rng: Random,
+        extra_assignors: Mapping[str, Assignor],
     ) -> None:
         clock = rebalancer.clock
         self._runtime = runtime
@@ -67,6 +70,7 @@ class ConsumerGroups:
             clock,
             rebalancer.config,
             lambda group_id, name: metadata.group_config(group_id).int(name),
+            extra_assignors,
         )
         self._subscriptions = Subscriptions(clock, self._settings, self._view)
         migration = Migration(self._settings, self._view, rebalancer)
@@ -85,9 +89,16 @@ class ConsumerGroups:
         request: ConsumerGroupHeartbeatRequest,
         client: ClientIdentity,
         on_complete: HeartbeatCallback,
+        extra_assignor: str | None = None,
     ) -> None:
-        """ConsumerGroupHeartbeat; where there is no shard, another node owns the group."""
-        refusal = check_request(request, client.api_version, self._settings.assignors())
+        """ConsumerGroupHeartbeat; where there is no shard, another node owns the group.
+
+        `extra_assignor`: one of an extension's that this member may ask for.
+        """
+        assignors = self._settings.assignors()
+        if extra_assignor is not None:
+            assignors = (*assignors, extra_assignor)
+        refusal = check_request(request, client.api_version, assignors)
         if refusal is not None:
             on_complete(refused(refusal))
             return

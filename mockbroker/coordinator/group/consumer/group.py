@@ -4,15 +4,15 @@ Durable state changes in `replay` alone, record by record, whether a decision ha
 or a log is loaded. Decisions (`heartbeat`, `fencing`, `mixed`, `migration`) read it. Timers, the
 time of the next check of the metadata and that of the last change are volatile.
 
-Invariants: every count here is over `members`; a partition has one owner at most in
-`partition_epochs`; `assignment_epoch` never passes `epoch`.
+Invariants: every count here is over `members`; unless an assignor shares partitions, one has one
+owner at most; `assignment_epoch` never passes `epoch`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from mockbroker.coordinator.group.consumer.member import (
     LEAVE_EPOCH,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.assignment import Partitions
     from mockbroker.coordinator.group.consumer.member import Assigned, MemberTimers
     from mockbroker.coordinator.records import CoordinatorKey, CoordinatorValue
+
+T = TypeVar("T")
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 NO_ASSIGNMENT_EPOCH = -1
@@ -69,6 +71,8 @@ class ConsumerGroup:
     classic_protocols: Counter[str] = field(default_factory=Counter)
     classic_count: int = 0
     partition_epochs: dict[tuple[bytes, int], int] = field(default_factory=dict)
+    # How many have a partition besides the one whose epoch is there.
+    co_holders: Counter[tuple[bytes, int]] = field(default_factory=Counter)
     # Volatile. None: look at the metadata at the next heartbeat.
     timers: dict[str, MemberTimers] = field(default_factory=dict)
     metadata_deadline_ms: float | None = None
@@ -304,8 +308,12 @@ class ConsumerGroup:
             for index in partitions:
                 owned = topic_id, index
                 if step > 0:
+                    if owned in epochs:
+                        _add(self.co_holders, owned, 1)
                     epochs[owned] = epoch
-                elif epochs.get(owned) == epoch:  # else another member has it already
+                elif owned in self.co_holders:
+                    _add(self.co_holders, owned, -1)
+                else:
                     del epochs[owned]
 
     _replays: ClassVar[dict[type, Callable[[ConsumerGroup, Any, Any], None]]] = {
@@ -328,7 +336,7 @@ def preferred(counts: Counter[str]) -> str | None:
     return max(ordered_strings(counts), key=lambda name: counts[name])
 
 
-def _add(counts: Counter[str], name: str, step: int) -> None:
+def _add(counts: Counter[T], name: T, step: int) -> None:
     counts[name] += step
     if not counts[name]:
         del counts[name]

@@ -21,6 +21,7 @@ from mockbroker.coordinator.group.consumer.group_records import (
 from mockbroker.coordinator.group.consumer.member import JOIN_EPOCH, ConsumerMember
 from mockbroker.coordinator.group.consumer.reconcile import Target, reconcile
 from mockbroker.coordinator.group.consumer.refusal import Refusal
+from mockbroker.coordinator.group.consumer.sharing import Sharing, shared_partitions
 from mockbroker.coordinator.group.consumer.target import Candidate, compute_target, may_compute
 
 if TYPE_CHECKING:
@@ -127,7 +128,11 @@ class MemberUpdater:
             if may_compute(group, interval_ms, now_wall_ms):
                 target_epoch = candidate.group_epoch
                 partitions, records = compute_target(
-                    candidate, view, self._settings.default_assignor(), now_wall_ms
+                    candidate,
+                    view,
+                    self._settings.default_assignor(),
+                    now_wall_ms,
+                    self._settings.extra_assignors,
                 )
                 update.records += records
         self.reconcile(update, target_epoch, owned, partitions)
@@ -148,7 +153,7 @@ class MemberUpdater:
         topic_ids = self._subscriptions.view.subscribed_ids(group, member)
         after = reconcile(
             member,
-            Target(target_epoch, partitions, topic_ids),
+            Target(target_epoch, partitions, topic_ids, self._sharing(update, target_epoch)),
             group.partition_epochs,
             owned,
             subscription_changed=update.bumped,
@@ -157,3 +162,14 @@ class MemberUpdater:
             update.records.append(assignment_record(group.group_id, after))
             update.member = after
             update.reconciled = True
+
+    def _sharing(self, update: MemberUpdate, target_epoch: int) -> Sharing | None:
+        """What of the target is shared; only an extension's assignor shares."""
+        if not self._settings.extra_assignors:
+            return None
+        group, candidate = update.start.group, update.candidate
+        shared = candidate.shared
+        if shared is None:
+            shared = shared_partitions(group.target.values())
+        own = {candidate.member.member_id, (candidate.old or candidate.member).member_id}
+        return Sharing(group, own, target_epoch, shared)

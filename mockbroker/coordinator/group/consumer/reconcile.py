@@ -24,17 +24,22 @@ if TYPE_CHECKING:
 
     from mockbroker.coordinator.group.consumer.assignment import Partitions
     from mockbroker.coordinator.group.consumer.member import Assigned
+    from mockbroker.coordinator.group.consumer.sharing import Sharing
 
     # topic id → partitions
     Owned = Mapping[bytes, Container[int]]
 
 
 class Target(NamedTuple):
-    """What the member shall have, since which group epoch, and the topics it reads at all."""
+    """What the member shall have, since which group epoch, and the topics it reads at all.
+
+    `sharing` where the target gives partitions to several.
+    """
 
     epoch: int
     partitions: Partitions
     topic_ids: frozenset[bytes]
+    sharing: Sharing | None = None
 
 
 def reconcile(
@@ -119,9 +124,10 @@ class _Step:
             target = wanted.get(topic_id, ())
             assigned = member.assigned.get(topic_id, {})
             for index, epoch in assigned.items():
-                (kept if index in target else revoked).setdefault(topic_id, {})[index] = epoch
+                keeps = index in target and not self._is_overtaken(topic_id, index, epoch)
+                (kept if keeps else revoked).setdefault(topic_id, {})[index] = epoch
             for index in target:
-                if index in assigned:
+                if index in kept.get(topic_id, ()):
                     continue
                 if self._is_free(topic_id, index):
                     free.setdefault(topic_id, []).append(index)
@@ -141,7 +147,17 @@ class _Step:
             pending_revocation={},
         )
 
+    def _is_overtaken(self, topic_id: bytes, index: int, epoch: int) -> bool:
+        """Whether the member has a shared partition as an earlier target gave it."""
+        sharing = self._target.sharing
+        return (
+            sharing is not None and epoch < self._target.epoch and sharing.counts(topic_id, index)
+        )
+
     def _is_free(self, topic_id: bytes, index: int) -> bool:
+        sharing = self._target.sharing
+        if sharing is not None and sharing.counts(topic_id, index):
+            return sharing.is_free(topic_id, index)
         # What the member itself is about to give up is as good as free.
         return (topic_id, index) not in self._partition_epochs or (
             index in self._member.pending_revocation.get(topic_id, ())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mockbroker.clock import Clock
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.coordinator.group.consumer.assignment import Assignor
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.consumer.member import ConsumerMember
 
@@ -22,11 +23,15 @@ SETTLE_MS: Final = 3000
 
 @dataclass(slots=True, eq=False)
 class ConsumerSettings:
-    """`group_config` gives a config of a group, its own or what it falls back to."""
+    """`group_config` gives a config of a group, its own or what it falls back to.
+
+    `extra_assignors` are those that an extension brings, for members that may ask for them.
+    """
 
     _clock: Clock
     _config: BrokerConfig
     _group_config: GroupConfigs
+    extra_assignors: Mapping[str, Assignor] = field(default_factory=dict)
 
     def session_timeout_ms(self, group_id: str) -> int:
         """How long a member may be silent."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.coordinator.group.consumer.assignment import GroupSpec, MemberSpec
 from mockbroker.coordinator.group.consumer.assignors import assign
@@ -18,13 +19,19 @@ from mockbroker.coordinator.group.consumer.group_records import (
     target_epoch_record,
     target_record,
 )
+from mockbroker.coordinator.group.consumer.sharing import shared_partitions, unshared
 
 if TYPE_CHECKING:
-    from mockbroker.coordinator.group.consumer.assignment import Partitions
+    from collections.abc import Mapping
+
+    from mockbroker.coordinator.group.consumer.assignment import Assignments, Assignor, Partitions
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.consumer.member import ConsumerMember
     from mockbroker.coordinator.group.consumer.topic_view import TopicView
     from mockbroker.coordinator.records import CoordinatorRecord
+
+
+_NO_EXTRA: Final[Mapping[str, Assignor]] = MappingProxyType({})
 
 
 @dataclass(slots=True, eq=False)
@@ -32,13 +39,15 @@ class Candidate:
     """A group with one member as it is about to be: `member` in the place of `old`.
 
     `old` is that member as the group has it, or the one whose instance id it takes over; None when
-    a member is new. `group_epoch` is the epoch that the decision gives the group.
+    a member is new. `group_epoch` is the epoch that the decision gives the group; `shared`, what a
+    target that was computed for it gives to several.
     """
 
     group: ConsumerGroup
     old: ConsumerMember | None
     member: ConsumerMember
     group_epoch: int
+    shared: frozenset[tuple[bytes, int]] | None = None
 
     def members(self) -> dict[str, ConsumerMember]:
         """All members as they are about to be."""
@@ -62,17 +71,30 @@ def may_compute(group: ConsumerGroup, interval_ms: int, now_wall_ms: int) -> boo
 
 
 def compute_target(
-    candidate: Candidate, view: TopicView, default_assignor: str, now_wall_ms: int
+    candidate: Candidate,
+    view: TopicView,
+    default_assignor: str,
+    now_wall_ms: int,
+    extra: Mapping[str, Assignor] = _NO_EXTRA,
 ) -> tuple[Partitions, list[CoordinatorRecord]]:
-    """What the candidate's member shall have, and the records of all that changes."""
+    """What the candidate's member shall have, and the records of all that changes.
+
+    `extra` are assignors that an extension brings.
+    """
     group = candidate.group
     members = candidate.members()
     current = dict(group.target)
     if candidate.old is not None and candidate.old.member_id != candidate.member.member_id:
         current[candidate.member.member_id] = current.pop(candidate.old.member_id, {})
+    name = _preferred_assignor(members) or default_assignor
+    own = extra.get(name)
+    kept = unshared(current, shared_partitions(current.values())) if extra else current
     specs = {
         member_id: MemberSpec(
-            view.subscribed_ids(group, member), current.get(member_id, {}), member.instance_id
+            view.subscribed_ids(group, member),
+            kept.get(member_id, {}),
+            member.instance_id,
+            member.server_assignor,
         )
         for member_id, member in members.items()
     }
@@ -80,10 +102,14 @@ def compute_target(
     spec = GroupSpec(
         specs,
         view.counts(subscribed),
-        group.target_owners,
+        _owners(kept) if extra else group.target_owners,
         is_homogeneous=_is_homogeneous(members),
     )
-    assignments = assign(_preferred_assignor(members) or default_assignor, spec)
+    if own is None:
+        assignments = assign(name, spec)
+    else:
+        assignments = own(spec)
+    candidate.shared = shared_partitions(assignments.values()) if own else frozenset()
     records = [
         target_record(group.group_id, member_id, assignments.get(member_id, {}))
         for member_id in spec.member_ids
@@ -91,6 +117,15 @@ def compute_target(
     ]
     records.append(target_epoch_record(group.group_id, candidate.group_epoch, now_wall_ms))
     return assignments.get(candidate.member.member_id, {}), records
+
+
+def _owners(targets: Assignments) -> dict[tuple[bytes, int], str]:
+    return {
+        (topic_id, index): member_id
+        for member_id, partitions in targets.items()
+        for topic_id, indexes in partitions.items()
+        for index in indexes
+    }
 
 
 def _is_same(current: Partitions | None, wanted: Partitions) -> bool:
