@@ -258,7 +258,7 @@ class _LargeRequest:
         frame = ctx.frame
         assert frame is not None
         cls: type[object] = request_class(ctx.api_key)
-        steps = decode_in_slices(cls, ctx.api_version, frame, pos)
+        steps = decode_in_slices(cls, ctx.api_version, frame, pos, most=MAX_ELEMENTS)
         while True:
             try:
                 self._elements += next(steps)

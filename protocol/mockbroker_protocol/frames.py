@@ -30,6 +30,8 @@ _FIRST_ALLOCATION_BYTES: Final = SHARED_BYTES
 """For a frame whose length alone is known: its buffer grows with what arrives."""
 _GROWTH: Final = 4
 """A full buffer becomes so many times as large: of a frame a third is copied at the most."""
+_MOST_GROWTH_BYTES: Final = 8 << 20
+"""But grows by no more at once: that takes milliseconds, and Linux moves a large one uncopied."""
 _LENGTH: Final = Struct(">i")
 
 
@@ -169,7 +171,8 @@ class FrameBuffer:
         """More room when it is full."""
         if self._filled < len(partial):
             return partial
-        room = bytes(min((_GROWTH - 1) * len(partial), self._size - len(partial)))
+        growth = min((_GROWTH - 1) * len(partial), _MOST_GROWTH_BYTES, self._size - len(partial))
+        room = bytes(growth)
         try:
             partial += room
         except BufferError:  # the shell still holds the view that it filled last

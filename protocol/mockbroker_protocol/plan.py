@@ -76,16 +76,19 @@ def encoder(cls: type[T], version: int) -> Callable[[T], list[Buffer]]:
 
 
 def decode_in_slices(
-    cls: type[T], version: int, buf: Buffer, pos: int = 0
+    cls: type[T], version: int, buf: Buffer, pos: int = 0, *, most: int = 1 << 31
 ) -> Generator[int, None, tuple[T, int]]:
-    """As `decode`; yields after each slice how many elements were read in it."""
+    """As `decode`; yields after each slice how many elements were read in it.
+
+    ProtocolError for an array of more than `most`, before any of it is read.
+    """
     plan = _sliced_decoders.get((cls, version))
     if plan is None:
         from mockbroker_protocol.plan_decode import compile_sliced_decoder
 
         _check_version(schema_of(cls), version)
         plan = _sliced_decoders[cls, version] = compile_sliced_decoder(cls, version)
-    return cast("Generator[int, None, tuple[T, int]]", plan(buf, pos))
+    return cast("Generator[int, None, tuple[T, int]]", plan(buf, pos, most))
 
 
 def encode_in_slices(message: object, version: int) -> Generator[int, None, list[Buffer]]:

@@ -69,6 +69,7 @@ def _compile(cls: type, version: int, *, lossy: bool, sliced: bool) -> Callable[
     module = Module(cls, version, flexible=flexible)
     module.scope.update(
         ProtocolError=ProtocolError,
+        above=_above,
         decode_text=decode_text,
         early=_early,
         lossy=_lossy(cls, version, sliced=sliced),
@@ -81,7 +82,7 @@ def _compile(cls: type, version: int, *, lossy: bool, sliced: bool) -> Callable[
         too_many=_too_many,
         unpack_from=unpack_from,
     )
-    source = Source("def decode(buf, pos=0):")
+    source = Source("def decode(buf, pos, most):" if sliced else "def decode(buf, pos=0):")
     with source.block("if type(buf) is memoryview:"):
         source("buf = bytes(buf)")
     source("start = pos")
@@ -99,20 +100,21 @@ def _compile(cls: type, version: int, *, lossy: bool, sliced: bool) -> Callable[
             f"raise ProtocolError(f'{cls.__name__} v{version} is cut at {{len(buf)}}') from None"
         )
     with source.block("except UnicodeDecodeError:"):
-        source("return (yield from lossy(buf, start))" if sliced else "return lossy(buf, start)")
+        again = "(yield from lossy(buf, start, most))" if sliced else "lossy(buf, start)"
+        source(f"return {again}")
     module.add(source)
     return module.build("decode", "decode")
 
 
-def _lossy(cls: type, version: int, *, sliced: bool) -> Callable[[Buffer, int], object]:
+def _lossy(cls: type, version: int, *, sliced: bool) -> Callable[..., object]:
     """The lossy decoder, compiled at its first call."""
     plan: Callable[..., object] | None = None
 
-    def read(buf: Buffer, pos: int) -> object:
+    def read(buf: Buffer, pos: int, *most: int) -> object:
         nonlocal plan
         if plan is None:
             plan = _compile(cls, version, lossy=True, sliced=sliced)
-        return plan(buf, pos)
+        return plan(buf, pos, *most)
 
     return read
 
@@ -175,8 +177,8 @@ class _Writer:
             self.flush()
             reader = self.tags(cls)
             with self.source.block(f"if {count}:"):
-                call = f"{reader}({name}, buf, pos, {count}, end)"
-                self.source(f"pos = yield from {call}" if self.sliced else f"pos = {call}")
+                call = f"{reader}({name}, buf, pos, {count}, end"
+                self.source(f"pos = yield from {call}, most)" if self.sliced else f"pos = {call})")
         return name
 
     def defaults(self, cls: type, name: str) -> None:
@@ -274,6 +276,7 @@ class _Writer:
             bound = "end - pos" if least == 1 else f"(end - pos) // {least}"
             with self.source.block(f"if {count} > {bound}:"):
                 self.source(f"raise too_many({where!r}, {count}, end - pos)")
+            self.bound(count, where)
             if element.kind == "fixed" and element.code != "16s":
                 self.numbers(element, count, target)
             elif self.sliced:
@@ -298,6 +301,12 @@ class _Writer:
             self.source(f"pos += {part} * {size}; {count} -= {part}")
             with self.source.block(f"if {part} == {_WIDE_SLICE}:"):
                 self.source(f"yield {_WIDE_SLICE}")
+
+    def bound(self, count: str, where: str) -> None:
+        """Refuse more elements than its caller takes, before they are made."""
+        if self.sliced:
+            with self.source.block(f"if {count} > most:"):
+                self.source(f"raise above({where!r}, {count}, most)")
 
     def pause(self) -> None:
         """Yield when a slice is full, in a decoder that works in slices."""
@@ -362,11 +371,13 @@ class _Writer:
         is known in other versions only is refused (MessageDataGenerator).
         """
         name = self.module.name("tags")
-        source = Source(f"def {name}(o, buf, pos, count, end):")
+        most = ", most" if self.sliced else ""
+        source = Source(f"def {name}(o, buf, pos, count, end{most}):")
         writer = _Writer(self.module, source, lossy=self.lossy, sliced=self.sliced)
         with source.block("if count > 127:"):
             source("count, pos = tail(buf, pos, count)")
         if self.sliced:
+            writer.bound("count", f"{cls.__name__}'s tagged fields")
             source(f"left = {SLICE_ELEMENTS}")
             source("yield 1")
         with source.block("for _ in repeat(None, count):"):
@@ -397,6 +408,10 @@ class _Writer:
         source("return pos")
         self.module.add(source)
         return name
+
+
+def _above(where: str, count: int, most: int) -> ProtocolError:
+    return ProtocolError(f"{where} has {count} elements, {most} are taken")
 
 
 def _early(where: str, tag: int, version: int) -> ProtocolError:

@@ -90,3 +90,18 @@ def test_a_cut_body_is_refused_when_it_is_met() -> None:
     cls: type[object] = request_class(header.api_key)
     with pytest.raises(ProtocolError):
         _finished(decode_in_slices(cls, header.api_version, frame, header.body_pos))
+
+
+@pytest.mark.parametrize("name", ["strings", "numbers", "tags"])
+def test_more_elements_than_are_taken_are_refused_before_one_is_read(name: str) -> None:
+    frame = {
+        "strings": heavy.metadata(3000),
+        "numbers": heavy.offset_fetch(3000),
+        "tags": heavy.fetch_of_empty_tags(3000),
+    }[name][4:]
+    header = decode_request_header(frame)
+    cls: type[object] = request_class(header.api_key)
+    steps = decode_in_slices(cls, header.api_version, frame, header.body_pos, most=2999)
+    with pytest.raises(ProtocolError, match="3000 elements, 2999 are taken"):
+        next(steps)
+    _finished(decode_in_slices(cls, header.api_version, frame, header.body_pos, most=3000))
