@@ -145,11 +145,11 @@ class _Append:
     def inspect_and_append(self, check: _Checks) -> ProduceResponse | Verdict:
         """Append once compressed batches were looked through, in slices if that takes long."""
 
-        def steps() -> Iterator[None]:
+        def steps() -> Iterator[object]:
             left = INSPECTED_AT_ONCE_BYTES
             for entry in self.entries:
                 if left <= 0:
-                    yield
+                    yield None
                     left = INSPECTED_AT_ONCE_BYTES
                 left -= max(len(entry.records), LARGE_BATCH_BYTES)
                 partition = entry.partition
@@ -160,12 +160,14 @@ class _Append:
                     inspection = inspect(records, log.config, self.services.clock.wall_ms())
                     entry.records = yield from inspection
 
-        def go_on() -> Iterator[None]:
+        def go_on() -> Iterator[object]:
+            yield first
             yield from inspecting
             self._decide(check)
 
         inspecting = steps()
-        if next(inspecting, DONE) is DONE:
+        first = next(inspecting, DONE)
+        if first is DONE:
             return self._decide(check)
         self.parked = True
         self.services.work_in_slices(self.ctx, go_on())

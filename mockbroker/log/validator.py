@@ -175,7 +175,7 @@ class InspectedBatch:
 
 def inspect(
     records: Buffer, config: LogConfig, now_wall_ms: int
-) -> Generator[None, None, InspectedBatch]:
+) -> Generator[object, None, InspectedBatch]:
     """Do in slices what costs most about a compressed batch, before `validate` decides on it."""
     try:
         header = read_batch_header(records)
@@ -191,7 +191,7 @@ def inspect(
 
 def _inspected(
     batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int
-) -> Generator[None, None, RecordScan | Refusal]:
+) -> Generator[object, None, RecordScan | Refusal]:
     """What a look at each record of a compressed batch shows."""
     from mockbroker_protocol.records.compression import inflate
 

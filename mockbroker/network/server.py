@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from mockbroker.journal import LoopBlocked
 from mockbroker.network.alarm import Alarm
+from mockbroker.network.beside import Beside
 from mockbroker.network.socket_server import SocketServer
 from mockbroker.network.turn import Turn
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mockbroker.cluster.cluster import Cluster
+    from mockbroker.cluster.nodes import Node
     from mockbroker.network.acceptor import Acceptor
     from mockbroker.network.outgoing import OutgoingConnections
     from mockbroker.network.timekeeper import TimeKeeper
@@ -40,14 +42,16 @@ class ClusterServer:
         self.after_step: Callable[[], None] | None = None
         """Called after each step, while someone waits for what a step may bring."""
         self.turn = Turn()
-        self.servers = [
-            SocketServer(node, timekeeper, self.end_step, self.turn) for node in cluster.nodes
-        ]
+        self._beside = Beside(self.end_step)
+        self.servers = [self._server_of(node) for node in cluster.nodes]
         """Of the brokers, and then of the controller."""
         self._outgoing: OutgoingConnections | None = None
         self._alarm = Alarm(timekeeper, cluster.next_deadline, self._ring)
         self._running = False
         self._going_on = False
+
+    def _server_of(self, node: Node) -> SocketServer:
+        return SocketServer(node, self.timekeeper, self.end_step, self.turn, self._beside)
 
     async def start(
         self, name: str, host: str, ports: Sequence[int], advertise: Callable[[int, int], None]
@@ -71,7 +75,7 @@ class ClusterServer:
         from mockbroker.network.outgoing import OutgoingConnections
 
         node = self.cluster.add_controller()
-        controller = SocketServer(node, self.timekeeper, self.end_step, self.turn)
+        controller = self._server_of(node)
         self.servers.append(controller)
         self._outgoing = OutgoingConnections(
             self.cluster.interconnect,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from mockbroker.cluster.nodes import Node
     from mockbroker.faults.armed_fault import ArmedFault
+    from mockbroker.network.beside import Beside
     from mockbroker.network.shaping import ShapedTransport
     from mockbroker.network.timekeeper import TimeKeeper
     from mockbroker.network.turn import Turn
@@ -44,13 +45,20 @@ class SocketServer(NodeWatcher):
     """Serves the broker of `node` at one address, or at several under names of their own."""
 
     def __init__(
-        self, node: Node, timekeeper: TimeKeeper, end_step: Callable[[], None], turn: Turn
+        self,
+        node: Node,
+        timekeeper: TimeKeeper,
+        end_step: Callable[[], None],
+        turn: Turn,
+        beside: Beside,
     ) -> None:
         assert node.broker is not None
         self.node = node
         self.broker = node.broker
         self._turn = turn
+        self._beside = beside
         self.broker.requests.turn_over = turn.over
+        self.broker.requests.beside = beside.do
         node.watcher = self
         self._now_ms = timekeeper.now_ms
         self._end_step = end_step
@@ -295,6 +303,7 @@ class SocketServer(NodeWatcher):
         assert self.node.broker is not None
         self.broker = self.node.broker
         self.broker.requests.turn_over = self._turn.over
+        self.broker.requests.beside = self._beside.do
         self.is_open = True
         for acceptor in self._acceptors:
             acceptor.refused = False

@@ -10,6 +10,7 @@ that failed sends nothing after the answers already queued; nothing completes re
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from mockbroker_protocol.frames import Frame
     from mockbroker_protocol.headers import RequestHeader
     from mockbroker_protocol.primitives import Buffer
+    from mockbroker_protocol.slices import Aside
 
 FRAMES_PER_STEP: Final = 128
 """Queued requests of one connection that are worked on before others have their turn."""
@@ -100,6 +102,8 @@ class RequestHandler:
         services.work_in_slices = self.work_in_slices
         self.turn_over: Callable[[], bool] | None = None
         """Whether it is time for others; None: a step does all that there is (see `slices`)."""
+        self.beside: Callable[[Aside[object], Callable[[], None]], None] | None = None
+        """Has a thread do a piece of work, and calls back in the loop; None: it is done here."""
         self.unfinished = False
         """Whether something was left to a later turn: `go_on` is wanted soon."""
         self.latest: RequestContext | None = None
@@ -245,6 +249,9 @@ class RequestHandler:
             return False
         if not more and (conn.queue or conn.frames.error is not None):
             self.runnable.append(conn)
+        if more and work.aside is not None and self.beside is not None:
+            work.waits = True
+            self.beside(work.aside, partial(self.resume, ctx))
         return more
 
     def complete(self, ctx: RequestContext, response: object) -> None:
@@ -435,19 +442,15 @@ class RequestHandler:
                 over = self.turn_over
                 if first:
                     first = False
-                elif over is not None and over():
+                elif over is not None and (replicas.puts_off or over()):
                     self.unfinished = True
                     return
-                woke = replicas.waking
                 replicas.drain(over)
                 if services.deferred:
                     for action in services.take_deferred():
                         action()
                 if self.runnable:
                     self._work_on_runnable(over)
-                if woke is None is not replicas.waking:
-                    self.unfinished = True  # who appended is answered before so many are woken
-                    return
             if self.turn_over is not None or not self.slices:
                 return
             self.slices.run(self._advance)

@@ -1,7 +1,8 @@
 """Work that is done in slices, between which other connections have their turn.
 
 A generator is a piece of such work: it yields when a slice of a few milliseconds is done. It yields
-`WAIT` when it cannot go on before `resume`. `request_handler` owns the queue and runs a slice of
+`WAIT` when it cannot go on before `resume`, and an `Aside` where it needs what another thread may
+do meanwhile. `request_handler` owns the queue and runs a slice of
 each in turn; `large_requests` is what mostly stands in it.
 
 A turn is what one connection, or one piece of work, does before it makes room for others. The core
@@ -15,6 +16,8 @@ from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING, Final
+
+from mockbroker_protocol.slices import Aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -48,17 +51,20 @@ def encoded(response: object, version: int) -> Generator[object, None, list[Buff
 class SlicedWork:
     """A request that is worked on in slices: `ctx.done` ends it."""
 
-    __slots__ = ("_steps", "ctx", "waits")
+    __slots__ = ("_steps", "aside", "ctx", "waits")
 
     def __init__(self, ctx: RequestContext, steps: Iterator[object]) -> None:
         self.ctx = ctx
         self._steps = steps
         self.waits = False
+        self.aside: Aside[object] | None = None
+        """What it goes on with, and another thread may do before."""
 
     def advance(self) -> bool:
         """Do one slice; whether there is more to do."""
         for step in self._steps:
             self.waits = step is WAIT
+            self.aside = step if isinstance(step, Aside) else None
             return True
         return False
 

@@ -56,6 +56,7 @@ class ReplicaManager(PartitionHost):
         "log_dirs",
         "on_role",
         "produce_purgatory",
+        "puts_off",
         "waking",
     )
 
@@ -78,6 +79,8 @@ class ReplicaManager(PartitionHost):
         self._partitions: dict[str, dict[int, Partition]] = {}
         self.waking: Iterator[None] | None = None
         """What `drain` had to leave at the end of a turn."""
+        self.puts_off = False
+        """Whether that is for another turn, because so many are to be woken."""
         self.draining: str | None = None
         """While `drain` completes what a partition released: what had happened to it."""
         self.follower_fetches_expired = 0
@@ -313,6 +316,7 @@ class ReplicaManager(PartitionHost):
         self.draining = None
 
     def _drain_in_turns(self, turn_over: Callable[[], bool]) -> None:
+        self.puts_off = False
         while self.waking is not None or self.ready:
             if self.waking is None:
                 partition = self.ready.popleft()
@@ -320,6 +324,7 @@ class ReplicaManager(PartitionHost):
                 self.waking = self._wake(partition, partition.cause)
                 parked = self.fetch_purgatory.watched(partition)
                 if parked + len(partition.wait_keys()) > MANY_PARKED:
+                    self.puts_off = True
                     break
             for _ in self.waking:
                 if turn_over():

@@ -87,7 +87,8 @@ def decode_in_slices(
         from mockbroker_protocol.plan_decode import compile_sliced_decoder
 
         _check_version(schema_of(cls), version)
-        plan = _sliced_decoders[cls, version] = compile_sliced_decoder(cls, version)
+        compiled: Callable[..., Generator[int, None, object]] = compile_sliced_decoder(cls, version)
+        plan = _sliced_decoders[cls, version] = compiled
     return cast("Generator[int, None, tuple[T, int]]", plan(buf, pos, most))
 
 

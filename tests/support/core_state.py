@@ -292,7 +292,7 @@ mockbroker.node.broker.Broker
   growing connections_opened connections_refused loop_blocked rounds_skipped
 mockbroker.node.request_handler.RequestHandler
   wiring services broker_id _clock _timer _journal _connections _outbox connections faults
-  passing runnable step_cause _over turn_over latest unfinished slices
+  passing runnable step_cause _over turn_over beside latest unfinished slices
   growing requests_refused
 mockbroker.quorum.metadata_log.MetadataLog
   wiring config partition topic
@@ -344,7 +344,7 @@ mockbroker.replica.manager.ReplicaManager
   kept _partitions held_high_watermarks log_dirs
   wiring broker_id clock config journal kept_logs metadata propose_isr on_role upkeep
   wiring fetch_purgatory produce_purgatory delete_records_purgatory
-  passing draining ready waking _under_replicated
+  passing draining puts_off ready waking _under_replicated
   growing follower_fetches_expired
 mockbroker.replica.partition.Partition
   kept deleted high_watermark_held is_leader leader_id state log index topic topic_id

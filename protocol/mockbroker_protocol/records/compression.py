@@ -12,10 +12,12 @@ import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from functools import partial
 from struct import Struct
 
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.records import lz4
+from mockbroker_protocol.slices import Aside
 
 Buffer = bytes | bytearray | memoryview
 
@@ -25,6 +27,9 @@ NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
 # What `inflate` gives at a time, where the codec can be stopped.
 SLICE_BYTES = 4 * 1024 * 1024
+
+# The same of gzip, which Python inflates piece by piece.
+_GZIP_SLICE_BYTES = 1024 * 1024
 
 # snappy-java's SnappyOutputStream ("xerial"): magic, version, oldest reader, then chunks.
 _XERIAL_MAGIC = b"\x82SNAPPY\0"
@@ -84,8 +89,10 @@ def inflate(
     check: Callable[[Buffer], None],
     *,
     max_bytes: int = MAX_DECOMPRESSED_BYTES,
-) -> Generator[None, None, Buffer]:
+) -> Generator[Aside[Buffer] | None, None, Buffer]:
     """As `decompress`, in slices: yields between them, as far as the codec can be stopped.
+
+    What cannot, a large zstd batch or raw snappy block, is yielded as an `Aside`.
 
     `check` is given the beginning of what would become large, and may raise ProtocolError before
     there is more of it.
@@ -94,17 +101,23 @@ def inflate(
         return (yield from _inflate_gzip(data, check, max_bytes))
     if codec == ZSTD and _zstd_bound(memoryview(data)) > SLICE_BYTES:
         check(_zstd_beginning(memoryview(data)))
-        yield
+        return (yield from _aside(codec, data, max_bytes))
     elif codec == LZ4:
         frame, bound = lz4.prepare_frame(memoryview(data), ignore_checksum=False)
         if bound > SLICE_BYTES:
             return (yield from _inflate_lz4(memoryview(frame), check, max_bytes))
     elif codec == SNAPPY and bytes(data[: len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
         return (yield from _inflate_xerial(memoryview(data), check, max_bytes))
-    whole = decompress(codec, data, max_bytes=max_bytes)
-    if len(whole) > SLICE_BYTES:
-        yield
-    return whole
+    elif codec == SNAPPY and len(data) * _SNAPPY_MAX_RATIO > SLICE_BYTES:
+        return (yield from _aside(codec, data, max_bytes))
+    return decompress(codec, data, max_bytes=max_bytes)
+
+
+def _aside(codec: int, data: Buffer, max_bytes: int) -> Generator[Aside[Buffer], None, Buffer]:
+    """In one piece, for which `cramjam` holds nobody else up: it lets other threads run."""
+    whole = Aside(partial(decompress, codec, data, max_bytes=max_bytes))
+    yield whole
+    return whole.result()
 
 
 def _inflate_gzip(
@@ -117,7 +130,7 @@ def _inflate_gzip(
             member = zlib.decompressobj(31)
             rest: Buffer = data
             while True:
-                piece = member.decompress(rest, SLICE_BYTES)
+                piece = member.decompress(rest, _GZIP_SLICE_BYTES)
                 rest = member.unconsumed_tail
                 is_first = not inflated
                 inflated += piece
@@ -125,7 +138,7 @@ def _inflate_gzip(
                     raise ProtocolError(f"gzip data expand to more than {max_bytes} bytes")
                 if member.eof:
                     break
-                if len(piece) < SLICE_BYTES:
+                if len(piece) < _GZIP_SLICE_BYTES:
                     raise ProtocolError("the gzip data are cut")
                 if is_first:
                     check(piece)

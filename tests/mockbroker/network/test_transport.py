@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from mockbroker.cluster.cluster import Cluster
+from mockbroker.network.beside import Beside
 from mockbroker.network.socket_server import SocketServer
 from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker.network.transport import (
@@ -56,7 +57,9 @@ class FakeSocket(asyncio.Transport):
 
 
 def socket_server(cluster: Cluster) -> SocketServer:
-    server = SocketServer(cluster.nodes[0], TimeKeeper(cluster), lambda: None, Turn())
+    server = SocketServer(
+        cluster.nodes[0], TimeKeeper(cluster), lambda: None, Turn(), Beside(lambda: None)
+    )
     server.is_open = True
     return server
 

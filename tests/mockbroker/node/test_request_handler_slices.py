@@ -27,6 +27,9 @@ from tests.support.core import Core
 from tests.support.requests import fetch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker_protocol.slices import Aside
     from tests.support.core import CoreClient
 
 MANY = 300
@@ -135,6 +138,28 @@ def test_who_appends_is_answered_before_many_are_woken() -> None:
         assert len(turn) <= TRIED_AT_ONCE
         woken += turn
     assert sorted(woken) == sorted(reader.connection_id for reader in readers)
+
+
+def test_others_are_served_while_a_thread_works_for_a_request() -> None:
+    core = Core(topics={heavy.TOPIC: 1})
+    given: list[tuple[Aside[object], Callable[[], None]]] = []
+    core.broker.requests.beside = lambda work, then: given.append((work, then))
+    large = heavy.produce(heavy.batch(heavy.zstd(heavy.one_record(48_000_000)), 1, 4))
+    writer, leaver, neighbour = core.client(), core.client(), core.client()
+    for client in (writer, leaver):
+        client.send_bytes(large)
+    leaver.disconnect()
+    _ping(neighbour)
+    assert len(given) == 2
+    assert not writer.answered
+    for work, then in given:
+        work.run()
+        then()
+    core.deliver()
+    writer.receive_bytes()
+    partition = core.broker.services.replicas.partition(heavy.TOPIC, 0)
+    assert partition is not None
+    assert partition.high_watermark == 1
 
 
 def test_a_client_that_leaves_ends_its_answer(full: Core) -> None:

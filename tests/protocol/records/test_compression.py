@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import tracemalloc
 from random import Random
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import cramjam
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.records import compression as c
+from mockbroker_protocol.slices import all_at_once
 from tests.protocol.records.libraries import CLIENT_CODECS
 
 if TYPE_CHECKING:
@@ -102,13 +104,28 @@ def test_large_output_comes_in_slices(codec: int) -> None:
     steps = c.inflate(codec, c.compress(codec, data), lambda one: beginnings.append(bytes(one)))
     whole: list[c.Buffer] = []
 
-    def to_the_end() -> Iterator[None]:
+    def to_the_end() -> Iterator[object]:
         whole.append((yield from steps))
 
     slices = sum(1 for _ in to_the_end())
     assert whole == [data]
     assert slices >= (1 if codec == c.ZSTD else 2)
     assert [data.startswith(one) for one in beginnings] == [True]
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [c.compress(c.ZSTD, bytes(8_000_000)), bytes(cramjam.snappy.compress_raw(bytes(8_000_000)))],
+)
+def test_what_cannot_be_divided_may_be_done_aside(packed: bytes) -> None:
+    codec = c.ZSTD if packed[:4] == b"\x28\xb5\x2f\xfd" else c.SNAPPY
+    steps = c.inflate(codec, packed, lambda _: None)
+    aside = next(steps)
+    assert aside is not None
+    thread = Thread(target=aside.run)
+    thread.start()
+    thread.join()
+    assert bytes(all_at_once(steps)) == bytes(8_000_000)
 
 
 @pytest.mark.parametrize("codec", CODECS)
