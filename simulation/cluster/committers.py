@@ -1,15 +1,14 @@
 """Committers of the cluster's simulation: offsets of a group through coordinators that move.
 
 Each commits growing offsets and asks for them back. What was acknowledged is there ever after, at
-whichever broker coordinates by then: the answer lies between the last commit that was acknowledged
-and the last one that was tried.
+whichever broker coordinates by then, as far as `GroupBook` asks it of that one; in the end the
+last offset is told.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
@@ -25,6 +24,7 @@ from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchResponse,
 )
 from simulation.cluster.clients import ClusterClient
+from simulation.cluster.group_book import GroupBook
 
 if TYPE_CHECKING:
     from random import Random
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from simulation.cluster.truth import Truth
     from simulation.cluster.world import ClusterWorld
 
-COORDINATED_BY = GROUP_METADATA_TOPIC, 0
 FIND_VERSION = 3
 COMMIT_VERSION = 8
 FETCH_VERSION = 7
@@ -56,6 +55,7 @@ class Committer(ClusterClient):
     ) -> None:
         super().__init__(world, name, rng, truth, plan.topics)
         self.part = self.parts[0]
+        self.book = GroupBook(world, truth, name, 1)
         self.acknowledged = 0
         self.tried = 0
         self.checks = 0
@@ -99,6 +99,7 @@ class Committer(ClusterClient):
             self.note(f"commit {offset} at {node}: {error}")
             if error == ErrorCode.NONE:
                 self.acknowledged = offset
+                self.book.committed(self.part, offset)
                 self.later(self.rng.random() * 100)
             else:
                 self._again(error)
@@ -111,7 +112,7 @@ class Committer(ClusterClient):
         self.ask(node, request, COMMIT_VERSION, OffsetCommitResponse, answered)
 
     def _ask(self, node: int) -> None:
-        leadership = self.leadership(COORDINATED_BY)
+        asked = self.book.ask(node, [self.part])
 
         def answered(answer: OffsetFetchResponse | None) -> None:
             error = -1 if answer is None else answer.error_code
@@ -119,18 +120,12 @@ class Committer(ClusterClient):
                 self._again(error)
                 return
             data = answer.topics[0].partitions[0]
-            known = max(data.committed_offset, 0)
-            self.note(f"finds {known} at {node}")
-            if not self.acknowledged <= known <= self.tried:
-                if (node, leadership[1]) != self.leadership(COORDINATED_BY):
-                    # A coordinator of before that has not heard so yet, as in Apache Kafka.
-                    self._coordinator = None
-                    self.later()
-                    return
-                self.world.violate(
-                    f"{self.name}: broker {node} knows offset {known}; acknowledged was "
-                    f"{self.acknowledged}, tried {self.tried}"
-                )
+            self.note(f"finds {data.committed_offset} at {node}")
+            self.book.fetched(asked, self.part, data.committed_offset)
+            if data.committed_offset < self.acknowledged:
+                self._coordinator = None  # it may have been replaced, and not have heard so
+                self.later()
+                return
             self.checks += 1
             self._finishing = False
             self.later(self.rng.random() * 100)

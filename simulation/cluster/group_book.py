@@ -1,7 +1,7 @@
 """The rules of one group, held against what its members are told.
 
 - An offset that is told is replicated, and at the coordinator in force not older than what was
-  told or acknowledged before it was asked (`OffsetHistory`).
+  told or acknowledged before it was asked, as far as that one has it committed (`OffsetHistory`).
 - In one generation of a classic group a partition is of one member, and generations that were
   synced do not go back; nor do the epochs of a consumer group.
 - Once another member was given a partition, one that had it before and has not given it up is no
@@ -21,6 +21,7 @@ from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from simulation.cluster.offset_history import OffsetHistory
 
 if TYPE_CHECKING:
+    from mockbroker.replica.partition import Partition
     from simulation.cluster.truth import Truth
     from simulation.cluster.world import ClusterWorld
 
@@ -75,10 +76,11 @@ class GroupBook:
         self._commits += 1
         return self._commits
 
-    def ask(self, node: int, parts: list[Part] | None = None) -> Asked:
-        """Somebody asks the coordinator at `node`; `parts`: whose offsets."""
+    def ask(self, node: int, parts: list[Part] | None = None, *, stable: bool = False) -> Asked:
+        """Somebody asks the coordinator at `node`; `parts`: whose offsets, `stable`: insisting."""
         self._time += 1
-        known = {part: self.offsets.known((self.name, *part)) for part in parts or ()}
+        mark = None if stable or not parts else self._high_watermark(node)
+        known = {part: self.offsets.known((self.name, *part), mark) for part in parts or ()}
         incarnation = self.offsets.incarnation(self.name)
         generation = self._generation[1] if self._generation[0] == incarnation else -1
         return Asked(self._time, node, self._epoch(node), incarnation, known, generation)
@@ -87,16 +89,24 @@ class GroupBook:
         """Whether who was asked has been the coordinator in force all the time since."""
         return asked.epoch >= 0 and asked.epoch == self._epoch(asked.node)
 
+    def _replica(self, node: int) -> Partition | None:
+        broker = self.world.cluster.broker(node)
+        if broker is None:
+            return None
+        return broker.services.replicas.partition(GROUP_METADATA_TOPIC, self.index)
+
+    def _high_watermark(self, node: int) -> int:
+        partition = self._replica(node)
+        return 0 if partition is None else partition.high_watermark
+
     def _epoch(self, node: int) -> int:
         """The leader epoch in which a broker leads and knows it, or -1."""
         truth = self._truth.find(GROUP_METADATA_TOPIC, self.index)
-        broker = self.world.cluster.broker(node)
-        if truth is None or broker is None or truth.state.leader != node:
+        partition = self._replica(node)
+        if truth is None or partition is None or truth.state.leader != node:
             return -1
-        partition = broker.services.replicas.partition(GROUP_METADATA_TOPIC, self.index)
-        if partition is None or partition.leader_epoch != truth.state.leader_epoch:
-            return -1
-        return partition.leader_epoch
+        epoch = truth.state.leader_epoch
+        return epoch if partition.leader_epoch == epoch else -1
 
     # -- offsets ---------------------------------------------------------------------------
 

@@ -256,7 +256,7 @@ class GroupMember(ClusterClient, ABC):
         version = self.rng.choice(FETCH_VERSIONS)
         stable = version >= STABLE_FETCH and self.rng.random() < self.group.stable_chance
         all_topics = self.rng.random() < 0.2
-        asked = self.book.ask(node, self.parts)
+        asked = self.book.ask(node, self.parts, stable=stable)
         request = self._fetch_request(version, stable=stable, all_topics=all_topics)
 
         def answered(answer: OffsetFetchResponse | None) -> None:

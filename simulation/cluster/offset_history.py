@@ -4,10 +4,17 @@
 read, and which groups were deleted. An answer must be one of the committed values, and at the
 coordinator in force none from before what was known when it was asked: what was acknowledged, and
 what an earlier answer told.
+
+Unless the one who asks insists (require_stable), a coordinator answers as of its own high watermark
+(CoordinatorRuntime.scheduleReadOperation, CoordinatorLoaderImpl). A new leader's is behind until
+its followers have fetched from it, and stands still below min.insync.replicas (KIP-966): until then
+Kafka tells what was known up to there, older than what the coordinator before has told. Who insists
+gets what the whole log says, once that is replicated.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
@@ -30,17 +37,25 @@ class OffsetHistory:
         self._index = partition_index
         self._read = 0
         self._values: dict[OffsetKey, list[int | None]] = {}
+        self._ends_at: dict[OffsetKey, list[int]] = {}
+        """Beside each value where its record ends in the log."""
         self._known: dict[OffsetKey, int] = {}
-        self._ends: dict[str, int] = {}
+        self._group_ends: dict[str, int] = {}
 
     def incarnation(self, group: str) -> int:
         """How often the group was deleted or changed its protocol."""
         self._catch_up()
-        return self._ends.get(group, 0)
+        return self._group_ends.get(group, 0)
 
-    def known(self, key: OffsetKey) -> int:
-        """What was told of the offset so far: a number that grows with the log."""
-        return self._known.get(key, 0)
+    def known(self, key: OffsetKey, high_watermark: int | None = None) -> int:
+        """What was told of the offset so far: a number that grows with the log.
+
+        With a high watermark no more of it than a coordinator knows that has that one.
+        """
+        known = self._known.get(key, 0)
+        if known and high_watermark is not None:
+            known = min(known, bisect_right(self._ends_at[key], high_watermark) - 1)
+        return known
 
     def acknowledge(self, key: OffsetKey, offset: int) -> str | None:
         """A commit was acknowledged; what is wrong with that, None when nothing is."""
@@ -63,19 +78,26 @@ class OffsetHistory:
 
     def _history(self, key: OffsetKey) -> list[int | None]:
         self._catch_up()
-        return self._values.setdefault(key, [None])
+        return self._values_of(key)
+
+    def _values_of(self, key: OffsetKey) -> list[int | None]:
+        values = self._values.get(key)
+        if values is None:
+            values = self._values[key] = [None]
+            self._ends_at[key] = [0]
+        return values
 
     def _catch_up(self) -> None:
         truth = self._truth.find(GROUP_METADATA_TOPIC, self._index)
         if truth is None:
             return
-        for entry in truth.committed[self._read :]:
+        for end, entry in enumerate(truth.committed[self._read :], self._read + 1):
             if entry is not None:
-                self._take(entry[1])
+                self._take(entry[1], end)
         self._read = len(truth.committed)
 
-    def _take(self, content: bytes) -> None:
-        """A record's key and value with an equals sign between them."""
+    def _take(self, content: bytes, end: int) -> None:
+        """A record's key and value with an equals sign between them, and where it ends."""
         kind = int.from_bytes(content[:2], "big")
         if kind in OFFSET_KEYS:
             group, position = _text(content, 2)
@@ -83,11 +105,13 @@ class OffsetHistory:
             partition = int.from_bytes(content[position : position + 4], "big")
             value = content[position + 5 :]
             offset = int.from_bytes(value[2:10], "big", signed=True) if value else None
-            self._values.setdefault((group, topic, partition), [None]).append(offset)
+            key = group, topic, partition
+            self._values_of(key).append(offset)
+            self._ends_at[key].append(end)
         elif kind in GROUP_KEYS:
             group, position = _text(content, 2)
             if len(content) == position + 1:
-                self._ends[group] = self._ends.get(group, 0) + 1
+                self._group_ends[group] = self._group_ends.get(group, 0) + 1
 
 
 def _text(content: bytes, position: int) -> tuple[str, int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.cluster.links.link import CONTROLLER
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from simulation.cluster.page_caches import PageCaches
 from simulation.cluster.plan import DELAYS_MS, MAX_SKEW_MS
 from simulation.cluster.steps import Step, Verbs
 
@@ -39,6 +40,9 @@ class ClusterOperator:
         self.plan = plan
         self.stopped = False
         self.verbs = Verbs(world.cluster)
+        caches = PageCaches(world.cluster)
+        self.verbs.add("kill", caches.kill)
+        self.verbs.add("reassign", caches.reassign)
         self.steps: list[Step] = []
         """What was done so far, refused or not."""
         self._focus: tuple[str, int] | None = None
@@ -184,13 +188,8 @@ class ClusterOperator:
 
     def _lose_tail(self) -> None:
         """A machine goes down: only while no other is, and all replicas are in sync."""
-        if len(self.world.cluster.brokers) == len(self.world.nodes) and all(
-            len(state.isr) == len(state.replicas)
-            for topic in self.world.cluster.metadata.topics.values()
-            for state in topic.partitions
-        ):
-            node, fence = self.node(), self.rng.random() < 0.5
-            self._kill(node, fence=fence, lose="unflushed")
+        node, fence = self.node(), self.rng.random() < 0.5
+        self._kill(node, fence=fence, lose="unflushed")
 
     def _kill(self, node: int, **how: object) -> None:
         mean_ms = self.rng.choice((20.0, 400.0, 1_200.0))

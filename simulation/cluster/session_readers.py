@@ -58,6 +58,8 @@ class NodeSession:
         self.handler = FetchSessionHandler()
         self.untold: dict[SessionKey, AnsweredPartition] = {}
         """What a full fetch told after the last answer, and the session had not."""
+        self.asked_ms: dict[SessionKey, float] = {}
+        """When it asked for what it was last told of a partition."""
 
 
 class SessionReader(ClusterClient):
@@ -114,6 +116,12 @@ class SessionReader(ClusterClient):
     def _key(self, part: Part) -> SessionKey:
         return (self._ids[part[0]] if self.by_id else part[0]), part[1]
 
+    def _name(self, topic: str | bytes) -> str:
+        """Of a topic as the session goes."""
+        if isinstance(topic, str):
+            return topic
+        return next(name for name, topic_id in self._ids.items() if topic_id == topic)
+
     # -- polling ---------------------------------------------------------------------------
 
     def _poll(self, node: int) -> None:
@@ -131,7 +139,7 @@ class SessionReader(ClusterClient):
             if home == node
         }
         body = session.handler.build(wanted, by_id=self.by_id)
-        full = session.handler.is_full
+        full, asked_ms = session.handler.is_full, self.world.now_ms
 
         def answered(answer: FetchResponse | None) -> None:
             if answer is None:
@@ -143,6 +151,9 @@ class SessionReader(ClusterClient):
                 self.later()
                 return
             self._take(node, session, answer, full=full)
+            if not answer.error_code:
+                told = told_by_key(answer, by_id=self.by_id)
+                session.asked_ms.update(dict.fromkeys(told, asked_ms))
             self.later(self.rng.random() * PAUSE_MS)
 
         self.ask(node, self._request(body, MAX_WAIT_MS), self.version, FetchResponse, answered)
@@ -173,10 +184,9 @@ class SessionReader(ClusterClient):
         told = told_by_key(answer, by_id=self.by_id)
         if not full:
             self._check_told(node, session, told)
-            self._check_high_watermarks(node, before, told)
-        names = {topic_id: name for name, topic_id in self._ids.items()}
+            self._check_high_watermarks(node, session, before, told)
         for topic in answer.responses:
-            name = names[topic.topic_id] if self.by_id else topic.topic
+            name = self._name(topic.topic_id if self.by_id else topic.topic)
             for data in topic.partitions:
                 self._read(node, (name, data.partition_index), data)
         self._look(node, session)
@@ -213,14 +223,19 @@ class SessionReader(ClusterClient):
     def _check_high_watermarks(
         self,
         node: int,
+        session: NodeSession,
         before: dict[SessionKey, AnsweredPartition],
         told: dict[SessionKey, AnsweredPartition],
     ) -> None:
+        """They go back only where `Truth` has seen that since: a new leader's is behind."""
         for key, now in told.items():
             was = before.get(key)
             if was is None or was.error or now.error or self.may_lose:
                 continue
-            if now.high_watermark < was.high_watermark:
+            if now.high_watermark >= was.high_watermark:
+                continue
+            lowered_ms = self.truth.lowered_ms(self._name(key[0]), key[1], node)
+            if lowered_ms < session.asked_ms[key]:
                 self.world.violate(
                     f"{self.name}: the high watermark of {key} at {node} went back from "
                     f"{was.high_watermark} to {now.high_watermark}"

@@ -4,9 +4,12 @@
 - A record that two logs have under one offset and epoch is the same, and so is what is before it:
   logs that agree on their last entry agree on all, followers' logs are prefixes.
 - A leader's high watermark never goes back, nor below what its log knew before it led. What it
-  passed is committed: every in-sync and every
-  eligible replica has it, in every later state, until an unclean election takes back what its
-  leader does not have (`UncleanCut`).
+  passed is committed: every in-sync and every eligible replica has it, in every later state, until
+  an unclean election takes back what its leader does not have.
+- A follower has its leader's high watermark: it goes back to that once an epoch at most, since a new
+  leader knows less until its followers have fetched (UnifiedLog.maybeUpdateHighWatermark).
+- The start of a log goes back only where that is cut before it, after an unclean election, once for
+  each of those (UnifiedLog.truncateTo).
 - Nothing is acknowledged to acks=all, and nothing is read, that no high watermark has passed.
 
 Each broken rule goes to `violate`; nothing here raises.
@@ -46,6 +49,10 @@ class Mirror:
         self.log_start_offset = 0
         self.high_watermark = 0
         """As it was when it was last looked at."""
+        self.lowered_epoch = self.cut_epoch = -1
+        """Leader epochs in which its high watermark and its log start last went back."""
+        self.lowered_ms = -1.0
+        """When that of the high watermark was."""
 
     def read(self, log: UnifiedLog | None) -> int | None:
         """Take over what changed; from which offset on, or None when nothing did."""
@@ -172,6 +179,12 @@ class Truth:
         mirror = None if truth is None else truth.mirrors.get(truth.state.leader)
         return 0 if mirror is None else len(mirror.entries)
 
+    def lowered_ms(self, topic: str, index: int, node: int) -> float:
+        """When the high watermark of a follower last went back; -1: never."""
+        truth = self.find(topic, index)
+        mirror = None if truth is None else truth.mirrors.get(node)
+        return -1.0 if mirror is None else mirror.lowered_ms
+
     def may_have_lost(self, topic: str, index: int) -> bool:
         """Whether an election may have taken back what was committed."""
         truth = self.find(topic, index)
@@ -263,14 +276,26 @@ class Truth:
         if log is not None:
             start, before = log.log_start_offset, mirror.log_start_offset
             if same_log and start < before <= log.log_end_offset:
-                self._world.violate(
-                    f"{truth.name}: the log start of {node} went back from {before} to {start}"
-                )
+                if partition.is_leader or not (
+                    mirror.cut_epoch < truth.unclean_floor <= partition.leader_epoch
+                ):
+                    self._world.violate(
+                        f"{truth.name}: the log start of {node} went back from {before} to {start}"
+                    )
+                mirror.cut_epoch = partition.leader_epoch
             mirror.log_start_offset = start
         known_mark = mirror.high_watermark if same_log else 0
         mirror.high_watermark = partition.high_watermark
         if partition.is_leader:
             self._look_at_leader(truth, at, partition, known_mark)
+        elif mirror.high_watermark < known_mark:
+            if truth.unclean_floor < 0 and mirror.lowered_epoch == partition.leader_epoch:
+                self._world.violate(
+                    f"{truth.name}: the high watermark of {node}, a follower, went back again in "
+                    f"epoch {partition.leader_epoch}, from {known_mark} to {mirror.high_watermark}"
+                )
+            mirror.lowered_epoch = partition.leader_epoch
+            mirror.lowered_ms = self._world.now_ms
         elif mirror.high_watermark > known_mark:
             # It may have heard much at once: that it leads, alone perhaps, and then who does.
             for epoch in range(partition.leader_epoch, since_epoch - 1, -1):

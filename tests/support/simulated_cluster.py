@@ -67,8 +67,12 @@ class SimulatedCluster:
 
     def follower_log(self) -> UnifiedLog:
         """The log of a follower of t0-0."""
+        return self._log(self.follower())
+
+    def follower(self) -> int:
+        """The first follower of t0-0."""
         state = self._state()
-        return self._log(next(node for node in state.replicas if node != state.leader))
+        return next(node for node in state.replicas if node != state.leader)
 
     def _state(self) -> PartitionState:
         return self.world.cluster.metadata.topics["t0"].partitions[0]

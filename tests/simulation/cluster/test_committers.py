@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from simulation.cluster.committers import Committer
 from tests.support.simulated_cluster import SimulatedCluster
 
@@ -28,11 +30,34 @@ def test_offsets_outlive_their_coordinator() -> None:
     assert not world.violations
 
 
-def test_an_offset_that_nobody_committed_is_noticed() -> None:
+def test_an_offset_that_was_un_read_is_noticed() -> None:
     simulated = SimulatedCluster()
     committer = committer_of(simulated)
     committer.start()
     simulated.world.run_for(2_000)
-    committer.acknowledged = committer.tried = 1_000
+    values = committer.book.offsets._values["group", *committer.part]
+    values.extend((1_000_000, None))
+    committer.book.offsets._known["group", *committer.part] = len(values) - 1
+    committer.book.offsets._ends_at["group", *committer.part] += [0, 0]
     simulated.world.run_until(lambda: bool(simulated.world.violations), 2_000)
-    assert "knows offset" in simulated.world.violations[0]
+    assert "was told" in simulated.world.violations[0]
+
+
+def test_a_committer_is_done_when_its_last_offset_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    simulated = SimulatedCluster()
+    committer = committer_of(simulated)
+    committer.start()
+    simulated.world.run_for(1_000)
+    committer.stop()
+    committer.finish()
+    assert simulated.world.run_until(lambda: not committer.busy, 5_000)
+    last = committer.acknowledged
+    committer.acknowledged, checks = last + 1, committer.checks
+    committer.tried, committer._finishing = last + 1, True
+    monkeypatch.setattr(committer, "_commit", lambda _node: committer.later())
+    committer.proceed()
+    assert not simulated.world.run_until(lambda: not committer.busy, 5_000)
+    assert committer.checks == checks
+    assert not simulated.world.violations

@@ -45,6 +45,21 @@ def test_any_replicated_offset_may_be_told_but_none_from_before_what_is_known() 
     assert "not replicated" in str(history.tell(KEY, 4, 0))
 
 
+def test_no_more_is_known_than_a_high_watermark_has_passed() -> None:
+    log = Log()
+    log.commit(5, 6)
+    log.add(offset_commit_record("g", "t", 2, OffsetCommitValue(9)))
+    log.commit(7)
+    history = log.history
+    assert history.known(KEY, 4) == 0
+    assert history.acknowledge(KEY, 7) is None
+    for high_watermark, offset in ((0, None), (1, 5), (2, 6), (3, 6), (4, 7), (9, 7)):
+        known = history.known(KEY, high_watermark)
+        assert history.tell(KEY, offset, known) is None
+        assert offset is None or "after" in str(history.tell(KEY, None, known))
+    assert "after 7" in str(history.tell(KEY, 6, history.known(KEY)))
+
+
 def test_what_is_acknowledged_is_replicated_and_known() -> None:
     log = Log()
     log.commit(5)

@@ -12,7 +12,7 @@ from mockbroker_protocol.messages.fetch import (
     FetchResponsePartition,
     FetchResponseTopic,
 )
-from simulation.cluster.session_readers import SessionReader
+from simulation.cluster.session_readers import NodeSession, SessionReader
 from simulation.cluster.simulation import ClusterRun, plan_of
 from simulation.session_handler import AnsweredPartition
 from tests.support.simulated_cluster import SimulatedCluster
@@ -77,9 +77,16 @@ def test_a_high_watermark_that_goes_back_is_noticed() -> None:
     key = "t0", 0
     was, now = AnsweredPartition(0, 5, 0), AnsweredPartition(0, 4, 0)
     failed = AnsweredPartition(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, -1)
-    reading.reader._check_high_watermarks(1, {key: was}, {key: failed})
+    reader, node = reading.reader, reading.simulated.follower()
+    session = NodeSession()
+    session.asked_ms[key] = reading.world.now_ms
+    reader._check_high_watermarks(node, session, {key: was}, {key: failed})
+    reading.simulated.follower_log().high_watermark -= 1  # as its new leader's is
+    reading.simulated.truth.look()
+    reader._check_high_watermarks(node, session, {key: was}, {key: now})
     assert not reading.world.violations
-    reading.reader._check_high_watermarks(1, {key: was}, {key: now})
+    session.asked_ms[key] += 1
+    reader._check_high_watermarks(node, session, {key: was}, {key: now})
     assert "went back from 5 to 4" in reading.world.violations[0]
 
 

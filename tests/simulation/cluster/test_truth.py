@@ -62,6 +62,40 @@ def test_a_high_watermark_that_goes_back_is_noticed(simulated: SimulatedCluster)
     assert "went back" in simulated.world.violations[0]
 
 
+def test_a_followers_high_watermark_goes_back_once_an_epoch(simulated: SimulatedCluster) -> None:
+    log, node, truth = simulated.follower_log(), simulated.follower(), simulated.truth
+    simulated.world.run_for(1_000)
+    assert truth.lowered_ms("t0", 0, node) == -1
+    log.high_watermark -= 1
+    truth.look()
+    assert truth.lowered_ms("t0", 0, node) == simulated.world.now_ms
+    assert not simulated.world.violations
+    log.high_watermark -= 1
+    truth.look()
+    assert f"of {node}, a follower, went back again" in simulated.world.violations[0]
+
+
+def test_a_log_start_goes_back_after_an_unclean_election_alone(
+    simulated: SimulatedCluster,
+) -> None:
+    truth = simulated.truth.find("t0", 0)
+    assert truth is not None
+    log = simulated.follower_log()
+
+    def moves_back() -> list[str]:
+        for start in (2, 1):
+            log.log_start_offset = start
+            simulated.truth.look()
+        return simulated.world.violations
+
+    truth.unclean_floor = truth.state.leader_epoch
+    assert not moves_back()
+    assert "the log start of" in moves_back()[0]  # one election, one truncation
+    simulated.world.violations.clear()
+    truth.unclean_floor = -1
+    assert "went back from 2 to 1" in moves_back()[0]
+
+
 def test_a_new_leader_that_forgets_the_high_watermark_is_noticed(
     simulated: SimulatedCluster,
 ) -> None:
