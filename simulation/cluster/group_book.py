@@ -21,7 +21,6 @@ from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from simulation.cluster.offset_history import OffsetHistory
 
 if TYPE_CHECKING:
-    from mockbroker.replica.partition import Partition
     from simulation.cluster.truth import Truth
     from simulation.cluster.world import ClusterWorld
 
@@ -89,24 +88,15 @@ class GroupBook:
         """Whether who was asked has been the coordinator in force all the time since."""
         return asked.epoch >= 0 and asked.epoch == self._epoch(asked.node)
 
-    def _replica(self, node: int) -> Partition | None:
+    def _high_watermark(self, node: int) -> int:
         broker = self.world.cluster.broker(node)
         if broker is None:
-            return None
-        return broker.services.replicas.partition(GROUP_METADATA_TOPIC, self.index)
-
-    def _high_watermark(self, node: int) -> int:
-        partition = self._replica(node)
+            return 0
+        partition = broker.services.replicas.partition(GROUP_METADATA_TOPIC, self.index)
         return 0 if partition is None else partition.high_watermark
 
     def _epoch(self, node: int) -> int:
-        """The leader epoch in which a broker leads and knows it, or -1."""
-        truth = self._truth.find(GROUP_METADATA_TOPIC, self.index)
-        partition = self._replica(node)
-        if truth is None or partition is None or truth.state.leader != node:
-            return -1
-        epoch = truth.state.leader_epoch
-        return epoch if partition.leader_epoch == epoch else -1
+        return self._truth.led_epoch(GROUP_METADATA_TOPIC, self.index, node)
 
     # -- offsets ---------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ class Processor(Transactor):
         node = self.coordinator(OF_GROUP, self.lineage.transactional_id)
         if node is None:
             return
-        leadership = self._known_leadership(node)
+        epoch = self.truth.led_epoch(*COORDINATED_BY, node)
         auditing = self._auditing and not self._finishing
 
         def answered(answer: OffsetFetchResponse | None) -> None:
@@ -99,7 +99,8 @@ class Processor(Transactor):
             if answer is not None and not error:
                 error = answer.topics[0].partitions[0].error_code
             # A coordinator of before that has not heard so yet tells older ones, as in Kafka.
-            if answer is None or error or leadership != self.leadership(COORDINATED_BY):
+            replaced = epoch < 0 or epoch != self.truth.led_epoch(*COORDINATED_BY, node)
+            if answer is None or error or replaced:
                 if error and error not in MOVED:
                     self.world.violate(f"{self.name}: its group's coordinator answers {error}")
                 self._coordinators.pop(OF_GROUP, None)
@@ -121,13 +122,6 @@ class Processor(Transactor):
             require_stable=True,
         )
         self.ask(node, request, OFFSET_FETCH_VERSION, OffsetFetchResponse, answered)
-
-    def _known_leadership(self, node: int) -> tuple[int, int]:
-        """Who leads the offsets by what a broker has heard."""
-        broker = self.world.cluster.broker(node)
-        partition = None if broker is None else broker.services.replicas.partition(*COORDINATED_BY)
-        known = partition is not None and partition.is_leader
-        return (node, partition.leader_epoch) if partition is not None and known else (-1, -1)
 
     def _fetch(self) -> None:
         known = self.leaders.get(INPUT)

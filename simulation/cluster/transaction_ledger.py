@@ -42,6 +42,8 @@ class Lineage:
         self.producer_id = -1
         self.epoch = -1
         self.incarnations = 0
+        self.bumps_epochs = False
+        """Whether one of them speaks transactions V2."""
         self.unanswered = 0
         """Requests to coordinators that may still be carried out, or not."""
         self.transactions: list[Transaction] = []

@@ -5,8 +5,14 @@ produces, and ends. What can succeed later is tried again; who has lost its tran
 with InitProducerId. A successor with the same transactional id may come at any time: the one before
 vanishes then, or goes on as a zombie until it hears that it is fenced.
 
-Nobody may lose a transaction without a reason: a successor, a time-out, or a request without an
-answer that may have been carried out later.
+Nobody may lose a transaction without a reason: a successor, a time-out, a request without an answer
+that may have been carried out later, or a coordinator that was replaced and has not heard so: it
+refuses by what it knew, without writing (TransactionCoordinator.endTransaction), while what joined
+the transaction since is known to its successor alone.
+
+No transactional id goes back to transactions V1: where such a producer has ended a transaction, an
+EndTxn v5 of a zombie of before is taken for a retry, as in Apache Kafka 4.4, and tells it the epoch
+of its successor.
 """
 
 from __future__ import annotations
@@ -16,6 +22,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from mockbroker.coordinator.runtime import partition_for
+from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
@@ -83,6 +91,7 @@ LOST = frozenset(
     )
 )
 """Somebody else has ended the transaction."""
+TO_COORDINATOR = InitProducerIdRequest, AddPartitionsToTxnRequest, EndTxnRequest
 TIMEOUTS_MS = (400, 1_500, 6_000)
 MAX_INCARNATIONS = 4
 
@@ -109,8 +118,10 @@ class Transactor(ClusterClient):
         setting.clients.append(self)
         self.setting = setting
         self.lineage = lineage
-        self.bumps_epochs = rng.random() < 0.6
+        self.bumps_epochs = lineage.bumps_epochs = rng.random() < 0.6 or lineage.bumps_epochs
         """Whether it speaks transactions V2 (KIP-890)."""
+        partition = partition_for(lineage.transactional_id, setting.plan.state_partitions)
+        self._coordinated_by = TRANSACTION_STATE_TOPIC, partition
         self.produce_version = 12 if self.bumps_epochs else rng.choice((9, 11))
         self.end_version = 5 if self.bumps_epochs else rng.choice((3, 4))
         self.timeout_ms = rng.choice(TIMEOUTS_MS)
@@ -183,11 +194,12 @@ class Transactor(ClusterClient):
         self._steps.popleft()
         self.later(self.rng.random() * self.pause_ms)
 
-    def lose(self, what: str, error: int) -> None:
+    def lose(self, what: str, error: int, *, excused: bool = False) -> None:
         """Its transaction was ended by another; a zombie mostly gives up then."""
         transaction, lineage = self.transaction, self.lineage
         excused = (
-            lineage.incarnations > 1
+            excused
+            or lineage.incarnations > 1
             or lineage.unanswered > 0
             or self.setting.plan.on["skew"]
             or transaction is None
@@ -235,6 +247,8 @@ class Transactor(ClusterClient):
         node, request, version, kind = call
         lineage, epoch = self.lineage, self.epoch
         sent_at = lineage.epoch
+        led = self.truth.led_epoch(*self._coordinated_by, node)
+        asks_coordinator = isinstance(request, TO_COORDINATOR)
         doubtful = not isinstance(request, ProduceRequest)
         lineage.unanswered += doubtful
 
@@ -250,13 +264,14 @@ class Transactor(ClusterClient):
             elif failed is not None and error not in LOST:
                 failed(error)
             else:
-                self._failed(what, error)
+                in_force = led >= 0 and led == self.truth.led_epoch(*self._coordinated_by, node)
+                self._failed(what, error, replaced=asks_coordinator and not in_force)
 
         self.ask(node, request, version, kind, answered)
 
-    def _failed(self, what: str, error: int) -> None:
+    def _failed(self, what: str, error: int, *, replaced: bool) -> None:
         if error in LOST:
-            self.lose(what, error)
+            self.lose(what, error, excused=replaced)
             return
         if error not in MOVED:
             self.world.violate(f"{self.name}: {what} answers {error}")

@@ -6,8 +6,8 @@
 - A leader's high watermark never goes back, nor below what its log knew before it led. What it
   passed is committed: every in-sync and every eligible replica has it, in every later state, until
   an unclean election takes back what its leader does not have.
-- A follower has its leader's high watermark: it goes back to that once an epoch at most, since a new
-  leader knows less until its followers have fetched (UnifiedLog.maybeUpdateHighWatermark).
+- A follower has its leader's high watermark: it goes back to that once an epoch at most, since a
+  new leader knows less until its followers have fetched (UnifiedLog.maybeUpdateHighWatermark).
 - The start of a log goes back only where that is cut before it, after an unclean election, once for
   each of those (UnifiedLog.truncateTo).
 - Nothing is acknowledged to acks=all, and nothing is read, that no high watermark has passed.
@@ -132,15 +132,23 @@ class PartitionTruth:
         """The epoch of an unclean election whose leader has not begun yet, or -1."""
         self.unclean_floor = -1
         """The epoch of the last unclean election: leaders of before commit nothing any more."""
+        self.log_start_offset = 0
+        """The largest of a leader's log: what is before it nobody tells."""
 
     def has_committed(self, node: int) -> bool:
-        """Whether a node's log holds all that is committed: logs agree where an entry does."""
+        """Whether a node's log holds all that is committed: logs agree where an entry does.
+
+        Before a leader's log start a follower may keep what an unclean election has left it, since
+        the leader cannot tell that it had others there (LeaderEpochFileCache.endOffsetFor).
+        """
         count = len(self.committed)
         mirror = self.mirrors.get(node)
         entries = [] if mirror is None else mirror.entries
-        return not count or (
-            len(entries) >= count and agree(entries[count - 1], self.committed[-1])
-        )
+        if len(entries) < count:
+            return False
+        if count <= self.log_start_offset and self.unclean_floor >= 0:
+            return True
+        return not count or agree(entries[count - 1], self.committed[-1])
 
     def keep_common(self, entries: list[Entry | None]) -> None:
         """An unclean election took back what its leader does not have."""
@@ -178,6 +186,16 @@ class Truth:
         truth = self.find(topic, index)
         mirror = None if truth is None else truth.mirrors.get(truth.state.leader)
         return 0 if mirror is None else len(mirror.entries)
+
+    def led_epoch(self, topic: str, index: int, node: int) -> int:
+        """The leader epoch in force if this node leads in it and has heard so, else -1."""
+        truth = self.find(topic, index)
+        broker = self._world.cluster.broker(node)
+        if truth is None or broker is None or truth.state.leader != node:
+            return -1
+        partition = broker.services.replicas.partition(topic, index)
+        epoch = truth.state.leader_epoch
+        return epoch if partition is not None and partition.leader_epoch == epoch else -1
 
     def lowered_ms(self, topic: str, index: int, node: int) -> float:
         """When the high watermark of a follower last went back; -1: never."""
@@ -339,6 +357,9 @@ class Truth:
                 f"{truth.leaders.get(epoch)}"
             )
         entries = truth.mirrors[node].entries
+        if partition.log is not None:
+            start = partition.log.log_start_offset
+            truth.log_start_offset = max(truth.log_start_offset, start)
         if truth.cut_epoch >= 0 and epoch >= truth.cut_epoch:
             truth.cut_epoch = -1
             truth.keep_common(entries)
@@ -361,7 +382,7 @@ class Truth:
         count = len(truth.committed)
         if epoch < truth.unclean_floor or mark <= count:
             return
-        if count and not agree(entries[count - 1], truth.committed[-1]):
+        if not truth.has_committed(node):
             self._world.violate(
                 f"{truth.name}: broker {node} leads in epoch {epoch} without what was committed"
             )

@@ -26,9 +26,11 @@ KEPT: dict[int, str] = {
     2903: "a second reassignment does not drop a leader that the first was adding",
     3216: "as 3410, where a follower has not heard who leads",
     3410: "a coordinator answers as of its high watermark, which a new leader's followers raise",
+    3465: "what a producer of transactions V1 has ended, a zombie's EndTxn v5 is taken to repeat",
     3493: "as 3410",
     3794: "a follower may keep other records below where its leader's log begins",
     3906: "one that lost its tail leads at last where all others in sync crashed meanwhile",
+    4266: "a coordinator of before that has not heard so does not know of the transaction",
     4358: "what an only replica lost with its tail is lost",
     4467: "a log that is cut before its start begins there",
     4640: "as 3410",
@@ -45,6 +47,7 @@ KEPT: dict[int, str] = {
     7747: "a last known leader that is no replica any more does not lead",
     7751: "as 2425",
     8886: "as 2425, and it heard at once that it led",
+    10165: "what its leader has deleted, a follower may have otherwise after an unclean election",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""

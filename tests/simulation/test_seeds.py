@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from simulation.cluster.simulation import plan_of
 from simulation.seeds import BrokerSeed, ClusterSeed
 
 pytestmark = pytest.mark.sim
@@ -19,6 +20,16 @@ def test_a_cluster_runs_with_fewer_clients_kinds_and_steps() -> None:
     small = seed.run([], {**less, "active_ms": 50.0})
     assert small.wrong is None
     assert (small.steps, "producer0" in small.clients) == ([], False)
+
+
+def test_all_incarnations_of_a_client_go_together() -> None:
+    plan = plan_of(4266)
+    assert plan.transactors
+    whole = ClusterSeed(4266).run([], {"active_ms": 50.0})
+    assert "txn0" in whole.clients
+    assert "txn0.1" not in whole.clients
+    small = ClusterSeed(4266).run([], {"active_ms": 50.0, "without": ["txn0"]})
+    assert "txn0" not in small.clients
 
 
 def test_one_broker_runs_with_fewer_clients_and_kinds() -> None:

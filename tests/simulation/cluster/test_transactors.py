@@ -38,6 +38,29 @@ def test_a_successor_fences_who_was_before() -> None:
     assert any(each.fenced for life in crew.ledger.lineages.values() for each in life.transactions)
 
 
+def test_no_transactional_id_goes_back_to_the_first_generation() -> None:
+    run, crew = transaction_run(transactors=3, succession_chance=0.3)
+    run.live()
+    generations: dict[str, list[bool]] = {}
+    for each in crew.clients:
+        if isinstance(each, Transactor):
+            key = each.lineage.transactional_id
+            generations.setdefault(key, []).append(each.bumps_epochs)
+    assert any(len(each) > 1 for each in generations.values())
+    assert all(each == sorted(each) for each in generations.values())
+
+
+def test_a_coordinator_that_was_replaced_proves_nothing() -> None:
+    run, crew = transaction_run()
+    (transactor,) = (each for each in crew.clients if isinstance(each, Transactor))
+    transactor.transaction = crew.ledger.begin(transactor.lineage, transactor.name)
+    transactor._failed("commit", 48, replaced=True)
+    assert run.world.violations == []
+    transactor.transaction = crew.ledger.begin(transactor.lineage, transactor.name)
+    transactor._failed("commit", 48, replaced=False)
+    assert "commit answers 48" in run.world.violations[0]
+
+
 def test_who_is_fenced_without_a_reason_tells() -> None:
     run, crew = transaction_run()
     (transactor,) = (each for each in crew.clients if isinstance(each, Transactor))

@@ -150,3 +150,31 @@ def test_an_unclean_leader_takes_back_what_it_does_not_have() -> None:
     assert not truth.has_committed(1)
     truth.mirrors[1].entries = [(0, b"a")]
     assert truth.has_committed(1)
+
+
+def test_what_is_deleted_may_differ_after_an_unclean_election_alone() -> None:
+    truth = PartitionTruth("t-0", PartitionState(1, [1, 2], [1, 2]))
+    truth.committed = [(0, b"a"), (0, b"b")]
+    truth.mirrors[1] = Mirror()
+    truth.mirrors[1].entries = [(4, b"x"), (4, b"y")]
+    for floor, start, holds in ((-1, 2, False), (5, 1, False), (5, 2, True)):
+        truth.unclean_floor, truth.log_start_offset = floor, start
+        assert truth.has_committed(1) is holds
+    truth.mirrors[1].entries.pop()
+    assert not truth.has_committed(1)
+
+
+def test_the_epoch_in_force_is_of_the_leader_that_has_heard_of_it(
+    simulated: SimulatedCluster,
+) -> None:
+    world, truth = simulated.world, simulated.truth
+    state = world.cluster.metadata.topics["t0"].partitions[0]
+    leader, follower = state.leader, simulated.follower()
+    assert truth.led_epoch("t0", 0, leader) == state.leader_epoch
+    assert truth.led_epoch("t0", 0, follower) == -1
+    world.operate(lambda: world.controls.isolate(leader))
+    world.operate(lambda: world.controls.move_leader("t0", 0, follower))
+    assert truth.led_epoch("t0", 0, leader) == -1
+    assert truth.led_epoch("t0", 0, follower) == state.leader_epoch + 1
+    world.operate(lambda: world.controls.kill(follower))
+    assert truth.led_epoch("t0", 0, follower) == -1
