@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import in_slices
 from mockbroker.metadata.authorized_operations import AclOperation
+from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_admin import ListGroupsResponse
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ def _answer(
     services: Services, ctx: RequestContext, request: ListGroupsRequest
 ) -> Generator[None, None, ListGroupsResponse]:
     service = services.groups.service
+    if service.runtime.is_loading:
+        return ListGroupsResponse(
+            throttle_time_ms=ctx.throttle_time_ms, error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        )
     groups = yield from in_slices(service.list_groups(request.states_filter, request.types_filter))
     return ListGroupsResponse(throttle_time_ms=ctx.throttle_time_ms, groups=groups)
 

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import in_slices
 from mockbroker.metadata.authorized_operations import AclOperation
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transaction_admin import ListTransactionsResponse
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
-    from mockbroker_protocol.messages.transaction_admin import (
-        ListTransactionsRequest,
-        ListTransactionsResponse,
-    )
+    from mockbroker_protocol.messages.transaction_admin import ListTransactionsRequest
 
 
 def handle(services: Services, ctx: RequestContext, request: ListTransactionsRequest) -> object:
@@ -30,7 +29,12 @@ def handle(services: Services, ctx: RequestContext, request: ListTransactionsReq
 def _answer(
     services: Services, ctx: RequestContext, request: ListTransactionsRequest
 ) -> Generator[None, None, ListTransactionsResponse]:
-    response, found = services.transactions.service.list_transactions(request)
+    service = services.transactions.service
+    if service.runtime.is_loading:
+        return ListTransactionsResponse(
+            throttle_time_ms=ctx.throttle_time_ms, error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        )
+    response, found = service.list_transactions(request)
     response.transaction_states = yield from in_slices(found)
     response.throttle_time_ms = ctx.throttle_time_ms
     return response

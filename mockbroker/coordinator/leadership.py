@@ -6,12 +6,15 @@ parked there is sent away. What it writes counts for clients once it is replicat
 tells when its high watermark moves. `peers` makes one for each coordinator; a broker alone owns
 everything and needs none.
 
+A long log is replayed in pieces, so that neither clients nor heartbeats wait for it.
+
 Invariant: a partition is owned only while this broker leads it, and after its log was replayed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +24,13 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.log_port import InternalLog
+    from mockbroker.coordinator.partition_load import PartitionLoad
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
+
+
+RECORDS_A_STEP: Final = 500
+"""So many records of a log are replayed before others get their turn: some 10 ms of work."""
 
 
 class CoordinatorLeadership:
@@ -49,6 +57,8 @@ class CoordinatorLeadership:
         self._defer = defer
         self._led: set[int] = set()
         self._owned: set[int] = set()
+        self._loads: dict[int, PartitionLoad[Any]] = {}
+        self._load_is_scheduled = False
 
     def owns(self, partition_index: int) -> bool:
         """Whether requests for the partition are answered here."""
@@ -87,14 +97,36 @@ class CoordinatorLeadership:
         else:
             self._led.discard(index)
             self._owned.discard(index)
+            self._loads.pop(index, None)
             if self._coordinator.in_use:
                 self._defer(lambda: self._unload(index))
 
     def _load(self, partition: Partition) -> None:
         index = partition.index
-        if index in self._led and index not in self._owned:
+        if index in self._led and index not in self._owned and index not in self._loads:
+            self._loads[index] = self._coordinator.service.runtime.begin_load(index)
+            if not self._load_is_scheduled:
+                self._go_on_loading()
+
+    def _go_on_loading(self) -> None:
+        """Replay some of what is to be loaded, one partition after the other."""
+        self._load_is_scheduled = False
+        left = RECORDS_A_STEP
+        runtime = self._coordinator.service.runtime
+        while self._loads:
+            index, loading = next(iter(self._loads.items()))
+            if not runtime.loads(loading):  # a test replaced the log, and it was loaded at once
+                del self._loads[index]
+                self._owned.add(index)
+                continue
+            left -= loading.replay(islice(self._log.read(index, loading.next_offset), left))
+            if left <= 0:
+                self._load_is_scheduled = True
+                self._timer.schedule(self._clock.now_ms, self._go_on_loading)
+                return
+            del self._loads[index]
             self._owned.add(index)
-            self._coordinator.service.runtime.load(index, self._log.read(index))
+            runtime.end_load(loading)
 
     def _unload(self, index: int) -> None:
         if index not in self._owned:

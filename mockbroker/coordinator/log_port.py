@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mockbroker.clock import Clock
-    from mockbroker.coordinator.runtime import AppendPort, EndOfTransaction, MarkerPort
+    from mockbroker.coordinator.partition_load import LoggedEntry
+    from mockbroker.coordinator.runtime import AppendPort, MarkerPort
     from mockbroker.replica.append_entry import TransactionMarker
     from mockbroker.replica.manager import ReplicaManager
 
@@ -77,20 +78,20 @@ class InternalLog:
         """Append the end of a transaction; returns (error, its offset)."""
         return self._append(partition_index, b"", marker)
 
-    def read(
-        self, partition_index: int
-    ) -> Iterator[tuple[int, int, bytes | None, bytes | None] | EndOfTransaction]:
-        """Everything in a partition's log, as `CoordinatorRuntime.load` wants it."""
-        from mockbroker.coordinator.runtime import EndOfTransaction
+    def read(self, partition_index: int, start_offset: int = 0) -> Iterator[LoggedEntry]:
+        """What is in a partition's log from there on, as `CoordinatorRuntime.load` wants it."""
+        from mockbroker.coordinator.partition_load import EndOfTransaction
         from mockbroker_protocol.records.batch import iterate_records, parse_control_record
 
         partition = self._replicas.partition(self._topic, partition_index)
         log = None if partition is None else partition.log
         if log is None:
             return
-        for header, batch in log.iterate_batches(log.log_start_offset):
+        for header, batch in log.iterate_batches(max(start_offset, log.log_start_offset)):
             producer_id = header.producer_id if header.is_transactional else _NO_PRODUCER_ID
             for record in iterate_records(batch, 0, header):
+                if record.offset < start_offset:
+                    continue
                 if header.is_control:
                     kind, _ = parse_control_record(record)
                     yield EndOfTransaction(record.offset, producer_id, kind == _CONTROL_COMMIT)

@@ -38,9 +38,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from struct import error as StructError  # noqa: N812 -- a class
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol
 
 from mockbroker.coordinator.deferred_writes import DeferredWrite, DeferredWrites
+from mockbroker.coordinator.partition_load import PartitionLoad, ShardT
 from mockbroker.coordinator.records import CoordinatorRecord, decode_record, encode_record
 from mockbroker_protocol.errors import ErrorCode
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mockbroker.clock import TimerTask
+    from mockbroker.coordinator.partition_load import LoggedEntry, Shard
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.append_entry import TransactionMarker
 
@@ -67,14 +69,6 @@ _RESPONSE_ERRORS = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-
-
-class EndOfTransaction(NamedTuple):
-    """A marker as `CoordinatorRuntime.load` is given it."""
-
-    offset: int
-    producer_id: int
-    commit: bool
 
 
 class AppendPort(Protocol):
@@ -101,22 +95,6 @@ class MarkerPort(Protocol):
     ) -> tuple[ErrorCode, int]: ...
 
 
-class Shard(Protocol):
-    """The state of one partition of the internal topic."""
-
-    def replay(self, offset: int, producer_id: int, record: CoordinatorRecord) -> None:
-        """Change the state as the record says."""
-
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """The marker of a transaction stands in the log: what it has pending counts, or is gone."""
-
-    def on_loaded(self) -> None:
-        """Every record of the partition was replayed: arm what runs on time."""
-
-    def on_unloaded(self, error: ErrorCode) -> None:
-        """The partition is owned elsewhere from now on: answer what is parked with `error`."""
-
-
 class Replication(Protocol):
     """Where there are other brokers: `leadership.CoordinatorLeadership`.
 
@@ -131,9 +109,6 @@ class Replication(Protocol):
 
     def expire_write(self, expire: Callable[[], None], timeout_ms: float | None, /) -> TimerTask:
         """Call `expire` when a write has waited for its replicas too long (None: as configured)."""
-
-
-ShardT = TypeVar("ShardT", bound=Shard)
 
 
 @lru_cache(maxsize=8192)
@@ -217,6 +192,7 @@ class CoordinatorRuntime(Generic[ShardT]):
     """Makes an empty shard of which only `replay` and `end_transaction` are called."""
     _committed: dict[int, ShardT] = field(default_factory=dict)
     _deferred: dict[int, DeferredWrites] = field(default_factory=dict)
+    _loading: dict[int, PartitionLoad[ShardT]] = field(default_factory=dict)
 
     def partition_for(self, key: str) -> int:
         """The partition whose shard owns `key`."""
@@ -395,58 +371,65 @@ class CoordinatorRuntime(Generic[ShardT]):
         for deferred in list(self._deferred.values()):
             deferred.fail_all(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
-    def load(
-        self,
-        partition_index: int,
-        records: Iterable[tuple[int, int, bytes | None, bytes | None] | EndOfTransaction],
-    ) -> ShardT:
+    def load(self, partition_index: int, records: Iterable[LoggedEntry]) -> ShardT:
         """Own the partition from now on, with the state that its records give.
 
         What of them is not replicated yet counts as written before: `write` without records waits
-        for it.
+        for it. `records` are those of `InternalLog.read`, all of them.
+        """
+        loading = self.begin_load(partition_index)
+        loading.replay(records)
+        return self.end_load(loading)
 
-        `records` are (offset, producer id or -1, key, value), and the ends of transactions, in the
-        order of the log; see `InternalLog.read`.
+    def begin_load(self, partition_index: int) -> PartitionLoad[ShardT]:
+        """Give the partition's state away, to be built anew from its log.
+
+        Until `end_load` clients are told that it is being loaded.
         """
         self.unload(partition_index)
-        self._unloaded.discard(partition_index)
-        shard = self._new_shard(partition_index)
-        committed = self._committed.get(partition_index)
-        end_offset = high_watermark = 0
+        committed = high_watermark = None
         if self.replication is not None:
             high_watermark = self.replication.high_watermark(partition_index)
-        deferred = self._deferred[partition_index] = DeferredWrites()
-        for logged in records:
-            end_offset = logged[0] + 1
-            apply = self._decoded(logged)
-            if apply is None:
-                continue
-            apply(shard)
-            if committed is not None and end_offset <= high_watermark:
-                apply(committed)
-            elif committed is not None:
-                action = partial(apply, committed)
-                deferred.add(DeferredWrite(end_offset, ignore_error, action))
-        if self.replication is not None and end_offset > high_watermark:
-            deferred.add(DeferredWrite(end_offset, ignore_error))
-        shard.on_loaded()
-        return shard
+            if self.make_committed is not None:
+                committed = self.make_committed(partition_index)
+        shard = self._make_shard(partition_index)
+        loading = PartitionLoad(partition_index, shard, committed, high_watermark, self.decode)
+        self._loading[partition_index] = loading
+        return loading
 
-    def _decoded(
-        self, logged: tuple[int, int, bytes | None, bytes | None] | EndOfTransaction
-    ) -> Callable[[ShardT], None] | None:
-        """What an entry of the log does to a shard; None for a record that nobody knows."""
-        if isinstance(logged, EndOfTransaction):
-            return lambda shard: shard.end_transaction(logged.producer_id, commit=logged.commit)
-        offset, producer_id, key, value = logged
-        record = self.decode(key, value)
-        if record is None:
-            return None
-        return lambda shard: shard.replay(offset, producer_id, record)
+    def loads(self, loading: PartitionLoad[ShardT]) -> bool:
+        """Whether it is still this load that counts: none was begun or given up since."""
+        return self._loading.get(loading.partition_index) is loading
+
+    def end_load(self, loading: PartitionLoad[ShardT]) -> ShardT:
+        """Own the partition with the state that was built, all of its log having been replayed."""
+        index = loading.partition_index
+        del self._loading[index]
+        self._unloaded.discard(index)
+        self._shards[index] = loading.shard
+        if loading.committed is not None:
+            self._committed[index] = loading.committed
+        deferred = self._deferred[index] = loading.finish()
+        if self.replication is not None:
+            deferred.complete_up_to(self.replication.high_watermark(index))
+        loading.shard.on_loaded()
+        return loading.shard
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether the state of a partition is being built."""
+        return bool(self._loading)
+
+    def missing_error(self, key: str) -> ErrorCode:
+        """What a client is told where `shard_for` gives None."""
+        if self._loading and self.partition_for(key) in self._loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return ErrorCode.NOT_COORDINATOR
 
     def unload(self, partition_index: int, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
         """Give the partition away: what is parked is answered with `error`, the state forgotten."""
         self._unloaded.add(partition_index)
+        self._loading.pop(partition_index, None)
         shard = self._shards.pop(partition_index, None)
         self._committed.pop(partition_index, None)
         deferred = self._deferred.pop(partition_index, None)
@@ -457,7 +440,7 @@ class CoordinatorRuntime(Generic[ShardT]):
 
     def reset(self) -> None:
         """The internal topic is gone: forget every shard, and own all partitions of the next."""
-        for index in list(self._shards):
+        for index in [*self._shards, *self._loading]:
             self.unload(index)
         self._unloaded.clear()
         self._topic.deleted()

@@ -16,8 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from mockbroker.clock import Clock, Timer
 from mockbroker.config.broker import BrokerConfig
+from mockbroker.coordinator.partition_load import EndOfTransaction
 from mockbroker.coordinator.records import CoordinatorRecord, encode_record
-from mockbroker.coordinator.runtime import CoordinatorRuntime, EndOfTransaction, InternalTopic
+from mockbroker.coordinator.runtime import CoordinatorRuntime, InternalTopic
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.replica.append_entry import TransactionMarker
 from mockbroker_protocol.errors import ErrorCode

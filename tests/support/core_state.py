@@ -201,7 +201,7 @@ mockbroker.coordinator.lazy.LazyCoordinator
   wiring _make replication
 mockbroker.coordinator.leadership.CoordinatorLeadership
   wiring topic _coordinator _log _replicas _timeout_ms _clock _timer _defer
-  passing _led _owned
+  passing _led _owned _loads _load_is_scheduled
 mockbroker.coordinator.log_port.InternalLog
   wiring _clock _replicas _topic
 mockbroker.coordinator.producer_ids.ProducerIdBlocks
@@ -212,7 +212,7 @@ mockbroker.coordinator.producer_ids.ProducerIdManager
 mockbroker.coordinator.runtime.CoordinatorRuntime
   kept _topic _shards _committed
   wiring _append _make_shard needs_topic encode decode replication make_committed
-  passing _unloaded _deferred
+  passing _unloaded _deferred _loading
 mockbroker.coordinator.runtime.InternalTopic
   passing _fixed_count
   wiring name _metadata _default_count

@@ -124,7 +124,7 @@ class OffsetMetadataManager:
 
         shard = self._runtime.shard_for(request.group_id)
         if shard is None:
-            answer(ErrorCode.NOT_COORDINATOR)
+            answer(self._runtime.missing_error(request.group_id))
             return
         error = _validate_commit(shard, request, api_version)
         if error is not ErrorCode.NONE:
@@ -229,7 +229,7 @@ class OffsetMetadataManager:
         runtime = self._runtime
         shard = runtime.shard_for(group_id) if require_stable else runtime.committed_for(group_id)
         if shard is None:
-            return ErrorCode.NOT_COORDINATOR, []
+            return runtime.missing_error(group_id), []
         group = shard.consumer_groups.get(group_id)
         if group is not None:
             from mockbroker.coordinator.group.consumer.offset_rules import validate_fetch

@@ -63,8 +63,6 @@ if TYPE_CHECKING:
         SyncGroupRequest,
     )
 
-_NOT_HERE = ErrorCode.NOT_COORDINATOR
-
 
 class GroupCoordinatorService(ShardListener):
     """All groups whose partition of `__consumer_offsets` this node owns.
@@ -129,7 +127,7 @@ class GroupCoordinatorService(ShardListener):
                 self.consumers.mixed.join(shard, group, request, client, on_complete)
             return
         if error is ErrorCode.NONE:
-            error = _NOT_HERE
+            error = self.runtime.missing_error(request.group_id)
         on_complete(JoinGroupResponse(error_code=error, member_id=request.member_id))
 
     def _refuse_join(self, request: JoinGroupRequest) -> ErrorCode:
@@ -160,6 +158,8 @@ class GroupCoordinatorService(ShardListener):
             error = self._sessions.heartbeat(shard, request)
         elif shard is not None and group is not None:
             error = self.consumers.mixed.heartbeat(shard, group, request)
+        elif error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            error = ErrorCode.NONE  # GroupCoordinatorService.heartbeat: it could not tell better
         return HeartbeatResponse(error_code=error)
 
     def leave(
@@ -205,14 +205,15 @@ class GroupCoordinatorService(ShardListener):
         """DescribeGroups, of one group."""
         shard = self.runtime.committed_for(group_id)
         if shard is None:
-            return DescribedGroup(group_id=group_id, error_code=_NOT_HERE)
+            error = self.runtime.missing_error(group_id)
+            return DescribedGroup(group_id=group_id, error_code=error)
         return describe_group(shard, group_id, api_version)
 
     def delete_group(self, group_id: str, on_complete: Callable[[ErrorCode], None]) -> None:
         """DeleteGroups, of one group."""
         shard = self.runtime.shard_for(group_id)
         if shard is None:
-            on_complete(_NOT_HERE)
+            on_complete(self.runtime.missing_error(group_id))
         else:
             delete_group(shard, group_id, on_complete)
 

@@ -64,7 +64,7 @@ def find_shard(
     if not group_id:
         return None, ErrorCode.INVALID_GROUP_ID
     shard = runtime.shard_for(group_id)
-    return shard, ErrorCode.NONE if shard is not None else ErrorCode.NOT_COORDINATOR
+    return shard, ErrorCode.NONE if shard is not None else runtime.missing_error(group_id)
 
 
 @dataclass(slots=True, eq=False)

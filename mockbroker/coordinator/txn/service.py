@@ -373,7 +373,7 @@ class TransactionCoordinatorService(ShardListener):
             return None, ErrorCode.INVALID_REQUEST
         shard = self.runtime.shard_for(transactional_id)
         if shard is None:
-            return None, ErrorCode.NOT_COORDINATOR
+            return None, self.runtime.missing_error(transactional_id)
         if not shard.is_settled:
             return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return shard, ErrorCode.NONE

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.coordinator import leadership
+from mockbroker.state.reloading import reload_coordinators
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from mockbroker_protocol.messages.group_admin import ListGroupsRequest, ListGroupsResponse
+from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -100,6 +104,68 @@ def test_a_new_coordinator_knows_what_was_committed(core: ClusterCore) -> None:
         node = coordinator(core, group)
         assert node != 2
         assert fetched(core, node, group) == (0, at)
+
+
+@pytest.fixture
+def loading(core: ClusterCore, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The node that loads the partition of group "a", three of eleven records a step."""
+    monkeypatch.setattr(leadership, "RECORDS_A_STEP", 3)
+    node = coordinator(core, "a")
+    client = core.client(node=node)
+    for offset in range(11):
+        commit(client, "a", offset)
+        assert committed(client) == 0
+    index = core.cluster.brokers[0].services.groups.service.runtime.partition_for("a")
+    core.controls.move_leader("__consumer_offsets", index, node % 3 + 1)
+    core.deliver()
+    assert coordinator(core, "a") == node % 3 + 1
+    return node % 3 + 1
+
+
+def test_a_long_log_is_loaded_in_steps_between_which_clients_are_told(
+    core: ClusterCore, loading: int
+) -> None:
+    client = core.client(node=loading)
+    steps = 0
+    while fetched(core, loading, "a") == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1):
+        commit(client, "a", 99)
+        assert committed(client) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        heartbeat = HeartbeatRequest(group_id="a", member_id="m", generation_id=1)
+        assert client.call(heartbeat, 4, HeartbeatResponse).error_code == 0
+        listed = client.call(ListGroupsRequest(), 4, ListGroupsResponse)
+        assert listed.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        core.cluster.tick(core.now_ms)
+        steps += 1
+    assert steps == 3
+    assert fetched(core, loading, "a") == (0, 10)
+    assert client.call(ListGroupsRequest(), 4, ListGroupsResponse).error_code == 0
+
+
+def test_a_partition_that_moves_on_while_it_is_loaded_is_loaded_from_the_start_again(
+    core: ClusterCore, loading: int
+) -> None:
+    index = core.cluster.brokers[0].services.groups.service.runtime.partition_for("a")
+    before = (loading - 2) % 3 + 1
+    core.controls.move_leader("__consumer_offsets", index, before)
+    core.deliver()
+    assert fetched(core, loading, "a") == (ErrorCode.NOT_COORDINATOR, -1)
+    core.advance(1)
+    assert fetched(core, before, "a") == (0, 10)
+    core.controls.move_leader("__consumer_offsets", index, loading)
+    core.deliver()
+    core.advance(1)
+    assert fetched(core, loading, "a") == (0, 10)
+
+
+def test_a_log_that_is_replaced_while_it_is_loaded_is_not_loaded_twice(
+    core: ClusterCore, loading: int
+) -> None:
+    index = core.cluster.brokers[0].services.groups.service.runtime.partition_for("a")
+    reload_coordinators(core.cluster, "__consumer_offsets", [index])
+    assert fetched(core, loading, "a") == (0, 10)
+    commit(core.client(node=loading), "a", 11)
+    core.advance(1)
+    assert fetched(core, loading, "a") == (0, 11)
 
 
 def test_who_waits_at_a_coordinator_that_moves_is_sent_away(core: ClusterCore) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.coordinator.log_port import InternalLog
-from mockbroker.coordinator.runtime import EndOfTransaction
+from mockbroker.coordinator.partition_load import EndOfTransaction
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.replica.append_entry import TransactionMarker
 from mockbroker_protocol.errors import ErrorCode

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.config.broker import BrokerConfig
+from mockbroker.coordinator.partition_load import EndOfTransaction
 from mockbroker.coordinator.records import CoordinatorRecord, encode_record
 from mockbroker.coordinator.runtime import (
     CoordinatorRuntime,
-    EndOfTransaction,
     InternalTopic,
     java_hash,
     partition_for,

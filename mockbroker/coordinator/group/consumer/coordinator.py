@@ -104,7 +104,8 @@ class ConsumerGroups:
             return
         shard = self._runtime.shard_for(request.group_id)
         if shard is None:
-            on_complete(refused(Refusal(ErrorCode.NOT_COORDINATOR)))
+            error = self._runtime.missing_error(request.group_id)
+            on_complete(refused(Refusal(error)))
         else:
             self._heartbeats.heartbeat(shard, request, client, on_complete)
 

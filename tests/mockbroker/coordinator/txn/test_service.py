@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.coordinator.log_port import InternalLog
-from mockbroker.coordinator.runtime import EndOfTransaction
+from mockbroker.coordinator.partition_load import EndOfTransaction
 from mockbroker.coordinator.txn.records import decode_record
 from mockbroker.journal import TransactionDecided
 from mockbroker.metadata.topic_requests import TopicReference
