@@ -313,8 +313,8 @@ mockbroker.quorum.remote_brokers.RemoteBrokers
   wiring _clock _controller _log _logged _session_ms _store _timer
   passing registered _sessions
 mockbroker.quorum.translation.Translation
-  wiring _register
-  passing registrations _configs _partitions _states
+  wiring _register _new_id
+  passing registrations _configs _partitions _states _quotas _acl_ids
 mockbroker.replica.fetchers.ReplicaFetchers
   kept _held _version
   wiring _clock _config _connect _node_id _timer
