@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from mockbroker.journal import LoopBlocked
 from mockbroker.network.alarm import Alarm
 from mockbroker.network.beside import Beside
+from mockbroker.network.freed_memory import FreedMemory
 from mockbroker.network.socket_server import SocketServer
 from mockbroker.network.turn import Turn
 
@@ -43,6 +44,7 @@ class ClusterServer:
         """Called after each step, while someone waits for what a step may bring."""
         self.turn = Turn()
         self._beside = Beside(self.end_step)
+        self._freed = FreedMemory()
         self.servers = [self._server_of(node) for node in cluster.nodes]
         """Of the brokers, and then of the controller."""
         self._outgoing: OutgoingConnections | None = None
@@ -51,7 +53,9 @@ class ClusterServer:
         self._going_on = False
 
     def _server_of(self, node: Node) -> SocketServer:
-        return SocketServer(node, self.timekeeper, self.end_step, self.turn, self._beside)
+        return SocketServer(
+            node, self.timekeeper, self.end_step, self.turn, self._beside, self._freed
+        )
 
     async def start(
         self, name: str, host: str, ports: Sequence[int], advertise: Callable[[int, int], None]
@@ -131,6 +135,7 @@ class ClusterServer:
                 self._outgoing.stop()
             await asyncio.gather(*(each.close() for each in self.servers))
         self._alarm.stop()
+        self._freed.stop()
 
     def act(self, action: Callable[[], T]) -> T:
         """Someone in this process looks or acts, in this server's loop: a step as any other."""

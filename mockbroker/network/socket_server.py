@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mockbroker.cluster.nodes import Node
     from mockbroker.faults.armed_fault import ArmedFault
     from mockbroker.network.beside import Beside
+    from mockbroker.network.freed_memory import FreedMemory
     from mockbroker.network.shaping import ShapedTransport
     from mockbroker.network.timekeeper import TimeKeeper
     from mockbroker.network.turn import Turn
@@ -51,6 +52,7 @@ class SocketServer(NodeWatcher):
         end_step: Callable[[], None],
         turn: Turn,
         beside: Beside,
+        freed: FreedMemory,
     ) -> None:
         assert node.broker is not None
         self.node = node
@@ -59,6 +61,8 @@ class SocketServer(NodeWatcher):
         self._beside = beside
         self.broker.requests.turn_over = turn.over
         self.broker.requests.beside = beside.do
+        self._freed = freed
+        self.broker.services.replicas.gave_back = freed.gave_back
         node.watcher = self
         self._now_ms = timekeeper.now_ms
         self._end_step = end_step
@@ -304,6 +308,7 @@ class SocketServer(NodeWatcher):
         self.broker = self.node.broker
         self.broker.requests.turn_over = self._turn.over
         self.broker.requests.beside = self._beside.do
+        self.broker.services.replicas.gave_back = self._freed.gave_back
         self.is_open = True
         for acceptor in self._acceptors:
             acceptor.refused = False

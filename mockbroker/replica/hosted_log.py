@@ -16,7 +16,7 @@ from mockbroker.journal import DATA
 from mockbroker.log.unified_log import UnifiedLog
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.kept_logs import KeptLogs
@@ -60,6 +60,7 @@ class LogHost(Protocol):
 
     kept_logs: KeptLogs
     metadata: MetadataStore
+    gave_back: Callable[[int], None] | None
 
 
 class HostedLog:
@@ -133,6 +134,12 @@ class HostedLog:
             self.log_to_write()
         self._host.kept_logs.forget(self)
         self.log = log
+
+    def tell_given_back(self, before_bytes: int) -> None:
+        """The log had so many bytes before something was deleted in it, or all of it."""
+        gave_back = self._host.gave_back
+        if gave_back is not None:
+            gave_back(before_bytes - (0 if self.log is None else self.log.size_bytes))
 
     def watch(self, reader: PartitionReader) -> None:
         """Tell `reader` of each change from now on; nothing happens when it is told already."""

@@ -172,10 +172,11 @@ class LogUpkeep:
     def _delete(self, partition: HostedLog, log: UnifiedLog, now_wall_ms: int) -> int | None:
         from mockbroker.log.retention import delete_old_segments, next_deletion_ms
 
-        start = log.log_start_offset
+        start, size = log.log_start_offset, log.size_bytes
         delete_old_segments(log, now_wall_ms)
         if log.log_start_offset != start:
             partition.mark_watchers()
+            partition.tell_given_back(size)
         return next_deletion_ms(log, now_wall_ms)
 
     def _clean(self, partition: HostedLog, log: UnifiedLog, now_wall_ms: int) -> int | None:

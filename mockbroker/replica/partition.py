@@ -57,6 +57,7 @@ class PartitionHost:
         "clock",
         "config",
         "delete_records_purgatory",
+        "gave_back",
         "held_high_watermarks",
         "journal",
         "kept_logs",
@@ -93,6 +94,8 @@ class PartitionHost:
         self.journal: Journal | None = None
         self.propose_isr: Callable[[Partition, list[int]], None] | None = None
         """Asks the controller for an in-sync set; None where there are no followers."""
+        self.gave_back: Callable[[int], None] | None = None
+        """Told by a shell to be told how many bytes of logs were deleted."""
 
     def mark_ready(self, partition: Partition, cause: str) -> None:
         """Something happened to the partition that parked operations may wait for.
@@ -482,10 +485,11 @@ class Partition(HostedLog):
     def delete_records_before(self, offset: int) -> ErrorCode:
         """Move the log start up to `offset` (-1: the high watermark). Parked fetches sleep on."""
         log = self.writable_log or self.log_to_write()
-        before = log.log_start_offset
+        before, size = log.log_start_offset, log.size_bytes
         error = log.delete_records_before(offset)
         if log.log_start_offset != before:
             self.mark_watchers()
+            self.tell_given_back(size)
         return error
 
     # -- leadership and life -----------------------------------------------------------------
@@ -560,7 +564,9 @@ class Partition(HostedLog):
     def delete(self) -> None:
         """It is gone from this node, and so is its log; whoever waits on it is answered."""
         self.deleted = True
+        size = 0 if self.log is None else self.log.size_bytes
         self._take(None)
+        self.tell_given_back(size)
         self._host.held_high_watermarks.pop(self, None)
         self._host.upkeep.forget(self)
         self._host.note_in_sync(self)

@@ -343,6 +343,7 @@ mockbroker.replica.log_upkeep._Duty
 mockbroker.replica.manager.ReplicaManager
   kept _partitions held_high_watermarks log_dirs
   wiring broker_id clock config journal kept_logs metadata propose_isr on_role upkeep
+  wiring gave_back
   wiring fetch_purgatory produce_purgatory delete_records_purgatory
   passing draining puts_off ready waking _under_replicated
   growing follower_fetches_expired

@@ -10,6 +10,7 @@ import pytest
 
 from mockbroker.cluster.cluster import Cluster
 from mockbroker.network.beside import Beside
+from mockbroker.network.freed_memory import FreedMemory
 from mockbroker.network.socket_server import SocketServer
 from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker.network.transport import (
@@ -58,7 +59,12 @@ class FakeSocket(asyncio.Transport):
 
 def socket_server(cluster: Cluster) -> SocketServer:
     server = SocketServer(
-        cluster.nodes[0], TimeKeeper(cluster), lambda: None, Turn(), Beside(lambda: None)
+        cluster.nodes[0],
+        TimeKeeper(cluster),
+        lambda: None,
+        Turn(),
+        Beside(lambda: None),
+        FreedMemory(),
     )
     server.is_open = True
     return server

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
+import pytest
+
+from mockbroker.journal.ring import LARGE_BYTES
 from mockbroker_protocol.messages.configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
@@ -21,6 +25,10 @@ from mockbroker_protocol.messages.topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
@@ -48,7 +56,7 @@ class World:
         self.client = self.core.client()
         settings = [
             CreatableTopicConfig(key.replace("_", "."), value)
-            for key, value in {"internal.segment.bytes": "160", **configs}.items()
+            for key, value in {"internal_segment_bytes": "160", **configs}.items()
         ]
         request = CreateTopicsRequest([CreatableTopic("t", 1, 1, [], settings)])
         created = self.client.call(request, 7, CreateTopicsResponse)
@@ -247,3 +255,40 @@ def test_a_deleted_topic_is_on_no_list() -> None:
     world.core.advance(3 * HOUR)
     assert world.upkeep.looks == looks
     assert world.core.broker.next_deadline() is None
+
+
+WAYS: dict[str, dict[str, str]] = {
+    "records": {},
+    "topic": {},
+    "time": {"retention_ms": str(MINUTE)},
+    "size": {"retention_bytes": "0"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_deleted_is_given_back(way: str) -> None:
+    """Of 10 MB no more is held than the journal's last 2 MiB, as Python counts bytes."""
+    world = World(None, internal_segment_bytes="500000", **WAYS[way])
+    told: list[int] = []
+    world.core.broker.services.replicas.gave_back = told.append
+    world.put()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(100):
+            world.put(value="x" * 100_000)
+        assert tracemalloc.get_traced_memory()[0] - before > 10_000_000
+        if way == "records":
+            partition = DeleteRecordsPartition(0, -1)
+            delete = DeleteRecordsRequest([DeleteRecordsTopic("t", [partition])], 1000)
+            world.client.call(delete, 2, DeleteRecordsResponse)
+        elif way == "topic":
+            gone = DeleteTopicsRequest([DeleteTopicState("t")], [], 1000)
+            world.client.call(gone, 6, DeleteTopicsResponse)
+        else:
+            world.core.advance(10 * MINUTE)
+        held = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert held < LARGE_BYTES + 400_000
+    assert 10_000_000 < sum(told) < 10_100_000
