@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from mockbroker.apis.context import PARKED, Verdict
+from mockbroker.apis.context import PARKED, in_slices
 from mockbroker.coordinator.group.offsets import FetchedOffset, TopicPartitions
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
@@ -25,6 +25,7 @@ from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from mockbroker_protocol.slices import all_at_once
 from mockbroker_protocol.versions import (
     OFFSET_FETCH_ERROR,
     OFFSET_FETCH_GROUPS,
@@ -32,7 +33,7 @@ from mockbroker_protocol.versions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
@@ -43,21 +44,20 @@ if TYPE_CHECKING:
     )
 
 
-def handle(
-    services: Services, ctx: RequestContext, request: OffsetFetchRequest
-) -> OffsetFetchResponse | Verdict:
+def handle(services: Services, ctx: RequestContext, request: OffsetFetchRequest) -> object:
     """The positions of one group up to v7, of each group from v8 on.
 
-    Those that must be stable wait until they are replicated.
+    They are looked up in the first slice of the answer; those that must be stable wait until they
+    are replicated.
     """
-    response = _positions(services, ctx, request)
     if not request.require_stable:
-        return response
+        return services.answer_in_slices(ctx, _positions(services, ctx, request))
     runtime = services.groups.service.runtime
     group_ids = [one.group_id for one in request.groups] or [request.group_id]
     ahead = [one for one in group_ids if runtime.is_ahead(one)]
     if not ahead:
-        return response
+        return services.answer_in_slices(ctx, _positions(services, ctx, request))
+    response = all_at_once(_positions(services, ctx, request))
     waits_for = len(ahead)
 
     def committed(group_id: str, error: ErrorCode) -> None:
@@ -66,7 +66,7 @@ def handle(
         if error is not ErrorCode.NONE:
             _take_back(response, group_id)
         if not waits_for:
-            ctx.respond(response)
+            ctx.respond_in_slices(response)
 
     for group_id in ahead:
         runtime.when_committed(group_id, partial(committed, group_id))
@@ -88,21 +88,23 @@ def _take_back(response: OffsetFetchResponse, group_id: str) -> None:
 
 def _positions(
     services: Services, ctx: RequestContext, request: OffsetFetchRequest
-) -> OffsetFetchResponse:
+) -> Generator[None, None, OffsetFetchResponse]:
     if ctx.api_version < OFFSET_FETCH_GROUPS:
-        return _one_group(services, ctx, request)
+        return (yield from _one_group(services, ctx, request))
     by_id = ctx.api_version >= OFFSET_FETCH_TOPIC_IDS
-    return OffsetFetchResponse(
-        throttle_time_ms=ctx.throttle_time_ms,
-        groups=[
-            _fetch_group(services, group, by_id, request.require_stable) for group in request.groups
-        ],
-    )
+    telling = [
+        _fetch_group(services, group, by_id, request.require_stable) for group in request.groups
+    ]
+    groups = []
+    for one in telling:
+        told = yield from one
+        groups.append(told)
+    return OffsetFetchResponse(throttle_time_ms=ctx.throttle_time_ms, groups=groups)
 
 
 def _one_group(
     services: Services, ctx: RequestContext, request: OffsetFetchRequest
-) -> OffsetFetchResponse:
+) -> Generator[None, None, OffsetFetchResponse]:
     asked = None
     if request.topics is not None:
         asked = [TopicPartitions(one.name, one.partition_indexes) for one in request.topics]
@@ -111,16 +113,11 @@ def _one_group(
     )
     if error is not ErrorCode.NONE and ctx.api_version < OFFSET_FETCH_ERROR:
         topics = [(topic, _failed(topic, error)) for topic in asked or []]
-    return OffsetFetchResponse(
-        throttle_time_ms=ctx.throttle_time_ms,
-        error_code=error,
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic.name, partitions=[_partition(one) for one in fetched]
-            )
-            for topic, fetched in topics
-        ],
+    told = yield from in_slices(
+        OffsetFetchResponseTopic(name=topic.name, partitions=[_partition(one) for one in fetched])
+        for topic, fetched in topics
     )
+    return OffsetFetchResponse(throttle_time_ms=ctx.throttle_time_ms, error_code=error, topics=told)
 
 
 def _partition(fetched: FetchedOffset) -> OffsetFetchResponsePartition:
@@ -135,7 +132,8 @@ def _partition(fetched: FetchedOffset) -> OffsetFetchResponsePartition:
 
 def _fetch_group(
     services: Services, group: OffsetFetchRequestGroup, by_id: bool, require_stable: bool
-) -> OffsetFetchResponseGroup:
+) -> Generator[None, None, OffsetFetchResponseGroup]:
+    """Look the group's positions up now; the answer tells them in slices."""
     unknown: list[OffsetFetchResponseTopics] = []
     asked: list[TopicPartitions] | None = None
     if group.topics is not None:
@@ -155,18 +153,20 @@ def _fetch_group(
         member_id=group.member_id,
         member_epoch=group.member_epoch,
     )
-    if error is not ErrorCode.NONE:
-        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)
-    answered = []
-    for topic_partitions, fetched in topics:
-        topic_id = topic_partitions.topic_id
-        if by_id and asked is None:
-            found = services.metadata.topics.get(topic_partitions.name)
-            if found is None:
-                continue  # without an id there is no way to name it
-            topic_id = found.id
-        answered.append(_topic(topic_partitions, fetched, topic_id))
-    return OffsetFetchResponseGroup(group_id=group.group_id, topics=[*answered, *unknown])
+    ids = services.metadata.topics if by_id and asked is None else None
+
+    def tell() -> Generator[None, None, OffsetFetchResponseGroup]:
+        if error is not ErrorCode.NONE:
+            return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)
+        told = yield from in_slices(
+            _topic(topic, fetched, topic.topic_id if ids is None else ids[topic.name].id)
+            for topic, fetched in topics
+            # Of all topics: without an id there is no way to name it.
+            if ids is None or topic.name in ids
+        )
+        return OffsetFetchResponseGroup(group_id=group.group_id, topics=[*told, *unknown])
+
+    return tell()
 
 
 def _resolve(services: Services, topic: OffsetFetchRequestTopics) -> str | None:

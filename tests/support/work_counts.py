@@ -35,6 +35,8 @@ LINES_A_BYTE = 60
 """Of a request and of its answer: work is linear in them."""
 LINES_AT_LEAST = 600_000
 """Whatever is sent: a compressed batch is looked at before it is refused."""
+WORLD = 2000
+"""Topics, in each of which the group `gg` has a position."""
 MOST = 30_000
 """Elements of a costly frame: as many as make a hundred turns."""
 
@@ -99,6 +101,9 @@ class WorkRun:
     def __init__(self) -> None:
         self.core = Core(topics={heavy.TOPIC: heavy.PARTITIONS})
         self._neighbour = self.core.client("neighbour")
+        self._send(heavy.find_coordinators(1))
+        for first in range(0, WORLD, 500):
+            self._send(heavy.world_topics(first, 500) + heavy.world_positions("gg", first, 500))
         for build in COSTLY.values():  # what is imported and compiled at first is not counted
             self._send(build(1500))
         self.core.broker.requests.turn_over = self._is_over
