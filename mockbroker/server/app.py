@@ -10,7 +10,7 @@ import asyncio
 import gc
 import os
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.server.event_log import EventLog
 from mockbroker.server.launch import (
@@ -26,6 +26,18 @@ if TYPE_CHECKING:
 
     from mockbroker.server.launch import RunningBroker
     from mockbroker.server.settings import Settings
+
+
+QUIET_SECONDS: Final = 0.5
+"""How long after it is ready a broker imports what it will need later."""
+WARMED_UP: Final = (
+    "cramjam",
+    "mockbroker_protocol.records.compression",
+    "mockbroker_protocol.messages.catalog",
+    "mockbroker_protocol.plan_decode",
+    "mockbroker_protocol.plan_encode",
+    "mockbroker.node.large_requests",
+)
 
 
 class ServeError(Exception):
@@ -71,6 +83,7 @@ async def _serve(settings: Settings, event_log: EventLog, is_mute: bool) -> None
         if is_mute or problem is not None:
             reason = "it is closed" if problem is None else (problem.strerror or "").lower()
             event_log.warn("standard output cannot be written: no ready line", reason=reason)
+        loop.call_later(QUIET_SECONDS, warm_up)
         await stopped.wait()
         if settings.options["snapshot"] is not None:
             _save(running, settings.options["snapshot"])
@@ -88,6 +101,29 @@ def _save(running: RunningBroker, path: str) -> None:
         save(running.act(take), path)
     except SnapshotError as error:
         raise ServeError(f"--snapshot {error}; allowed: a path in a writable directory") from None
+
+
+def warm_up() -> None:
+    """Import in a thread what the first large request or compressed batch would wait for.
+
+    The file of a native library is read before: the loop would wait for a disk while it is loaded.
+    """
+    from threading import Thread
+
+    def read_and_import() -> None:
+        from importlib import import_module
+        from importlib.util import find_spec
+        from pathlib import Path
+
+        found = find_spec("cramjam")
+        for folder in (found and found.submodule_search_locations) or ():
+            for path in Path(folder).iterdir():
+                if path.is_file():
+                    path.read_bytes()
+        for name in WARMED_UP:
+            import_module(name)
+
+    Thread(target=read_and_import, name="mockbroker-warm-up", daemon=True).start()
 
 
 def _relax_collector() -> None:

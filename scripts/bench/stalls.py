@@ -2,24 +2,31 @@
 
     scripts/bench/stalls [--kafka HOST:PORT] [--mockbroker HOST:PORT]
                          [--topics N] [--runs N] [NAME...]
+    scripts/bench/stalls --write
 
 For each frame of `tests/support/heavy.py`, whose name has one of NAME in it, against each broker
-in turn: the longest that a ping of another connection took meanwhile, and how the frame was
-answered. Of several runs the one counts whose longest ping was the shortest: what a busy machine
-adds is not the broker's. Without --mockbroker one is started. Brokers get a topic `blk` of 100
-partitions and, for long answers, N topics and N groups (default 2000). Markdown on standard output.
+in turn: the longest that a ping of another process took meanwhile, and how the frame was answered.
+Of several runs the one counts whose longest ping was the shortest: what a busy machine adds is not
+the broker's. Without --mockbroker one is started. Brokers get a topic `blk` of 100 partitions and,
+for long answers, N topics and N groups (default 2000). Markdown on standard output.
+
+--write measures all of them beside an Apache Kafka 4.4.0 that it starts and stops, best of three
+runs, and puts the table into docs/budgets.md: for a machine that has nothing else to do.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import multiprocessing
 import os
+import resource
 import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.support.heavy import (
@@ -37,11 +44,18 @@ from tests.support.heavy import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
 
+    Work = Callable[[str], Iterator[str | None]]
+    """Given an address it yields when it is prepared, and again what it was answered."""
+
+KAFKA_VERSION = "4.4.0"
+PAGE = Path("docs/budgets.md")
+BEGINNING, END = "<!-- scripts/bench/stalls --write -->", "<!-- that was the table -->"
 AT_ONCE = 500
 PIPELINE = 10_000
-WAITING = 1_000
+WAITING = 2_000
 PING = struct.pack(">ihhih", 10, 18, 0, 1, 0)
 
 
@@ -72,33 +86,37 @@ def error_of(sock: socket.socket, frame: bytes, at: int) -> int:
     return int.from_bytes(body[at:][:2], "big")
 
 
-class Neighbour:
-    """Pings a broker every few milliseconds from a thread."""
-
-    def __init__(self, address: str) -> None:
-        self.worst = 0.0
-        self._sock = connect(address)
-        self._stopped = False
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stopped:
+def ping_until_told(address: str, told: Connection) -> None:
+    """Ping every few milliseconds; then say how long the longest took, in seconds."""
+    worst = 0.0
+    with connect(address) as sock:
+        told.send(None)
+        while not told.poll(0.003):
             begun = time.perf_counter()
             try:
-                self._sock.sendall(PING)
-                answer(self._sock)
+                sock.sendall(PING)
+                answer(sock)
             except (OSError, EOFError):
-                self.worst = float("inf")
-                return
-            self.worst = max(self.worst, time.perf_counter() - begun)
-            time.sleep(0.003)
+                worst = math.inf
+                break
+            worst = max(worst, time.perf_counter() - begun)
+    told.send(worst)
+
+
+class Neighbour:
+    """Pings a broker from a process of its own: what this one does is not in its way."""
+
+    def __init__(self, address: str) -> None:
+        self._told, other = multiprocessing.Pipe()
+        self._process = multiprocessing.Process(target=ping_until_told, args=(address, other))
+        self._process.start()
+        self._told.recv()
 
     def stop(self) -> float:
-        self._stopped = True
-        self._thread.join()
-        self._sock.close()
-        return self.worst
+        self._told.send(None)
+        worst: float = self._told.recv()
+        self._process.join()
+        return worst
 
 
 class Found(NamedTuple):
@@ -112,38 +130,46 @@ class Found(NamedTuple):
         return f"{self.worst_ms:.0f} ms, {self.took_s:.2f} s, {self.outcome}"
 
 
-def measure(address: str, work: Callable[[str], str]) -> Found:
+def measure(address: str, work: Work) -> Found:
     """One piece of work against one broker."""
     with connect(address) as warm:  # what is imported at a first request is not what is measured
         warm.sendall(PING)
         answer(warm)
+    steps = work(address)
+    next(steps)
     neighbour = Neighbour(address)
     time.sleep(0.1)
     begun = time.perf_counter()
-    outcome = work(address)
+    outcome = next(steps) or ""
     took = time.perf_counter() - begun
     time.sleep(0.2)
     return Found(neighbour.stop() * 1000, took, outcome)
 
 
-def sending(frame: bytes, answers: int = 1) -> Callable[[str], str]:
+def sending(frame: bytes, answers: int = 1) -> Work:
     """The work of one frame, or of a pipeline of so many."""
 
-    def send(address: str) -> str:
+    def send(address: str) -> Iterator[str | None]:
         with connect(address) as sock:
+            yield None
             try:
                 sock.sendall(frame)
-                return f"{sum(answer(sock) for _ in range(answers)):,} B"
+                yield f"{sum(answer(sock) for _ in range(answers)):,} B"
             except (OSError, EOFError):
-                return "closed"
+                yield "closed"
 
     return send
 
 
-def wake(address: str) -> str:
-    """A thousand fetches wait for one partition; the producer that wakes them wants its answer."""
+def wake(address: str) -> Iterator[str | None]:
+    """Many fetches wait for one partition; the producer that wakes them wants its answer."""
     fetch = struct.pack(">iiiib", -1, 60_000, 1, 1 << 20, 0) + int32(1) + text(TOPIC)
+    records = batch(tiny_records(1), 1)
+    one = struct.pack(">hhi", -1, 1, 30_000) + int32(1) + text(TOPIC) + int32(1)
+    append = request(0, 7, one + int32(99, len(records)) + records)
     with connect(address) as tail:
+        tail.sendall(append)  # the first one is slower, whoever waits
+        answer(tail)
         tail.sendall(request(2, 1, int32(-1, 1) + text(TOPIC) + struct.pack(">iiq", 1, 99, -1)))
         body = tail.recv(4096)
     (end,) = struct.unpack(">q", body[-8:])
@@ -152,17 +178,17 @@ def wake(address: str) -> str:
     for sock in waiting:
         sock.sendall(asked)
     time.sleep(1.0)
-    records = batch(tiny_records(1), 1)
-    one = struct.pack(">hhi", -1, 1, 30_000) + int32(1) + text(TOPIC) + int32(1)
     with connect(address) as producer:
+        yield None
         begun = time.perf_counter()
-        producer.sendall(request(0, 7, one + int32(99, len(records)) + records))
+        producer.sendall(append)
         answer(producer)
         acknowledged = time.perf_counter() - begun
         for sock in waiting:
             answer(sock)
-            sock.close()
-    return f"acknowledged after {acknowledged * 1000:.0f} ms"
+    yield f"acknowledged after {acknowledged * 1000:.1f} ms"
+    for sock in waiting:
+        sock.close()
 
 
 def make_world(address: str, topics: int) -> None:
@@ -193,17 +219,50 @@ def main() -> None:
     parser.add_argument("--mockbroker", help="one that runs; else one is started")
     parser.add_argument("--topics", type=int, default=2000)
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    if options.write:
+        write(options)
+    else:
+        measure_all(options)
+
+
+def write(options: argparse.Namespace) -> None:
+    """Put the table into the page, measured beside an Apache Kafka of our own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    options.runs, options.kafka = max(options.runs, 3), f"127.0.0.1:{port}"
+    kafka = ["scripts/kafka", "start", port]
+    subprocess.run(kafka, check=True, env=os.environ | {"KAFKA_VERSION": KAFKA_VERSION})
+    try:
+        lines = measure_all(options)
+    finally:
+        subprocess.run(["scripts/kafka", "stop", port], check=True)
+    before, _, rest = PAGE.read_text().partition(BEGINNING)
+    _, _, after = rest.partition(END)
+    assert after, f"{PAGE} has no {BEGINNING} and {END}"
+    PAGE.write_text("\n".join((before + BEGINNING, "", *lines, "", END)) + after)
+
+
+def measure_all(options: argparse.Namespace) -> list[str]:
+    """The lines of the table."""
     process = None
     if options.mockbroker is None:
         process, options.mockbroker = serve()
+    lines = []
     try:
-        table(options)
+        for line in table(options):
+            print(line, flush=True)
+            lines.append(line)
     finally:
         if process is not None:
             process.terminate()
             process.wait()
+    return lines
 
 
 def serve() -> tuple[subprocess.Popen[str], str]:
@@ -215,15 +274,15 @@ def serve() -> tuple[subprocess.Popen[str], str]:
     return process, ready.partition("bootstrap=")[2].split()[0]
 
 
-def table(options: argparse.Namespace) -> None:
-    """Print a row for each frame."""
+def table(options: argparse.Namespace) -> Iterator[str]:
+    """A row for each frame."""
     brokers = {"mockbroker": options.mockbroker}
     if options.kafka:
         brokers["Apache Kafka"] = options.kafka
     for address in brokers.values():
         make_world(address, options.topics)
-    print("| work | MB |", " | ".join(f"{name}: wait, took, answer" for name in brokers), "|")
-    print("|---|---|" + "---|" * len(brokers), flush=True)
+    yield f"| work | MB | {' | '.join(f'{name}: wait, took, answer' for name in brokers)} |"
+    yield "|---|---|" + "---|" * len(brokers)
     for name, build in pieces_of_work(options.topics).items():
         if options.names and not any(one in name for one in options.names):
             continue
@@ -236,15 +295,17 @@ def table(options: argparse.Namespace) -> None:
                 cells.append(f"gone: {error}")
                 continue
             cells.append(str(found))
-        print(f"| {name} | {size / 1e6:.2f} |", " | ".join(cells), "|", flush=True)
-    load = "/".join(f"{one:.1f}" for one in os.getloadavg())
-    print(f"\nLoad of the machine at the end: {load} on {os.cpu_count()} cores.")
+        yield f"| {name} | {size / 1e6:.2f} | {' | '.join(cells)} |"
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    yield ""
+    cores = os.cpu_count()
+    yield f"Best of {options.runs}. Load of the machine at the end: {load} on {cores} cores."
 
 
-def pieces_of_work(topics: int) -> dict[str, Callable[[], tuple[int, Callable[[str], str]]]]:
+def pieces_of_work(topics: int) -> dict[str, Callable[[], tuple[int, Work]]]:
     """All that is measured, by name: a function that makes it, and how many bytes are sent."""
     pipeline = request(18, 0, b"") * PIPELINE
-    works: dict[str, Callable[[], tuple[int, Callable[[str], str]]]] = {
+    works: dict[str, Callable[[], tuple[int, Work]]] = {
         f"a pipeline of {PIPELINE:,} requests": lambda: (
             len(pipeline),
             sending(pipeline, PIPELINE),
@@ -252,8 +313,8 @@ def pieces_of_work(topics: int) -> dict[str, Callable[[], tuple[int, Callable[[s
         f"an append that wakes {WAITING:,} fetches": lambda: (0, wake),
     }
 
-    def of(build: Callable[[], bytes]) -> Callable[[], tuple[int, Callable[[str], str]]]:
-        def make() -> tuple[int, Callable[[str], str]]:
+    def of(build: Callable[[], bytes]) -> Callable[[], tuple[int, Work]]:
+        def make() -> tuple[int, Work]:
             frame = build()
             return len(frame), sending(frame)
 
