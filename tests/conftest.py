@@ -6,6 +6,7 @@ A test belongs to the tier of its marker, such as `clients` or `kafka`, and to `
 
 from __future__ import annotations
 
+import gc
 import re
 from collections import Counter
 from pathlib import Path
@@ -69,6 +70,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=dropped)
     # Shuffled or not, the tiers follow each other: each starts its peers once, late, and ends them.
     items[:] = sorted(kept, key=lambda item: TIERS.index(tier_of(item)))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: no collection of garbage walks over it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def tier_of(item: pytest.Item) -> str:

@@ -21,6 +21,7 @@ from enum import Enum
 from functools import partial
 from inspect import isroutine
 from random import Random
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -402,9 +403,12 @@ def _owners() -> dict[str, Owner]:
 OWNERS = _owners()
 
 
+_AS_THEY_ARE = frozenset((NoneType, str, bytes, int, float, bool))
+
+
 def dump(cluster: Cluster) -> dict[str, Any]:
     """What is kept, as plain values; a path of names leads to each."""
-    found = _dump(cluster, "cluster")
+    found = _dump(cluster)
     assert isinstance(found, dict)
     return found
 
@@ -467,40 +471,42 @@ def _is_plain(one: object) -> bool:
     return one is None or isinstance(one, _PLAIN) or isroutine(one)
 
 
-def _dump(one: Any, path: str) -> Any:
+def _dump(one: Any) -> Any:
+    if type(one) in _AS_THEY_ARE:  # most of what there is
+        return one
     if isinstance(one, Random):
         return hash(one.getstate())
     if isinstance(one, Enum):
         return one.name
     if isinstance(one, memoryview | bytearray):
         return bytes(one)
-    if one is None or isinstance(one, str | bytes | int | float):
+    if isinstance(one, str | bytes | int | float):
         return one
     if isinstance(one, Mapping):
         # A mapping to None is an ordered set: its keys count.
         found = {key: "there" if value is None else value for key, value in one.items()}
-        return _filled({_key(key): _dump(found[key], f"{path}[{key}]") for key in found})
+        return _filled({_key(key): _dump(found[key]) for key in found})
     if isinstance(one, set | frozenset):
         return sorted(map(str, one))
     if hasattr(one, "_fields"):
         growing = _GROWING_FIELDS.get(type(one).__name__, frozenset())
         fields = {name: getattr(one, name) for name in one._fields if name not in growing}
-        return _dump(fields, path)
+        return _dump(fields)
     if isinstance(one, tuple | list | deque | array):
-        return [_dump(each, f"{path}[{at}]") for at, each in enumerate(one)]
+        return [_dump(each) for each in one]
     if _name(one) == "mockbroker.log.segment.Segment":
         return _segment(one)
     owner = OWNERS.get(_name(one))
     if owner is None:
         return repr(one)
-    return _filled({name: _dump(getattr(one, name), f"{path}.{name}") for name in owner.kept})
+    return _filled({name: _dump(getattr(one, name)) for name in owner.kept})
 
 
 def _segment(segment: Any) -> object:
     """Blocks may be longer than what was written into them."""
     batches = [bytes(segment.batch(at)) for at in range(len(segment))]
     kept = {name: getattr(segment, name) for name in OWNERS[_name(segment)].kept}
-    return _dump({**kept, "blocks": batches}, "segment")
+    return _dump({**kept, "blocks": batches})
 
 
 def _filled(found: dict[str, Any]) -> dict[str, Any]:

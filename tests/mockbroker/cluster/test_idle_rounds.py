@@ -99,6 +99,7 @@ class Script:
         self.rng = Random(seed)
         config = {
             "group.consumer.session.timeout.ms": "45000",
+            "replica.fetch.wait.max.ms": "2000",
             "log.retention.check.interval.ms": "60000",
             "leader.imbalance.check.interval.seconds": self.rng.choice(["300", "7"]),
             "replica.lag.time.max.ms": self.rng.choice(["30000", "9001"]),
@@ -281,6 +282,10 @@ def test_skipped_is_as_played(seed: int) -> None:
     assert skipped.picture() == played.picture()
 
 
+SELDOM = {"leader.imbalance.check.interval.seconds": "77", "replica.fetch.wait.max.ms": "2000"}
+"""Fewer rounds to play: they are the same rounds."""
+
+
 def kill(core: MovedCore) -> None:
     core.controls.kill(2, fence=False)
 
@@ -355,7 +360,7 @@ def test_what_happens_after_and_before_a_long_quiet_comes_at_its_time(
 ) -> None:
     ways = []
     for skips in (True, False):
-        core = MovedCore(skips=skips, config={"leader.imbalance.check.interval.seconds": "77"})
+        core = MovedCore(skips=skips, config=SELDOM)
         core.advance(50_000)
         act(core)
         core.advance(333.25)
