@@ -19,6 +19,7 @@ from mockbroker.metadata.changes import (
 )
 from mockbroker.metadata.elections import NO_LEADER, Election, changed
 from mockbroker.metadata.placement import invalid_assignment
+from mockbroker.metadata.store import RESOURCE_TOPIC
 from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
 from mockbroker_protocol.errors import ErrorCode
 
@@ -114,7 +115,9 @@ class ReplicationControl:
     def supervise(self, clock: Clock, timer: Timer, config: BrokerConfig) -> None:
         """Do from now on what no broker asks for: `review_eligible` and, if wanted, `balance`."""
         self._store.subscribe(
-            lambda change: self.review_eligible() if isinstance(change, ConfigsChanged) else None
+            lambda change: (
+                self.review_eligible(change) if isinstance(change, ConfigsChanged) else None
+            )
         )
         interval_ms = config.int("leader.imbalance.check.interval.seconds") * 1000
 
@@ -134,15 +137,19 @@ class ReplicationControl:
         """The next `balance` and its interval, if nothing was decided since the last; else None."""
         return self._balance_check if self._balanced_version == self._store.version else None
 
-    def review_eligible(self) -> None:
+    def review_eligible(self, change: ConfigsChanged) -> None:
         """Configs changed: where the in-sync set is large enough by now, nobody else is eligible.
 
         A leader that may go on alone leaves eligible replicas behind (KIP-966; Kafka:
         getPartitionElrUpdatesForConfigChanges).
         """
-        for topic, index, state in self._partitions():
-            if state.elr and len(state.isr) >= self._min_isr(topic, state):
-                self._change(topic, index, state)
+        topics: Iterable[Topic] = self._store.topics.values()
+        if change.resource_type == RESOURCE_TOPIC:
+            topics = (self._store.topics[change.name],)
+        for topic in topics:
+            for index, state in enumerate(topic.partitions):
+                if state.elr and len(state.isr) >= self._min_isr(topic, state):
+                    self._change(topic, index, state)
 
     def _withdraw(self, node_id: int) -> None:
         for topic, index, state in self._partitions():

@@ -117,6 +117,7 @@ def _itself(name: object) -> Hashable:
 
 
 _NAME: Final = attrgetter("name")
+_RESOURCE: Final = attrgetter("resource_type", "resource_name")
 _PARTITION: Final = attrgetter("partition_index")
 _FETCHED: Final = attrgetter("partition")
 
@@ -136,6 +137,8 @@ SPLITS: Final[dict[ApiKey, Split]] = {
         alone=lambda one: one.resource_type not in _CONFIG_TYPES,  # type: ignore[attr-defined]
         size=8,
     ),
+    ApiKey.ALTER_CONFIGS: Split(("resources",), ("responses",), TWICE, (_RESOURCE,)),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Split(("resources",), ("responses",), TWICE, (_RESOURCE,)),
     ApiKey.DELETE_RECORDS: Split(
         ("topics", "partitions"), ("topics", "partitions"), LAST, (_NAME, _PARTITION)
     ),
@@ -374,12 +377,14 @@ def _unique(items: list[object], split: Split) -> Generator[object, None, list[o
     outer_key = split.keys[0]
     twice = split.keep == TWICE
     if len(split.asked) == 1:
-        found: dict[Hashable, object] = {}
+        found: dict[Hashable, list[object]] = {}
         for index, item in enumerate(items):
-            found.setdefault(outer_key(item), item)
+            same = found.setdefault(outer_key(item), [])
+            if len(same) < 1 + twice:
+                same.append(item)
             if not index % LOOKED_AT:
                 yield None
-        return list(found.values())
+        return _pairs_first(found, twice=twice)
     field, inner_key = split.asked[1], split.keys[1]
     topics: dict[Hashable, tuple[object, dict[Hashable, list[object]]]] = {}
     looked_at = 0
@@ -399,13 +404,15 @@ def _unique(items: list[object], split: Split) -> Generator[object, None, list[o
             yield None
     kept = []
     for topic, partitions in topics.values():
-        # Pairs first: a part of an even size then never cuts one.
-        groups = (
-            sorted(partitions.values(), key=len, reverse=True) if twice else partitions.values()
-        )
-        kept.append(_with(topic, field, [one for group in groups for one in group]))
+        kept.append(_with(topic, field, _pairs_first(partitions, twice=twice)))
         yield None
     return kept
+
+
+def _pairs_first(found: dict[Hashable, list[object]], *, twice: bool) -> list[object]:
+    """A part of an even size then never cuts one."""
+    groups = sorted(found.values(), key=len, reverse=True) if twice else found.values()
+    return [one for group in groups for one in group]
 
 
 def _join(into: object, response: object, fields: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ from mockbroker.metadata.changes import (
     TopicCreated,
     TopicDeleted,
 )
+from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
 from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.delayed_entries import DelayedEntries
 from mockbroker.replica.log_dirs import LogDirs
@@ -139,7 +140,7 @@ class ReplicaManager(PartitionHost):
         elif isinstance(change, LeaderChanged):
             self._change_leader(change)
         elif isinstance(change, ConfigsChanged):
-            self._reconfigure()
+            self._reconfigure(change)
         elif isinstance(change, BrokerChanged):
             for partition in self.led_partitions() if self.propose_isr else ():
                 partition.expand_in_sync()
@@ -174,9 +175,13 @@ class ReplicaManager(PartitionHost):
             partition.delete()
             self._tell_role(partition)
 
-    def _reconfigure(self) -> None:
-        for topic in self.metadata.topics.values():
-            for partition in self._partitions.get(topic.name, {}).values():
+    def _reconfigure(self, change: ConfigsChanged) -> None:
+        """A topic's configs are its own, a broker's are what topics inherit."""
+        if change.resource_type == RESOURCE_TOPIC:
+            for partition in self._partitions.get(change.name, {}).values():
+                partition.reconfigure()
+        elif change.resource_type == RESOURCE_BROKER:
+            for partition in self.all_partitions():
                 partition.reconfigure()
 
     # -- replication -----------------------------------------------------------------------

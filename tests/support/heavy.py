@@ -194,6 +194,13 @@ def describe_configs(count: int) -> bytes:
     return request(32, 1, int32(count) + one * count + b"\1")
 
 
+def alter_configs(count: int) -> bytes:
+    """Another retention for each topic of a world; there are some that it does not have."""
+    config = int32(1) + text("retention.ms") + text("-1")
+    resources = b"".join(b"\2" + text(f"world-{index}") + config for index in range(count))
+    return request(33, 1, int32(count) + resources + b"\0")
+
+
 def delete_records(count: int) -> bytes:
     head = int32(1) + text(TOPIC) + int32(count)
     return request(21, 0, head + struct.pack(">iq", 0, 0) * count + int32(100))
@@ -227,6 +234,7 @@ def everything_of_a_world(topics: int) -> dict[str, Callable[[], bytes]]:
             75, 0, b"\1" + int32(2000) + b"\xff\0", flexible=True
         ),
         "DescribeConfigs: all topics": lambda: request(32, 1, int32(topics) + resources + b"\1"),
+        f"AlterConfigs: {topics:,} topics": lambda: alter_configs(topics),
         "DescribeLogDirs: all": lambda: request(35, 1, int32(-1)),
         "ListConfigResources": lambda: request(74, 1, b"\1\0", flexible=True),
         "OffsetFetch: all positions of a group": lambda: request(9, 5, text("every") + int32(-1)),

@@ -54,6 +54,7 @@ COSTLY: dict[str, Callable[[int], bytes]] = {
     "FindCoordinator: one group": heavy.find_coordinators,
     "DescribeGroups: one group": heavy.describe_groups,
     "DescribeConfigs: one topic": heavy.describe_configs,
+    "AlterConfigs: topics": lambda n: heavy.alter_configs(min(n, WORLD)),
     "DeleteRecords: one partition": heavy.delete_records,
     "DescribeTopicPartitions: one name": heavy.describe_topic_partitions,
     "ListGroups": lambda _: heavy.request(16, 0, b""),

@@ -239,11 +239,11 @@ def test_targets_that_cannot_be(
 def test_nobody_is_eligible_beside_an_in_sync_set_that_is_large_enough_by_now() -> None:
     """KIP-966: a lower min.insync.replicas lets the leader commit without those that left."""
     controller = Controller(PartitionState(1, [1, 2, 3], [1], elr=[2, 3]), min_insync_replicas="2")
-    controller.control.review_eligible()
-    assert controller.state().elr == [2, 3]
     lowered = ConfigsChanged(RESOURCE_TOPIC, "t", {"min.insync.replicas": "1"})
+    controller.control.review_eligible(lowered)
+    assert controller.state().elr == [2, 3]
     controller.store.apply(lowered)
-    controller.control.review_eligible()
+    controller.control.review_eligible(lowered)
     assert (controller.state().leader, controller.state().elr) == (1, [])
 
 

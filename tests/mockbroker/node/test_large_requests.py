@@ -12,6 +12,10 @@ from mockbroker.node import large_requests
 from mockbroker.node.large_requests import LOOKED_AT, MAX_ELEMENTS, PART_ELEMENTS
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.configs import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResponse,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
@@ -114,6 +118,23 @@ def test_a_partition_asked_for_twice_is_an_error_wherever_the_second_stands(core
     assert errors[0] == errors[MANY - 1] == ErrorCode.INVALID_REQUEST
     assert errors[1] == 0
     assert errors[heavy.PARTITIONS] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_configs_are_altered_once_each_and_a_resource_named_twice_is_refused(core: Core) -> None:
+    names = [f"{index:05d}-of-{MANY}" for index in range(MANY)]
+    configs = [AlterableConfig("retention.ms", "1234")]
+    resources = [
+        AlterConfigsResource(2, name, configs) for name in [*names, heavy.TOPIC, names[0], "once"]
+    ]
+    response = core.client().call(AlterConfigsRequest(resources), 1, AlterConfigsResponse)
+    errors = [(one.resource_name, one.error_code) for one in response.responses]
+    assert errors[:2] == 2 * [(names[0], ErrorCode.INVALID_REQUEST)]
+    told = dict(errors[2:])
+    assert set(told) == {*names[1:], heavy.TOPIC, "once"}
+    assert told.pop(heavy.TOPIC) == 0
+    assert set(told.values()) == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    topic = core.broker.services.metadata.topics[heavy.TOPIC]
+    assert topic.configs == {"retention.ms": "1234"}
 
 
 def test_what_is_described_is_described_once_in_a_large_request(core: Core) -> None:
