@@ -19,11 +19,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.journal import HighWatermarkMoved
 from mockbroker.metadata.changes import LeaderChanged, PartitionsAdded, TopicCreated
 from mockbroker_protocol.records.batch import iterate_records
 
 if TYPE_CHECKING:
     from mockbroker.cluster.nodes import Node
+    from mockbroker.journal import Event
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import Change, PartitionState
     from mockbroker.replica.partition import Partition
@@ -48,7 +50,7 @@ class Mirror:
         self.entries: list[Entry | None] = []
         self.log_start_offset = 0
         self.high_watermark = 0
-        """As it was when it was last looked at."""
+        """As it was when it was last looked at, or went back as a follower's."""
         self.lowered_epoch = self.cut_epoch = -1
         """Leader epochs in which its high watermark and its log start last went back."""
         self.lowered_ms = -1.0
@@ -138,17 +140,15 @@ class PartitionTruth:
     def has_committed(self, node: int) -> bool:
         """Whether a node's log holds all that is committed: logs agree where an entry does.
 
-        Before a leader's log start a follower may keep what an unclean election has left it, since
-        the leader cannot tell that it had others there (LeaderEpochFileCache.endOffsetFor).
+        Before a leader's log start a follower may keep what it once had alone: the leader cannot
+        tell that it had others there (LeaderEpochFileCache.endOffsetFor), and nobody reads them.
         """
         count = len(self.committed)
         mirror = self.mirrors.get(node)
         entries = [] if mirror is None else mirror.entries
         if len(entries) < count:
             return False
-        if count <= self.log_start_offset and self.unclean_floor >= 0:
-            return True
-        return not count or agree(entries[count - 1], self.committed[-1])
+        return count <= self.log_start_offset or agree(entries[count - 1], self.committed[-1])
 
     def keep_common(self, entries: list[Entry | None]) -> None:
         """An unclean election took back what its leader does not have."""
@@ -175,6 +175,7 @@ class Truth:
             self._add(topic.name, topic.id, 0, topic.partitions)
         world.cluster.metadata.subscribe(self._on_change)
         world.on_step.append(self.look)
+        world.cluster.journal.listen(self._on_moved, high_watermarks=True)
 
     def find(self, topic: str, index: int) -> PartitionTruth | None:
         """The latest incarnation of a partition."""
@@ -279,6 +280,30 @@ class Truth:
                     self._check_in_sync(truth)
             changed.clear()
 
+    def _on_moved(self, event: Event) -> None:
+        """A high watermark moved, perhaps one of several times in a step: a follower's may go back.
+
+        A leader's is looked at after the step.
+        """
+        if not isinstance(event, HighWatermarkMoved) or event.after >= event.before:
+            return
+        truth = self.find(event.topic, event.partition)
+        broker = self._world.cluster.broker(event.broker_id)
+        if truth is None or broker is None:
+            return
+        partition = broker.services.replicas.partition(event.topic, event.partition)
+        mirror = truth.mirrors.get(event.broker_id)
+        if partition is None or mirror is None or partition.is_leader:
+            return
+        if truth.unclean_floor < 0 and mirror.lowered_epoch == partition.leader_epoch:
+            self._world.violate(
+                f"{truth.name}: the high watermark of {event.broker_id}, a follower, went back "
+                f"again in epoch {partition.leader_epoch}, from {event.before} to {event.after}"
+            )
+        mirror.lowered_epoch = partition.leader_epoch
+        mirror.lowered_ms = self._world.now_ms
+        mirror.high_watermark = event.after  # it may lead before the step is over
+
     def _look_at_replica(
         self, truth: PartitionTruth, at: Node, partition: Partition, since_epoch: int
     ) -> None:
@@ -306,14 +331,6 @@ class Truth:
         mirror.high_watermark = partition.high_watermark
         if partition.is_leader:
             self._look_at_leader(truth, at, partition, known_mark)
-        elif mirror.high_watermark < known_mark:
-            if truth.unclean_floor < 0 and mirror.lowered_epoch == partition.leader_epoch:
-                self._world.violate(
-                    f"{truth.name}: the high watermark of {node}, a follower, went back again in "
-                    f"epoch {partition.leader_epoch}, from {known_mark} to {mirror.high_watermark}"
-                )
-            mirror.lowered_epoch = partition.leader_epoch
-            mirror.lowered_ms = self._world.now_ms
         elif mirror.high_watermark > known_mark:
             # It may have heard much at once: that it leads, alone perhaps, and then who does.
             for epoch in range(partition.leader_epoch, since_epoch - 1, -1):

@@ -47,7 +47,10 @@ KEPT: dict[int, str] = {
     7747: "a last known leader that is no replica any more does not lead",
     7751: "as 2425",
     8886: "as 2425, and it heard at once that it led",
-    10165: "what its leader has deleted, a follower may have otherwise after an unclean election",
+    10165: "what its leader has deleted, a follower may have otherwise",
+    10427: "as 10165, without an unclean election",
+    10604: "as 6025, and raised again in the same step",
+    11037: "as 6025, and it leads before the step is over",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""

@@ -16,6 +16,7 @@ from simulation.faults import NetworkFaults
 if TYPE_CHECKING:
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import PartitionState
+    from mockbroker.replica.partition import Partition
 
 
 class Listener:
@@ -77,10 +78,15 @@ class SimulatedCluster:
     def _state(self) -> PartitionState:
         return self.world.cluster.metadata.topics["t0"].partitions[0]
 
-    def _log(self, node: int) -> UnifiedLog:
+    def partition_at(self, node: int) -> Partition:
+        """A broker's replica of t0-0."""
         broker = self.world.cluster.broker(node)
         assert broker is not None
         partition = broker.services.replicas.partition("t0", 0)
         assert partition is not None
-        assert partition.log is not None
-        return partition.log
+        return partition
+
+    def _log(self, node: int) -> UnifiedLog:
+        log = self.partition_at(node).log
+        assert log is not None
+        return log

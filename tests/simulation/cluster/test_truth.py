@@ -63,16 +63,18 @@ def test_a_high_watermark_that_goes_back_is_noticed(simulated: SimulatedCluster)
 
 
 def test_a_followers_high_watermark_goes_back_once_an_epoch(simulated: SimulatedCluster) -> None:
-    log, node, truth = simulated.follower_log(), simulated.follower(), simulated.truth
-    simulated.world.run_for(1_000)
+    world, node, truth = simulated.world, simulated.follower(), simulated.truth
+    partition = simulated.partition_at(node)
+    world.run_for(1_000)
+    known = partition.high_watermark
     assert truth.lowered_ms("t0", 0, node) == -1
-    log.high_watermark -= 1
+    partition.append_as_follower(b"", known - 1, 0)  # as a new leader answers
+    partition.append_as_follower(b"", known, 0)
     truth.look()
-    assert truth.lowered_ms("t0", 0, node) == simulated.world.now_ms
-    assert not simulated.world.violations
-    log.high_watermark -= 1
-    truth.look()
-    assert f"of {node}, a follower, went back again" in simulated.world.violations[0]
+    assert truth.lowered_ms("t0", 0, node) == world.now_ms
+    assert not world.violations
+    partition.append_as_follower(b"", known - 1, 0)
+    assert f"of {node}, a follower, went back again" in world.violations[0]
 
 
 def test_a_log_start_goes_back_after_an_unclean_election_alone(
@@ -152,13 +154,13 @@ def test_an_unclean_leader_takes_back_what_it_does_not_have() -> None:
     assert truth.has_committed(1)
 
 
-def test_what_is_deleted_may_differ_after_an_unclean_election_alone() -> None:
+def test_what_a_leader_has_deleted_may_differ() -> None:
     truth = PartitionTruth("t-0", PartitionState(1, [1, 2], [1, 2]))
     truth.committed = [(0, b"a"), (0, b"b")]
     truth.mirrors[1] = Mirror()
     truth.mirrors[1].entries = [(4, b"x"), (4, b"y")]
-    for floor, start, holds in ((-1, 2, False), (5, 1, False), (5, 2, True)):
-        truth.unclean_floor, truth.log_start_offset = floor, start
+    for start, holds in ((1, False), (2, True)):
+        truth.log_start_offset = start
         assert truth.has_committed(1) is holds
     truth.mirrors[1].entries.pop()
     assert not truth.has_committed(1)
