@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -391,6 +392,8 @@ def main() -> int:
     clients = arguments.clients.split(",")
     if unknown := set(clients) - set(CLIENTS):
         parser.error(f"--clients: {', '.join(sorted(unknown))} is none of {', '.join(CLIENTS)}")
+    # So that the loops' processes are ended too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     wrongs = run(arguments.minutes, arguments.seed, clients)
     print(*wrongs or ["nothing doubled, nothing missing, nobody stuck"], sep="\n")
     return bool(wrongs)
