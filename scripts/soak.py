@@ -4,6 +4,7 @@
     python -m scripts.soak --rounds N [--seed S]       the same, so many rounds of each broker
     python -m scripts.soak --frames N [--seed S]       so many hostile frames, on the core alone
     python -m scripts.soak --costly N [--seed S]       so many that cost, each bounded by its work
+    python -m scripts.soak --http N [--seed S]         so many hostile connections to the admin port
 
 Each round works on one of two brokers of this process, one alone and three of a cluster: topics
 made and deleted, faults, transactions, groups of both protocols, snapshots and restores, time that
@@ -413,6 +414,18 @@ def costly(count: int, seed: int) -> None:
     print(f"{count} costly frames in {turns} turns in {took:.0f} s, none took more than it may")
 
 
+def http(count: int, seed: int) -> None:
+    """Raise AssertionError when the admin port fails, or a neighbour is not served."""
+    from tests.support.hostile_http import HostileHttp
+
+    began = time.monotonic()
+    with HostileHttp(Random(seed)) as run:
+        run.send(count)
+    took = time.monotonic() - began
+    told = ", ".join(f"{status}: {times}" for status, times in sorted(run.statuses.items()))
+    print(f"{count} hostile connections to the admin port in {took:.0f} s, none failed ({told})")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/fuzz")
     what = parser.add_mutually_exclusive_group(required=True)
@@ -420,12 +433,15 @@ def main() -> None:
     what.add_argument("--rounds", type=int)
     what.add_argument("--frames", type=int)
     what.add_argument("--costly", type=int)
+    what.add_argument("--http", type=int)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.frames is not None:
         frames(arguments.frames, arguments.seed)
     elif arguments.costly is not None:
         costly(arguments.costly, arguments.seed)
+    elif arguments.http is not None:
+        http(arguments.http, arguments.seed)
     elif arguments.rounds is not None:
         soak(math.inf, arguments.rounds, arguments.seed)
     else:

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
         (["--rounds", "4"], "8 rounds, "),
         (["--frames", "4000"], "4000 hostile frames"),
         (["--costly", "40"], "40 costly frames"),
+        (["--http", "500"], "500 hostile connections"),
     ],
 )
 def test_nothing_fails_or_is_lost(arguments: list[str], found: str) -> None:
