@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.metadata.brokers import is_stale
+from mockbroker.metadata.brokers import UNKNOWN_EPOCH
 from mockbroker.metadata.changes import (
     BrokerChanged,
     BrokerUnregistered,
@@ -194,7 +194,7 @@ class ReplicationControl:
         if not all(self._is_active(node) for node in isr if node not in state.isr):
             return ErrorCode.INELIGIBLE_REPLICA
         told = zip(isr, broker_epochs, strict=False)
-        if any(is_stale(self._store.brokers.get(node), epoch) for node, epoch in told):
+        if not all(self._is_registered(node, epoch) for node, epoch in told):
             return ErrorCode.INELIGIBLE_REPLICA
         self._change(topic, index, state, isr=isr)
         return ErrorCode.NONE
@@ -342,6 +342,11 @@ class ReplicationControl:
     def _is_active(self, node_id: int) -> bool:
         broker = self._store.brokers.get(node_id)
         return broker is not None and broker.active
+
+    def _is_registered(self, node_id: int, epoch: int) -> bool:
+        """Whether its present registration has this epoch (Kafka: ineligibleReplicasForIsr)."""
+        broker = self._store.brokers.get(node_id)
+        return broker is not None and epoch in (UNKNOWN_EPOCH, broker.epoch)
 
     def _is_unclean(self, topic: Topic) -> bool:
         return topic.config.bool(_UNCLEAN_CONFIG)

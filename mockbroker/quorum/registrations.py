@@ -30,8 +30,9 @@ class ListenerAddress(NamedTuple):
 class Registration(NamedTuple):
     """One start of a broker. Ids are 16 raw bytes; a feature maps to its (lowest, highest) level.
 
-    `epoch` of a broker outside is the offset of its record in the metadata log, -1 before that is
-    written; that of one of this process is its own (`BrokerInfo.epoch`).
+    `epoch` is that of its `BrokerInfo`, which fetches and proposals of in-sync sets name: of a
+    broker outside the offset of its record in the metadata log, -1 before that is written; one of
+    this process counts its own.
     """
 
     node_id: int

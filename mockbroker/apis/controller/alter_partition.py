@@ -56,17 +56,12 @@ def _alter(
     version: int,
 ) -> AlterPartitionResponsePartitionData:
     index = asked.partition_index
-    isr = asked.new_isr
+    isr, broker_epochs = asked.new_isr, list[int]()
     if version >= ALTER_PARTITION_EPOCHS:
-        assert services.quorum is not None
         isr = [broker.broker_id for broker in asked.new_isr_with_epochs]
-        registrations = services.quorum.translation.registrations
-        for broker in asked.new_isr_with_epochs:
-            known = registrations.get(broker.broker_id)
-            if known is None or broker.broker_epoch not in (-1, known.epoch):
-                return AlterPartitionResponsePartitionData(index, ErrorCode.INELIGIBLE_REPLICA)
+        broker_epochs = [broker.broker_epoch for broker in asked.new_isr_with_epochs]
     error = services.controller.replication.alter_partition(
-        broker_id, topic_id, index, asked.leader_epoch, asked.partition_epoch, isr
+        broker_id, topic_id, index, asked.leader_epoch, asked.partition_epoch, isr, broker_epochs
     )
     if error is not ErrorCode.NONE:
         return AlterPartitionResponsePartitionData(index, error)
