@@ -11,7 +11,7 @@ connection has gone has no effect.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import ClientQuotasChanged
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.service import GroupCoordinatorService
+    from mockbroker.coordinator.group.shard import Companion
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdManager
     from mockbroker.coordinator.txn.coordinator import TransactionCoordinator
     from mockbroker.fetch.contexts import FetchContext
     from mockbroker.fetch.manager import FetchManager
+    from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.store import MetadataStore
@@ -237,6 +239,21 @@ class Environment(NamedTuple):
     rng: Random
 
 
+class Extension(Protocol):
+    """What a room above the APIs adds to a node."""
+
+    @property
+    def companion(self) -> Companion:
+        """What it knows of groups' offsets."""
+
+    @property
+    def coordinators(self) -> Mapping[str, LazyCoordinator[Any]]:
+        """Its coordinators, each by its topic."""
+
+    def metrics(self) -> Mapping[str, float]:
+        """What it counts, by name."""
+
+
 class RoomsMark(NamedTuple):
     """What rooms of a node held at one moment, for `Services.back_to`."""
 
@@ -287,8 +304,10 @@ class Services:
         "config",
         "controller",
         "deferred",
+        "extension",
         "fetch",
         "groups",
+        "leader_log",
         "metadata",
         "metadata_progress",
         "producer_ids",
@@ -337,6 +356,10 @@ class Services:
         """There once a controller's listener is wanted (`Cluster.start_quorum`)."""
         self.registries: dict[str, ServedApis] = {}
         """APIs of listeners that serve others than `registry`, by the listener's name."""
+        self.leader_log: Callable[[str, int], UnifiedLog | None] = self._own_leader_log
+        """The log of a partition at its leader, as far as this broker can ask it."""
+        self.extension: Extension | None = None
+        """There if one is configured."""
         self.authorizer: StandardAuthorizer | None = None
         """There if one is configured."""
         self.work_in_slices: Callable[[RequestContext, Iterator[object]], None] = _at_once
@@ -429,6 +452,10 @@ class Services:
     def _announce_here(self, node_id: int, group_id: str, ctx: RequestContext) -> None:
         assert node_id == self.broker_id, "a broker alone coordinates all groups"
         self.groups.service.rebalancer.announce(group_id, ctx)
+
+    def _own_leader_log(self, topic: str, index: int) -> UnifiedLog | None:
+        partition = self.replicas.partition(topic, index)
+        return partition.log if partition is not None and partition.is_leader else None
 
     def _own_progress(self) -> Mapping[int, int]:
         return {self.broker_id: self.metadata.version}

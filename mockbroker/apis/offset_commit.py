@@ -24,6 +24,7 @@ from mockbroker_protocol.versions import OFFSET_COMMIT_TOPIC_IDS
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.coordinator.group.offsets import CommitWriter
     from mockbroker_protocol.errors import ErrorCode
     from mockbroker_protocol.messages.group_offsets import (
         OffsetCommitRequest,
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 
 
 def handle(
-    services: Services, ctx: RequestContext, request: OffsetCommitRequest
+    services: Services,
+    ctx: RequestContext,
+    request: OffsetCommitRequest,
+    writer: CommitWriter | None = None,
 ) -> OffsetCommitResponse | Verdict:
     """Answer through `ctx.respond`, at once or when the positions are written."""
     by_id = ctx.api_version >= OFFSET_COMMIT_TOPIC_IDS
@@ -46,7 +50,7 @@ def handle(
         response.topics = merge_topics(refused, response.topics)
         ctx.respond(response)
 
-    services.groups.service.offsets.commit(request, ctx.api_version, respond)
+    services.groups.service.offsets.commit(request, ctx.api_version, respond, writer)
     return PARKED
 
 

@@ -33,10 +33,12 @@ from mockbroker_protocol.versions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
+    from typing import Any
 
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.coordinator.runtime import CoordinatorRuntime
     from mockbroker_protocol.messages.group_offsets import (
         OffsetFetchRequest,
         OffsetFetchRequestGroup,
@@ -44,20 +46,32 @@ if TYPE_CHECKING:
     )
 
 
-def handle(services: Services, ctx: RequestContext, request: OffsetFetchRequest) -> object:
+def handle(
+    services: Services,
+    ctx: RequestContext,
+    request: OffsetFetchRequest,
+    amend: Callable[[OffsetFetchResponse], None] | None = None,
+    others: Sequence[CoordinatorRuntime[Any]] = (),
+) -> object:
     """The positions of one group up to v7, of each group from v8 on.
 
     They are looked up in the first slice of the answer; those that must be stable wait until they
-    are replicated.
+    are replicated. So does what `amend` says of them from the state of `others`.
     """
-    if not request.require_stable:
+    if amend is None and not request.require_stable:
         return services.answer_in_slices(ctx, _positions(services, ctx, request))
-    runtime = services.groups.service.runtime
+    runtimes = (services.groups.service.runtime, *others)
     group_ids = [one.group_id for one in request.groups] or [request.group_id]
-    ahead = [one for one in group_ids if runtime.is_ahead(one)]
-    if not ahead:
+    ahead = [(each, one) for each in runtimes for one in group_ids if each.is_ahead(one)]
+    if not request.require_stable:
+        ahead = []
+    if amend is None and not ahead:
         return services.answer_in_slices(ctx, _positions(services, ctx, request))
     response = all_at_once(_positions(services, ctx, request))
+    if amend is not None:
+        amend(response)
+    if not ahead:
+        return response
     waits_for = len(ahead)
 
     def committed(group_id: str, error: ErrorCode) -> None:
@@ -68,7 +82,7 @@ def handle(services: Services, ctx: RequestContext, request: OffsetFetchRequest)
         if not waits_for:
             ctx.respond_in_slices(response)
 
-    for group_id in ahead:
+    for runtime, group_id in ahead:
         runtime.when_committed(group_id, partial(committed, group_id))
     return PARKED
 

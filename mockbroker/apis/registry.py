@@ -96,8 +96,12 @@ EXTENDED: Final = {
     ApiKey.JOIN_GROUP: "mockbroker.coop.join_group",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "mockbroker.coop.consumer_group_heartbeat",
     ApiKey.METADATA: "mockbroker.coop.metadata",
+    ApiKey.OFFSET_COMMIT: "mockbroker.coop.offset_commit",
+    ApiKey.OFFSET_FETCH: "mockbroker.coop.offset_fetch",
 }
 """What a broker's listener serves in their place where `coop.extension.enable` is on."""
+EXTENSION: Final = "mockbroker.coop.extension"
+"""The module that adds to a node what `Extension` says."""
 
 CONTROLLER_SERVED: Final = _by_key(
     """

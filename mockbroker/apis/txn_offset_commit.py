@@ -29,6 +29,7 @@ from mockbroker_protocol.versions import TXN_OFFSET_COMMIT_LOADING, TXN_OFFSET_C
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.coordinator.group.offsets import CommitWriter
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.messages.transactions import (
         TxnOffsetCommitRequest,
@@ -52,7 +53,10 @@ _BEFORE_STALE_EPOCHS: dict[int, ErrorCode] = {
 
 
 def handle(
-    services: Services, ctx: RequestContext, request: TxnOffsetCommitRequest
+    services: Services,
+    ctx: RequestContext,
+    request: TxnOffsetCommitRequest,
+    writer: CommitWriter | None = None,
 ) -> TxnOffsetCommitResponse | Verdict:
     """Answer through `ctx.respond`, when the positions are written as pending."""
     by_id = ctx.api_version >= TXN_OFFSET_COMMIT_TOPIC_IDS
@@ -60,14 +64,14 @@ def handle(
     if not known:
         return TxnOffsetCommitResponse(ctx.throttle_time_ms, refused)
     request.topics = known
-    _Commit(services, ctx, request, refused).start()
+    _Commit(services, ctx, request, refused, writer).start()
     return PARKED
 
 
 class _Commit:
     """One commit on its way: verified, then written."""
 
-    __slots__ = ("ctx", "refused", "request", "services")
+    __slots__ = ("ctx", "refused", "request", "services", "writer")
 
     def __init__(
         self,
@@ -75,11 +79,13 @@ class _Commit:
         ctx: RequestContext,
         request: TxnOffsetCommitRequest,
         refused: list[TxnOffsetCommitResponseTopic],
+        writer: CommitWriter | None,
     ) -> None:
         self.services = services
         self.ctx = ctx
         self.request = request
         self.refused = refused
+        self.writer = writer
 
     def start(self) -> None:
         request, services = self.request, self.services
@@ -107,7 +113,8 @@ class _Commit:
         for error in refused.values():
             self.fail(_RESPONSE_ERRORS.get(error, error))
             return
-        self.services.groups.service.offsets.commit_transactional(self.request, self.respond)
+        offsets = self.services.groups.service.offsets
+        offsets.commit_transactional(self.request, self.respond, self.writer)
 
     def fail(self, error: ErrorCode) -> None:
         topics = [

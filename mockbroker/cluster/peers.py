@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdBlocks
     from mockbroker.journal import Journal
+    from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.replication_control import ReplicationControl
@@ -199,6 +200,7 @@ class Peers:
         services.quorum = self.quorum
         services.metadata_progress = self._progress
         services.announce = partial(self._announce, node_id)
+        services.leader_log = partial(self._leader_log, node_id)
         to_controller, _ = self._controller_links(node)
         incarnation.proposals = IsrProposals(
             clock,
@@ -223,13 +225,13 @@ class Peers:
             GROUP_METADATA_TOPIC: groups,
             TRANSACTION_STATE_TOPIC: transactions,
         }
+        if services.extension is not None:
+            by_topic.update(services.extension.coordinators)
         for topic, coordinator in by_topic.items():
             log = InternalLog(topic, replicas, clock)
-            incarnation.coordinators[topic] = CoordinatorLeadership(
+            coordinator.replication = incarnation.coordinators[topic] = CoordinatorLeadership(
                 topic, coordinator, log, replicas, config, clock, timer, services.defer
             )
-        groups.replication = incarnation.coordinators[GROUP_METADATA_TOPIC]
-        transactions.replication = incarnation.coordinators[TRANSACTION_STATE_TOPIC]
         transactions.connect = partial(self._channel, incarnation, node_id)
         self._adopt_logs(node, incarnation)
         replicas.on_role = incarnation.role_changed
@@ -273,6 +275,17 @@ class Peers:
             arrive()
         else:
             self.links.get(source, target).send(arrive)
+
+    def _leader_log(self, source: int, topic: str, index: int) -> UnifiedLog | None:
+        """The log of a partition at its leader, if a link to it carries."""
+        for node_id, incarnation in self.running.items():
+            partition = incarnation.broker.services.replicas.partition(topic, index)
+            if partition is not None and partition.is_leader:
+                is_near = node_id == source
+                ends = (source, node_id), (node_id, source)
+                if is_near or all(self.links.get(*each).open for each in ends):
+                    return partition.log
+        return None
 
     def end_step(self) -> None:
         """A broker's verb has set its own clock: let the others have that time, and arrive all."""

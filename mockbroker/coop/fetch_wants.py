@@ -5,20 +5,17 @@ A session keeps both until it is told otherwise.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mockbroker.coop import tags
 from mockbroker.coop.errors import Refusal
 from mockbroker.coop.key_filter import BadRangeError, KeyFilter, KeyRange
 from mockbroker.coop.numbers import Tag
-from mockbroker.fetch.contexts import FullFetchContext
-from mockbroker.fetch.incremental import IncrementalFetchContext
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from mockbroker.coop.tags import Identity
-    from mockbroker.fetch.contexts import FetchContext
     from mockbroker_protocol.messages.fetch import FetchRequest, FetchRequestPartition
 
 Wanted: TypeAlias = "KeyFilter | Refusal | None"
@@ -36,11 +33,20 @@ class FetchWants:
         self.identity: Identity | Refusal | None = None
 
 
-def wants_of(request: FetchRequest, context: FetchContext) -> FetchWants:
-    """What counts for this fetch: what it says itself, and what its session keeps."""
+class Session(Protocol):
+    """What this module wants of a fetch session: its place for an extension."""
+
+    extension: object | None
+
+
+def wants_of(request: FetchRequest, context: object) -> FetchWants:
+    """What counts for this fetch: what it says itself, and what its session keeps.
+
+    `context` is the fetch's, which may have a session.
+    """
     wants = FetchWants()
-    if isinstance(context, FullFetchContext | IncrementalFetchContext):
-        session = context.session
+    session: Session | None = getattr(context, "session", None)
+    if session is not None:
         if session.extension is None:
             session.extension = wants
         else:

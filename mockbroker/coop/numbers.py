@@ -47,9 +47,10 @@ class Tag(IntEnum):
 FIRST_TAG: Final = 16000
 LAST_TAG: Final = 16031
 
+INDIVIDUAL_COMMIT_STAGE: Final = 1
 KEY_RANGE_STAGE: Final = 2
-"""The stage bit of key-filtered fetches; the other stages are not there yet."""
-STAGES: Final = KEY_RANGE_STAGE
+"""The stage bits of what is there."""
+STAGES: Final = INDIVIDUAL_COMMIT_STAGE | KEY_RANGE_STAGE
 
 
 class DraftError(IntEnum):

@@ -52,10 +52,14 @@ if TYPE_CHECKING:
         | consumer.ConsumerGroupRegularExpressionValue
     )
     CoordinatorKey: TypeAlias = (
-        OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey | TransactionLogKey
+        OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey | TransactionLogKey | "ExtensionKey"
     )
     CoordinatorValue: TypeAlias = (
-        OffsetCommitValue | GroupMetadataValue | ConsumerGroupValue | TransactionLogValue
+        OffsetCommitValue
+        | GroupMetadataValue
+        | ConsumerGroupValue
+        | TransactionLogValue
+        | "ExtensionValue"
     )
     # The classes of key and value.
     RecordTypes: TypeAlias = tuple[type[CoordinatorKey], type[CoordinatorValue]]
@@ -65,6 +69,18 @@ _PREFIX_BYTES = 2
 # Type 0 is an old way of writing type 1.
 _TYPE_NUMBERS = {key: number for number, (key, _) in RECORD_TYPES.items()}
 _KEY_BODY_VERSION = 0
+
+
+class ExtensionKey:
+    """A key in the topic of a coordinator that a room above has, which encodes it itself."""
+
+    __slots__ = ()
+
+
+class ExtensionValue:
+    """The same, a value."""
+
+    __slots__ = ()
 
 
 @dataclass(slots=True)

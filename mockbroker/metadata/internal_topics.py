@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.metadata.names import (
     GROUP_METADATA_TOPIC,
+    INDIVIDUAL_COMMITS_TOPIC,
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
 )
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
 def internal_topic(name: str, config: BrokerConfig) -> NewTopic:
     """The topic of a coordinator (Kafka: DefaultAutoTopicCreationManager.creatableTopic)."""
     prefix = _CONFIG_PREFIXES[name]
-    segment_bytes = str(config.int(f"{prefix}.segment.bytes"))
+    if name == INDIVIDUAL_COMMITS_TOPIC:
+        segment_bytes = str(config.int("individual.commit.log.segment.bytes"))
+    else:
+        segment_bytes = str(config.int(f"{prefix}.segment.bytes"))
     configs: dict[str, str | None]
-    if name == GROUP_METADATA_TOPIC:
+    if name in (GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC):
         # Kafka: GroupCoordinatorService.groupMetadataTopicConfigs.
         configs = {
             "cleanup.policy": "compact",
@@ -58,6 +62,7 @@ def internal_topic(name: str, config: BrokerConfig) -> NewTopic:
 
 _CONFIG_PREFIXES = {
     GROUP_METADATA_TOPIC: "offsets.topic",
+    INDIVIDUAL_COMMITS_TOPIC: "offsets.topic",
     TRANSACTION_STATE_TOPIC: "transaction.state.log",
     SHARE_GROUP_STATE_TOPIC: "share.coordinator.state.topic",
 }

@@ -15,10 +15,18 @@ if TYPE_CHECKING:
 GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
 SHARE_GROUP_STATE_TOPIC: Final = "__share_group_state"
+INDIVIDUAL_COMMITS_TOPIC: Final = "__individual_commit_offsets"
+BESIDE_GROUPS: Final = (INDIVIDUAL_COMMITS_TOPIC,)
+"""Topics whose partitions belong to who coordinates the same partition of the groups' topic."""
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 
 INTERNAL_TOPICS: Final = frozenset(
-    {GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC}
+    {
+        GROUP_METADATA_TOPIC,
+        TRANSACTION_STATE_TOPIC,
+        SHARE_GROUP_STATE_TOPIC,
+        INDIVIDUAL_COMMITS_TOPIC,
+    }
 )
 
 _MAX_NAME_LENGTH: Final = 249

@@ -7,10 +7,11 @@ its own, so that a crash takes its timers with it and a cut-off node keeps its v
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.context import Services
-from mockbroker.apis.registry import EXTENDED, SERVED, Registry
+from mockbroker.apis.registry import EXTENDED, EXTENSION, SERVED, Registry
 from mockbroker.coordinator.lazy import LazyCoordinator
 from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.coordinator.producer_ids import ProducerIdManager
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from mockbroker.apis.context import Environment
+    from mockbroker.apis.context import Environment, Extension
     from mockbroker.coordinator.group.service import GroupCoordinatorService
     from mockbroker.coordinator.producer_ids import ProducerIdBlocks
     from mockbroker.journal import Journal
@@ -59,11 +60,13 @@ def make_broker(
     def make_groups() -> GroupCoordinatorService:
         from mockbroker.coordinator.group.service import GroupCoordinatorService
 
+        companion = None if extension is None else extension.companion
         return GroupCoordinatorService(
-            clock, timer, config, metadata, controller, group_log, member_ids
+            clock, timer, config, metadata, controller, group_log, member_ids, companion
         )
 
     groups = LazyCoordinator(make_groups)
+    extension: Extension | None = None
 
     def end_group_transaction(
         partition_index: int, marker: TransactionMarker, done: Callable[[ErrorCode], None]
@@ -91,6 +94,8 @@ def make_broker(
         registry=registry,
     )
     services.authorizer = authorizer
+    if config.bool("coop.extension.enable"):
+        services.extension = extension = import_module(EXTENSION).Cooperation(services)
     services.fetch.log.journal = replicas.journal = journal
     services.fetch.log.broker_id = node_id
     if config.int("queued.max.request.bytes") > 0:

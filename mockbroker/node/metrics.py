@@ -55,6 +55,7 @@ def read(
         f"{_MEMORY}MemoryPoolAvailable": _NO_BOUND,
         f"{_MEMORY}MemoryPoolUsed": 0,
         **_of_apis(services.registry),
+        **({} if services.extension is None else services.extension.metrics()),
     }
 
 

@@ -38,6 +38,9 @@ def reload_coordinators(
     elif topic == TRANSACTION_STATE_TOPIC:
         for index in changed:
             _reload_transactions(cluster, index)
+    else:
+        for index in changed:
+            _reload_extension(cluster, topic, index)
 
 
 def _reload_groups(cluster: Cluster, index: int, keep_members: bool) -> None:
@@ -72,6 +75,13 @@ def _expel_members(
 def _reload_transactions(cluster: Cluster, index: int) -> None:
     for broker, log in _leaders(cluster, TRANSACTION_STATE_TOPIC, index):
         broker.services.transactions.service.runtime.load(index, log.read(index))
+
+
+def _reload_extension(cluster: Cluster, topic: str, index: int) -> None:
+    for broker, log in _leaders(cluster, topic, index):
+        extension = broker.services.extension
+        if extension is not None and topic in extension.coordinators:
+            extension.coordinators[topic].service.runtime.load(index, log.read(index))
 
 
 def _leaders(cluster: Cluster, topic: str, index: int) -> Iterator[tuple[Broker, InternalLog]]:

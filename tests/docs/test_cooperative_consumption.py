@@ -1,4 +1,4 @@
-"""The example of docs/cooperative-consumption.md runs as it stands."""
+"""The examples of docs/cooperative-consumption.md run as they stand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import pytest
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cooperative-consumption.md"
 
 
-def test_the_example_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    exec(compile(program, str(PAGE), "exec"), {})
-    assert capsys.readouterr().out == "True True False\n4\n"
+def test_the_examples_print_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    commits, fetches = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    for program, printed in (
+        (commits, "[0, 2]\n[0, 1]\n[8, 0]\n{('orders', 0): 8}\n"),
+        (fetches, "True True False\n4\n"),
+    ):
+        exec(compile(program, str(PAGE), "exec"), {})
+        assert capsys.readouterr().out == printed

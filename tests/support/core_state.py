@@ -56,9 +56,9 @@ _APART = (
 
 _TABLE = """
 mockbroker.apis.context.Services
-  kept _client_metrics groups quorum quotas replicas transactions
+  kept _client_metrics extension groups quorum quotas replicas transactions
   wiring announce authorizer broker_id clock config controller fetch metadata
-  wiring metadata_progress producer_ids registries registry rng timer work_in_slices
+  wiring leader_log metadata_progress producer_ids registries registry rng timer work_in_slices
   passing client_software deferred
 mockbroker.clock.Clock
   wiring epoch_ms
@@ -181,7 +181,7 @@ mockbroker.coordinator.group.offset_store.CommittedOffset
 mockbroker.coordinator.group.offset_store.OffsetStore
   kept _committed _pending _open_by_group
 mockbroker.coordinator.group.offsets.OffsetMetadataManager
-  wiring _runtime _rebalancer _log
+  wiring _runtime _rebalancer _log companion
 mockbroker.coordinator.group.rebalance.Rebalancer
   wiring clock timer config _topics
   passing announced awaiting_topics
@@ -189,14 +189,30 @@ mockbroker.coordinator.group.service.GroupCoordinatorService
   kept runtime
   wiring _clock _config _metadata _controller _log _rng _consumers _topic rebalancer
   wiring _joins _syncs _sessions offsets _expiry extra_assignors
+  wiring _companion
 mockbroker.coordinator.group.sessions.SessionHandler
   wiring _rebalancer
 mockbroker.coordinator.group.shard.GroupShard
   kept groups consumer_groups offsets
-  wiring partition_index _runtime _listener live
+  wiring partition_index _runtime _listener live companion
 mockbroker.coordinator.group.shard.ShardListener
 mockbroker.coordinator.group.sync.SyncHandler
   wiring _rebalancer
+mockbroker.coop.extension.Cooperation
+  kept _commits
+  wiring _services coordinators companion
+mockbroker.coop.ic_shard.CommittedRanges
+  kept keys stray pending read_committed
+mockbroker.coop.ic_shard.IndividualCommitShard
+  kept groups
+  wiring partition_index
+  passing called_out
+mockbroker.coop.individual_commits.IndividualCommits
+  kept runtime
+  wiring _services _topic _log
+  growing counted
+mockbroker.coop.interval_set.IntervalSet
+  kept _count _starts _firsts _lasts
 mockbroker.coordinator.lazy.LazyCoordinator
   kept _service
   wiring _make replication

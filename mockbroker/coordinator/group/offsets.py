@@ -21,7 +21,8 @@ A producer of an older epoch is refused by the log (47).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.coordinator.group.offset_store import offset_commit_record, offset_tombstone
 from mockbroker.coordinator.group.shard import find_shard
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.classic_group import ClassicGroup
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.rebalance import Rebalancer
-    from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker.coordinator.group.shard import Companion, GroupShard
     from mockbroker.coordinator.log_port import GroupLog
     from mockbroker.coordinator.records import CoordinatorRecord
     from mockbroker.coordinator.runtime import CoordinatorRuntime
@@ -98,6 +99,21 @@ class FetchedOffset:
     error: ErrorCode = ErrorCode.NONE
 
 
+class CommitWriter(Protocol):
+    """Writes a commit in a way of its own, once it is known to be allowed."""
+
+    def write(
+        self,
+        shard: GroupShard,
+        records: list[CoordinatorRecord],
+        done: Callable[[ErrorCode], None],
+    ) -> None:
+        """Write these records of the request's partitions, or what they stand for."""
+
+    def amend(self, response: OffsetCommitResponse | TxnOffsetCommitResponse) -> None:
+        """Say in the answer what became of it."""
+
+
 @dataclass(slots=True, eq=False)
 class OffsetMetadataManager:
     """The offsets of all groups of one coordinator; `log` is for those of transactions."""
@@ -105,6 +121,8 @@ class OffsetMetadataManager:
     _runtime: CoordinatorRuntime[GroupShard]
     _rebalancer: Rebalancer
     _log: GroupLog
+    companion: Companion | None = None
+    """What else knows of the groups' offsets, if anything does."""
 
     # -- commit ----------------------------------------------------------------------------
 
@@ -113,14 +131,16 @@ class OffsetMetadataManager:
         request: OffsetCommitRequest,
         api_version: int,
         on_complete: Callable[[OffsetCommitResponse], None],
+        writer: CommitWriter | None = None,
     ) -> None:
         """OffsetCommit; `request` names existing partitions only."""
         error_of = self._metadata_check()
 
         def answer(error: ErrorCode) -> None:
-            on_complete(
-                _committed(request, error_of if error is ErrorCode.NONE else lambda _: error)
-            )
+            response = _committed(request, error_of if error is ErrorCode.NONE else lambda _: error)
+            if writer is not None:
+                writer.amend(response)
+            on_complete(response)
 
         shard = self._runtime.shard_for(request.group_id)
         if shard is None:
@@ -136,20 +156,25 @@ class OffsetMetadataManager:
         expiry_ms = _NO_EXPIRY
         if request.retention_time_ms != _NO_RETENTION_TIME:
             expiry_ms = self._rebalancer.clock.wall_ms() + request.retention_time_ms
-        shard.write(self._records(request, expiry_ms, error_of), answer)
+        write = shard.write if writer is None else partial(writer.write, shard)
+        write(self._records(request, expiry_ms, error_of), answer)
 
     def commit_transactional(
         self,
         request: TxnOffsetCommitRequest,
         on_complete: Callable[[TxnOffsetCommitResponse], None],
+        writer: CommitWriter | None = None,
     ) -> None:
         """TxnOffsetCommit; the caller knows that partitions exist and the transaction is open."""
         error_of = self._metadata_check()
 
         def answer(error: ErrorCode) -> None:
-            on_complete(
-                _txn_committed(request, error_of if error is ErrorCode.NONE else lambda _: error)
+            response = _txn_committed(
+                request, error_of if error is ErrorCode.NONE else lambda _: error
             )
+            if writer is not None:
+                writer.amend(response)
+            on_complete(response)
 
         shard, error = find_shard(self._runtime, request.group_id)
         if shard is None:
@@ -159,12 +184,12 @@ class OffsetMetadataManager:
         if error is not ErrorCode.NONE:
             answer(error)
             return
+        records = self._records(request, _NO_EXPIRY, error_of)
+        if writer is not None:
+            writer.write(shard, records, answer)
+            return
         self._runtime.write(
-            shard.partition_index,
-            self._records(request, _NO_EXPIRY, error_of),
-            answer,
-            request.producer_id,
-            request.producer_epoch,
+            shard.partition_index, records, answer, request.producer_id, request.producer_epoch
         )
 
     def complete_transaction(
@@ -174,6 +199,9 @@ class OffsetMetadataManager:
 
         `done(error)` once the in-sync replicas have the marker; they have as long as for a commit.
         """
+        shard = None if self.companion is None else self._runtime.shard_at(partition_index)
+        if self.companion is not None and shard is not None:
+            done = self.companion.transaction_ends(shard, marker, done)
         self._runtime.complete_transaction(partition_index, marker, self._log.append_marker, done)
 
     def _metadata_check(self) -> _ErrorOf:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.consumer.coordinator import ConsumerGroups
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.group.members import ClientIdentity, JoinCallback, SyncCallback
+    from mockbroker.coordinator.group.shard import Companion
     from mockbroker.coordinator.log_port import GroupLog
     from mockbroker.metadata.changes import Change
     from mockbroker.metadata.controller import Controller
@@ -79,6 +80,7 @@ class GroupCoordinatorService(ShardListener):
         controller: Controller,
         log: GroupLog,
         rng: Random,
+        companion: Companion | None = None,
     ) -> None:
         self._clock = clock
         self._config = config
@@ -86,6 +88,7 @@ class GroupCoordinatorService(ShardListener):
         self._controller = controller
         self._log = log
         self._rng = rng
+        self._companion = companion
         self._consumers: ConsumerGroups | None = None
         self.extra_assignors: dict[str, Assignor] = {}
         """What an extension brings for groups of KIP-848, by name."""
@@ -104,7 +107,7 @@ class GroupCoordinatorService(ShardListener):
         self._joins = JoinHandler(self.rebalancer, rng)
         self._syncs = SyncHandler(self.rebalancer)
         self._sessions = SessionHandler(self.rebalancer)
-        self.offsets = OffsetMetadataManager(self.runtime, self.rebalancer, log)
+        self.offsets = OffsetMetadataManager(self.runtime, self.rebalancer, log, companion)
         """Commits, fetches and deletes offsets."""
         self._expiry = Expiry(clock, timer, config)
         metadata.subscribe(self._metadata_changed)
@@ -240,7 +243,7 @@ class GroupCoordinatorService(ShardListener):
                 self.rebalancer.release(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def _make_shard(self, partition_index: int) -> GroupShard:
-        return GroupShard(partition_index, self.runtime, self)
+        return GroupShard(partition_index, self.runtime, self, companion=self._companion)
 
     def _make_committed_shard(self, partition_index: int) -> GroupShard:
         live = self.runtime.shard_at(partition_index)

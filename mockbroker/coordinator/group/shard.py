@@ -12,7 +12,7 @@ both; a group in `groups` is not Dead.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.coordinator.group.classic_group import ClassicGroup, group_metadata_record
 from mockbroker.coordinator.group.offset_store import OffsetStore, offset_tombstone
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         CoordinatorValue,
     )
     from mockbroker.coordinator.runtime import CoordinatorRuntime
+    from mockbroker.replica.append_entry import TransactionMarker
 
 
 class ShardListener:
@@ -55,6 +56,26 @@ class ShardListener:
 
     def on_consumer_group_removed(self, group: ConsumerGroup) -> None:
         """A tombstone took a group of KIP-848 away."""
+
+
+class Companion(Protocol):
+    """Keeps more of what groups have committed, in a topic of its own."""
+
+    def write(
+        self,
+        shard: GroupShard,
+        records: list[CoordinatorRecord],
+        done: Callable[[ErrorCode], None],
+        *,
+        replay: bool,
+        appended: Callable[[], None] | None,
+    ) -> None:
+        """Write a shard's records as `CoordinatorRuntime.write` does, and what goes with them."""
+
+    def transaction_ends(
+        self, shard: GroupShard, marker: TransactionMarker, done: Callable[[ErrorCode], None]
+    ) -> Callable[[ErrorCode], None]:
+        """The marker is about to be written; what is told in place of `done`."""
 
 
 def find_shard(
@@ -79,6 +100,7 @@ class GroupShard:
     offsets: OffsetStore = field(default_factory=OffsetStore)
     live: GroupShard | None = None
     """Of a shard as of the committed offset: the one that runs ahead."""
+    companion: Companion | None = None
 
     def write(
         self,
@@ -89,6 +111,9 @@ class GroupShard:
         appended: Callable[[], None] | None = None,
     ) -> None:
         """Append and replay `records`, then `done(error)`; see `CoordinatorRuntime.write`."""
+        if self.companion is not None:
+            self.companion.write(self, records, done, replay=replay, appended=appended)
+            return
         self._runtime.write(self.partition_index, records, done, replay=replay, appended=appended)
 
     def replay(self, offset: int, producer_id: int, record: CoordinatorRecord) -> None:

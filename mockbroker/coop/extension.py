@@ -1,0 +1,88 @@
+"""What the extension keeps of one node, and how the rooms below reach it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from mockbroker.coordinator.lazy import LazyCoordinator
+from mockbroker.metadata.names import INDIVIDUAL_COMMITS_TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.apis.context import Services
+    from mockbroker.coop.individual_commits import IndividualCommits
+    from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker.coordinator.records import CoordinatorRecord
+    from mockbroker.replica.append_entry import TransactionMarker
+    from mockbroker_protocol.errors import ErrorCode
+
+_METRICS: Final = "mockbroker:type=CooperativeMetrics,name=ic."
+_COUNTED: Final = (
+    "commits",
+    "ranges",
+    "groups",
+    "too_old",
+    "cap_hits",
+    "rebalances_called",
+    "tombstones",
+    "primary_pushes",
+)
+
+
+class Cooperation:
+    """The extension of a node; its coordinator is made when the first commit of ranges comes."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._commits: LazyCoordinator[IndividualCommits] = LazyCoordinator(self._make_commits)
+        self.coordinators = {INDIVIDUAL_COMMITS_TOPIC: self._commits}
+        self.companion = self
+
+    def _make_commits(self) -> IndividualCommits:
+        from mockbroker.coop.individual_commits import IndividualCommits
+
+        return IndividualCommits(self._services)
+
+    @property
+    def commits(self) -> IndividualCommits:
+        """Individual commits."""
+        return self._commits.service
+
+    @property
+    def has_commits(self) -> bool:
+        """Whether there may be some, which is when their topic is there."""
+        return INDIVIDUAL_COMMITS_TOPIC in self._services.metadata.topics
+
+    def write(
+        self,
+        shard: GroupShard,
+        records: list[CoordinatorRecord],
+        done: Callable[[ErrorCode], None],
+        *,
+        replay: bool,
+        appended: Callable[[], None] | None,
+    ) -> None:
+        """See `coordinator.group.shard.Companion`."""
+        if self.has_commits:
+            self.commits.write(shard, records, done, replay=replay, appended=appended)
+        else:
+            self._services.groups.service.runtime.write(
+                shard.partition_index, records, done, replay=replay, appended=appended
+            )
+
+    def transaction_ends(
+        self, shard: GroupShard, marker: TransactionMarker, done: Callable[[ErrorCode], None]
+    ) -> Callable[[ErrorCode], None]:
+        """See `coordinator.group.shard.Companion`."""
+        return self.commits.transaction_ends(shard, marker, done) if self.has_commits else done
+
+    def metrics(self) -> dict[str, float]:
+        """What is counted, by name."""
+        counted = self.commits.metrics() if self.has_commits else {}
+        return {f"{_METRICS}{name}": counted.get(name, 0) for name in _COUNTED}
+
+
+def extension_of(services: Services) -> Cooperation:
+    """The extension of a node that has it."""
+    return cast("Cooperation", services.extension)

@@ -1,0 +1,42 @@
+"""OffsetCommit of a broker with the extension: ranges of offsets beside plain positions.
+
+A partition with the field COMMIT_RANGES commits these offsets and no others; what is in the plain
+fields does not count. Groups of which no range is known, and that commit none, take the ordinary
+path. A plain commit takes the place of ranges: one of a member that is ahead of the stable offset
+keeps those behind it, any other drops all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis import offset_commit
+from mockbroker.coop import tags
+from mockbroker.coop.extension import extension_of
+from mockbroker.coop.range_writer import RangeWriter
+
+if TYPE_CHECKING:
+    from mockbroker.apis.context import RequestContext, Services, Verdict
+    from mockbroker_protocol.messages.group_offsets import (
+        OffsetCommitRequest,
+        OffsetCommitResponse,
+    )
+
+guard = offset_commit.guard
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse | Verdict:
+    """Answer as without the extension, unless ranges are committed or known."""
+    is_spoken = any(
+        tags.is_spoken(tags.tagged_fields(one))
+        for topic in request.topics
+        for one in topic.partitions
+    )
+    extension = extension_of(services)
+    if not is_spoken and not (
+        extension.has_commits and extension.commits.has_ranges(request.group_id)
+    ):
+        return offset_commit.handle(services, ctx, request)
+    return offset_commit.handle(services, ctx, request, RangeWriter(services, request))

@@ -1,0 +1,236 @@
+"""One request's commit of ranges, from its tagged fields to what is told of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.coop import tags
+from mockbroker.coop.commit_tags import AskedCommit, read_commit, standing_fields
+from mockbroker.coop.errors import Refusal
+from mockbroker.coop.extension import extension_of
+from mockbroker.coop.ic_records import IndividualCommitKey, IndividualCommitValue
+from mockbroker.coop.individual_commit import (
+    MALFORMED,
+    NOTHING_COMMITTED,
+    TOO_MANY,
+    TOO_OLD,
+    Outcome,
+    Standing,
+    commit,
+)
+from mockbroker.coop.individual_commits import NOT_ALLOWED, Place, committed_offset
+from mockbroker.coop.numbers import Tag
+from mockbroker.coordinator.records import CoordinatorRecord
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.apis.context import Services
+    from mockbroker.coop.ic_shard import CommittedRanges, IndividualCommitShard
+    from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker_protocol.messages.group_offsets import (
+        OffsetCommitRequest,
+        OffsetCommitResponse,
+    )
+    from mockbroker_protocol.messages.transactions import TxnOffsetCommitResponse
+
+_TOO_MANY_ASKED = Refusal(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
+
+
+class RangeWriter:
+    """Decides about each partition of a request, and writes (see `CommitWriter`)."""
+
+    def __init__(self, services: Services, request: OffsetCommitRequest) -> None:
+        self._services = services
+        self._commits = extension_of(services).commits
+        self._request = request
+        self._asked: dict[tuple[str, int], AskedCommit | Refusal] = {}
+        self._outcomes: dict[tuple[str, int], Outcome] = {}
+        self._sweeps: list[tuple[Place, int]] = []
+        self._ranges: list[CoordinatorRecord] = []
+        self._grown = 0
+        for topic in request.topics:
+            for one in topic.partitions:
+                if Tag.COMMIT_RANGES in tags.tagged_fields(one):
+                    one.committed_metadata = None
+
+    # -- what is asked for -----------------------------------------------------------------
+
+    def _read(self) -> None:
+        """The tagged fields of the partitions; topics have their names by now."""
+        total = 0
+        for topic in self._request.topics:
+            for one in topic.partitions:
+                key = topic.name, one.partition_index
+                try:
+                    asked = read_commit(tags.tagged_fields(one))
+                except ProtocolError:
+                    self._asked[key] = MALFORMED
+                    continue
+                if asked is None:
+                    continue
+                wants_minus_one = self._services.config.bool("range.commit.require.minus.one")
+                if wants_minus_one and one.committed_offset != -1:
+                    self._asked[key] = MALFORMED
+                    continue
+                before = self._asked.get(key)
+                if isinstance(before, AskedCommit):  # named twice
+                    asked = asked._replace(ranges=before.ranges + asked.ranges)
+                self._asked[key] = asked
+                total += len(asked.ranges)
+        if total > self._services.config.int("individual.commit.max.ranges.per.request"):
+            self._asked.update(dict.fromkeys(self._asked, _TOO_MANY_ASKED))
+
+    # -- what is written -------------------------------------------------------------------
+
+    def write(
+        self,
+        shard: GroupShard,
+        records: list[CoordinatorRecord],
+        done: Callable[[ErrorCode], None],
+    ) -> None:
+        """Write the plain positions as they are, and what ranges make of theirs."""
+        self._read()
+        refusal = self._refusal_of_all() if self._asked else None
+        mine = self._commits.shard_of(self._request.group_id) if refusal is None else refusal
+        if isinstance(mine, Refusal) and self._asked:
+            self._asked.update(dict.fromkeys(self._asked, mine))
+        kept = [
+            record
+            for record in records
+            if self._decide(shard, None if isinstance(mine, Refusal) else mine, record)
+        ]
+        self._commits.write_both(shard, kept, self._ranges, self._then_sweep(shard, done))
+
+    def _refusal_of_all(self) -> Refusal | None:
+        if not self._services.config.bool("accept.individual.commit"):
+            return NOT_ALLOWED
+        return self._commits.ensure_topic()
+
+    def _then_sweep(
+        self, shard: GroupShard, done: Callable[[ErrorCode], None]
+    ) -> Callable[[ErrorCode], None]:
+        def written(error: ErrorCode) -> None:
+            if error is ErrorCode.NONE:
+                for place, stable in self._sweeps:
+                    self._commits.sweep(shard, place, stable)
+            done(error)
+
+        return written
+
+    def _decide(
+        self, shard: GroupShard, mine: IndividualCommitShard | None, record: CoordinatorRecord
+    ) -> bool:
+        """Whether a position's record is written; it may have another offset then."""
+        key, value = record.key, record.value
+        assert isinstance(key, OffsetCommitKey)
+        assert isinstance(value, OffsetCommitValue)
+        asked = self._asked.get((key.topic, key.partition))
+        place = Place(key.group, key.topic, key.partition, value.topic_id)
+        if isinstance(asked, Refusal):
+            self._outcomes[key.topic, key.partition] = Outcome(NOTHING_COMMITTED, 0, refusal=asked)
+            return False
+        part = None if mine is None else mine.of(*place[:3])
+        committed = committed_offset(shard, place)
+        if asked is None:
+            return part is None or self._decide_plain(place, committed, part, value)
+        assert mine is not None
+        if (key.topic, key.partition) in self._outcomes:
+            return False
+        standing = self._commits.standing(
+            committed, part, place, read_committed=asked.read_committed
+        )
+        outcome = self._outcome(mine, standing, asked)
+        self._outcomes[key.topic, key.partition] = outcome
+        if outcome.refusal is not None:
+            self._refused(shard, mine, outcome.refusal)
+            return False
+        self._write_ranges(place, value, outcome, asked)
+        if outcome.stable == committed:
+            return False
+        self._commits.counted["primary_pushes"] += 1
+        mine.called_out.pop(key.group, None)
+        value.offset, value.metadata = outcome.stable, ""
+        self._sweeps.append((place, outcome.stable))
+        return True
+
+    def _outcome(
+        self, mine: IndividualCommitShard, standing: Standing, asked: AskedCommit
+    ) -> Outcome:
+        if standing.is_new and not asked.ranges and asked.initial is None:
+            return Outcome(NOTHING_COMMITTED, 0)
+        group_id = self._request.group_id
+        most = self._services.config.int("individual.commit.max.ranges.per.group")
+        held = mine.count(group_id) + self._grown
+        initial = -1 if asked.initial is None else asked.initial
+        outcome = commit(standing, asked.ranges, initial, most - held)
+        if outcome.refusal is None:
+            growth = len(outcome.put) - len(outcome.gone)
+            self._grown += growth
+            if held + growth < most:
+                mine.called_out.pop(group_id, None)
+        return outcome
+
+    def _refused(self, shard: GroupShard, mine: IndividualCommitShard, refusal: Refusal) -> None:
+        if refusal is TOO_OLD:
+            self._commits.counted["too_old"] += 1
+        elif refusal is TOO_MANY:
+            self._commits.call_out(shard, mine, self._request.group_id)
+
+    def _write_ranges(
+        self, place: Place, value: OffsetCommitValue, outcome: Outcome, asked: AskedCommit
+    ) -> None:
+        self._commits.counted["commits"] += 1
+        self._ranges += self._commits.tombstones(place, outcome.gone)
+        committed = IndividualCommitValue(
+            value.leader_epoch,
+            value.commit_timestamp,
+            self._request.member_id,
+            int(asked.read_committed),
+        )
+        for first, last in outcome.put:
+            key = IndividualCommitKey(place.group, place.topic, place.partition, first, last)
+            self._ranges.append(CoordinatorRecord(key, committed))
+
+    def _decide_plain(
+        self, place: Place, committed: int, part: CommittedRanges, value: OffsetCommitValue
+    ) -> bool:
+        """A plain position in a partition with ranges."""
+        is_member = self._request.generation_id_or_member_epoch >= 0
+        if is_member and self._services.config.str("coop.plain.commit.policy") == "reject":
+            outcome = Outcome(committed, len(part.keys), refusal=MALFORMED)
+            self._outcomes[place.topic, place.partition] = outcome
+            return False
+        standing = self._commits.standing(committed, part, place, read_committed=True)
+        if is_member and 0 <= standing.stable() <= value.offset:
+            value.offset = standing._replace(committed=value.offset).stable()
+            self._sweeps.append((place, value.offset))
+            self._ranges += self._commits.tombstones(place, part.all_pending())
+        else:
+            self._ranges += self._commits.dropped(place, part)
+        return True
+
+    # -- what is told ----------------------------------------------------------------------
+
+    def amend(self, response: OffsetCommitResponse | TxnOffsetCommitResponse) -> None:
+        """Say of each partition with ranges how it stands, or why they are refused."""
+        mode = self._services.config.str("coop.error.mode")
+        is_member = self._request.generation_id_or_member_epoch >= 0
+        for topic in response.topics:
+            for one in topic.partitions:
+                outcome = self._outcomes.get((topic.name, one.partition_index))
+                if outcome is None or one.error_code:
+                    continue
+                asked = (topic.name, one.partition_index) in self._asked
+                fields = standing_fields(outcome.stable, outcome.held) if asked else {}
+                refusal = outcome.refusal
+                if refusal is not None:
+                    if refusal is TOO_MANY and not is_member:
+                        refusal = refusal._replace(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+                    one.error_code = refusal.code(mode)
+                    if refusal.draft is not None:
+                        fields[Tag.EXT_ERROR] = tags.error(refusal.draft)
+                if fields:
+                    tags.tag(one, fields)
