@@ -25,6 +25,8 @@ from mockbroker_protocol.messages.list_offsets import (
 from mockbroker_protocol.versions import LIST_OFFSETS_EPOCHS, LIST_OFFSETS_NOT_AVAILABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
@@ -33,7 +35,10 @@ guard = topics_guard(AclOperation.DESCRIBE)
 
 LATEST_TIMESTAMP: Final = -1
 EARLIEST_TIMESTAMP: Final = -2
+MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL_TIMESTAMP: Final = -4
+LOOKED_THROUGH_BYTES: Final = 32 * 1024
+"""Of logs, of which one batch is read, that are looked through for a time in one slice."""
 
 FIRST_VERSION_OF: Final = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 """In which version a special timestamp came to be; other negative ones never did."""
@@ -43,33 +48,46 @@ _DEBUGGING_CONSUMER: Final = -2
 _READ_COMMITTED: Final = 1
 
 
-def handle(
+def handle(services: Services, ctx: RequestContext, request: ListOffsetsRequest) -> object:
+    """Look up each partition; one asked for twice is answered once, with an error.
+
+    In slices, where batches are looked through for a time: each partition is told as it is when
+    its turn comes.
+    """
+    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+
+
+def _answer(
     services: Services, ctx: RequestContext, request: ListOffsetsRequest
-) -> ListOffsetsResponse:
-    """Look up each partition; one asked for twice is answered once, with an error."""
+) -> Generator[None, None, ListOffsetsResponse]:
     lookup = _Lookup(services, ctx.api_version, request)
     asked: dict[str, dict[int, list[ListOffsetsPartition]]] = {}
     for topic in request.topics:
         partitions = asked.setdefault(topic.name, {})
         for partition in topic.partitions:
             partitions.setdefault(partition.partition_index, []).append(partition)
-    topics = [
-        ListOffsetsTopicResponse(
-            name, [lookup.answer(name, of_index) for of_index in partitions.values()]
-        )
-        for name, partitions in asked.items()
-    ]
+    topics: list[ListOffsetsTopicResponse] = []
+    for name, partitions in asked.items():
+        answers: list[ListOffsetsPartitionResponse] = []
+        topics.append(ListOffsetsTopicResponse(name, answers))
+        for of_index in partitions.values():
+            if lookup.bytes_left <= 0:
+                yield
+                lookup.bytes_left = LOOKED_THROUGH_BYTES
+            answers.append(lookup.answer(name, of_index))
     return ListOffsetsResponse(ctx.throttle_time_ms, topics)
 
 
 class _Lookup:
     """The look-ups of one request."""
 
-    __slots__ = ("_isolation", "_only_leader", "_services", "_version")
+    __slots__ = ("_isolation", "_only_leader", "_services", "_version", "bytes_left")
 
     def __init__(self, services: Services, version: int, request: ListOffsetsRequest) -> None:
         self._services = services
         self._version = version
+        self.bytes_left = LOOKED_THROUGH_BYTES
+        """Of the logs that may be looked through before others have their turn."""
         self._only_leader = request.replica_id != _DEBUGGING_CONSUMER
         if request.replica_id != _CONSUMER:
             self._isolation = FetchIsolation.LOG_END
@@ -99,6 +117,8 @@ class _Lookup:
         self, wanted: ListOffsetsPartition, partition: Partition
     ) -> ListOffsetsPartitionResponse:
         log = partition.log or partition.open_log()
+        if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
+            self.bytes_left -= log.size_bytes
         found = log.offset_for_timestamp(wanted.timestamp, self._isolation)
         lagging = (
             self._isolation is not FetchIsolation.LOG_END

@@ -35,6 +35,7 @@ from mockbroker_protocol.messages.fetch import (
 )
 from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
+from mockbroker_protocol.slices import all_at_once
 from tests.support.senders import SENDER
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class World:
                 metadata=self.metadata,
                 replicas=self.replicas,
                 fetch=self.fetch,
+                answer_in_slices=lambda _, making: all_at_once(making),
             ),
         )
         self._generations: dict[str, int] = {}

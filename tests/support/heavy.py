@@ -50,9 +50,11 @@ def int32(*values: int) -> bytes:
 # -- batches ------------------------------------------------------------------------------------
 
 
-def batch(records: bytes, count: int, codec: int = 0) -> bytes:
-    """A batch that says it has `count` records."""
-    tail = struct.pack(">HiqqqhIi", codec, count - 1, 0, 0, -1, -1, 0xFFFFFFFF, count) + records
+def batch(records: bytes, count: int, codec: int = 0, newest: int = 0) -> bytes:
+    """A batch that says it has `count` records, and of which time the newest is."""
+    tail = (
+        struct.pack(">HiqqqhIi", codec, count - 1, 0, newest, -1, -1, 0xFFFFFFFF, count) + records
+    )
     inner = struct.pack(">ibI", 0, 2, crc32c(tail)) + tail
     return struct.pack(">qi", 0, len(inner)) + inner
 
@@ -71,6 +73,12 @@ def tiny_records(count: int) -> bytes:
         body = b"\0\0" + varint(index) + b"\1\1\0"
         out += varint(len(body)) + body
     return bytes(out)
+
+
+def timed_records(count: int) -> bytes:
+    """As `tiny_records`, but the last one is a millisecond later than the others."""
+    last = b"\0\2" + varint(count - 1) + b"\1\1\0"
+    return tiny_records(count - 1) + varint(len(last)) + last
 
 
 def one_record(size: int) -> bytes:
@@ -165,6 +173,11 @@ def fetch_of_empty_tags(count: int) -> bytes:
 def list_offsets(count: int) -> bytes:
     head = int32(-1, 1) + text(TOPIC) + int32(count)
     return request(2, 1, head + struct.pack(">iq", 0, -1) * count)
+
+
+def list_offsets_by_time(partitions: int) -> bytes:
+    head = int32(-1, 1) + text(TOPIC) + int32(partitions)
+    return request(2, 1, head + b"".join(struct.pack(">iq", i, 1) for i in range(partitions)))
 
 
 def list_offsets_of_unknown_partitions(count: int) -> bytes:

@@ -49,6 +49,10 @@ COSTLY: dict[str, Callable[[int], bytes]] = {
     "Fetch v15: empty tags": heavy.fetch_of_empty_tags,
     "ListOffsets: one partition": heavy.list_offsets,
     "ListOffsets: unknown partitions": heavy.list_offsets_of_unknown_partitions,
+    "ListOffsets: by time": lambda n: (
+        heavy.produce(heavy.batch(heavy.timed_records(2 + n // 10), 2 + n // 10, newest=1), 100)
+        + heavy.list_offsets_by_time(100)
+    ),
     "OffsetFetch: one partition": heavy.offset_fetch,
     "OffsetFetch: all": lambda _: heavy.request(9, 5, heavy.text("gg") + heavy.int32(-1)),
     "FindCoordinator: one group": heavy.find_coordinators,

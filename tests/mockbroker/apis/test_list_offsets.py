@@ -9,6 +9,7 @@ from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
+    ListOffsetsResponse,
     ListOffsetsTopic,
 )
 from mockbroker_protocol.records.batch import build_batch
@@ -37,6 +38,7 @@ def look_up(
 ) -> list[ListOffsetsPartitionResponse]:
     request = ListOffsetsRequest(replica, isolation, [ListOffsetsTopic("t0", list(asked))])
     response = handle(world.services, world.context(version, Pending(), 2), request)
+    assert isinstance(response, ListOffsetsResponse)
     return response.topics[0].partitions
 
 
