@@ -9,7 +9,8 @@
 - A follower has its leader's high watermark: it goes back to that once an epoch at most, since a
   new leader knows less until its followers have fetched (UnifiedLog.maybeUpdateHighWatermark).
 - The start of a log goes back only where that is cut before it, after an unclean election, once for
-  each of those (UnifiedLog.truncateTo).
+  each of those (UnifiedLog.truncateTo), or where an empty follower takes the batch whole that its
+  start is in the middle of (Partition.appendRecordsToFollowerOrFutureReplica).
 - Nothing is acknowledged to acks=all, and nothing is read, that no high watermark has passed.
 
 Each broken rule goes to `violate`; nothing here raises.
@@ -102,6 +103,13 @@ class Mirror:
                 return self._take(log, unknown.start)
         _pad(entries, log.log_end_offset)
         return first
+
+
+def _begins_around(log: UnifiedLog, offset: int) -> bool:
+    """Whether an offset is in the middle of the first batch, with which the log begins."""
+    for header, _ in log.iterate_batches(log.log_start_offset):
+        return header.base_offset == log.log_start_offset < offset <= header.last_offset
+    return False
 
 
 def _pad(entries: list[Entry | None], end: int) -> None:
@@ -319,9 +327,8 @@ class Truth:
         if log is not None:
             start, before = log.log_start_offset, mirror.log_start_offset
             if same_log and start < before <= log.log_end_offset:
-                if partition.is_leader or not (
-                    mirror.cut_epoch < truth.unclean_floor <= partition.leader_epoch
-                ):
+                was_cut = mirror.cut_epoch < truth.unclean_floor <= partition.leader_epoch
+                if partition.is_leader or not (was_cut or _begins_around(log, before)):
                     self._world.violate(
                         f"{truth.name}: the log start of {node} went back from {before} to {start}"
                     )

@@ -51,6 +51,7 @@ KEPT: dict[int, str] = {
     10427: "as 10165, without an unclean election",
     10604: "as 6025, and raised again in the same step",
     11037: "as 6025, and it leads before the step is over",
+    11525: "a follower whose log is empty from the middle of a batch on begins with all of it",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""

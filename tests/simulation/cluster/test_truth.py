@@ -98,6 +98,24 @@ def test_a_log_start_goes_back_after_an_unclean_election_alone(
     assert "went back from 2 to 1" in moves_back()[0]
 
 
+def test_an_empty_follower_begins_with_a_whole_batch(simulated: SimulatedCluster) -> None:
+    log = simulated.follower_log()
+    three = [Record(offset, 0, None, b"%d" % offset, []) for offset in range(3)]
+    end = log.log_end_offset
+    log.append_as_leader(build_batch(three), log.latest_epoch, 0)
+    for start, before, holds in (
+        (end, end + 1, True),
+        (end, end + 3, False),
+        (end - 1, end, False),
+    ):
+        log.log_start_offset = before
+        simulated.truth.look()
+        log.log_start_offset = start
+        simulated.world.violations.clear()
+        simulated.truth.look()
+        assert any("the log start" in told for told in simulated.world.violations) is not holds
+
+
 def test_a_new_leader_that_forgets_the_high_watermark_is_noticed(
     simulated: SimulatedCluster,
 ) -> None:
