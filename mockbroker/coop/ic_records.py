@@ -31,7 +31,7 @@ _RANGE: Final = Struct(">qq")
 _COMMITTED: Final = Struct(">hiqh")
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class IndividualCommitKey(ExtensionKey):
     """Offsets from `first` to `last` of a group in a partition."""
 
