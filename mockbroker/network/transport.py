@@ -7,6 +7,7 @@ the core's frame buffer, writes are the core's chunks.
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import struct
 import sys
@@ -20,6 +21,8 @@ WRITE_HIGH_WATER_BYTES: Final = 1 << 20
 """Unsent bytes in one socket's buffer past which no further request of it is worked on."""
 LITTLE_BYTES: Final = 1 << 16
 """The same where there are many."""
+GONE_SECONDS: Final = 5.0
+"""How often is looked whether a client is still there that is not read."""
 JOIN_LIMIT_BYTES: Final = 1 << 16
 """Answers up to this size go out as one buffer; larger ones as a list, uncopied."""
 WRITELINES_FORGETS_TO_PAUSE: Final = (3, 12) <= sys.version_info < (3, 12, 9) or (
@@ -29,6 +32,16 @@ WRITELINES_FORGETS_TO_PAUSE: Final = (3, 12) <= sys.version_info < (3, 12, 9) or
 
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 """With it a socket that is closed sends RST."""
+
+
+def is_gone(transport: asyncio.Transport) -> bool:
+    """Whether the other end has closed; False where the system does not tell."""
+    sock = transport.get_extra_info("socket")
+    if sock is None or not hasattr(select, "POLLRDHUP"):
+        return False
+    poll = select.poll()
+    poll.register(sock.fileno(), select.POLLRDHUP)
+    return bool(poll.poll(0))
 
 
 class Connections(Protocol):
@@ -57,7 +70,16 @@ class Connections(Protocol):
 class ClientTransport(asyncio.BufferedProtocol):
     """The shell's side of one connection."""
 
-    __slots__ = ("_high_water", "_reading", "_server", "_transport", "id", "listener", "paused")
+    __slots__ = (
+        "_high_water",
+        "_looking",
+        "_reading",
+        "_server",
+        "_transport",
+        "id",
+        "listener",
+        "paused",
+    )
 
     def __init__(
         self, server: Connections, connection_id: int, listener: str = "PLAINTEXT"
@@ -70,6 +92,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._high_water = WRITE_HIGH_WATER_BYTES
         self.paused = False
         """Whether the client does not read."""
+        self._looking: asyncio.TimerHandle | None = None
 
     @property
     def inner(self) -> asyncio.Transport | None:
@@ -118,6 +141,9 @@ class ClientTransport(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 -- asyncio's signature
         """The socket is gone."""
         self._transport = None
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
         self._server.lost(self)
 
     def write(self, outgoing: Outgoing) -> None:
@@ -149,6 +175,22 @@ class ClientTransport(asyncio.BufferedProtocol):
             transport.resume_reading()
         else:
             transport.pause_reading()
+            self._look_later()
+
+    def _look_later(self) -> None:
+        """Who is not read is not noticed when it goes: look for it."""
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().call_later(GONE_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._looking = None
+        transport = self._transport
+        if transport is None or self._reading:
+            return
+        if is_gone(transport):
+            transport.abort()
+        else:
+            self._look_later()
 
     def _end(self, transport: asyncio.Transport, ending: str | None) -> None:
         """Close, or end the connection as a fault wants it."""
@@ -165,12 +207,12 @@ class ClientTransport(asyncio.BufferedProtocol):
     def pause(self) -> None:
         """Read nothing of a client that the broker does not know yet."""
         if self._transport is not None:
-            self._transport.pause_reading()
+            self._set_reading(self._transport, wanted=False)
 
     def go_on(self) -> None:
         """Read what a client has sent that was paused."""
         if self._transport is not None:
-            self._transport.resume_reading()
+            self._set_reading(self._transport, wanted=True)
 
     def close(self) -> None:
         """Close once everything written has been sent."""

@@ -13,7 +13,9 @@ line on standard error; the broker goes on.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 import threading
 from collections import deque
@@ -210,6 +212,8 @@ class JournalWriter:
             with suppress(OSError):
                 file.truncate(file.tell() - cut)
             raise
+        if not os.fstat(file.fileno()).st_nlink and not Path(file.name).exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))  # it was deleted
 
     def _close(self) -> None:
         if self._file is not None:

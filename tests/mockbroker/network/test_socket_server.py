@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import struct
 from random import Random
@@ -15,6 +16,7 @@ from mockbroker.journal import ConnectionRefused, LoopBlocked
 from mockbroker.network.server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker.network.transport import LITTLE_BYTES, WRITE_HIGH_WATER_BYTES, ClientTransport
+from mockbroker.node.connection import QUEUED_FRAMES_LIMIT
 from mockbroker_protocol.headers import encode_request_header
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from mockbroker_protocol.messages.fetch import (
@@ -162,6 +164,24 @@ async def test_who_leaves_most_unread_goes_when_it_is_too_much() -> None:
         client.close()
     await server.stop()
     assert broker.unread_bytes == 0
+
+
+@pytest.mark.skipif(not hasattr(select, "POLLRDHUP"), reason="the system does not tell")
+async def test_a_client_that_is_not_read_is_missed_when_it_goes(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mockbroker.network.transport.GONE_SECONDS", 0.01)
+    ahead = await RawConnection.open(running.address)
+    ahead.send(fetch(max_wait_ms=2**31 - 1), 12)
+    one = ahead.request(ApiVersionsRequest(), 0)
+    ahead.writer.write(one * (QUEUED_FRAMES_LIMIT + 100))
+    await until(lambda: any(conn.full for conn in running.broker.connections()))
+    async with await RawConnection.open(running.address) as other:
+        for _ in range(5):
+            await other.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+        assert running.connections() == 2  # it is there, and stays
+        ahead.writer.transport.abort()
+        await until(lambda: running.connections() == 1)
 
 
 async def deaf_reader(beside: RawConnection, host: str, port: int) -> socket.socket:

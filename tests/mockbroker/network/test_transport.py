@@ -120,7 +120,7 @@ def test_a_refused_client_gets_its_last_answer_before_the_close() -> None:
     assert [name for name, _ in socket.calls] == ["write", "close"]
 
 
-def test_reading_is_paused_and_resumed_once() -> None:
+async def test_reading_is_paused_and_resumed_once() -> None:
     transport, socket = connected()
     for read in (True, False, False, True):
         transport.write(Outgoing(1, [], 0, close=False, read=read))

@@ -145,12 +145,13 @@ def test_a_disk_that_takes_no_more_ends_the_journal_and_not_the_broker(
     assert len(lines_of(path)) == 1 + (room // line if room > 1 else 0)
 
 
+@pytest.mark.parametrize("file_bytes", [400, 1 << 20])
 def test_a_folder_that_was_deleted_ends_the_journal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], file_bytes: int
 ) -> None:
     folder = tmp_path / "journal"
     journal = Journal()
-    written = writer(folder, journal, file_bytes=400)
+    written = writer(folder, journal, file_bytes=file_bytes)
     shutil.rmtree(folder)
     for _ in range(10):
         journal.record(OPENED)
