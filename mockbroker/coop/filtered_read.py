@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mockbroker.coop.key_filter import record_slot
+from mockbroker.coop.remainders import LeftOver, Remainders
 from mockbroker_protocol.records.batch import (
     RECORD_BATCH_OVERHEAD,
     cover_batch,
@@ -33,6 +35,7 @@ _MOST_OFFSETS: Final = 1 << 31
 class Limits(NamedTuple):
     """Of one pass: `max_bytes` given, unless `min_one` and nothing matched yet; `budget` bytes
     looked at, of which one batch is always allowed. `fold`: batches may reach over what follows.
+    `remainders` keep what others will want of this partition, within `cache_bytes`.
     """
 
     max_bytes: int
@@ -40,6 +43,9 @@ class Limits(NamedTuple):
     budget: int
     fold: bool = True
     null_keys: str = "spread"
+    remainders: Remainders | None = None
+    place: tuple[bytes, int] = (b"", 0)
+    cache_bytes: int = 0
 
 
 class _Open:
@@ -77,6 +83,7 @@ class FilteredRead:
 
     __slots__ = (
         "_open",
+        "cache_hits",
         "chunks",
         "matched_bytes",
         "matched_records",
@@ -93,6 +100,7 @@ class FilteredRead:
         self.next_offset = offset
         self.matched_bytes = self.matched_records = 0
         self.scanned_bytes = self.scanned_records = 0
+        self.cache_hits = 0
         self.stopped = ""
         self._open: _Open | None = None
 
@@ -113,7 +121,7 @@ class FilteredRead:
                 self._give(header, None, header.size_in_bytes)
                 self.chunks.append(data)
                 continue
-            kept = self._kept(header, data, offset, key_filter, limits.null_keys)
+            kept = self._kept(header, data, offset, key_filter, limits)
             if not kept:
                 self._cover(header, limits.fold)
                 continue
@@ -142,9 +150,12 @@ class FilteredRead:
         data: Buffer,
         offset: int,
         key_filter: KeyFilter,
-        null_keys: str,
+        limits: Limits,
     ) -> list[Buffer]:
         """The bytes of the batch's records that match, from `offset` on."""
+        cache, null_keys = limits.remainders, limits.null_keys
+        if cache is not None and not key_filter.has_keys:
+            return self._kept_with(cache, header, data, offset, key_filter, limits)
         records, start, end = records_data(data, 0, header)
         self.scanned_bytes += max(header.size_in_bytes, end - start)
         self.scanned_records += header.record_count
@@ -155,6 +166,39 @@ class FilteredRead:
             for delta, key, at, stop in record_slices(plain, start, end, header.record_count)
             if base + delta >= offset and matches(key, base + delta, null_keys)
         ]
+
+    def _kept_with(
+        self,
+        cache: Remainders,
+        header: BatchHeader,
+        data: Buffer,
+        offset: int,
+        key_filter: KeyFilter,
+        limits: Limits,
+    ) -> list[Buffer]:
+        """The same, from what an earlier filter left; what this one leaves is kept."""
+        null_keys = limits.null_keys
+        found = cache.take(limits.place, header, key_filter, null_keys)
+        if found is not None:
+            self.cache_hits += 1
+            self.scanned_bytes += sum(len(each.data) for each in found)
+            return [each.data for each in found if each.offset >= offset]
+        records, start, end = records_data(data, 0, header)
+        self.scanned_bytes += max(header.size_in_bytes, end - start)
+        self.scanned_records += header.record_count
+        plain, base = bytes(records), header.base_offset
+        kept: list[Buffer] = []
+        rest: list[LeftOver] = []
+        for delta, key, at, stop in record_slices(plain, start, end, header.record_count):
+            slot = record_slot(key, base + delta, null_keys)
+            if slot is None:
+                continue
+            if not key_filter.has(slot, slot):
+                rest.append(LeftOver(slot, base + delta, plain[at:stop]))
+            elif base + delta >= offset:
+                kept.append(plain[at:stop])
+        cache.put(limits.place, header, key_filter, null_keys, rest, limits.cache_bytes)
+        return kept
 
     def _give(self, header: BatchHeader, batch: _Open | None, size: int) -> None:
         self._close()

@@ -39,6 +39,15 @@ def slot_of(key: bytes) -> int:
     return murmur2(key) & _SLOT_MASK
 
 
+def record_slot(key: bytes | None, offset: int, null_keys: str) -> int | None:
+    """The slot of a record; None: it is in no range."""
+    if key is not None:
+        return murmur2(key) & _SLOT_MASK
+    if null_keys == SPREAD:
+        return slot_of(offset.to_bytes(8, "big"))
+    return 0 if null_keys == FIRST else None
+
+
 class KeyFilter:
     """Ranges of slots, any of which may hold a record's; and keys that pass whatever their slot."""
 
@@ -59,19 +68,24 @@ class KeyFilter:
         self._highs = [each.hi for each in merged]
         self._keys = frozenset(keys)
 
+    @property
+    def ranges(self) -> list[KeyRange]:
+        """Its ranges in order, those that touch as one."""
+        return list(map(KeyRange, self._lows, self._highs))
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether keys pass whatever their slot."""
+        return bool(self._keys)
+
     def matches(self, key: bytes | None, offset: int, null_keys: str = SPREAD) -> bool:
         """Whether a record with this key at this offset passes."""
         if key in self._keys:
             return True
         if not self._lows:
             return False
-        if key is not None:
-            slot = murmur2(key) & _SLOT_MASK
-        elif null_keys == SPREAD:
-            slot = slot_of(offset.to_bytes(8, "big"))
-        elif null_keys == FIRST:
-            slot = 0
-        else:
+        slot = record_slot(key, offset, null_keys)
+        if slot is None:
             return False
         at = bisect_right(self._lows, slot) - 1
         return at >= 0 and slot <= self._highs[at]

@@ -1,0 +1,155 @@
+"""What a filter left over, kept for the next one (KF-25, KF-27)."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockbroker.coop.filtered_read import FilteredRead, Limits
+from mockbroker.coop.key_filter import KeyFilter, KeyRange
+from mockbroker.coop.remainders import Remainders, without
+from mockbroker_protocol.records.batch import iterate_batches
+from tests.support.keyed_log import HIGH, LOW, log_k, spans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PLACE = (b"t" * 16, 0)
+BIG = 1 << 20
+WHOLE = KeyRange(LOW.lo, HIGH.hi)
+
+
+def read(
+    cache: Remainders | None,
+    *ranges: KeyRange,
+    offset: int = 0,
+    budget: int = BIG,
+    keys: Iterable[bytes | None] = (),
+) -> tuple[list[int], int]:
+    """The offsets of the records found, and how many batches came from the cache."""
+    batches = []
+    for batch in log_k():
+        ((_, header),) = iterate_batches(batch)
+        if header.last_offset >= offset:
+            batches.append((header, memoryview(batch)))
+    found = FilteredRead(offset).scan(
+        batches,
+        KeyFilter(ranges, keys),
+        Limits(BIG, True, BIG, remainders=cache, place=PLACE, cache_bytes=budget),
+    )
+    data = [each for each in spans([bytes(one) for one in found.chunks]) if each[0] != 10]
+    return [record for _, _, records in data for record in records], found.cache_hits
+
+
+LOWS, HIGHS = [0, 2, 7, 8, 9, 11], [1, 3, 4, 5, 6, 12]
+
+
+def test_kf_25_who_comes_second_finds_what_the_first_left() -> None:
+    cache = Remainders()
+    assert read(cache, LOW) == (LOWS, 0)
+    assert (cache.misses, len(cache), cache.size_bytes) == (4, 3, 220)
+    assert read(cache, HIGH) == (HIGHS, 3)
+    assert (cache.hits, cache.misses, len(cache), cache.size_bytes) == (3, 5, 1, 99)
+    # Sent is forgotten: the same again comes from the log.
+    assert read(cache, HIGH) == (HIGHS, 0)
+    assert (cache.hits, cache.misses, cache.size_bytes) == (3, 9, 198)
+
+
+def test_kf_27_a_budget() -> None:
+    cache = Remainders()
+    assert read(cache, LOW, budget=100) == (LOWS, 0)
+    assert (len(cache), cache.size_bytes, cache.evictions) == (1, 38, 1)
+    assert read(cache, HIGH, budget=100)[0] == HIGHS
+
+
+def test_a_fetch_that_is_sent_again_loses_nothing() -> None:
+    cache = Remainders()
+    for _ in range(3):
+        assert read(cache, LOW)[0] == LOWS
+    assert cache.hits == 0
+
+
+def test_thirds_take_what_is_theirs() -> None:
+    cache = Remainders()
+    quarter = KeyRange(HIGH.lo, HIGH.lo + (1 << 29) - 1)
+    last = KeyRange(quarter.hi + 1, HIGH.hi)
+    assert read(cache, LOW)[0] == LOWS
+    first, hits = read(cache, quarter)
+    assert hits == 3
+    second, hits = read(cache, last)
+    assert hits > 0
+    assert sorted(first + second) == HIGHS
+
+
+def test_what_lies_before_the_offset_is_not_given() -> None:
+    cache = Remainders()
+    read(cache, LOW)
+    assert read(cache, HIGH, offset=3) == ([3, 4, 5, 6, 12], 3)
+
+
+def test_keys_are_read_from_the_log() -> None:
+    cache = Remainders()
+    read(cache, LOW)
+    assert read(cache, keys=[b"foobar"]) == ([1, 4], 0)
+    assert read(cache, HIGH, keys=[b"a"]) == (sorted([*HIGHS, 0, 7]), 0)
+    assert read(cache, HIGH) == (HIGHS, 3)
+
+
+def test_another_batch_at_the_same_offset_is_no_match() -> None:
+    cache = Remainders()
+    read(cache, LOW)
+    ((_, header),) = iterate_batches(log_k()[0])
+    other = copy(header)
+    other.crc = 1
+    wanted = KeyFilter([HIGH])
+    assert cache.take(PLACE, other, wanted, "spread") is None
+    assert cache.take(PLACE, header, wanted, "first") is None
+    assert cache.take((PLACE[0], 1), header, wanted, "spread") is None
+    assert cache.take(PLACE, header, wanted, "spread") is not None
+
+
+def test_what_is_forgotten() -> None:
+    cache = Remainders()
+    read(cache, LOW)
+    cache.forget_topic(b"u" * 16)
+    assert len(cache) == 3
+    cache.forget_topic(PLACE[0])
+    assert (len(cache), cache.size_bytes) == (0, 0)
+    read(cache, LOW)
+    cache.clear()
+    assert (len(cache), cache.size_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("taken", "left"),
+    [
+        ([], [(0, 99)]),
+        ([(0, 99)], []),
+        ([(0, 9)], [(10, 99)]),
+        ([(90, 200)], [(0, 89)]),
+        ([(10, 19), (30, 39)], [(0, 9), (20, 29), (40, 99)]),
+        ([(200, 300)], [(0, 99)]),
+    ],
+)
+def test_ranges_without_others(taken: list[tuple[int, int]], left: list[tuple[int, int]]) -> None:
+    found = without([KeyRange(0, 99)], [KeyRange(*each) for each in taken])
+    assert found == tuple(KeyRange(*each) for each in left)
+
+
+EIGHTHS = [KeyRange(part << 28, ((part + 1) << 28) - 1) for part in range(8)]
+
+
+@given(
+    st.lists(st.tuples(st.sets(st.sampled_from(EIGHTHS), min_size=1), st.integers(0, 12))),
+    st.integers(0, 400),
+)
+def test_the_cache_changes_no_answer(fetches: list[tuple[set[KeyRange], int]], budget: int) -> None:
+    cache = Remainders()
+    for ranges, offset in fetches:
+        expected, _ = read(None, *ranges, offset=offset)
+        assert read(cache, *ranges, offset=offset, budget=budget)[0] == expected
+        assert cache.size_bytes <= budget
