@@ -253,6 +253,9 @@ class Extension(Protocol):
     def metrics(self) -> Mapping[str, float]:
         """What it counts, by name."""
 
+    def forget(self) -> None:
+        """A scope ends: what no log says is gone."""
+
 
 class RoomsMark(NamedTuple):
     """What rooms of a node held at one moment, for `Services.back_to`."""
@@ -416,6 +419,8 @@ class Services:
         self.replicas.log_dirs.back_to(mark.log_dirs)
         if self.quotas is not None:
             self.quotas.back_to(mark.rates)
+        if self.extension is not None:
+            self.extension.forget()
         if self._client_metrics is not None:
             self._client_metrics.pushed.clear()
             self._client_metrics.pushed.extend(mark.pushed_metrics)

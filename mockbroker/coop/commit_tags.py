@@ -6,6 +6,7 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812 -- a class
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mockbroker.coop.handouts import LeaseChanges
 from mockbroker.coop.numbers import Tag
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.primitives import read_uvarint, write_uvarint
@@ -47,6 +48,15 @@ def read_commit(fields: Mapping[int, bytes]) -> AskedCommit | None:
         )
     except StructError as error:
         raise ProtocolError(str(error)) from None
+
+
+def read_lease_changes(fields: Mapping[int, bytes]) -> LeaseChanges:
+    """What the tagged fields of a partition say of what its member was handed out."""
+    release, renew = fields.get(Tag.RELEASE_RANGES), fields.get(Tag.RENEW_RANGES)
+    return LeaseChanges(
+        () if release is None else read_offset_ranges(release),
+        () if renew is None else read_offset_ranges(renew),
+    )
 
 
 def read_offset_ranges(data: bytes) -> list[tuple[int, int]]:

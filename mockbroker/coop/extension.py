@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from mockbroker.coop.handouts import Handouts
+from mockbroker.coop.remainders import Remainders
 from mockbroker.coordinator.lazy import LazyCoordinator
+from mockbroker.metadata.changes import TopicDeleted
 from mockbroker.metadata.names import INDIVIDUAL_COMMITS_TOPIC
 
 if TYPE_CHECKING:
@@ -14,10 +17,11 @@ if TYPE_CHECKING:
     from mockbroker.coop.individual_commits import IndividualCommits
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
+    from mockbroker.metadata.changes import Change
     from mockbroker.replica.append_entry import TransactionMarker
     from mockbroker_protocol.errors import ErrorCode
 
-_METRICS: Final = "mockbroker:type=CooperativeMetrics,name=ic."
+_METRICS: Final = "mockbroker:type=CooperativeMetrics,name="
 _COUNTED: Final = (
     "commits",
     "ranges",
@@ -38,6 +42,16 @@ class Cooperation:
         self._commits: LazyCoordinator[IndividualCommits] = LazyCoordinator(self._make_commits)
         self.coordinators = {INDIVIDUAL_COMMITS_TOPIC: self._commits}
         self.companion = self
+        self.remainders = Remainders()
+        """What filters of keys left over."""
+        self.handouts = Handouts(services)
+        """What members that fetch cooperatively have."""
+        services.metadata.subscribe(self._metadata_changed)
+
+    def _metadata_changed(self, change: Change) -> None:
+        if isinstance(change, TopicDeleted):
+            self.remainders.forget_topic(change.topic_id)
+            self.handouts.forget_topic(change.name)
 
     def _make_commits(self) -> IndividualCommits:
         from mockbroker.coop.individual_commits import IndividualCommits
@@ -80,7 +94,20 @@ class Cooperation:
     def metrics(self) -> dict[str, float]:
         """What is counted, by name."""
         counted = self.commits.metrics() if self.has_commits else {}
-        return {f"{_METRICS}{name}": counted.get(name, 0) for name in _COUNTED}
+        cache = self.remainders
+        return {
+            **{f"{_METRICS}ic.{name}": counted.get(name, 0) for name in _COUNTED},
+            **{f"{_METRICS}lease.{name}": one for name, one in self.handouts.metrics().items()},
+            f"{_METRICS}cache.bytes": cache.size_bytes,
+            f"{_METRICS}cache.hits": cache.hits,
+            f"{_METRICS}cache.misses": cache.misses,
+            f"{_METRICS}cache.evictions": cache.evictions,
+        }
+
+    def forget(self) -> None:
+        """What is in no log: leases, and what filters left over."""
+        self.handouts.clear()
+        self.remainders.clear()
 
 
 def extension_of(services: Services) -> Cooperation:

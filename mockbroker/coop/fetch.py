@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.apis import fetch
 from mockbroker.coop import tags
 from mockbroker.coop.errors import Refusal
+from mockbroker.coop.extension import extension_of
 from mockbroker.coop.fencing import TOPIC_REFUSES, reader_refusal
 from mockbroker.coop.fetch_wants import FetchWants, named, wants_of
 from mockbroker.coop.filtered_read import BUDGET, FilteredRead, Limits
@@ -22,7 +23,7 @@ from mockbroker.coop.numbers import Tag
 from mockbroker.log.offsets import FetchIsolation
 from mockbroker.replica.delayed_fetch import COMPLETE, bytes_available
 from mockbroker.replica.log_reader import LogReader
-from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.messages.fetch import AbortedTransaction, FetchResponsePartition
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 guard = fetch.guard
 
+_NO_SESSION: Final = -1
 TURN_BYTES: Final = 1 << 20
 """What one pass looks at most, inflated: more would hold up the other clients. A reader whose pass
 ends there is answered at once, and comes back from where it ended."""
@@ -52,6 +54,9 @@ def handle(
     replica_id = request.replica_id if state is None else state.replica_id
     if is_spoken and (replica_id >= 0 or _is_cooperative_and_filtered(request)):
         return fetch.whole_request_error(request, ctx.api_version, ErrorCode.INVALID_REQUEST)
+    cooperative = (request.unknown_tags or {}).get(Tag.COOPERATIVE)
+    if cooperative is not None:
+        return _cooperative(services, ctx, request, cooperative)
     wants: FetchWants | None = None
 
     def reader_of(params: FetchParams) -> LogReader:
@@ -60,6 +65,29 @@ def handle(
             assert ctx.fetch is not None
             wants = wants_of(request, ctx.fetch)
         return FilteredReader(params, services, wants)
+
+    return fetch.handle(services, ctx, request, reader_of)
+
+
+def _cooperative(
+    services: Services, ctx: RequestContext, request: FetchRequest, packed: bytes
+) -> FetchResponse | Verdict:
+    """A fetch that is dealt what nobody has; it has no session."""
+    from mockbroker.coop.cooperative_fetch import CooperativeReader
+
+    named = (request.unknown_tags or {}).get(Tag.GROUP_IDENTITY)
+    try:
+        asked = tags.read_cooperative(packed)
+        identity = None if named is None else tags.read_identity(named)
+    except ProtocolError:
+        asked = None
+    if asked is None or request.session_epoch > 0:
+        return fetch.whole_request_error(request, ctx.api_version, ErrorCode.INVALID_REQUEST)
+    request.session_epoch = _NO_SESSION
+    handouts = extension_of(services).handouts
+
+    def reader_of(params: FetchParams) -> LogReader:
+        return CooperativeReader(params, services, handouts, identity, asked)
 
     return fetch.handle(services, ctx, request, reader_of)
 
@@ -131,7 +159,11 @@ class FilteredReader(LogReader):
         found = FilteredRead(offset).scan(
             log.iterate_batches(offset, isolation),
             wanted,
-            self._limits(entry, max_bytes, min_one=self.min_one),
+            self._limits(entry, max_bytes, min_one=self.min_one)._replace(
+                remainders=extension_of(self._services).remainders,
+                place=(partition.topic_id, entry.index),
+                cache_bytes=self._services.config.int("max.bytes.key.range.cache"),
+            ),
         )
         self._passed[entry] = found
         self.last_size_bytes = found.size_bytes
@@ -157,7 +189,10 @@ class FilteredReader(LogReader):
         data.unknown_tags = {
             Tag.NEXT_FETCH_OFFSET: tags.offset(found.next_offset),
             Tag.FILTER_STATS: tags.stats(
-                found.scanned_bytes, found.scanned_records, found.matched_records, 0
+                found.scanned_bytes,
+                found.scanned_records,
+                found.matched_records,
+                found.cache_hits,
             ),
         }
         return data

@@ -139,6 +139,19 @@ class Leases:
             insort(self._leased, Lease(first, last, deliveries, holder, deadline_ms))
         return taken
 
+    def has_something(
+        self, bounds: Bounds, spans: Callable[[int], Iterable[Span]], done: IntervalSet
+    ) -> bool:
+        """Whether `acquire` would hand out anything."""
+        if sum(lease.piece.offsets for lease in self._leased) >= bounds.max_locks:
+            return False
+        if self._free:
+            return True
+        return any(
+            next(iter(done.gaps(max(span.first, self.marker), span.last)), None) is not None
+            for span in spans(self.marker)
+        )
+
     def _take_free(self, most: int) -> list[Piece]:
         taken: list[Piece] = []
         used = 0
@@ -194,6 +207,10 @@ class Leases:
         """These are committed: nobody has them, and they are not given out again."""
         _cut_out(self._leased, first, last)
         _cut_out(self._free, first, last)
+
+    def take_back(self, piece: Piece) -> None:
+        """What was taken out as given up could not be: it stays free."""
+        insort(self._free, piece)
 
     def release(self, first: int, last: int) -> None:
         """What of these is leased is free now."""

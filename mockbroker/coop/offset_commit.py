@@ -17,6 +17,7 @@ from mockbroker.coop.range_writer import RangeWriter
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services, Verdict
+    from mockbroker.coop.handouts import Handouts
     from mockbroker_protocol.messages.group_offsets import (
         OffsetCommitRequest,
         OffsetCommitResponse,
@@ -35,8 +36,18 @@ def handle(
         for one in topic.partitions
     )
     extension = extension_of(services)
+    if request.generation_id_or_member_epoch < 0 and extension.handouts.in_use:
+        _note_outside(extension.handouts, request)
     if not is_spoken and not (
         extension.has_commits and extension.commits.has_ranges(request.group_id)
     ):
         return offset_commit.handle(services, ctx, request)
     return offset_commit.handle(services, ctx, request, RangeWriter(services, request))
+
+
+def _note_outside(handouts: Handouts, request: OffsetCommitRequest) -> None:
+    """Plain positions of somebody who is no member are set, whatever was handed out."""
+    for topic in request.topics:
+        for one in topic.partitions:
+            if not tags.is_spoken(tags.tagged_fields(one)):
+                handouts.note_outside(request.group_id, topic.name, one.partition_index)

@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.coop import tags
-from mockbroker.coop.commit_tags import AskedCommit, read_commit, standing_fields
+from mockbroker.coop.commit_tags import (
+    AskedCommit,
+    read_commit,
+    read_lease_changes,
+    standing_fields,
+)
 from mockbroker.coop.errors import Refusal
 from mockbroker.coop.extension import extension_of
+from mockbroker.coop.handouts import LeaseChanges, Shared
 from mockbroker.coop.ic_records import IndividualCommitKey, IndividualCommitValue
 from mockbroker.coop.individual_commit import (
     MALFORMED,
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
     )
     from mockbroker_protocol.messages.transactions import TxnOffsetCommitResponse
 
+_NOT_YOURS = Refusal(ErrorCode.INVALID_RECORD_STATE)
 _TOO_MANY_ASKED = Refusal(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
 
 
@@ -47,6 +54,8 @@ class RangeWriter:
         self._commits = extension_of(services).commits
         self._request = request
         self._asked: dict[tuple[str, int], AskedCommit | Refusal] = {}
+        self._said: dict[tuple[str, int], LeaseChanges] = {}
+        self._handouts = extension_of(services).handouts
         self._outcomes: dict[tuple[str, int], Outcome] = {}
         self._sweeps: list[tuple[Place, int]] = []
         self._ranges: list[CoordinatorRecord] = []
@@ -66,9 +75,13 @@ class RangeWriter:
                 key = topic.name, one.partition_index
                 try:
                     asked = read_commit(tags.tagged_fields(one))
+                    said = read_lease_changes(tags.tagged_fields(one))
                 except ProtocolError:
                     self._asked[key] = MALFORMED
                     continue
+                if said != LeaseChanges():
+                    self._said[key] = said
+                    asked = asked or AskedCommit([], None, False)
                 if asked is None:
                     continue
                 wants_minus_one = self._services.config.bool("range.commit.require.minus.one")
@@ -139,6 +152,12 @@ class RangeWriter:
         assert mine is not None
         if (key.topic, key.partition) in self._outcomes:
             return False
+        shared = Shared(*place[:3])
+        said = self._said.get((key.topic, key.partition), LeaseChanges())
+        if self._handouts.refuses(shared, self._request.member_id, asked.ranges, said):
+            outcome = Outcome(committed, 0 if part is None else len(part.keys), refusal=_NOT_YOURS)
+            self._outcomes[key.topic, key.partition] = outcome
+            return False
         standing = self._commits.standing(
             committed, part, place, read_committed=asked.read_committed
         )
@@ -147,6 +166,7 @@ class RangeWriter:
         if outcome.refusal is not None:
             self._refused(shard, mine, outcome.refusal)
             return False
+        self._handouts.apply(shared, outcome.stable, asked.ranges, said)
         self._write_ranges(place, value, outcome, asked)
         if outcome.stable == committed:
             return False

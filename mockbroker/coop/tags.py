@@ -32,6 +32,9 @@ _OFFSET = Struct(">q")
 _STATS = Struct(">iiii")
 _ERROR = Struct(">h")
 _INT = Struct(">i")
+_COOPERATIVE = Struct(">ii")
+_ACQUIRED = Struct(">qqh")
+_MOST_SHORT: Final = 32767
 NO_MESSAGE: Final = b"\x00"
 
 
@@ -110,6 +113,48 @@ def write_identity(identity: Identity) -> bytes:
             write_compact_string(identity.instance),
         )
     )
+
+
+class Cooperative(NamedTuple):
+    """How much a cooperative fetch wants, and for how long; 0 is what the broker gives."""
+
+    max_records: int = 0
+    lease_ms: int = 0
+
+
+def read_cooperative(data: bytes) -> Cooperative:
+    """What a cooperative fetch says."""
+    if len(data) < _COOPERATIVE.size:
+        raise ProtocolError("what a cooperative fetch says is cut")
+    asked = Cooperative(*_COOPERATIVE.unpack_from(data))
+    if min(asked) < 0:
+        raise ProtocolError(f"{asked} is nothing to ask for")
+    return asked
+
+
+def write_cooperative(asked: Cooperative) -> bytes:
+    """The same as a client sends it."""
+    return _COOPERATIVE.pack(*asked)
+
+
+def write_acquired(pieces: Iterable[tuple[int, int, int]]) -> bytes:
+    """Packed offsets that are handed out: first, last, and how often."""
+    packed = [_ACQUIRED.pack(first, last, min(times, _MOST_SHORT)) for first, last, times in pieces]
+    return write_uvarint(len(packed) + 1) + b"".join(packed)
+
+
+def read_acquired(data: bytes) -> list[tuple[int, int, int]]:
+    """The same as a client reads it."""
+    count, pos = _read_count(data)
+    if len(data) - pos < count * _ACQUIRED.size:
+        raise ProtocolError(f"{count} pieces need more than {len(data) - pos} bytes")
+    stop = pos + count * _ACQUIRED.size
+    return [_ACQUIRED.unpack_from(data, at) for at in range(pos, stop, _ACQUIRED.size)]
+
+
+def milliseconds(value: int) -> bytes:
+    """An int32."""
+    return _INT.pack(value)
 
 
 def read_flags(data: bytes) -> int:

@@ -337,3 +337,19 @@ def test_ordinary_answers_are_the_same_byte_for_byte() -> None:
                     seen.append(bytes(client.receive_bytes()))
                     client._expected.pop(0)
     assert seen[: len(seen) // 2] == seen[len(seen) // 2 :]
+
+
+def test_what_a_filter_left_is_there_for_the_next(core: Core, client: CoreClient) -> None:
+    fill(client)
+    ask(client, asking(("t", 0, HALF)))
+    (part,) = parts_of(ask(client, asking(("t", 0, OTHER_HALF))))
+    assert batches(part) == [(0, 3, [1, 3]), (4, 9, [4, 5, 6])]
+    assert part.unknown_tags is not None
+    assert part.unknown_tags[Tag.FILTER_STATS][-4:] == (2).to_bytes(4, "big")
+    metrics = core.broker.metrics()
+    named = "mockbroker:type=CooperativeMetrics,name=cache."
+    counted = {name: metrics[named + name] for name in ("bytes", "hits", "misses", "evictions")}
+    assert counted == {"bytes": 99, "hits": 2, "misses": 4, "evictions": 0}
+    services = core.broker.services
+    services.back_to(services.mark())
+    assert core.broker.metrics()[named + "bytes"] == 0

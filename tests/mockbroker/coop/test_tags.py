@@ -33,7 +33,7 @@ def test_keys() -> None:
 
 
 def test_what_is_sent() -> None:
-    assert tags.hello().hex() == "000100000003"
+    assert tags.hello().hex() == "000100000017"
     assert tags.offset(13).hex() == "000000000000000d"
     assert tags.error(DraftError.TOPIC_RANGE_FETCH_NOT_ALLOWED).hex() == "005900"
     assert tags.stats(1, 2, 3, 4).hex() == "00000001000000020000000300000004"
@@ -71,3 +71,23 @@ def test_ranges_of_partitions() -> None:
     assert tags.read_partition_ranges(b"\x01") == {}
     with pytest.raises(ProtocolError):
         tags.read_partition_ranges(data[:3])
+
+
+def test_what_a_cooperative_fetch_says() -> None:
+    asked = tags.Cooperative(10, 30_000)
+    data = tags.write_cooperative(asked)
+    assert data.hex() == "0000000a00007530"
+    assert tags.read_cooperative(data) == asked
+    for bad in (data[:7], bytes.fromhex("ffffffff00000000")):
+        with pytest.raises(ProtocolError):
+            tags.read_cooperative(bad)
+
+
+def test_what_was_acquired() -> None:
+    pieces = [(0, 9, 1), (20, 29, 40_000)]
+    data = tags.write_acquired(pieces)
+    assert len(data) == 1 + 2 * 18
+    assert tags.read_acquired(data) == [(0, 9, 1), (20, 29, 32_767)]
+    with pytest.raises(ProtocolError):
+        tags.read_acquired(data[:-1])
+    assert tags.milliseconds(30_000).hex() == "00007530"

@@ -1,0 +1,196 @@
+"""What this broker has handed out to members that fetch cooperatively, of each group and partition.
+
+Leases end on the broker's clock: a timer ends them when they are due, and wakes the fetches that
+wait for what is free then. All of it is memory: it goes with the broker, with a reset, and with
+the topic; members fetch again from the stable offset, past what is committed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mockbroker.coop.leases import Holder, Leases, Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from mockbroker.apis.context import Services
+    from mockbroker.coop.tags import Identity
+
+
+LEASE_ENDED: Final = "timeout"
+"""What wakes those who wait for something to be free, as the journal has it."""
+
+
+class Shared(NamedTuple):
+    """A partition that a group's members fetch cooperatively."""
+
+    group: str
+    topic: str
+    partition: int
+
+
+class LeaseChanges(NamedTuple):
+    """What a commit gives back, and what it keeps for longer."""
+
+    release: Sequence[tuple[int, int]] = ()
+    renew: Sequence[tuple[int, int]] = ()
+
+
+class Handouts:
+    """Of one broker, which leads the partitions and coordinates the groups."""
+
+    __slots__ = ("_from_outside", "_services", "_stable", "_stop_timer", "_tables", "dead")
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._tables: dict[Shared, Leases] = {}
+        self._stable: dict[Shared, int] = {}
+        self._from_outside: set[Shared] = set()
+        """Where somebody who is no member has committed a position since it was looked at."""
+        self._stop_timer: Callable[[], bool] | None = None
+        self.dead: list[tuple[Shared, Piece]] = []
+        """What was handed out too often and is given up."""
+
+    def of(self, shared: Shared) -> Leases | None:
+        """What is handed out of a partition, if anything ever was."""
+        return self._tables.get(shared)
+
+    def tables(self) -> dict[Shared, Leases]:
+        """All there are."""
+        return dict(self._tables)
+
+    def current(self, shared: Shared, stable: int) -> Leases:
+        """The same as of now: without leases that ended, from the group's stable offset on."""
+        leases = self._tables.get(shared)
+        if leases is None:
+            leases = self._tables[shared] = Leases(stable)
+        elif stable < self._stable[shared] or (
+            stable != self._stable[shared] and shared in self._from_outside
+        ):
+            leases.reset(stable)  # somebody set the group's position
+        else:
+            leases.stable_at(stable)
+        self._stable[shared] = stable
+        self._from_outside.discard(shared)
+        leases.expire(self._services.clock.now_ms)
+        leases.end_of_others(lambda holder: is_current(self._services, shared.group, holder))
+        return leases
+
+    def note_outside(self, group: str, topic: str, partition: int) -> None:
+        """Somebody who is no member commits a position: from there on nothing is handed out."""
+        shared = Shared(group, topic, partition)
+        if shared in self._tables:
+            self._from_outside.add(shared)
+
+    @property
+    def in_use(self) -> bool:
+        """Whether anything was handed out."""
+        return bool(self._tables)
+
+    def forget_topic(self, topic: str) -> None:
+        """The topic is gone."""
+        for shared in [each for each in self._tables if each.topic == topic]:
+            del self._tables[shared], self._stable[shared]
+
+    def clear(self) -> None:
+        """Forget all, as a reset does."""
+        self._tables.clear()
+        self._stable.clear()
+        self._from_outside.clear()
+        self.dead.clear()
+        if self._stop_timer is not None:
+            self._stop_timer()
+            self._stop_timer = None
+
+    # -- what members say of what they have ------------------------------------------------
+
+    def refuses(
+        self, shared: Shared, member: str, ranges: Iterable[tuple[int, int]], said: LeaseChanges
+    ) -> bool:
+        """Whether a member may not commit these, or has not what it gives back or keeps."""
+        leases = self._tables.get(shared)
+        if leases is None:
+            return bool(said.release or said.renew)
+        self.current(shared, self._stable[shared])
+        return any(leases.refuses(member, *each) for each in ranges) or not all(
+            leases.holds(member, *each) for each in (*said.release, *said.renew)
+        )
+
+    def apply(
+        self, shared: Shared, stable: int, ranges: Iterable[tuple[int, int]], said: LeaseChanges
+    ) -> None:
+        """These are committed, and those are free, or held for longer."""
+        leases = self._tables.get(shared)
+        if leases is None:
+            return
+        self._stable[shared] = max(stable, self._stable[shared])
+        for each in ranges:
+            leases.done(*each)
+        for each in said.release:
+            leases.release(*each)
+        if said.release:
+            self.wake(shared)
+        until_ms = self._services.clock.now_ms + self._services.config.int("coop.fetch.lease.ms")
+        for each in said.renew:
+            leases.renew(*each, until_ms)
+        self.arm()
+
+    def metrics(self) -> dict[str, float]:
+        """What is leased now; what ended, and what was handed out again, since the start."""
+        tables = self._tables.values()
+        return {
+            "active": sum(len(leases.leased) for leases in tables),
+            "expired": sum(leases.expired for leases in tables),
+            "redelivered": sum(leases.redelivered for leases in tables),
+        }
+
+    # -- time ------------------------------------------------------------------------------
+
+    def arm(self) -> None:
+        """See to it that leases end when they are due."""
+        deadlines = [leases.deadline_ms for leases in self._tables.values()]
+        due = min((each for each in deadlines if each is not None), default=None)
+        if self._stop_timer is not None:
+            self._stop_timer()
+        self._stop_timer = (
+            None if due is None else self._services.timer.schedule(due, self._expire).cancel
+        )
+
+    def wake(self, shared: Shared) -> None:
+        """Something of the partition is free: whoever waits longest looks first."""
+        partition = self._services.replicas.partition(shared.topic, shared.partition)
+        if partition is not None:
+            self._services.replicas.mark_ready(partition, LEASE_ENDED)
+
+    def _expire(self) -> None:
+        self._stop_timer = None
+        for shared, leases in self._tables.items():
+            if leases.expire(self._services.clock.now_ms):
+                self.wake(shared)
+        self.arm()
+
+
+def is_current(services: Services, group_id: str, holder: Holder) -> bool:
+    """Whether a member is in its group, in this generation or at this epoch.
+
+    Without a group, or with one that nobody is in, whoever names no generation is.
+    """
+    shard = services.groups.service.runtime.shard_for(group_id)
+    if shard is None:
+        return False
+    consumers = shard.consumer_groups.get(group_id)
+    if consumers is not None:
+        member = consumers.members.get(holder.member)
+        if member is not None:
+            return holder.generation == member.epoch
+        return holder.generation < 0 and consumers.is_empty
+    group = shard.groups.get(group_id)
+    if group is None or group.is_empty:
+        return holder.generation < 0
+    return holder.member in group.members and holder.generation == group.generation_id
+
+
+def holder_of(identity: Identity) -> Holder:
+    """Whose lease it is."""
+    return Holder(identity.member, identity.generation)
