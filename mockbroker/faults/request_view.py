@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mockbroker_protocol.api_keys import API_SPECS
+from mockbroker_protocol.api_keys import ALL_SPECS
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.messages.produce import ProduceRequest
 from mockbroker_protocol.subjects import topic_ref
@@ -91,7 +91,7 @@ class RequestView:
     @property
     def api(self) -> str:
         """Kafka's name of the API."""
-        return API_SPECS[self._asking.api_key].name
+        return ALL_SPECS[self._asking.api_key].name
 
     @property
     def version(self) -> int:

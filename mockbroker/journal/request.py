@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker_protocol.api_keys import API_SPECS
+from mockbroker_protocol.api_keys import ALL_SPECS
 
 if TYPE_CHECKING:
     from mockbroker.journal.details import Line, TopicName
@@ -116,7 +116,7 @@ class RequestServed:
     @property
     def api_name(self) -> str:
         """Kafka's name of the API."""
-        return API_SPECS[self.api_key].name
+        return ALL_SPECS[self.api_key].name
 
     @property
     def parked(self) -> bool:

@@ -54,6 +54,10 @@ def test_other_requests_have_no_records() -> None:
     assert repr(found) == "<RequestView Heartbeat v4 of 'app'>"
 
 
+def test_a_request_of_a_controllers_listener_has_a_name_too() -> None:
+    assert view_of(None, 62).api == "BrokerRegistration"
+
+
 def test_nothing_is_worked_out_before_it_is_asked() -> None:
     calls = []
 

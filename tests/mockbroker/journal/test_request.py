@@ -25,6 +25,11 @@ def test_a_request_that_never_waited_was_immediate() -> None:
     assert served.response is None
 
 
+def test_a_request_of_a_controllers_listener_has_a_name_too() -> None:
+    """Else looking for other requests among them would fail."""
+    assert RequestServed(62, 4, 1, "2", 1).api_name == "BrokerRegistration"
+
+
 def test_the_context_of_a_request_becomes_its_record() -> None:
     core = Core(topics={"orders": 2})
     client = core.client("app")
