@@ -128,6 +128,7 @@ SPLITS: Final[dict[ApiKey, Split]] = {
     ApiKey.METADATA: Split(("topics",), ("topics",), ONCE, (_NAME,), _is_by_id),
     ApiKey.FIND_COORDINATOR: Split(("coordinator_keys",), ("coordinators",)),
     ApiKey.DESCRIBE_GROUPS: Split(("groups",), ("groups",), ONCE, (_itself,), size=8),
+    ApiKey.DELETE_GROUPS: Split(("groups_names",), ("results",), ONCE, (_itself,)),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Split(("group_ids",), ("groups",), ONCE, (_itself,), size=8),
     ApiKey.DESCRIBE_CONFIGS: Split(
         ("resources",),

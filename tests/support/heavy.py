@@ -311,10 +311,9 @@ FULL: Final[dict[str, Callable[[], bytes]]] = {
     "FindCoordinator: one group 500,000 times": lambda: find_coordinators(500_000),
     "DescribeGroups: one group 30,000,000 times": lambda: describe_groups(30_000_000),
     "DescribeGroups: one group 500,000 times": lambda: describe_groups(500_000),
-    "DeleteGroups: 100,000 groups": lambda: delete_groups(100_000),
+    "DeleteGroups: 10,000 groups": lambda: delete_groups(10_000),
     "LeaveGroup: one member 100,000 times": lambda: leave_group(100_000),
     "DescribeConfigs: one topic 10,000 times": lambda: describe_configs(10_000),
-    "DescribeConfigs: one topic 100,000 times": lambda: describe_configs(100_000),
     "DeleteRecords: one partition 8,000,000 times": lambda: delete_records(8_000_000),
     "DescribeTopicPartitions: one name 10,000,000 times": lambda: describe_topic_partitions(
         10_000_000

@@ -57,6 +57,7 @@ COSTLY: dict[str, Callable[[int], bytes]] = {
     "OffsetFetch: all": lambda _: heavy.request(9, 5, heavy.text("gg") + heavy.int32(-1)),
     "FindCoordinator: one group": heavy.find_coordinators,
     "DescribeGroups: one group": heavy.describe_groups,
+    "DeleteGroups": lambda n: heavy.delete_groups(min(n, 10_000)),
     "DescribeConfigs: one topic": heavy.describe_configs,
     "AlterConfigs: topics": lambda n: heavy.alter_configs(min(n, WORLD)),
     "DeleteRecords: one partition": heavy.delete_records,
