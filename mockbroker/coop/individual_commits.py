@@ -164,10 +164,10 @@ class IndividualCommits:
         both = Both(done)
         write = self._services.groups.service.runtime.write
         index = shard.partition_index
-        write(index, records, both.one_of_two, replay=replay, appended=appended)
+        write(index, records, both.one_done, replay=replay, appended=appended)
         if both.error is ErrorCode.NONE:
             self.counted["tombstones"] += sum(one.value is None for one in ranges)
-            self.runtime.write(index, ranges, both.one_of_two) if ranges else both.one_of_two(
+            self.runtime.write(index, ranges, both.one_done) if ranges else both.one_done(
                 ErrorCode.NONE
             )
 
@@ -235,8 +235,8 @@ class IndividualCommits:
         if mine is None or not mine.pending_of(marker.producer_id):
             return done
         both = Both(done)
-        self.runtime.complete_transaction(index, marker, self._log.append_marker, both.one_of_two)
-        return both.one_of_two
+        self.runtime.complete_transaction(index, marker, self._log.append_marker, both.one_done)
+        return both.one_done
 
     # -- too many ranges -------------------------------------------------------------------
 
@@ -291,16 +291,16 @@ class IndividualCommits:
 
 
 class Both:
-    """Tells `done` once, when two writes are replicated, or one failed."""
+    """Tells `done` once, when so many writes are replicated, or one failed."""
 
     __slots__ = ("_done", "_waits_for", "error")
 
-    def __init__(self, done: Callable[[ErrorCode], None]) -> None:
+    def __init__(self, done: Callable[[ErrorCode], None], waits_for: int = 2) -> None:
         self._done = done
-        self._waits_for = 2
+        self._waits_for = waits_for
         self.error = ErrorCode.NONE
 
-    def one_of_two(self, error: ErrorCode) -> None:
+    def one_done(self, error: ErrorCode) -> None:
         """One of them was done with."""
         if self.error is not ErrorCode.NONE:
             return

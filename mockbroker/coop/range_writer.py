@@ -40,7 +40,10 @@ if TYPE_CHECKING:
         OffsetCommitRequest,
         OffsetCommitResponse,
     )
-    from mockbroker_protocol.messages.transactions import TxnOffsetCommitResponse
+    from mockbroker_protocol.messages.transactions import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
+    )
 
 _NOT_YOURS = Refusal(ErrorCode.INVALID_RECORD_STATE)
 _TOO_MANY_ASKED = Refusal(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
@@ -49,7 +52,9 @@ _TOO_MANY_ASKED = Refusal(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
 class RangeWriter:
     """Decides about each partition of a request, and writes (see `CommitWriter`)."""
 
-    def __init__(self, services: Services, request: OffsetCommitRequest) -> None:
+    def __init__(
+        self, services: Services, request: OffsetCommitRequest | TxnOffsetCommitRequest
+    ) -> None:
         self._services = services
         self._commits = extension_of(services).commits
         self._request = request
@@ -115,7 +120,16 @@ class RangeWriter:
             for record in records
             if self._decide(shard, None if isinstance(mine, Refusal) else mine, record)
         ]
-        self._commits.write_both(shard, kept, self._ranges, self._then_sweep(shard, done))
+        self.write_all(shard, kept, self._then_sweep(shard, done))
+
+    def write_all(
+        self,
+        shard: GroupShard,
+        records: list[CoordinatorRecord],
+        done: Callable[[ErrorCode], None],
+    ) -> None:
+        """Write the positions, and what was decided of ranges."""
+        self._commits.write_both(shard, records, self._ranges, done)
 
     def _refusal_of_all(self) -> Refusal | None:
         if not self._services.config.bool("accept.individual.commit"):
@@ -145,24 +159,37 @@ class RangeWriter:
         if isinstance(asked, Refusal):
             self._outcomes[key.topic, key.partition] = Outcome(NOTHING_COMMITTED, 0, refusal=asked)
             return False
-        part = None if mine is None else mine.of(*place[:3])
-        committed = committed_offset(shard, place)
         if asked is None:
+            part = None if mine is None else mine.of(*place[:3])
+            committed = committed_offset(shard, place)
             return part is None or self._decide_plain(place, committed, part, value)
         assert mine is not None
         if (key.topic, key.partition) in self._outcomes:
             return False
+        return self._decide_ranges(shard, mine, place, record, asked)
+
+    def _decide_ranges(
+        self,
+        shard: GroupShard,
+        mine: IndividualCommitShard,
+        place: Place,
+        record: CoordinatorRecord,
+        asked: AskedCommit,
+    ) -> bool:
+        value = record.value
+        assert isinstance(value, OffsetCommitValue)
+        committed, part = committed_offset(shard, place), mine.of(*place[:3])
         shared = Shared(*place[:3])
-        said = self._said.get((key.topic, key.partition), LeaseChanges())
+        said = self._said.get((place.topic, place.partition), LeaseChanges())
         if self._handouts.refuses(shared, self._request.member_id, asked.ranges, said):
             outcome = Outcome(committed, 0 if part is None else len(part.keys), refusal=_NOT_YOURS)
-            self._outcomes[key.topic, key.partition] = outcome
+            self._outcomes[place.topic, place.partition] = outcome
             return False
         standing = self._commits.standing(
             committed, part, place, read_committed=asked.read_committed
         )
         outcome = self._outcome(mine, standing, asked)
-        self._outcomes[key.topic, key.partition] = outcome
+        self._outcomes[place.topic, place.partition] = outcome
         if outcome.refusal is not None:
             self._refused(shard, mine, outcome.refusal)
             return False
@@ -171,7 +198,7 @@ class RangeWriter:
         if outcome.stable == committed:
             return False
         self._commits.counted["primary_pushes"] += 1
-        mine.called_out.pop(key.group, None)
+        mine.called_out.pop(place.group, None)
         value.offset, value.metadata = outcome.stable, ""
         self._sweeps.append((place, outcome.stable))
         return True

@@ -27,5 +27,5 @@ def test_a_tag_takes_two_bytes() -> None:
 
 
 def test_what_is_said_is_what_is_there() -> None:
-    assert STAGES == 1 | 2 | 4 | 16
+    assert STAGES == 1 | 2 | 4 | 8 | 16
     assert {error.value for error in DraftError} <= set(range(88, 93))

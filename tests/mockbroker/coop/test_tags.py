@@ -33,7 +33,7 @@ def test_keys() -> None:
 
 
 def test_what_is_sent() -> None:
-    assert tags.hello().hex() == "000100000017"
+    assert tags.hello().hex() == "00010000001f"
     assert tags.offset(13).hex() == "000000000000000d"
     assert tags.error(DraftError.TOPIC_RANGE_FETCH_NOT_ALLOWED).hex() == "005900"
     assert tags.stats(1, 2, 3, 4).hex() == "00000001000000020000000300000004"

@@ -1,0 +1,146 @@
+"""TxnOffsetCommit of a broker with the extension: ranges that count when the transaction commits.
+
+They are pending in the topic of individual commits, under the producer, until the marker of the
+transaction is written to the group's partition; then one goes there too. A range that another open
+transaction or the group has already aborts: the producer's records would be there twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.apis import txn_offset_commit
+from mockbroker.coop import tags
+from mockbroker.coop.errors import Refusal
+from mockbroker.coop.individual_commit import MALFORMED, TOO_OLD, Outcome
+from mockbroker.coop.individual_commits import Both, committed_offset
+from mockbroker.coop.interval_set import IntervalSet
+from mockbroker.coop.range_writer import RangeWriter
+from mockbroker_protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.apis.context import RequestContext, Services, Verdict
+    from mockbroker.coop.commit_tags import AskedCommit
+    from mockbroker.coop.ic_shard import CommittedRanges, IndividualCommitShard
+    from mockbroker.coop.individual_commit import Standing
+    from mockbroker.coop.individual_commits import Place
+    from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker.coordinator.records import CoordinatorRecord
+    from mockbroker_protocol.messages.coordinator_records import OffsetCommitValue
+    from mockbroker_protocol.messages.transactions import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
+    )
+
+guard = txn_offset_commit.guard
+
+_ABORTABLE_VERSION = 4
+"""From here on clients know TRANSACTION_ABORTABLE."""
+
+
+def handle(
+    services: Services, ctx: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | Verdict:
+    """Answer as without the extension, unless ranges are committed."""
+    is_spoken = any(
+        tags.is_spoken(tags.tagged_fields(one))
+        for topic in request.topics
+        for one in topic.partitions
+    )
+    if not is_spoken:
+        return txn_offset_commit.handle(services, ctx, request)
+    writer = TransactionalRangeWriter(services, request, ctx.api_version)
+    return txn_offset_commit.handle(services, ctx, request, writer)
+
+
+class TransactionalRangeWriter(RangeWriter):
+    """Stages ranges; positions beside them are pending as always."""
+
+    def __init__(
+        self, services: Services, request: TxnOffsetCommitRequest, api_version: int
+    ) -> None:
+        super().__init__(services, request)
+        self._producer = request.producer_id, request.producer_epoch
+        code = ErrorCode.ILLEGAL_GENERATION
+        if api_version >= _ABORTABLE_VERSION:
+            code = ErrorCode.TRANSACTION_ABORTABLE
+        self._taken = Refusal(code)
+        self._beginnings: list[CoordinatorRecord] = []
+        self._left_over: list[CoordinatorRecord] = []
+
+    def write_all(
+        self,
+        shard: GroupShard,
+        records: list[CoordinatorRecord],
+        done: Callable[[ErrorCode], None],
+    ) -> None:
+        """Where a group begins and what is left over of one before is of no transaction."""
+        joined = Both(done, 4)
+        index = shard.partition_index
+        groups = self._services.groups.service.runtime
+        groups.write(index, self._beginnings, joined.one_done)
+        groups.write(index, records, joined.one_done, *self._producer)
+        mine = self._commits.runtime
+        for written, producer in ((self._left_over, ()), (self._ranges, self._producer)):
+            if written:
+                mine.write(index, written, joined.one_done, *producer)
+            else:
+                joined.one_done(ErrorCode.NONE)
+
+    def _decide_plain(
+        self, _place: Place, _committed: int, _part: CommittedRanges, _value: OffsetCommitValue
+    ) -> bool:
+        return True  # it counts at the marker, if at all
+
+    def _decide_ranges(
+        self,
+        shard: GroupShard,
+        mine: IndividualCommitShard,
+        place: Place,
+        record: CoordinatorRecord,
+        asked: AskedCommit,
+    ) -> bool:
+        committed = committed_offset(shard, place)
+        standing = self._commits.standing(
+            committed, mine.of(*place[:3]), place, read_committed=asked.read_committed
+        )
+        value: OffsetCommitValue = record.value  # type: ignore[assignment]  # as the caller knows
+        begins = standing.is_new
+        if begins:
+            gone = standing.all_ranges()
+            self._left_over += self._commits.tombstones(place, gone)
+            start = standing.log.log_start if asked.initial in (None, -1) else asked.initial
+            assert start is not None
+            standing = self._commits.standing(
+                start, None, place, read_committed=asked.read_committed
+            )
+        stable = standing.stable()
+        refusal = self._refusal(standing, stable, asked)
+        held = len(standing.part.keys)
+        self._outcomes[place.topic, place.partition] = Outcome(stable, held, refusal=refusal)
+        if refusal is not None:
+            return False
+        if begins:
+            value.offset, value.metadata = stable, ""
+            self._beginnings.append(record)
+        own = standing.part.pending.get(self._producer[0], IntervalSet())
+        staged = IntervalSet(asked.ranges)
+        put = [gap for each in staged for gap in own.gaps(*each)]
+        self._write_ranges(place, value, Outcome(stable, held, (), put), asked)
+        return False
+
+    def _refusal(self, standing: Standing, stable: int, asked: AskedCommit) -> Refusal | None:
+        ends = standing.log.high_watermark
+        part, ranges = standing.part, asked.ranges
+        if any(not 0 <= first <= last < ends for first, last in ranges):
+            return MALFORMED
+        if any(first < stable for first, _ in ranges):
+            return TOO_OLD
+        if any(
+            part.keys.overlaps(first, last) or part.is_pending(first, last, self._producer[0])
+            for first, last in ranges
+        ):
+            return self._taken
+        return None

@@ -1,0 +1,117 @@
+"""Ranges of offsets that a transaction commits."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.coop import tags
+from mockbroker.coop.commit_tags import commit_fields
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.transactions import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from tests.support.core import Core
+from tests.support.range_group import ON, Committed, Ops, RangeGroup, fill, told
+from tests.support.transactions import Transactional
+
+OK = ErrorCode.NONE
+CONFIG = {**ON, "transaction.state.log.num.partitions": "1", "log.retention.ms": "-1"}
+
+
+@pytest.fixture
+def group() -> RangeGroup:
+    made = RangeGroup(Core(topics={"t": 1}, config=CONFIG).client())
+    fill(made.client, 100)
+    return made
+
+
+def begin(group: RangeGroup, name: str = "tx") -> Transactional:
+    producer = Transactional.begin(group.client.core, name)
+    producer.find("g", 0)
+    return producer
+
+
+def stage(
+    group: RangeGroup, producer: Transactional, *ranges: tuple[int, int], version: int = 5
+) -> Committed:
+    part = TxnOffsetCommitRequestPartition(0, -1)
+    tags.tag(part, commit_fields(ranges))
+    request = TxnOffsetCommitRequest(
+        transactional_id=producer.transactional_id,
+        group_id="g",
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        topics=[TxnOffsetCommitRequestTopic("t", partitions=[part])],
+    )
+    answer = group.client.call(request, version, TxnOffsetCommitResponse)
+    return told(answer.topics[0].partitions[0])  # type: ignore[arg-type]  # of the same fields
+
+
+def test_ranges_count_when_the_transaction_commits(group: RangeGroup) -> None:
+    """TX-01."""
+    producer = begin(group)
+    ops = Ops(group.client.core.broker)
+    assert stage(group, producer, (3, 5)) == Committed(OK, None, 0, 0)
+    assert ops.take() == ["P(0)", "+(3-5)"]
+    assert group.fetch(require_stable=True).error == ErrorCode.UNSTABLE_OFFSET_COMMIT
+    assert group.fetch() == (0, [], [(3, 5)], OK)
+    producer.finish(commit=True)
+    assert group.fetch(require_stable=True) == (0, [(3, 5)], [], OK)
+    assert group.commit((0, 2)) == Committed(OK, None, 6, 0)
+
+
+def test_ranges_of_an_aborted_transaction_are_gone(group: RangeGroup) -> None:
+    """TX-02."""
+    producer = begin(group)
+    stage(group, producer, (0, 5))
+    producer.finish(commit=False)
+    assert group.fetch(require_stable=True) == (0, [], [], OK)
+
+
+def test_what_is_done_or_under_way_is_refused(group: RangeGroup) -> None:
+    """TX-04."""
+    group.commit((12, 12), initial=10)
+    one, other = begin(group), begin(group, "other")
+    assert stage(group, one, (9, 9))[:2] == (ErrorCode.INVALID_COMMIT_OFFSET_SIZE, 91)
+    assert stage(group, one, (12, 13))[0] == ErrorCode.TRANSACTION_ABORTABLE
+    assert stage(group, one, (99, 100))[0] == ErrorCode.INVALID_REQUEST
+    assert stage(group, one, (20, 21))[0] == OK
+    assert stage(group, one, (20, 22))[0] == OK
+    assert stage(group, other, (22, 23))[0] == ErrorCode.TRANSACTION_ABORTABLE
+    assert group.commit((21, 21))[0] == ErrorCode.UNSTABLE_OFFSET_COMMIT
+    one.finish(commit=True)
+    assert group.fetch() == (10, [(12, 12), (20, 22)], [], OK)
+
+
+def test_a_reset_voids_what_is_pending(group: RangeGroup) -> None:
+    """TX-06."""
+    group.commit((12, 12), initial=10)
+    producer = begin(group)
+    stage(group, producer, (20, 21))
+    group.plain(5)
+    assert group.fetch(require_stable=True) == (5, [], [], OK)
+    producer.finish(commit=True)
+    assert group.fetch(require_stable=True) == (5, [], [], OK)
+
+
+def test_the_end_of_a_transaction_is_never_refused_for_too_many_ranges() -> None:
+    """TX-07."""
+    config = {**CONFIG, "individual.commit.max.ranges.per.group": "1"}
+    group = RangeGroup(Core(topics={"t": 1}, config=config).client())
+    fill(group.client, 100)
+    producer = begin(group)
+    group.commit((2, 2))
+    stage(group, producer, (4, 4), (6, 6))
+    producer.finish(commit=True)
+    assert group.fetch() == (0, [(2, 2), (4, 4), (6, 6)], [], OK)
+
+
+def test_a_transaction_that_takes_too_long_is_aborted(group: RangeGroup) -> None:
+    """TX-08."""
+    producer = begin(group)
+    stage(group, producer, (3, 5))
+    group.client.core.advance(120_000)
+    assert group.fetch(require_stable=True) == (0, [], [], OK)
