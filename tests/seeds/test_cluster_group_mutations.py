@@ -8,13 +8,17 @@ import pytest
 
 from mockbroker.coordinator.group.classic_group import ClassicGroup
 from mockbroker.coordinator.group.consumer.reconcile import _Step
+from mockbroker.coordinator.partition_load import PartitionLoad
 from mockbroker.coordinator.runtime import CoordinatorRuntime
 from mockbroker.fetch.session import CHANGED, CachedPartition
 from mockbroker_protocol.errors import ErrorCode
 from tests.seeds.test_cluster_mutations import Mutate, check_caught
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mockbroker.coordinator.deferred_writes import DeferredWrite
+    from mockbroker.coordinator.partition_load import LoggedEntry
 
 pytestmark = pytest.mark.sim
 
@@ -34,12 +38,16 @@ def acknowledge_writes_before_they_are_replicated(patch: pytest.MonkeyPatch) -> 
 
 
 def forget_an_offset_on_loading(patch: pytest.MonkeyPatch) -> None:
-    load = CoordinatorRuntime.load
+    replay = PartitionLoad.replay
 
-    def load_but_the_last(self: CoordinatorRuntime[Any], index: int, records: list[Any]) -> Any:
-        return load(self, index, list(records)[:-1])
+    def replay_but_the_last(self: PartitionLoad[Any], entries: Iterable[LoggedEntry]) -> int:
+        logged = list(entries)
+        replay(self, logged[:-1])
+        if logged:
+            self.next_offset = logged[-1][0] + 1
+        return len(logged)
 
-    patch.setattr(CoordinatorRuntime, "load", load_but_the_last)
+    patch.setattr(PartitionLoad, "replay", replay_but_the_last)
 
 
 def give_what_another_member_still_has(patch: pytest.MonkeyPatch) -> None:
