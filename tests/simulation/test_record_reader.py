@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker_protocol.messages.fetch import AbortedTransaction, FetchResponsePartition
-from mockbroker_protocol.records.batch import build_batch, control_batch, patch_base_offset
+from mockbroker_protocol.records.batch import build_batch, control_batch
 from mockbroker_protocol.records.record_codec import Record
 from simulation.record_reader import read_records
 
@@ -20,9 +20,7 @@ def batch(base: int, *values: bytes, producer_id: int = -1) -> bytes:
 
 
 def marker(offset: int, producer_id: int, *, commit: bool) -> bytes:
-    data = bytearray(control_batch(producer_id, 0, commit, 0, 0))
-    patch_base_offset(data, 0, offset)
-    return bytes(data)
+    return offset.to_bytes(8, "big") + control_batch(producer_id, 0, commit, 0, 0)[8:]
 
 
 def data_of(

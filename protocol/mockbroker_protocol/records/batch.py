@@ -1,4 +1,4 @@
-"""Record batches of magic 2: header, checksum, records, building and patching (KIP-98).
+"""Record batches of magic 2: header, checksum, records, building and new headers (KIP-98).
 
 Called by the log (append, read, truncate), by Produce validation, by the coordinators that write
 records of their own, and by `conversion`. Positions are absolute in the buffer given; nothing
@@ -48,12 +48,8 @@ _DELETE_HORIZON_BIT = 0x40
 _HEADER = Struct(">qiibIhiqqqhii")
 _BEFORE_CRC = Struct(">qiib")
 _AFTER_CRC = Struct(">hiqqqhii")
-_INT64 = Struct(">q")
 _INT32 = Struct(">i")
 _UINT32 = Struct(">I")
-_ATTRIBUTES = Struct(">h")
-_MAX_TIMESTAMP_OFFSET = 35
-_LEADER_EPOCH_OFFSET = 12
 _CONTROL_KEY = Struct(">hh")
 _CONTROL_VALUE = Struct(">hi")
 
@@ -434,40 +430,7 @@ def parse_control_record(record: Record) -> tuple[int, int]:
     return kind, _CONTROL_VALUE.unpack_from(value)[1]
 
 
-# --- patching: `buf` is writable, `pos` is where the batch begins ------------------------------
-
-
-def patch_base_offset(buf: bytearray | memoryview, pos: int, base_offset: int) -> None:
-    """Give the batch its offset; outside the checksum."""
-    _INT64.pack_into(buf, pos, base_offset)
-
-
-def patch_leader_epoch(buf: bytearray | memoryview, pos: int, leader_epoch: int) -> None:
-    """Stamp the leader's epoch; outside the checksum."""
-    _INT32.pack_into(buf, pos + _LEADER_EPOCH_OFFSET, leader_epoch)
-
-
-def patch_timestamp(
-    buf: bytearray | memoryview,
-    pos: int,
-    header: BatchHeader,
-    timestamp_type: int,
-    max_timestamp: int,
-) -> None:
-    """Set timestamp type and max timestamp in bytes and `header`; new checksum if either changed.
-
-    As DefaultRecordBatch.setMaxTimestamp: the base timestamp stays, so under LogAppendTime
-    readers must take `max_timestamp` for every record.
-    """
-    if header.timestamp_type == timestamp_type and header.max_timestamp == max_timestamp:
-        return
-    header.attributes = _with_timestamp_type(header.attributes, timestamp_type)
-    header.max_timestamp = max_timestamp
-    _ATTRIBUTES.pack_into(buf, pos + ATTRIBUTES_OFFSET, header.attributes)
-    _INT64.pack_into(buf, pos + _MAX_TIMESTAMP_OFFSET, max_timestamp)
-    end = pos + header.batch_length + LOG_OVERHEAD
-    header.crc = crc32c(memoryview(buf)[pos + ATTRIBUTES_OFFSET : end])
-    _UINT32.pack_into(buf, pos + CRC_OFFSET, header.crc)
+# --- new headers --------------------------------------------------------------------------------
 
 
 def patched_header(
