@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from mockbroker.cluster.links.link import Link
     from mockbroker.cluster.links.metadata_feed import MetadataFeed
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.metadata.changes import PartitionState
+    from mockbroker.metadata.acl_control import DeletedAcls
+    from mockbroker.metadata.acls import Acl, AclFilter
+    from mockbroker.metadata.changes import Entity, PartitionState
+    from mockbroker.metadata.client_quotas import QuotaAlteration
     from mockbroker.metadata.elections import Election
+    from mockbroker.metadata.features import Feature, FeatureUpdate
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.metadata.topic_requests import (
         ConfigAlteration,
@@ -121,6 +125,38 @@ class ForwardingController(Controller):
         return self._forward(
             lambda: alter_configs(image, alterations, validate_only=validate_only, apply=apply),
             [UNREACHABLE for _ in alterations],
+        )
+
+    def alter_client_quotas(
+        self, alterations: Sequence[QuotaAlteration], *, validate_only: bool
+    ) -> dict[Entity, Refusal]:
+        alter = super().alter_client_quotas
+        entities = (tuple(sorted(dict(each.entity).items())) for each in alterations)
+        return self._forward(
+            lambda: alter(alterations, validate_only=validate_only),
+            dict.fromkeys(entities, UNREACHABLE),
+        )
+
+    def create_acls(self, acls: Sequence[Acl]) -> list[Refusal]:
+        return self._forward(partial(super().create_acls, acls), [UNREACHABLE for _ in acls])
+
+    def delete_acls(self, filters: Sequence[AclFilter]) -> list[DeletedAcls]:
+        from mockbroker.metadata.acl_control import DeletedAcls
+
+        delete = partial(super().delete_acls, filters)
+        return self._forward(delete, [DeletedAcls(UNREACHABLE, ()) for _ in filters])
+
+    def update_features(
+        self,
+        updates: Sequence[FeatureUpdate],
+        features: Sequence[Feature],
+        node_id: int,
+        *,
+        validate_only: bool,
+    ) -> Refusal:
+        update = super().update_features
+        return self._forward(
+            lambda: update(updates, features, node_id, validate_only=validate_only), UNREACHABLE
         )
 
     def unregister_broker(self, node_id: int) -> Refusal:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.metadata.acls import Acl, AclFilter
+from mockbroker.metadata.client_quotas import QuotaAlteration
 from mockbroker.metadata.elections import Election
+from mockbroker.metadata.features import FEATURES, FeatureUpdate
 from mockbroker.metadata.topic_requests import (
     ConfigAlteration,
     NewPartitions,
@@ -65,3 +68,35 @@ def test_a_broker_that_is_cut_off_is_told_that_it_took_too_long(core: ClusterCor
     assert controller.reassign("t", 0, [1], may_change_factor=True).error is late
     assert getattr(controller.reassignments(None), "error", None) is late
     assert list(core.cluster.metadata.topics) == ["t"]
+
+
+def test_a_broker_that_is_cut_off_changes_no_quotas_acls_or_features(core: ClusterCore) -> None:
+    broker, store = core.cluster.broker(2), core.cluster.metadata
+    assert broker is not None
+    controller = broker.services.controller
+    entity = (("client-id", "c"), ("user", None))
+    quota = QuotaAlteration(entity[::-1], [("producer_byte_rate", 9.0)])
+    acl = Acl(2, "t", 3, "User:u", "*", 3, 2)
+    acls = AclFilter(2, None, 1, None, None, 1, 1)
+    update = [FeatureUpdate("group.version", 0, 2)]
+    core.controls.cut_link(-1, 2)
+    late = ErrorCode.REQUEST_TIMED_OUT
+    told = controller.alter_client_quotas([quota, quota], validate_only=False)
+    assert {each: refusal.error for each, refusal in told.items()} == {entity: late}
+    assert [refusal.error for refusal in controller.create_acls([acl, acl])] == [late, late]
+    assert [deleted.refusal.error for deleted in controller.delete_acls([acls])] == [late]
+    refusal = controller.update_features(update, FEATURES, 2, validate_only=False)
+    assert refusal.error is late
+    assert not store.client_quotas
+    assert not store.acls
+    assert store.features["group.version"] == 1
+    core.controls.restore_link(-1, 2)
+    controller.alter_client_quotas([quota], validate_only=False)
+    controller.create_acls([acl])
+    controller.update_features(update, FEATURES, 2, validate_only=False)
+    image = broker.services.metadata
+    assert image.client_quotas == {entity: {"producer_byte_rate": 9.0}}
+    assert list(image.acls) == [acl]
+    assert "group.version" not in image.features
+    assert controller.delete_acls([acls])[0].acls == [acl]
+    assert not image.acls
