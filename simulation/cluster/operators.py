@@ -82,6 +82,8 @@ class ClusterOperator:
                 internal = GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
                 picks = self.plan.focuses_coordinators
                 self._focus = (self.rng.choice(internal), 0) if picks else self.part()
+                if self.plan.focuses_offsets:
+                    self._focus = GROUP_METADATA_TOPIC, 0
             self._act_later()
 
     def play(self, steps: Sequence[Step]) -> None:

@@ -50,6 +50,9 @@ CREW_KINDS: tuple[str, ...] = (
     "compaction",
     "full_disk",
     "snapshot",
+    "admin",
+    "offsets",
+    "skip_idle",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
@@ -95,6 +98,10 @@ COORDINATOR_THEMES = (
     ("fence", "hold"),
 )
 """The same where coordinators are picked on."""
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
 SESSION_TIMEOUT_MS = 600
 CLUSTER_TIMES = {
     "replica.lag.time.max.ms": "500",
@@ -139,8 +146,11 @@ class ClusterPlan:
         base = rng.random()
         for kind in CREW_KINDS:
             self.on[kind] = Random(f"{base}/{kind}").random() < max(share, 0.2)
+        self.focuses_offsets = False
+        """Whether that is the partition of offsets."""
         self._draw_transactions(Random(f"{base}/transactions"))
         self.group_times = GroupTimes(Random(f"{base}/groups"), skewed=self.on["skew"])
+        self._draw_offsets(Random(f"{base}/offsets"))
         if self.min_isr < 2 or self.on["min_isr"]:
             self.on["lose_tail"] = False  # what was acknowledged may be lost then
         self.flush_messages = Random(f"{base}/flush").choice((None, 1, 3, 10))
@@ -165,6 +175,13 @@ class ClusterPlan:
             self.on.update(dict.fromkeys(rng.choice(COORDINATOR_THEMES), True))
         if self.processors:
             self.topics["out"] = rng.randint(1, 2)
+
+    def _draw_offsets(self, rng: Random) -> None:
+        """The partition of offsets is picked on, while groups commit and ask."""
+        if self.on["offsets"] and not self.focuses_coordinators:
+            self.focuses_offsets = self.focused = True
+            self.on["consumer_group" if rng.random() < 0.5 else "classic_group"] = True
+            self.on.update(dict.fromkeys(rng.choice(COORDINATOR_THEMES), True))
 
     def change(self, changes: Mapping[str, object]) -> None:
         """Take other sizes than were drawn, by name; `off` are kinds to turn off."""
@@ -209,6 +226,7 @@ class ClusterPlan:
             **UPKEEP_TIMES,
             **(self._transaction_config() if self.on["transactions"] else {}),
             **self.group_times.config(),
+            **(AUTHORIZER if self.on["admin"] else {}),
             "auto.create.topics.enable": "false",
             "offsets.topic.num.partitions": "1",
             "min.insync.replicas": str(self.min_isr),

@@ -12,6 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.topic_requests import NewTopic
+from simulation.cluster.administration import AdminCrew
 from simulation.cluster.committers import Committer
 from simulation.cluster.consumers import ClusterConsumer
 from simulation.cluster.crews import Crew, CrewSetting
@@ -87,7 +88,14 @@ class DataCrew(Crew):
                         self.world.violate(f"{truth.name} holds {value!r} {times} times")
 
 
-CREWS: tuple[type[Crew], ...] = (DataCrew, TransactionCrew, GroupCrew, SessionCrew, StorageCrew)
+CREWS: tuple[type[Crew], ...] = (
+    DataCrew,
+    TransactionCrew,
+    GroupCrew,
+    SessionCrew,
+    StorageCrew,
+    AdminCrew,
+)
 
 
 class ClusterRun:
@@ -108,6 +116,7 @@ class ClusterRun:
             substream=self.stream,
             faults=plan.network,
         )
+        self.world.skips = plan.on["skip_idle"]
         self.truth = Truth(self.world)
         self.supervision = Supervision(self.world)
         self.operator = ClusterOperator(self.world, self.stream("operator"), plan)

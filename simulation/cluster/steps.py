@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.cluster import actions
 from mockbroker.cluster.node_controls import ControlError
 from mockbroker.metadata.topic_requests import (
     ConfigAlteration,
@@ -71,10 +72,13 @@ class Verbs:
     def perform(self, step: Step) -> bool:
         """Do it; False when the cluster refuses."""
         act = self._by_action.get(step.action)
-        if act is None:
-            act = getattr(self._cluster.controls, step.action)
         try:
-            act(**step.fields)
+            if act is None:
+                control = {"action": step.action, **step.fields}
+                actions.check(control)
+                actions.perform(control, self._cluster)
+            else:
+                act(**step.fields)
         except ControlError:
             return False
         return True

@@ -34,11 +34,11 @@ class Listener:
 
 
 class SimulatedCluster:
-    """Topic `t0` with one partition; producer and consumer have not begun."""
+    """Topic `t0` with one partition; producer and consumer have not begun. `kinds` are on."""
 
-    def __init__(self) -> None:
+    def __init__(self, *kinds: str) -> None:
         plan = self.plan = ClusterPlan(Random(0))
-        plan.on = dict.fromkeys(plan.on, False)
+        plan.on = {kind: kind in kinds for kind in plan.on}
         plan.brokers, plan.racks = 3, ["r1", "r2", "r3"]
         plan.topics = {"t0": 1}
         plan.min_isr, plan.unclean = 2, False
