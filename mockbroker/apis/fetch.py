@@ -272,6 +272,8 @@ def _tell_leaders(
         for data in topic.partitions:
             if data.error_code not in LEADER_ERRORS:
                 continue
+            if data.partition_index >= len(known.partitions):
+                continue  # the end of a scope took it back
             state = known.partitions[data.partition_index]
             data.current_leader = LeaderIdAndEpoch(state.leader, state.leader_epoch)
             leader = brokers.get(state.leader)

@@ -434,6 +434,8 @@ class Partition(HostedLog):
             if segments and log.segment_count > segments:
                 before = log.offset_metadata(result.base_offset - 1)
                 self.mark_rolled(before.segment_base_offset)
+            if log.wants_upkeep:
+                self._host.upkeep.look_at(self, log)
         known = log.high_watermark
         moved = log.set_high_watermark(leader_high_watermark)
         journal = self._host.journal

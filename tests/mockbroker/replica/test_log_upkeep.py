@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.journal.ring import LARGE_BYTES
+from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker_protocol.messages.configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
@@ -36,6 +37,7 @@ from mockbroker_protocol.messages.topics import (
 from mockbroker_protocol.records.batch import build_batch, iterate_records
 from mockbroker_protocol.records.record_codec import Record
 from tests.mockbroker.replica.watcher import Watcher
+from tests.support.cluster_core import ClusterCore
 from tests.support.core import EPOCH_MS, Core
 
 if TYPE_CHECKING:
@@ -292,3 +294,25 @@ def test_what_is_deleted_is_given_back(way: str) -> None:
         tracemalloc.stop()
     assert held < LARGE_BYTES + 400_000
     assert 10_000_000 < sum(told) < 10_100_000
+
+
+def test_a_follower_cleans_up_what_it_fetched() -> None:
+    """Each replica compacts its own log and forgets its own silent producers."""
+    core = ClusterCore(config={"log.cleaner.backoff.ms": "1000"})
+    configs = (("cleanup.policy", "compact"), ("internal.segment.bytes", "160"))
+    core.cluster.controller.create_topics([NewTopic("t", 1, 3, configs=configs)])
+    core.deliver()
+    client = core.client(node=core.state("t").leader)
+    for sequence in range(8):
+        record = Record(0, EPOCH_MS + int(core.now_ms), b"k", b"%d" % sequence)
+        batch = build_batch([record], producer_id=7, producer_epoch=0, base_sequence=sequence)
+        data = ProduceRequestTopic("t", partition_data=[ProduceRequestPartition(0, batch)])
+        client.send(ProduceRequest(None, -1, 1000, [data]), 9)
+        core.advance(600)
+        assert not client.receive(ProduceResponse).responses[0].partition_responses[0].error_code
+    core.advance(2 * SECOND)
+    kept = {node: core.values(node, "t") for node in (1, 2, 3)}
+    assert kept == dict.fromkeys((1, 2, 3), kept[1])
+    assert len(kept[1]) < 8
+    core.advance(DAY + HOUR)
+    assert [core.partition(node, "t").open_log().producers for node in (1, 2, 3)] == [None] * 3

@@ -32,6 +32,12 @@ from mockbroker.state.writing import (
     put,
 )
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+    FetchResponse,
+)
 from tests.support.cluster_core import ClusterCore
 from tests.support.core import Core
 from tests.support.core_state import differences, dump, uncovered
@@ -342,3 +348,22 @@ def test_every_attribute_of_the_core_is_known_to_be_kept_or_not(
 
 def test_every_attribute_of_the_metadata_quorum_is_accounted_for() -> None:
     assert uncovered(QuorumCore(topics={"t": 1}).cluster) == set()
+
+
+def test_a_fetch_that_waits_at_a_partition_that_is_taken_back_is_answered() -> None:
+    core = ClusterCore(topics={"t": 2})
+    scoped = Scoped(core)
+    end = scoped.begin()
+    core.cluster.controller.create_partitions([NewPartitions("t", 5)])
+    core.deliver()
+    client = core.client(node=core.state("t", 4).leader)
+    topic = FetchRequestTopic(
+        topic_id=core.cluster.metadata.topics["t"].id,
+        partitions=[FetchRequestPartition(partition=4, fetch_offset=0, partition_max_bytes=99)],
+    )
+    client.send(FetchRequest(max_wait_ms=5_000, min_bytes=1, session_epoch=-1, topics=[topic]), 17)
+    end()
+    core.deliver()
+    (data,) = client.receive(FetchResponse).responses[0].partitions
+    assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert data.current_leader is None
