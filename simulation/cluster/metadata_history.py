@@ -125,10 +125,10 @@ class MetadataHistory:
     def differences(self) -> list[str]:
         """Where a broker's image is not the controller's store."""
         wrong = []
-        wanted = _image_of(self._store)
+        wanted = image_of(self._store)
         for node in self._world.cluster.nodes:
             if node.broker is not None:
-                image = _image_of(node.broker.services.metadata)
+                image = image_of(node.broker.services.metadata)
                 wrong += [
                     f"broker {node.node_id} has {what} {image[what]}, the controller {value}"
                     for what, value in wanted.items()
@@ -137,7 +137,8 @@ class MetadataHistory:
         return wrong
 
 
-def _image_of(store: MetadataStore) -> dict[str, object]:
+def image_of(store: MetadataStore) -> dict[str, object]:
+    """All that a store holds, as plain values."""
     return {
         "topics": {
             known.name: (known.id, list(known.partitions), dict(known.configs))

@@ -53,12 +53,22 @@ CREW_KINDS: tuple[str, ...] = (
     "admin",
     "offsets",
     "skip_idle",
+    "look_ups",
+    "formats",
+    "scope",
+    "expiry",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
 SHORT_LIVED = "r0"
 DELETED = "d0"
-STORAGE_TOPICS = {"compaction": COMPACTED, "retention": SHORT_LIVED, "delete_records": DELETED}
+FORMATTED = "f0"
+STORAGE_TOPICS = {
+    "compaction": COMPACTED,
+    "retention": SHORT_LIVED,
+    "delete_records": DELETED,
+    "formats": FORMATTED,
+}
 SEGMENT = ("internal.segment.bytes", "400")
 TOPIC_CONFIGS: dict[str, tuple[tuple[str, str], ...]] = {
     COMPACTED: (
@@ -68,6 +78,7 @@ TOPIC_CONFIGS: dict[str, tuple[tuple[str, str], ...]] = {
         SEGMENT,
     ),
     DELETED: (SEGMENT,),
+    FORMATTED: (("compression.type", "gzip"), ("message.timestamp.type", "LogAppendTime")),
     SHORT_LIVED: (("retention.ms", "400"), ("retention.bytes", "1500"), SEGMENT),
 }
 """What is special about some topics."""
@@ -101,6 +112,14 @@ COORDINATOR_THEMES = (
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
+}
+EXPIRATION_MS, EXPIRY_CHECK_MS = 100_000, 10_000
+"""Longer than any run lasts until all is at rest."""
+EXPIRIES = {
+    "transactional.id.expiration.ms": str(EXPIRATION_MS),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": str(EXPIRY_CHECK_MS),
+    "producer.id.expiration.ms": str(EXPIRATION_MS),
+    "producer.id.expiration.check.interval.ms": str(EXPIRY_CHECK_MS),
 }
 SESSION_TIMEOUT_MS = 600
 CLUSTER_TIMES = {
@@ -153,6 +172,8 @@ class ClusterPlan:
         self._draw_offsets(Random(f"{base}/offsets"))
         if self.min_isr < 2 or self.on["min_isr"]:
             self.on["lose_tail"] = False  # what was acknowledged may be lost then
+        if self.on["skew"]:
+            self.on["expiry"] = False  # clocks that are ahead let it happen at once
         self.flush_messages = Random(f"{base}/flush").choice((None, 1, 3, 10))
         self.without: Sequence[str] = ()
         """Clients that a shrunk run does without, by name."""
@@ -226,6 +247,7 @@ class ClusterPlan:
             **UPKEEP_TIMES,
             **(self._transaction_config() if self.on["transactions"] else {}),
             **self.group_times.config(),
+            **(EXPIRIES if self.on["expiry"] else {}),
             **(AUTHORIZER if self.on["admin"] else {}),
             "auto.create.topics.enable": "false",
             "offsets.topic.num.partitions": "1",

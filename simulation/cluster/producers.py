@@ -18,6 +18,7 @@ from mockbroker_protocol.messages.produce import (
     ProduceResponsePartition,
 )
 from mockbroker_protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
+from mockbroker_protocol.records.compression import GZIP
 from simulation.cluster.clients import ClusterClient
 from simulation.cluster.plan import COMPACTED
 from simulation.producers import batch_of
@@ -56,6 +57,7 @@ class ClusterProducer(ClusterClient):
         self.idempotent = self.acks == -1 and rng.random() < 0.6
         self.timeout_ms = rng.choice((150, 500))
         self.pause_ms = rng.choice((20.0, 60.0, 200.0))
+        self._compresses = plan.on["formats"] and rng.random() < 0.5
         self.acknowledged = 0
         self.once: dict[bytes, None] = {}
         """Values that may be in a log once at most."""
@@ -115,7 +117,14 @@ class ClusterProducer(ClusterClient):
     def _send(self, node: int, part: tuple[str, int], values: list[bytes]) -> None:
         sequence = self._sequences.get(part, 0)
         keys = [b"k%d" % (self._made % KEYS) for _ in values] if part[0] == COMPACTED else []
-        data = batch_of(values, self.world.now_ms, self._producer_id, sequence, keys=keys)
+        data = batch_of(
+            values,
+            self.world.now_ms,
+            self._producer_id,
+            sequence,
+            compression=GZIP if self._compresses and part[1] == 0 else 0,
+            keys=keys,
+        )
         topic = ProduceRequestTopic(part[0], bytes(16), [ProduceRequestPartition(part[1], data)])
         self._sent_acks = self.acks
         self._asked = node, self.leadership(part)[1]

@@ -16,10 +16,14 @@ from simulation.cluster.administration import AdminCrew
 from simulation.cluster.committers import Committer
 from simulation.cluster.consumers import ClusterConsumer
 from simulation.cluster.crews import Crew, CrewSetting
+from simulation.cluster.expiries import ExpiryCrew
 from simulation.cluster.groups import GroupCrew
+from simulation.cluster.misproducers import MisproducerCrew
 from simulation.cluster.operators import ClusterOperator
 from simulation.cluster.plan import MAX_SKEW_MS, ClusterPlan
 from simulation.cluster.producers import ClusterProducer
+from simulation.cluster.scopes import ScopeCrew
+from simulation.cluster.seekers import SeekerCrew
 from simulation.cluster.session_readers import SessionCrew
 from simulation.cluster.storage import StorageCrew
 from simulation.cluster.supervision import Supervision
@@ -95,6 +99,10 @@ CREWS: tuple[type[Crew], ...] = (
     SessionCrew,
     StorageCrew,
     AdminCrew,
+    SeekerCrew,
+    MisproducerCrew,
+    ScopeCrew,
+    ExpiryCrew,
 )
 
 
@@ -159,8 +167,7 @@ class ClusterRun:
             self._check_logs()
             for crew in self.crews:
                 crew.check()
-            if self.plan.on["snapshot"]:
-                self._restore_a_snapshot()
+            self._go_back()
 
     def _create_topics(self) -> None:
         plan = self.plan
@@ -256,12 +263,27 @@ class ClusterRun:
         if truth.lost and not plan.may_lose:
             self.world.violate(f"{truth.name}: {truth.lost} committed records are lost")
 
-    def _restore_a_snapshot(self) -> None:
-        """The rules of replication know nothing of restores: nobody looks any more."""
-        self.world.on_step.remove(self.truth.look)
+    def _go_back(self) -> None:
+        """End a scope, restore a snapshot: the rules of replication know nothing of either."""
         for crew in self.crews:
-            if isinstance(crew, StorageCrew):
+            if isinstance(crew, ScopeCrew) and self.plan.on["scope"]:
+                crew.live_through(self._write_on, self._look_away)
+        for crew in self.crews:
+            if isinstance(crew, StorageCrew) and self.plan.on["snapshot"]:
+                self._look_away()
                 crew.restore_a_snapshot()
+
+    def _write_on(self) -> None:
+        """A batch more to each partition from each producer."""
+        data = self.crews[0]
+        data.finish()
+        if not self.world.run_until(lambda: not data.busy(), SETTLING_MS):
+            self.world.violate(f"{data.busy()} do not write on")
+
+    def _look_away(self) -> None:
+        """From now on nobody looks at replicas."""
+        looks = self.world.on_step
+        looks[:] = [look for look in looks if look not in (self.truth.look, self.supervision.look)]
 
 
 def simulate_cluster(seed: int, watch: Callable[[ClusterRun], None] | None = None) -> Report:

@@ -209,10 +209,12 @@ class StorageCrew(Crew):
         self._restored += 1
 
         def whole() -> bool:
-            return self._compare(image) == ""
+            return difference_of(world, self.plan, image) == ""
 
         if not world.run_until(whole, 10_000.0):
-            world.violate(f"the restored snapshot differs: {self._compare(image)}")
+            world.violate(
+                f"the restored snapshot differs: {difference_of(world, self.plan, image)}"
+            )
 
     def _delete_all(self, name: str) -> None:
         state = self.world.cluster.metadata.topics[name].partitions[0]
@@ -222,28 +224,29 @@ class StorageCrew(Crew):
         assert partition is not None
         partition.delete_records_before(-1)
 
-    def _compare(self, image: snapshot.Snapshot) -> str:
-        """What differs from it now; empty: nothing."""
-        now = {topic.name: topic for topic in snapshot.take(self.world.cluster).topics}
-        if set(now) != {topic.name for topic in image.topics}:
-            return f"topics {sorted(now)}"
-        for topic in image.topics:
-            after = now[topic.name]
-            if (after.topic_id, dict(after.configs)) != (topic.topic_id, dict(topic.configs)):
-                return f"id or configs of {topic.name}"
-            if topic.name not in self.plan.all_topics:
-                continue  # coordinators write on
-            for index, (was, is_now) in enumerate(
-                zip(topic.partitions, after.partitions, strict=True)
-            ):
-                if is_now.log != was.log:
-                    return f"the log of {topic.name}-{index}"
-                for node in was.replicas:
-                    log = self.world.controls.log(topic.name, index, node)
-                    end = 0 if log is None else log.log_end_offset
-                    if end != was.log.log_end_offset:
-                        return f"{topic.name}-{index} at broker {node} ends at {end}"
-        return ""
+
+def difference_of(world: ClusterWorld, plan: ClusterPlan, image: snapshot.Snapshot) -> str:
+    """What differs from a snapshot now; empty: nothing."""
+    now = {topic.name: topic for topic in snapshot.take(world.cluster).topics}
+    if set(now) != {topic.name for topic in image.topics}:
+        return f"topics {sorted(now)}"
+    for topic in image.topics:
+        after = now[topic.name]
+        if (after.topic_id, dict(after.configs)) != (topic.topic_id, dict(topic.configs)):
+            return f"id or configs of {topic.name}"
+        if topic.name not in plan.all_topics:
+            continue  # coordinators write on
+        if len(after.partitions) != len(topic.partitions):
+            return f"{topic.name} has {len(after.partitions)} partitions"
+        for index, (was, is_now) in enumerate(zip(topic.partitions, after.partitions, strict=True)):
+            if is_now.log != was.log:
+                return f"the log of {topic.name}-{index}"
+            for node in was.replicas:
+                log = world.controls.log(topic.name, index, node)
+                end = 0 if log is None else log.log_end_offset
+                if end != was.log.log_end_offset:
+                    return f"{topic.name}-{index} at broker {node} ends at {end}"
+    return ""
 
 
 def _stored(log: UnifiedLog) -> Stored:

@@ -1,0 +1,36 @@
+"""Whatever happens in a scope is taken back, and what is not is noticed."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.state.scope import Scope
+from simulation.cluster.scopes import ScopeCrew
+from simulation.cluster.simulation import ClusterRun, plan_of
+
+pytestmark = pytest.mark.sim
+
+
+def scope_run(seed: int) -> tuple[ClusterRun, ScopeCrew]:
+    plan = plan_of(seed)
+    plan.on = {kind: kind == "scope" for kind in plan.on}
+    plan.transactors = plan.processors = plan.committers = 0
+    plan.topics, plan.producers, plan.active_ms = {"t0": 1, "t1": 2}, 2, 500.0
+    run = ClusterRun(seed, plan)
+    (crew,) = (crew for crew in run.crews if isinstance(crew, ScopeCrew))
+    return run, crew
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_scope_leaves_nothing(seed: int) -> None:
+    run, crew = scope_run(seed)
+    run.live()
+    assert not run.world.violations
+    assert crew.counts() == {"scopes": 1}
+
+
+def test_a_scope_that_takes_nothing_back_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scope, "restore", lambda _: None)
+    run, _ = scope_run(1)
+    run.live()
+    assert "after the scope:" in run.world.violations[0]
