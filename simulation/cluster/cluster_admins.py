@@ -151,7 +151,7 @@ class ClusterAdmin(ClusterClient):
         self.ask(node, change.request, change.version, object, answered)
 
     def _check_made(self, node: int, change: Change, since: int) -> None:
-        """It was acknowledged: it must have come to be, and the broker that was asked knows it."""
+        """It was acknowledged: it must have come to be. Who was asked may hear of it later."""
         assert change.subject is not None
         values = self.history.values(change.subject)[since:]
         if not any(_is_made(change, value) for value in values):
@@ -159,7 +159,7 @@ class ClusterAdmin(ClusterClient):
         broker = self.world.cluster.broker(node)
         if broker is not None:
             told = value_in(broker.services.metadata, change.subject)
-            self.tell(node, change.subject, told, since)
+            self.tell(node, change.subject, told, self.history.since(node, change.subject))
 
     # -- looks -----------------------------------------------------------------------------
 
