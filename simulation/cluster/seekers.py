@@ -52,6 +52,7 @@ MOVED = frozenset(
         ErrorCode.FENCED_LEADER_EPOCH,
         ErrorCode.UNKNOWN_LEADER_EPOCH,
         ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.LEADER_NOT_AVAILABLE,  # the same before v5
         ErrorCode.REPLICA_NOT_AVAILABLE,
     )
 )
@@ -176,6 +177,7 @@ class Seeker(ClusterClient):
 
     def _ask_epoch(self, part: tuple[str, int], node: int, epoch: int) -> None:
         asked = self.leadership(part)
+        led = self._leader_log(part, asked)
         wanted = self.rng.randint(0, max(epoch, 0))
 
         def answered(answer: OffsetForLeaderEpochResponse | None) -> None:
@@ -184,9 +186,9 @@ class Seeker(ClusterClient):
                 self._failed(part, "an epoch", -1 if data is None else data.error_code)
                 return
             log = self._leader_log(part, asked)
-            if log is not None and node == asked[0]:
+            if log is not None and log is led and node == asked[0]:
                 later = [
-                    header.base_offset
+                    max(header.base_offset, log.log_start_offset)
                     for header, _ in log.iterate_batches(log.log_start_offset)
                     if header.partition_leader_epoch > wanted
                 ]
@@ -203,6 +205,7 @@ class Seeker(ClusterClient):
 
     def _ask_producers(self, part: tuple[str, int], node: int) -> None:
         asked = self.leadership(part)
+        led = self._leader_log(part, asked)
 
         def answered(answer: DescribeProducersResponse | None) -> None:
             data = None if answer is None else answer.topics[0].partitions[0]
@@ -210,7 +213,7 @@ class Seeker(ClusterClient):
                 self._failed(part, "producers", -1 if data is None else data.error_code)
                 return
             log = self._leader_log(part, asked)
-            if log is not None and node == asked[0]:
+            if log is not None and log is led and node == asked[0]:
                 open_since = [
                     one.current_txn_start_offset
                     for one in data.active_producers
