@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     """Given an address it yields when it is prepared, and again what it was answered."""
 
 KAFKA_VERSION = "4.4.0"
+ONLY_ONCE = ("CreateTopics: 4,000", "DeleteTopics", "Metadata: 100,000 new topics")
+"""Those that find it done when they are sent again."""
 PAGE = Path("docs/budgets.md")
 BEGINNING, END = "<!-- scripts/bench/stalls --write -->", "<!-- that was the table -->"
 AT_ONCE = 500
@@ -290,7 +292,8 @@ def table(options: argparse.Namespace) -> Iterator[str]:
         cells = []
         for address in brokers.values():
             try:
-                found = min(measure(address, work) for _ in range(options.runs))
+                runs = 1 if name.startswith(ONLY_ONCE) else options.runs
+                found = min(measure(address, work) for _ in range(runs))
             except (OSError, EOFError) as error:
                 cells.append(f"gone: {error}")
                 continue
