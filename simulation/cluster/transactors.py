@@ -292,7 +292,8 @@ class Transactor(ClusterClient):
             lineage.initialized(
                 answer.producer_id, answer.producer_epoch, sent_at, bumps=not continues
             )
-            lineage.fence()
+            if answer.producer_epoch == lineage.epoch:
+                lineage.fence()  # else somebody was let in after it, and has heard so before
             self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
             self._continues = False
             self._sequences.clear()

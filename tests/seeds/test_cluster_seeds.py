@@ -52,6 +52,7 @@ KEPT: dict[int, str] = {
     10604: "as 6025, and raised again in the same step",
     11037: "as 6025, and it leads before the step is over",
     11525: "a follower whose log is empty from the middle of a batch on begins with all of it",
+    13413: "two successors hear in another order than they were let in",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""
