@@ -143,7 +143,13 @@ class StorageCrew(Crew):
     def _check_partition(self, name: str, index: int) -> None:
         truth = self.truth.find(name, index)
         assert truth is not None
-        logs = {node: self._log(name, index, node) for node in truth.state.replicas}
+        find = self.world.controls.log
+        logs = {n: log for n in truth.state.replicas if (log := find(name, index, n)) is not None}
+        if not any(log.log_end_offset for log in logs.values()):
+            return  # a log is made when it is written or asked for
+        if lacking := set(truth.state.replicas) - set(logs):
+            self.world.violate(f"{truth.name}: {sorted(lacking)} of the replicas have no log")
+            return
         stored = {node: _stored(log) for node, log in logs.items()}
         for node, log in logs.items():
             self._check_stored(truth, node, log, stored[node], compacted=name == COMPACTED)
@@ -183,11 +189,6 @@ class StorageCrew(Crew):
                 self.world.violate(
                     f"{truth.name}: broker {node} lost the last value of {key!r}, at {offset}"
                 )
-
-    def _log(self, name: str, index: int, node: int) -> UnifiedLog:
-        log = self.world.controls.log(name, index, node)
-        assert log is not None
-        return log
 
     # -- a snapshot ------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from mockbroker.metadata import controller
+from mockbroker.metadata.topic_requests import CreatedTopic, NewTopic
 from simulation.cluster.cluster_admins import ClusterAdmin
 from simulation.cluster.metadata_history import MetadataHistory
 from tests.support.simulated_cluster import SimulatedCluster
@@ -36,11 +37,15 @@ def test_an_admin_changes_is_refused_and_looks() -> None:
     assert not admin.history.differences()
 
 
+def _created_and_not_made(_: object, topic: NewTopic) -> tuple[CreatedTopic, None]:
+    return CreatedTopic(topic.name), None
+
+
 def test_a_change_that_is_acknowledged_and_not_made_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     simulated = SimulatedCluster()
-    monkeypatch.setattr(controller.Controller, "_apply_all", lambda *_: None)
+    monkeypatch.setattr(controller.Controller, "_create", _created_and_not_made)
     admin = admin_of(simulated)
     admin.start()
     found = simulated.world.run_until(

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from simulation.cluster.plan import COMPACTED, CREW_KINDS, DELETED, SHORT_LIVED
 from simulation.cluster.simulation import ClusterRun, plan_of
 from simulation.cluster.steps import Step
 from simulation.cluster.storage import StorageCrew
+
+if TYPE_CHECKING:
+    from mockbroker.log.unified_log import UnifiedLog
+
+
+def log_of(crew: StorageCrew, name: str, index: int, node: int) -> UnifiedLog:
+    log = crew.world.controls.log(name, index, node)
+    assert log is not None
+    return log
+
 
 pytestmark = pytest.mark.sim
 
@@ -37,7 +49,8 @@ def test_every_kind_of_storage_does_its_work_and_breaks_no_rule() -> None:
     assert any(step.action == "fill_disk" for step in run.operator.steps)
     assert not run.world.cluster.faults.list()
     starts = {
-        name: crew._log(name, 0, 1).log_start_offset for name in (COMPACTED, DELETED, SHORT_LIVED)
+        name: log_of(crew, name, 0, 1).log_start_offset
+        for name in (COMPACTED, DELETED, SHORT_LIVED)
     }
     assert starts[COMPACTED] == 0
     assert starts[DELETED] > 0
@@ -72,7 +85,7 @@ def test_a_record_that_differs_or_is_missing_is_noticed() -> None:
     compacted = run.truth.find(COMPACTED, 0)
     assert compacted is not None
     mirror = compacted.mirrors[3]
-    log = crew._log(COMPACTED, 0, 3)
+    log = log_of(crew, COMPACTED, 0, 3)
     crew._check_stored(compacted, 3, log, {}, compacted=True)
     assert mirror.entries
     told = [text.partition(": ")[2] for text in run.world.violations]
