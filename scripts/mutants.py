@@ -2,11 +2,17 @@
 
     scripts/mutants                                     all, by unit tests
     scripts/mutants coordinator/txn 'late answer'       those of a room, and one by its name
-    scripts/mutants --tier simulation --seeds 300       by the simulations
+    scripts/mutants --tier simulation --sample 50       by the simulations, 50 taken by chance
 
 A word picks the mutants in whose name, module or tags it occurs. Each is tried by the tests of its
 module first, then by those of its room. The exit status is 1 when one survives that is no
-equivalent. The mutants are in scripts/mutants.toml, and a unit test checks that each still applies.
+equivalent.
+
+By the simulations: first a sample of seeds shows which lines each runs. A mutant is tried by the
+seeds that run its lines, then by those not in the sample; one whose lines none runs is not reached.
+All are tried by a few seeds before any is tried by many, so that a run that is stopped tells most.
+
+The mutants are in scripts/mutants.toml, and a unit test checks that each still applies.
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ import contextlib
 import json
 import os
 import queue
+import random
 import re
 import shutil
 import signal
@@ -30,8 +37,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from scripts.mutant_seeds import Seed, candidates, in_round, mutated_lines, read_map
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from scripts.mutant_seeds import LineMap
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 TABLE: Final = ROOT / "scripts" / "mutants.toml"
@@ -53,9 +64,16 @@ OTHER_TIERS: Final = ("clients", "java", "node", "go", "image", "kafka", "spark"
 TEST_SECONDS: Final = 30
 """A test that takes longer hangs."""
 STEP_SECONDS: Final = 900
+ROUNDS: Final = (10, 30, 100)
+"""Every mutant is tried by so many seeds of each simulation before one is tried by more."""
 SEEDS_AT_ONCE: Final = 20
+NOT_REACHED: Final = "not reached"
 MEMORY_KIB: Final = 4 * 1024 * 1024
 """What a mutant may take: one that grows for ever is killed by that."""
+
+
+class BrokenTreeError(Exception):
+    """What fails without any mutant, so that its failure would tell nothing."""
 
 
 class StaleMutantError(Exception):
@@ -91,7 +109,7 @@ Attempt: TypeAlias = "Callable[[Workshop, Mutant], tuple[str, str]]"
 
 
 class Result(NamedTuple):
-    """What became of a mutant. `step` noticed, by `evidence`; both are empty if it survived."""
+    """What became of a mutant. `step` noticed, by `evidence`; no step did if it survived."""
 
     mutant: Mutant
     step: str
@@ -200,7 +218,7 @@ class Workshop:
     def close(self) -> None:
         """End what runs here and remove the copy."""
         self._server.kill()
-        self._kill()
+        self.stop()
         self._server.communicate()
         shutil.rmtree(self.root, ignore_errors=True)
 
@@ -220,14 +238,15 @@ class Workshop:
         stdin.write(json.dumps([module, *arguments]) + "\n")
         stdin.flush()
         self._child = int(stdout.readline() or 0)
-        hangs = threading.Timer(STEP_SECONDS, self._kill)
+        hangs = threading.Timer(STEP_SECONDS, self.stop)
         hangs.start()
         status = int(stdout.readline() or 1)
         hangs.cancel()
         self._child = 0
         return status, (self.root / "printed.txt").read_text("utf-8", "replace")
 
-    def _kill(self) -> None:
+    def stop(self) -> None:
+        """End what is being run, if anything is."""
         if self._child:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child, signal.SIGKILL)
@@ -281,25 +300,86 @@ def _first_failure(printed: str) -> str:
     return found[1] if found else last[0]
 
 
-def try_by_simulation(shop: Workshop, mutant: Mutant, seeds: int) -> tuple[str, str]:
-    """Which simulation notices, by which seeds; both go on side by side."""
-    kinds = [("one broker", ()), ("cluster", ("--cluster",))]
-    if mutant.room in {"cluster", "replica", "coordinator", "coordinator/txn", "metadata"}:
-        kinds.reverse()
-    for first in range(0, seeds, SEEDS_AT_ONCE):
-        wanted = f"{first}:{min(first + SEEDS_AT_ONCE, seeds)}"
-        for kind, flags in kinds:
-            status, printed = shop.run("simulation", "--seeds", wanted, *flags)
+def try_by_seeds(
+    shop: Workshop, mutant: Mutant, seeds: Mapping[str, Sequence[Seed]]
+) -> tuple[str, str]:
+    """Which simulation notices, by which seed and rule; `seeds` are by the mutant's name."""
+    status, printed = shop.run("scripts.mutant_seeds", json.dumps(seeds[mutant.name]))
+    if not status:
+        return "", ""
+    found = re.search(r"^failed: (.*)$", printed, re.MULTILINE)
+    if not found:
+        return "one broker", _first_failure(printed)
+    cluster, number, rule = json.loads(found[1])
+    return Seed(cluster, number).kind, f"seed {number}: {rule[:150]}"
+
+
+class Simulations:
+    """Tries mutants by those seeds that can notice them. `clean` never has a mutant."""
+
+    def __init__(self, clean: Workshop, mutants: Sequence[Mutant], sampled: int) -> None:
+        self._clean = clean
+        self._mutants = mutants
+        self.sample = [Seed(kind, number) for kind in (False, True) for number in range(sampled)]
+        self.ran: dict[str, dict[int, set[Seed]]] = {}
+
+    def look(self) -> Iterator[str]:
+        """Make the map of lines. A line of progress now and then."""
+        modules = sorted({mutant.module for mutant in self._mutants})
+        path = self._clean.root / "lines.json"
+        for first in range(0, len(self.sample), SEEDS_AT_ONCE):
+            seeds = self.sample[first : first + SEEDS_AT_ONCE]
+            words = (json.dumps(seeds), *modules, "--map", str(path))
+            status, printed = self._clean.run("scripts.mutant_seeds", *words)
             if status:
-                failed = re.findall(r"failed: \[(\d+)", printed)
-                return kind, f"seed {failed[-1]}" if failed else f"seeds {wanted}"
-    return "", ""
+                raise BrokenTreeError(_first_failure(printed))
+            for module, lines in read_map(path).items():
+                known = self.ran.setdefault(module, {})
+                for line, ran in lines.items():
+                    known.setdefault(line, set()).update(ran)
+            yield f"looked at {first + len(seeds)} of {len(self.sample)} seeds"
+
+    def candidates(self, mutant: Mutant, bound: int) -> list[Seed]:
+        """The seeds that can notice it; none when it is not reached."""
+        before = (self._clean.root / mutant.module).read_text("utf-8")
+        ran: LineMap = self.ran.get(mutant.module, {})
+        return candidates(mutated_lines(before, mutated(before, mutant)), ran, self.sample, bound)
+
+    def try_all(self, shops: Sequence[Workshop], bound: int) -> Iterator[Result]:
+        """A result of each mutant in each round that it lives to see."""
+        seeds = {mutant.name: self.candidates(mutant, bound) for mutant in self._mutants}
+        yield from (
+            Result(mutant, NOT_REACHED, "", 0) for mutant in self._mutants if not seeds[mutant.name]
+        )
+        alive = [mutant for mutant in self._mutants if seeds[mutant.name]]
+        first = 0
+        for end in (*(end for end in ROUNDS if end < bound), bound):
+            now = {name: in_round(them, first, end) for name, them in seeds.items()}
+            trying = [mutant for mutant in alive if now[mutant.name]]
+            for result in try_all(trying, shops, partial(try_by_seeds, seeds=now)):
+                if result.step:
+                    self._confirm(result)
+                    alive.remove(result.mutant)
+                    yield result
+                else:
+                    tried = len(in_round(seeds[result.mutant.name], 0, end))
+                    yield result._replace(evidence=f"after {tried} seeds")
+            first = end
+
+    def _confirm(self, result: Result) -> None:
+        """A seed that is not in the sample was not yet run without any mutant."""
+        found = re.match(r"seed (\d+):", result.evidence)
+        seed = Seed(result.step == "cluster", int(found[1])) if found else self.sample[0]
+        if seed not in self.sample:
+            status, printed = self._clean.run("scripts.mutant_seeds", json.dumps([seed]))
+            if status:
+                raise BrokenTreeError(_first_failure(printed))
 
 
 def try_all(
     mutants: Sequence[Mutant], shops: Sequence[Workshop], attempt: Attempt
 ) -> Iterator[Result]:
-    """The results as they come; the copies are gone in the end."""
+    """The results as they come. Whoever stops to take them ends what still runs."""
     free: queue.SimpleQueue[Workshop] = queue.SimpleQueue()
     for shop in shops:
         free.put(shop)
@@ -328,7 +408,7 @@ def try_all(
             for future in pending:
                 future.cancel()
             for shop in shops:
-                shop.close()
+                shop.stop()
 
 
 # -- telling ----------------------------------------------------------------------------------
@@ -351,8 +431,14 @@ def summary(mutants: Sequence[Mutant], results: Sequence[Result]) -> str:
         equivalent = sum(bool(mutant.equivalent) for mutant in known)
         cells = [title, len(known), *counts, equivalent]
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    survived = [result.mutant for result in results if not result.step]
-    lines += [f"\nsurvived: {each.name} ({each.module}): {each.breaks}" for each in survived]
+    for result in results:
+        if result.step in {"", NOT_REACHED}:
+            each = result.mutant
+            outcome = result.step or f"survived {result.evidence}".strip()
+            lines.append(f"\n{outcome}: {each.name} ({each.module}): {each.breaks}")
+    reached = [result.step for result in results if result.step != NOT_REACHED]
+    killed = sum(map(bool, reached))
+    lines.append(f"\n{killed} of {len(reached)} killed, {len(results) - len(reached)} not reached")
     return "\n".join(lines)
 
 
@@ -368,14 +454,46 @@ def picked(mutants: Iterable[Mutant], words: Sequence[str]) -> list[Mutant]:
     ]
 
 
-def check_tree(shop: Workshop, mutants: Sequence[Mutant], seeds: int) -> str | None:
-    """What fails without any mutant, so that its failure would tell nothing; None: nothing."""
-    if seeds:
-        status, printed = shop.run("simulation", "--seeds", f"0:{SEEDS_AT_ONCE}")
-    else:
-        paths = dict.fromkeys(path for mutant in mutants for path in paths_of_module(mutant))
-        status, printed = shop.run("pytest", *pytest_arguments(paths))
-    return _first_failure(printed) if status else None
+def sampled(mutants: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
+    """So many of them by chance, by the order of the table; all for 0."""
+    if not 0 < count < len(mutants):
+        return list(mutants)
+    chosen = random.Random(seed).sample(range(len(mutants)), count)
+    return [mutants[index] for index in sorted(chosen)]
+
+
+def check_tree(shop: Workshop, mutants: Sequence[Mutant]) -> None:
+    """Without any mutant, the tests of their modules have to pass."""
+    paths = dict.fromkeys(path for mutant in mutants for path in paths_of_module(mutant))
+    status, printed = shop.run("pytest", *pytest_arguments(paths))
+    if status:
+        raise BrokenTreeError(_first_failure(printed))
+
+
+def try_and_tell(
+    mutants: Sequence[Mutant], options: argparse.Namespace, shops: Sequence[Workshop]
+) -> dict[str, Result]:
+    """What became of each mutant so far, by its name: all of them unless somebody stops it."""
+    results: dict[str, Result] = {}
+    try:
+        if options.tier == "simulation":
+            simulations = Simulations(shops[0], mutants, min(options.look, options.seeds))
+            for told in simulations.look():
+                print(told, flush=True)
+            outcomes = simulations.try_all(shops[1:], options.seeds)
+        else:
+            check_tree(shops[0], mutants)
+            outcomes = try_all(mutants, shops[1:], partial(try_by_units, narrow=options.narrow))
+        for result in outcomes:
+            results[result.mutant.name] = result
+            killed = sum(each.step not in {"", NOT_REACHED} for each in results.values())
+            place = f"[{len(results)}/{len(mutants)}, {killed} killed]"
+            step = result.step or "SURVIVED"
+            outcome = f"{step:10} {result.evidence} ({result.seconds:.1f} s)"
+            print(f"{place:20} {result.mutant.name}: {outcome}", flush=True)
+    except KeyboardInterrupt:
+        print("stopped; this is what came of it so far")
+    return results
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -388,6 +506,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("words", nargs="*", help="part of a name, a module or a tag")
     parser.add_argument("--tier", choices=("units", "simulation"), default="units")
     parser.add_argument("--seeds", type=int, default=300, help="of each simulation (300)")
+    parser.add_argument(
+        "--look", type=int, default=40, help="so many seeds of each show which lines they run (40)"
+    )
+    parser.add_argument("--sample", type=int, default=0, help="so many mutants, by chance (all)")
+    parser.add_argument("--seed", type=int, default=0, help="of that chance (0)")
     parser.add_argument("--narrow", action="store_true", help="only the tests of each module")
     parser.add_argument("--jobs", type=int, default=1, help="copies that are tried at a time (1)")
     parser.add_argument("--list", action="store_true", help="name the mutants and try none")
@@ -397,27 +520,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for mutant in mutants:
             print(f"{mutant.room:20} {mutant.name}: {mutant.breaks}")
         return 0 if mutants else 2
-    real = [mutant for mutant in mutants if not mutant.equivalent]
-    seeds = options.seeds if options.tier == "simulation" else 0
-    attempt: Attempt = partial(try_by_units, narrow=options.narrow)
-    if seeds:
-        attempt = partial(try_by_simulation, seeds=seeds)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
-    shops = [Workshop() for _ in range(max(1, min(options.jobs, len(real))))]
-    failed = check_tree(shops[0], real, seeds)
-    if failed is not None:
-        for shop in shops:
-            shop.close()
-        print(f"without any mutant this fails: {failed}", file=sys.stderr)
+    real = sampled(
+        [mutant for mutant in mutants if not mutant.equivalent], options.sample, options.seed
+    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with contextlib.ExitStack() as copies:
+        count = 1 + max(1, min(options.jobs, len(real)))
+        shops = [copies.enter_context(contextlib.closing(Workshop())) for _ in range(count)]
+        try:
+            results = try_and_tell(real, options, shops)
+        except BrokenTreeError as error:
+            print(f"without any mutant this fails: {error}", file=sys.stderr)
+            return 2
+    print(summary(mutants if not options.sample else real, list(results.values())))
+    if len(results) < len(real):
         return 2
-    results: list[Result] = []
-    for result in try_all(real, shops, attempt):
-        results.append(result)
-        outcome = f"{result.step:10} {result.evidence}" if result.step else "SURVIVED"
-        place = f"[{len(results)}/{len(real)}]"
-        print(f"{place:10} {result.mutant.name}: {outcome} ({result.seconds:.1f} s)", flush=True)
-    print(summary(mutants, results))
-    return int(any(not result.step for result in results))
+    return int(any(each.step in {"", NOT_REACHED} for each in results.values()))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 from collections import Counter
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -99,17 +100,26 @@ def test_a_mutant_is_tried_in_a_copy_by_its_module_then_by_its_room(
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     lost = MUTANT._replace(name="lost", new="<= limit + 1")
     both = [MUTANT, lost]
-    shop = Workshop(tree)
     narrow = partial(mutants.try_by_units, narrow=True)
-    results = {each.mutant.name: each for each in mutants.try_all(both, [shop], narrow)}
+    with closing(Workshop(tree)) as shop:
+        results = {each.mutant.name: each for each in mutants.try_all(both, [shop], narrow)}
+        (wide,) = mutants.try_all([MUTANT], [shop], partial(mutants.try_by_units, narrow=False))
     assert results["late"][1:3] == ("", "")
     assert results["lost"][1:3] == ("module", "tests/mockbroker/replica/test_lag.py::test_more")
     assert not shop.root.exists()
-    (wide,) = mutants.try_all(
-        [MUTANT], [Workshop(tree)], partial(mutants.try_by_units, narrow=False)
-    )
     assert wide[1:3] == ("room", "tests/mockbroker/replica/test_limit.py::test_limit")
     assert "<= limit" in (tree / MODULE).read_text("utf-8")
     told = mutants.summary(both, list(results.values()))
     assert "| replica | 2 | 1 | 1 | 0 |" in told
     assert f"survived: late ({MODULE}): {MUTANT.breaks}" in told
+    assert told.endswith("\n1 of 2 killed, 0 not reached")
+
+
+def test_a_sample_is_the_same_for_the_same_seed_and_in_the_order_of_the_table(
+    table: list[Mutant],
+) -> None:
+    first, again = mutants.sampled(table, 20, 7), mutants.sampled(table, 20, 7)
+    assert first == again == sorted(first, key=table.index)
+    assert len({mutant.name for mutant in first}) == 20
+    assert mutants.sampled(table, 20, 8) != first
+    assert mutants.sampled(table, 0, 7) == mutants.sampled(table, len(table), 7) == table
