@@ -13,6 +13,7 @@ import difflib
 import inspect
 import json
 import os
+import re
 import signal
 import sys
 from itertools import pairwise
@@ -145,7 +146,7 @@ def _run(seeds: Iterable[Seed]) -> Iterator[Seed]:
 
 def _tell(seed: Seed, failure: str) -> None:
     lines = failure.splitlines()
-    broken = [line for above, line in pairwise(lines) if "violations:" in above]
+    broken = [line for above, line in pairwise(lines) if re.match(r"[1-9]\d* violations:", above)]
     line = (broken or lines[-1:] or ["?"])[0].strip()
     print(f"failed: {json.dumps([*seed, line])}", flush=True)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import mutants
+from scripts import mutant_seeds, mutants
 from scripts.mutant_seeds import Seed, candidates, in_round, mutated_lines
 from scripts.mutants import NOT_REACHED, BrokenTreeError, Mutant, Simulations, Workshop
 
@@ -78,6 +78,21 @@ def test_seeds_that_run_the_lines_come_first_and_those_known_not_to_never() -> N
 def test_a_round_takes_as_many_of_each_simulation() -> None:
     assert in_round([ONE, TWO, MANY], 0, 1) == [ONE, MANY]
     assert in_round([ONE, TWO, MANY], 1, 9) == [TWO]
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        ("seed 1: plan\n2 violations:\n  lost\n  doubled\nrun it again", "lost"),
+        ("seed 1: plan\n0 violations:\nrun it again\nKeyError: 3", "KeyError: 3"),
+        ("", "?"),
+    ],
+)
+def test_the_first_broken_rule_or_what_was_raised_is_told(
+    failure: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mutant_seeds._tell(MANY, failure)
+    assert capsys.readouterr().out == f'failed: [true, 1, "{told}"]\n'
 
 
 @pytest.fixture
