@@ -85,8 +85,7 @@ class DataCrew(Crew):
             for index in range(count):
                 truth = self.truth.find(name, index)
                 assert truth is not None
-                entries = truth.mirrors[truth.state.leader].entries
-                values = Counter(entry[1].partition(b"=")[2] for entry in entries if entry)
+                values = Counter(content.partition(b"=")[2] for _, content in truth.led())
                 for value, times in values.items():
                     if times > 1 and value in once:
                         self.world.violate(f"{truth.name} holds {value!r} {times} times")

@@ -2,7 +2,8 @@
 
 - A log start never goes back, and DeleteRecords is answered when all live replicas begin there.
 - What a log holds from its start on is what was appended; a compacted one may lack records, but the
-  last value of each key is there, unless it is a tombstone.
+  last value of each key is there, unless it is a tombstone or was outdated by one that an unclean
+  election took back.
 - All replicas hold the same, but for what one of them has compacted or deleted before the others.
 - A snapshot restored holds what the original did, on every replica.
 
@@ -185,7 +186,8 @@ class StorageCrew(Crew):
         for key, offset in last.items():
             known = entries[offset]
             assert known is not None
-            if compacted and offset not in stored and known[1] != key + b"=":
+            lost = compacted and offset not in stored and known[1] != key + b"="
+            if lost and not truth.outdated(key, offset):
                 self.world.violate(
                     f"{truth.name}: broker {node} lost the last value of {key!r}, at {offset}"
                 )

@@ -247,8 +247,8 @@ class Transactor(ClusterClient):
         node, request, version, kind = call
         lineage, epoch = self.lineage, self.epoch
         sent_at = lineage.epoch
-        led = self.truth.led_epoch(*self._coordinated_by, node)
         asks_coordinator = isinstance(request, TO_COORDINATOR)
+        led = self._coordinated_in(node, itself=asks_coordinator)
         doubtful = not isinstance(request, ProduceRequest)
         lineage.unanswered += doubtful
 
@@ -264,10 +264,17 @@ class Transactor(ClusterClient):
             elif failed is not None and error not in LOST:
                 failed(error)
             else:
-                in_force = led >= 0 and led == self.truth.led_epoch(*self._coordinated_by, node)
-                self._failed(what, error, replaced=asks_coordinator and not in_force)
+                replaced = led < 0 or led != self._coordinated_in(node, itself=asks_coordinator)
+                self._failed(what, error, replaced=replaced)
 
         self.ask(node, request, version, kind, answered)
+
+    def _coordinated_in(self, node: int, *, itself: bool) -> int:
+        """The epoch in which a broker coordinates, or whom it asks whether a transaction goes on
+        (AddPartitionsToTxnManager); -1: that one was replaced, and has not heard so.
+        """
+        asked = node if itself else self.truth.known_leader(*self._coordinated_by, node)
+        return self.truth.led_epoch(*self._coordinated_by, asked)
 
     def _failed(self, what: str, error: int, *, replaced: bool) -> None:
         if error in LOST:

@@ -158,6 +158,31 @@ class PartitionTruth:
             return False
         return count <= self.log_start_offset or agree(entries[count - 1], self.committed[-1])
 
+    def led(self) -> list[Entry]:
+        """What its leader's log holds. Below its start that may be a tail of its own, see
+        `has_committed`: there, only what is committed.
+        """
+        mirror = self.mirrors[self.state.leader]
+        start = mirror.log_start_offset
+        below = zip(mirror.entries[:start], self.committed, strict=False)
+        known = [entry if entry == committed else None for entry, committed in below]
+        return [entry for entry in (*known, *mirror.entries[start:]) if entry is not None]
+
+    def outdated(self, key: bytes, offset: int) -> bool:
+        """Whether a later value of the key passed a high watermark and was taken back.
+
+        A cleaner has removed what is before that by then (LogCleanerManager.cleanableOffsets).
+        """
+        if self.unclean_floor < 0:
+            return False
+        for (later, epoch), (_, content) in self.canonical.items():
+            of_key, _, value = content.partition(b"=")
+            if later > offset and of_key == key and value in self.ever.get(later, ()):
+                now = self.committed[later : later + 1]
+                if not now or not agree(now[0], (epoch, content)):
+                    return True
+        return False
+
     def keep_common(self, entries: list[Entry | None]) -> None:
         """An unclean election took back what its leader does not have."""
         count = min(len(self.committed), len(entries))
@@ -205,6 +230,12 @@ class Truth:
         partition = broker.services.replicas.partition(topic, index)
         epoch = truth.state.leader_epoch
         return epoch if partition is not None and partition.leader_epoch == epoch else -1
+
+    def known_leader(self, topic: str, index: int, node: int) -> int:
+        """Who leads as far as this node has heard; -1: nobody."""
+        broker = self._world.cluster.broker(node)
+        known = None if broker is None else broker.services.metadata.topics.get(topic)
+        return -1 if known is None else known.partitions[index].leader
 
     def lowered_ms(self, topic: str, index: int, node: int) -> float:
         """When the high watermark of a follower last went back; -1: never."""

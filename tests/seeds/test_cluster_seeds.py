@@ -53,6 +53,9 @@ KEPT: dict[int, str] = {
     11037: "as 6025, and it leads before the step is over",
     11525: "a follower whose log is empty from the middle of a batch on begins with all of it",
     13413: "two successors hear in another order than they were let in",
+    20371: "what a follower keeps below where its leader begins may be there again later",
+    21248: "a cleaner has removed what is outdated by what an unclean election takes back",
+    22478: "a leader asks a coordinator of before, where it has not heard of the next",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""

@@ -61,6 +61,24 @@ def test_a_coordinator_that_was_replaced_proves_nothing() -> None:
     assert "commit answers 48" in run.world.violations[0]
 
 
+def test_a_broker_asks_the_coordinator_that_it_has_heard_of() -> None:
+    run, crew = transaction_run()
+    run.live()
+    (transactor,) = (each for each in crew.clients if isinstance(each, Transactor))
+    part = transactor._coordinated_by
+    truth = run.truth.find(*part)
+    assert truth is not None
+    epoch, before = truth.state.leader_epoch, truth.state.leader
+    after, other = (node for node in run.world.nodes if node != before)
+    for node in (before, after, other):
+        assert transactor._coordinated_in(node, itself=False) == epoch
+        assert transactor._coordinated_in(node, itself=True) == (epoch if node == before else -1)
+    run.world.operate(lambda: run.world.controls.isolate(before))
+    run.world.operate(lambda: run.world.controls.move_leader(*part, after))
+    assert transactor._coordinated_in(before, itself=False) == -1
+    assert transactor._coordinated_in(other, itself=False) == epoch + 1
+
+
 def test_who_is_fenced_without_a_reason_tells() -> None:
     run, crew = transaction_run()
     (transactor,) = (each for each in crew.clients if isinstance(each, Transactor))

@@ -198,3 +198,32 @@ def test_the_epoch_in_force_is_of_the_leader_that_has_heard_of_it(
     assert truth.led_epoch("t0", 0, follower) == state.leader_epoch + 1
     world.operate(lambda: world.controls.kill(follower))
     assert truth.led_epoch("t0", 0, follower) == -1
+
+
+def test_below_its_start_a_leaders_log_counts_where_it_is_committed() -> None:
+    truth = PartitionTruth("d0-0", PartitionState(1, [1], [1], 1, 0))
+    mirror = truth.mirrors[1] = Mirror()
+    truth.committed = [(0, b"=a"), (1, b"=b"), (1, b"=c")]
+    mirror.entries = [(0, b"=a"), (0, b"=c"), (1, b"=c"), None, (1, b"=d")]
+    mirror.log_start_offset = 2
+    assert truth.led() == [(0, b"=a"), (1, b"=c"), (1, b"=d")]
+    mirror.log_start_offset = 0
+    assert (0, b"=c") in truth.led()
+
+
+def test_a_value_is_outdated_by_what_an_unclean_election_took_back_alone() -> None:
+    truth = PartitionTruth("c0-0", PartitionState(1, [1], [1], 2, 0))
+    truth.canonical = {
+        (3, 0): (None, b"k=old"),
+        (5, 0): (None, b"k=new"),
+        (6, 0): (None, b"other=tail"),
+    }
+    truth.ever = {3: {b"old"}, 5: {b"new"}}
+    truth.committed = [None, None, None, (0, b"k=old")]
+    assert not truth.outdated(b"k", 3)  # nobody took it back
+    truth.unclean_floor = 2
+    assert truth.outdated(b"k", 3)
+    assert not truth.outdated(b"k", 5)
+    assert not truth.outdated(b"other", 3)  # no high watermark had passed that
+    truth.committed += [None, (0, b"k=new")]
+    assert not truth.outdated(b"k", 3)  # it is there
