@@ -142,13 +142,16 @@ class TimeKeeper:
             passed_ms = (monotonic() - mark.machine_seconds) * mark.rate * 1000.0
         self.set_pace((mark.frozen, mark.rate))
         by_ms = int(mark.wall_ms + passed_ms) - self.wall_ms
-        if by_ms:
-            self.jump(by_ms)
+        if by_ms:  # however far several jumps have led
+            self._move_wall(by_ms)
 
     def jump(self, by_ms: float) -> None:
         """Move the wall time alone, forward or back: no deadline comes nearer."""
         if not isfinite(by_ms) or abs(by_ms) > MAX_MOVE_MS:
             raise ValueError(f"jump: {by_ms} ms is out of range")
+        self._move_wall(by_ms)
+
+    def _move_wall(self, by_ms: float) -> None:
         self._cluster.move_wall(int(by_ms))
         self._tell("jump", by_ms)
 

@@ -10,7 +10,7 @@ import pytest
 from mockbroker.cluster.cluster import Cluster
 from mockbroker.journal import ClockChanged
 from mockbroker.network import timekeeper
-from mockbroker.network.timekeeper import SLICE_SECONDS, TimeKeeper
+from mockbroker.network.timekeeper import MAX_MOVE_MS, SLICE_SECONDS, TimeKeeper
 
 if TYPE_CHECKING:
     from mockbroker.journal import Event
@@ -144,6 +144,15 @@ def test_wall_time_jumps_alone_and_deadlines_come_alone(cluster: Cluster) -> Non
     keeper.jump(DAY_MS)
     keeper.advance(DAY_MS, wall=False)
     assert (keeper.now_ms(), keeper.wall_ms) == (DAY_MS, 1_700_000_000_000)
+
+
+def test_the_wall_time_comes_back_from_wherever_jumps_have_led(cluster: Cluster) -> None:
+    keeper = TimeKeeper(cluster, frozen=True)
+    mark = keeper.mark()
+    for _ in range(3):
+        keeper.jump(MAX_MOVE_MS)
+    keeper.back_to(mark)
+    assert keeper.wall_ms == 1_700_000_000_000
 
 
 def test_servers_and_the_journal_are_told(cluster: Cluster) -> None:
