@@ -100,7 +100,13 @@ class ClassicMember(GroupMember):
             self._beat(node)
 
     def failed(self, what: str, error: int) -> None:
-        if error in THROWN_OUT:
+        if error == ErrorCode.ILLEGAL_GENERATION:
+            # Its member id may still be valid (AbstractCoordinator.resetStateOnResponseError): a
+            # leader that is known joins to rebalance, a static one that is not to stay as it was.
+            member_id = self.member_id
+            self.lose_identity()
+            self.member_id = member_id
+        elif error in THROWN_OUT:
             self.lose_identity()
         elif error == ErrorCode.REBALANCE_IN_PROGRESS:
             self._joined = self._synced = False

@@ -35,3 +35,15 @@ def test_a_static_member_comes_back_to_its_place() -> None:
     group.settle()
     assert member.member_id != before
     assert member.generation == generation
+
+
+def test_a_member_of_another_generation_joins_as_the_member_that_it_was() -> None:
+    group = SimulatedGroup("cooperative", 1)
+    member = group.member(0)
+    assert isinstance(member, ClassicMember)
+    group.settle()
+    before = member.member_id
+    member.failed("sync", 22)
+    assert (member.member_id, member.generation, member.is_in) == (before, -1, False)
+    member.failed("sync", 25)
+    assert member.member_id == ""
