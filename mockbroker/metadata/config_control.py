@@ -33,10 +33,9 @@ from mockbroker.metadata.topic_requests import ACCEPTED, Refusal, invalid_reques
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from mockbroker.config.definition import ConfigDefinition
-    from mockbroker.metadata.changes import Change
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.metadata.topic_requests import ConfigAlteration
 
@@ -53,6 +52,7 @@ class AlterOperation(IntEnum):
 _OPERATIONS: Final = frozenset(AlterOperation)
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 _LOG_LEVELS: Final = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
+_DECIDED_BY_BROKER: Final = (RESOURCE_BROKER, RESOURCE_BROKER_LOGGER)
 _DECIDED_BY_CONTROLLER: Final = (RESOURCE_TOPIC, RESOURCE_CLIENT_METRICS, RESOURCE_GROUP)
 
 
@@ -61,26 +61,27 @@ def alter_configs(
     alterations: Sequence[ConfigAlteration],
     *,
     validate_only: bool,
-    apply: Callable[[Change], None] | None = None,
+    controller: MetadataStore | None = None,
 ) -> list[Refusal]:
     """Carry out each alteration that passes; one answer each, in their order.
 
-    `store` is what the broker that was asked knows; `apply`, if given, carries a change out in
-    its place.
+    `store` is what the broker that was asked knows; `controller`, if given, is what the controller
+    does: that decides (Kafka: ConfigurationControlManager), the broker may have heard of less.
     """
-    apply = apply or store.apply
+    controller = controller or store
     named = Counter((each.resource_type, each.name) for each in alterations)
     answers: list[Refusal] = []
     for each in alterations:
         if named[each.resource_type, each.name] > 1:
             answers.append(invalid_request("Each resource must appear at most once."))
             continue
-        decided = _preprocess(store, each) or _decide(store, each)
+        of_broker = each.resource_type in _DECIDED_BY_BROKER
+        decided = _preprocess(store, each) or _decide(store if of_broker else controller, each)
         if isinstance(decided, Refusal):
             answers.append(decided)
             continue
         if not validate_only:
-            apply(ConfigsChanged(each.resource_type, each.name, decided))
+            controller.apply(ConfigsChanged(each.resource_type, each.name, decided))
         answers.append(ACCEPTED)
     return answers
 

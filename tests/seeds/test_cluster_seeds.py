@@ -56,6 +56,7 @@ KEPT: dict[int, str] = {
     20371: "what a follower keeps below where its leader begins may be there again later",
     21248: "a cleaner has removed what is outdated by what an unclean election takes back",
     22478: "a leader asks a coordinator of before, where it has not heard of the next",
+    22530: "configs are altered from what the controller knows, not the broker that is asked",
     22757: "who is of another generation joins as the member that it was",
     23130: "as 22478",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),

@@ -121,9 +121,11 @@ class ForwardingController(Controller):
     ) -> list[Refusal]:
         from mockbroker.metadata.config_control import alter_configs
 
-        image, apply = self._feed.image, self._store.apply
+        image, store = self._feed.image, self._store
         return self._forward(
-            lambda: alter_configs(image, alterations, validate_only=validate_only, apply=apply),
+            lambda: alter_configs(
+                image, alterations, validate_only=validate_only, controller=store
+            ),
             [UNREACHABLE for _ in alterations],
         )
 

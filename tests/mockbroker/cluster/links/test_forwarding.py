@@ -53,6 +53,21 @@ def test_configs_of_a_broker_are_altered_where_it_is_asked(core: ClusterCore) ->
     assert seen == [99, 1234, 99]
 
 
+def test_configs_are_altered_from_what_the_controller_knows(core: ClusterCore) -> None:
+    one, other = core.cluster.broker(2), core.cluster.broker(3)
+    assert one is not None
+    assert other is not None
+    values = {"retention.ms": "1000", "segment.ms": "2000"}
+    for broker, (key, value) in zip((one, other), values.items(), strict=True):
+        alteration = ConfigAlteration(2, "t", [(key, 0, value)])
+        assert broker.services.controller.alter_configs([alteration])[0].error is ErrorCode.NONE
+    assert core.cluster.metadata.topics["t"].configs == values
+    one.services.controller.create_topics([NewTopic("new")])
+    assert "new" not in other.services.metadata.topics
+    alteration = ConfigAlteration(2, "new", [("retention.ms", 0, "1000")])
+    assert other.services.controller.alter_configs([alteration])[0].error is ErrorCode.NONE
+
+
 def test_a_broker_that_is_cut_off_is_told_that_it_took_too_long(core: ClusterCore) -> None:
     broker = core.cluster.broker(2)
     assert broker is not None
