@@ -76,7 +76,7 @@ class IndividualCommits:
             needs_topic=True,
             encode=ic_records.encode,
             decode=ic_records.decode,
-            make_committed=IndividualCommitShard,
+            make_committed=lambda index, _live: IndividualCommitShard(index),
         )
         self.counted: Counter[str] = Counter()
         """What happened, by the name of its metric."""

@@ -188,8 +188,8 @@ class CoordinatorRuntime(Generic[ShardT]):
     _unloaded: set[int] = field(default_factory=set)
     replication: Replication | None = None
     """Set where other nodes may own partitions, and have replicas of them."""
-    make_committed: Callable[[int], ShardT] | None = None
-    """Makes an empty shard of which only `replay` and `end_transaction` are called."""
+    make_committed: Callable[[int, ShardT], ShardT] | None = None
+    """Makes a live shard's empty twin; only `replay` and `end_transaction` of it are called."""
     _committed: dict[int, ShardT] = field(default_factory=dict)
     _deferred: dict[int, DeferredWrites] = field(default_factory=dict)
     _loading: dict[int, PartitionLoad[ShardT]] = field(default_factory=dict)
@@ -220,7 +220,7 @@ class CoordinatorRuntime(Generic[ShardT]):
     def _new_shard(self, partition_index: int) -> ShardT:
         shard = self._shards[partition_index] = self._make_shard(partition_index)
         if self.replication is not None and self.make_committed is not None:
-            self._committed[partition_index] = self.make_committed(partition_index)
+            self._committed[partition_index] = self.make_committed(partition_index, shard)
         return shard
 
     def shard_at(self, partition_index: int) -> ShardT | None:
@@ -387,12 +387,12 @@ class CoordinatorRuntime(Generic[ShardT]):
         Until `end_load` clients are told that it is being loaded.
         """
         self.unload(partition_index)
+        shard = self._make_shard(partition_index)
         committed = high_watermark = None
         if self.replication is not None:
             high_watermark = self.replication.high_watermark(partition_index)
             if self.make_committed is not None:
-                committed = self.make_committed(partition_index)
-        shard = self._make_shard(partition_index)
+                committed = self.make_committed(partition_index, shard)
         loading = PartitionLoad(partition_index, shard, committed, high_watermark, self.decode)
         self._loading[partition_index] = loading
         return loading

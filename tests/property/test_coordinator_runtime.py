@@ -121,7 +121,7 @@ class Coordinators(RuleBasedStateMachine):
             InternalTopic("t", MetadataStore("c", BrokerConfig({})), 50),
             self.append,
             lambda _index: State(),
-            make_committed=lambda _index: State(),
+            make_committed=lambda _index, _live: State(),
         )
         self.runtime.replication = self
         assert self.runtime.shard_for("g") is not None

@@ -245,8 +245,7 @@ class GroupCoordinatorService(ShardListener):
     def _make_shard(self, partition_index: int) -> GroupShard:
         return GroupShard(partition_index, self.runtime, self, companion=self._companion)
 
-    def _make_committed_shard(self, partition_index: int) -> GroupShard:
-        live = self.runtime.shard_at(partition_index)
+    def _make_committed_shard(self, partition_index: int, live: GroupShard) -> GroupShard:
         return GroupShard(partition_index, self.runtime, ShardListener(), live=live)
 
     def _append_to_topic(

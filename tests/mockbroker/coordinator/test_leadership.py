@@ -141,6 +141,15 @@ def test_a_long_log_is_loaded_in_steps_between_which_clients_are_told(
     assert client.call(ListGroupsRequest(), 4, ListGroupsResponse).error_code == 0
 
 
+def test_what_is_loaded_as_replicated_knows_the_state_beside_it(
+    core: ClusterCore, loading: int
+) -> None:
+    core.advance(1)
+    runtime = core.cluster.brokers[loading - 1].services.groups.service.runtime
+    committed = {shard.partition_index: shard.live for shard in runtime.committed_shards()}
+    assert committed == {shard.partition_index: shard for shard in runtime.shards()}
+
+
 def test_a_partition_that_moves_on_while_it_is_loaded_is_loaded_from_the_start_again(
     core: ClusterCore, loading: int
 ) -> None:

@@ -62,7 +62,7 @@ class Bench:
             InternalTopic("t", MetadataStore("c", BrokerConfig({})), 50),
             self.append,
             lambda _index: Recorder(),
-            make_committed=(lambda _index: Recorder()) if twins else None,
+            make_committed=(lambda _index, _live: Recorder()) if twins else None,
         )
         self.runtime.replication = self
 
