@@ -24,9 +24,10 @@ from mockbroker.coop.errors import Refusal
 from mockbroker.coop.ic_shard import CommittedRanges, IndividualCommitShard
 from mockbroker.coop.individual_commit import NOTHING_COMMITTED, Standing
 from mockbroker.coop.numbers import DraftError
+from mockbroker.coordinator.deferred_writes import ignore_error
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.log_port import InternalLog
-from mockbroker.coordinator.runtime import CoordinatorRuntime, InternalTopic, ignore_error
+from mockbroker.coordinator.runtime import CoordinatorRuntime, InternalTopic
 from mockbroker.metadata.changes import TopicDeleted
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC
 from mockbroker.metadata.topic_requests import NewTopic

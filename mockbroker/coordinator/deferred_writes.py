@@ -97,3 +97,7 @@ class DeferredWrites:
         writes = self._writes
         while writes:
             writes.popleft().complete(error)
+
+
+def ignore_error(_error: ErrorCode) -> None:
+    """For a write that nobody here waits for: if it failed, it is due again at the next check."""

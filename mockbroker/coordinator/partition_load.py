@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from mockbroker.coordinator.deferred_writes import DeferredWrite, DeferredWrites
+from mockbroker.coordinator.deferred_writes import DeferredWrite, DeferredWrites, ignore_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -100,7 +100,7 @@ class PartitionLoad(Generic[ShardT]):
                 apply(committed)
             else:
                 action = partial(apply, committed)
-                self._unreplicated.add(DeferredWrite(end_offset, _ignore_error, action))
+                self._unreplicated.add(DeferredWrite(end_offset, ignore_error, action))
         return count
 
     def _replay_of(self, logged: LoggedEntry) -> Callable[[ShardT], None] | None:
@@ -116,9 +116,5 @@ class PartitionLoad(Generic[ShardT]):
     def finish(self) -> DeferredWrites:
         """All of the log was replayed: what the in-sync replicas lack of it, in order."""
         if self._high_watermark is not None and self.next_offset > self._high_watermark:
-            self._unreplicated.add(DeferredWrite(self.next_offset, _ignore_error))
+            self._unreplicated.add(DeferredWrite(self.next_offset, ignore_error))
         return self._unreplicated
-
-
-def _ignore_error(_error: ErrorCode) -> None:
-    """Whoever wrote it asked another broker."""

@@ -128,10 +128,6 @@ def partition_for(key: str, partition_count: int) -> int:
     return (0 if value == -(1 << 31) else abs(value)) % partition_count
 
 
-def ignore_error(_error: ErrorCode) -> None:
-    """For a write that nobody waits for: if it failed, it is due again at the next check."""
-
-
 def response_error(append_error: ErrorCode) -> ErrorCode:
     """The error for the client when appending to the coordinator's log failed."""
     return _RESPONSE_ERRORS.get(append_error, append_error)

@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mockbroker.coordinator.deferred_writes import ignore_error
 from mockbroker.coordinator.group.classic_group import ClassicGroup
 from mockbroker.coordinator.group.offset_store import offset_tombstone
 from mockbroker.coordinator.group.states import GroupState
-from mockbroker.coordinator.runtime import ignore_error
 
 if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer, TimerTask

@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from mockbroker.coordinator.deferred_writes import ignore_error
 from mockbroker.coordinator.group.classic_group import group_metadata_record
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.group.subscription import subscribed_topics
-from mockbroker.coordinator.runtime import ignore_error
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.coordinator_records import GroupMetadataValue
 from mockbroker_protocol.messages.group_membership import (

@@ -8,38 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockbroker.coordinator.partition_load import EndOfTransaction, PartitionLoad
-from mockbroker_protocol.errors import ErrorCode
+from tests.mockbroker.coordinator.test_runtime import Recorder
 
 if TYPE_CHECKING:
     from mockbroker.coordinator.partition_load import LoggedEntry
     from mockbroker.coordinator.records import CoordinatorRecord
 
 
-class _Tape:
-    """A shard that remembers what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[object] = []
-
-    def replay(self, offset: int, producer_id: int, record: CoordinatorRecord) -> None:
-        self.told.append((offset, producer_id, record))
-
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        self.told.append((producer_id, commit))
-
-    def on_loaded(self) -> None:
-        self.told.append("loaded")
-
-    def on_unloaded(self, error: ErrorCode) -> None:
-        self.told.append(error)
-
-
 def _decode(key: bytes | None, value: bytes | None) -> CoordinatorRecord | None:
     return None if key is None else (key, value)  # type: ignore[return-value]
 
 
-def _load(high_watermark: int | None) -> PartitionLoad[_Tape]:
-    return PartitionLoad(3, _Tape(), _Tape(), high_watermark, _decode)
+def _load(high_watermark: int | None) -> PartitionLoad[Recorder]:
+    return PartitionLoad(3, Recorder(), Recorder(), high_watermark, _decode)
 
 
 ENTRIES = st.lists(st.sampled_from(["record", "unknown", "commit", "abort"]), max_size=12)

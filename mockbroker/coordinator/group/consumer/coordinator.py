@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.coordinator.deferred_writes import ignore_error
 from mockbroker.coordinator.group.consumer.describe import described
 from mockbroker.coordinator.group.consumer.fencing import Fencing
 from mockbroker.coordinator.group.consumer.heartbeat import (
@@ -23,7 +24,6 @@ from mockbroker.coordinator.group.consumer.settings import ConsumerSettings
 from mockbroker.coordinator.group.consumer.subscriptions import Subscriptions
 from mockbroker.coordinator.group.consumer.topic_view import TopicView
 from mockbroker.coordinator.group.shard import find_shard
-from mockbroker.coordinator.runtime import ignore_error
 from mockbroker.metadata.changes import (
     AclsChanged,
     BrokerChanged,

@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from mockbroker.coordinator.deferred_writes import ignore_error
 from mockbroker.coordinator.group.classic_group import group_metadata_record
 from mockbroker.coordinator.group.consumer.group import ConsumerGroup
 from mockbroker.coordinator.group.consumer.group_records import assignment_record
@@ -44,7 +45,6 @@ from mockbroker.coordinator.group.consumer.refusal import (
     unreleased_instance,
 )
 from mockbroker.coordinator.group.states import GroupState
-from mockbroker.coordinator.runtime import ignore_error
 from mockbroker.metadata.names import random_uuid
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.consumer_group import (

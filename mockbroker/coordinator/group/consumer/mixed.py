@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from mockbroker.coordinator.deferred_writes import ignore_error
 from mockbroker.coordinator.group.consumer.classic_bytes import (
     MalformedError,
     assignment_bytes,
@@ -22,7 +23,6 @@ from mockbroker.coordinator.group.consumer.member import ConsumerMember, MemberS
 from mockbroker.coordinator.group.consumer.member_update import UpdateBase, replaced_member
 from mockbroker.coordinator.group.consumer.migration import classic_metadata
 from mockbroker.coordinator.group.consumer.refusal import Refusal
-from mockbroker.coordinator.runtime import ignore_error
 from mockbroker.metadata.names import random_uuid
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import (
