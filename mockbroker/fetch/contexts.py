@@ -117,7 +117,8 @@ class ListContext(Generic[Entry]):
 
     __slots__ = ("data", "entries", "readable", "rejected", "sessions")
 
-    request_bytes_saved = response_bytes_saved = 0
+    request_bytes_saved = 0
+    response_bytes_saved = 0
 
     def __init__(self, sessions: FetchSessions, entries: list[Entry]) -> None:
         self.sessions = sessions

@@ -9,7 +9,7 @@ Invariant: each reader is linked at most once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from mockbroker.config.log_config import DEFAULT_LOG_CONFIG
 from mockbroker.journal import DATA
@@ -63,7 +63,10 @@ class LogHost(Protocol):
     gave_back: Callable[[int], None] | None
 
 
-class HostedLog:
+Host_co = TypeVar("Host_co", bound=LogHost, covariant=True)
+
+
+class HostedLog(Generic[Host_co]):
     """A partition's log; None until the first append or position query makes it.
 
     `ready` and `cause` are notes of `ReplicaManager.drain`: whether it is on the list of what
@@ -84,7 +87,7 @@ class HostedLog:
         "writable_log",
     )
 
-    def __init__(self, host: LogHost, topic: str, topic_id: bytes, index: int) -> None:
+    def __init__(self, host: Host_co, topic: str, topic_id: bytes, index: int) -> None:
         self._host = host
         self.topic = topic
         self.topic_id = topic_id

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.log.unified_log import UnifiedLog
-    from mockbroker.replica.hosted_log import HostedLog
+    from mockbroker.replica.hosted_log import HostedLog, LogHost
 
     # Does the duty at this wall time; returns when the log may be due again, or None.
-    Work = Callable[[HostedLog, UnifiedLog, int], int | None]
+    Work = Callable[[HostedLog[LogHost], UnifiedLog, int], int | None]
 
 _NEVER: Final = float("inf")
 
@@ -46,10 +46,10 @@ class _Duty:
         self.first_ms = first_ms
         self.wants = wants
         self.work = work
-        self.due: dict[HostedLog, float] = {}
+        self.due: dict[HostedLog[LogHost], float] = {}
         self.next_due = _NEVER
 
-    def set(self, partition: HostedLog, due_wall_ms: float) -> None:
+    def set(self, partition: HostedLog[LogHost], due_wall_ms: float) -> None:
         self.due[partition] = due_wall_ms
         self.next_due = min(self.next_due, due_wall_ms)
 
@@ -74,7 +74,7 @@ class LogUpkeep:
         self._config = config
         self._task: TimerTask | None = None
         self._duties: tuple[_Duty, ...] = ()
-        self._uncleanable: set[HostedLog] = set()
+        self._uncleanable: set[HostedLog[LogHost]] = set()
         self.rounds = 0
         self.looks = 0
 
@@ -83,7 +83,7 @@ class LogUpkeep:
         """Whether the timer holds this room's task."""
         return self._task is not None
 
-    def look_at(self, partition: HostedLog, log: UnifiedLog) -> None:
+    def look_at(self, partition: HostedLog[LogHost], log: UnifiedLog) -> None:
         """Something in this log began that grows old, or another config says how it does."""
         log.wants_upkeep = False
         if not self._duties:
@@ -94,7 +94,7 @@ class LogUpkeep:
                 duty.set(partition, now_wall_ms)
         self._arm()
 
-    def forget(self, partition: HostedLog) -> None:
+    def forget(self, partition: HostedLog[LogHost]) -> None:
         """The partition is gone from this node."""
         for duty in self._duties:
             duty.due.pop(partition, None)
@@ -169,7 +169,9 @@ class LogUpkeep:
 
     # -- the duties ----------------------------------------------------------------------------
 
-    def _delete(self, partition: HostedLog, log: UnifiedLog, now_wall_ms: int) -> int | None:
+    def _delete(
+        self, partition: HostedLog[LogHost], log: UnifiedLog, now_wall_ms: int
+    ) -> int | None:
         from mockbroker.log.retention import delete_old_segments, next_deletion_ms
 
         start, size = log.log_start_offset, log.size_bytes
@@ -179,7 +181,9 @@ class LogUpkeep:
             partition.tell_given_back(size)
         return next_deletion_ms(log, now_wall_ms)
 
-    def _clean(self, partition: HostedLog, log: UnifiedLog, now_wall_ms: int) -> int | None:
+    def _clean(
+        self, partition: HostedLog[LogHost], log: UnifiedLog, now_wall_ms: int
+    ) -> int | None:
         from mockbroker.log.cleanable import cleanable, next_cleaning_ms
         from mockbroker.log.cleaner import clean
 
@@ -195,7 +199,9 @@ class LogUpkeep:
             times.append(next_cleaning_ms(log, now_wall_ms))
         return min((time for time in times if time is not None), default=None)
 
-    def _expire(self, _partition: HostedLog, log: UnifiedLog, now_wall_ms: int) -> int | None:
+    def _expire(
+        self, _partition: HostedLog[LogHost], log: UnifiedLog, now_wall_ms: int
+    ) -> int | None:
         return log.expire_producers(now_wall_ms, self._config.int("producer.id.expiration.ms"))
 
 

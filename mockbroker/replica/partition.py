@@ -160,10 +160,8 @@ class PartitionHost:
             self._under_replicated.pop(partition, None)
 
 
-class Partition(HostedLog):
+class Partition(HostedLog[PartitionHost]):
     """A hosted partition (Kafka: Partition). Handlers read its slots, and change nothing."""
-
-    _host: PartitionHost
 
     __slots__ = (
         "bytes_in",
