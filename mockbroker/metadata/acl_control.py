@@ -1,6 +1,7 @@
 """How ACLs come and go by request (Kafka: AclControlManager).
 
 `Controller` calls this for CreateAcls and DeleteAcls; it is imported with the first such request.
+Snapshots and scopes bring ACLs back by it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def create_acls(store: MetadataStore, acls: Iterable[Acl]) -> list[Refusal]:
     answers: list[Refusal] = []
     added: dict[Acl, None] = {}
     for acl in acls:
-        problem = _problem(acl)
+        problem = acl_problem(acl)
         answers.append(ACCEPTED if problem is None else invalid_request(problem))
         if problem is None and acl not in store.acls:
             added[acl] = None
@@ -56,6 +57,13 @@ def delete_acls(store: MetadataStore, filters: Iterable[AclFilter]) -> list[Dele
     return answers
 
 
+def replace_acls(store: MetadataStore, wanted: Sequence[Acl]) -> None:
+    """Let there be these, in their order, and no others."""
+    if tuple(store.acls) != tuple(wanted):
+        store.apply(AclsChanged((), tuple(store.acls)))
+        store.apply(AclsChanged(tuple(wanted), ()))
+
+
 def _filter_problem(wanted: AclFilter) -> str | None:
     """Why a filter is refused (AclControlManager.validateFilter)."""
     if UNKNOWN in (wanted.resource_type, wanted.pattern_type):
@@ -65,7 +73,7 @@ def _filter_problem(wanted: AclFilter) -> str | None:
     return None
 
 
-def _problem(acl: Acl) -> str | None:
+def acl_problem(acl: Acl) -> str | None:
     """Why an ACL may not be (AclApis.handleCreateAcls, StandardAcl)."""
     if acl.resource_type == ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"

@@ -62,7 +62,7 @@ def alter_client_quotas(
         if entity in answers:
             answers[entity] = invalid_request(f"Ignoring duplicate entity {_shown(entity)}")
             continue
-        problem = _problem(entity, alteration.ops)
+        problem = quota_problem(entity, alteration.ops)
         if problem is not None:
             answers[entity] = invalid_request(problem)
             continue
@@ -77,6 +77,15 @@ def alter_client_quotas(
                 values[key] = value
         store.apply(ClientQuotasChanged(entity, values))
     return answers
+
+
+def replace_client_quotas(
+    store: MetadataStore, wanted: Mapping[Entity, Mapping[str, float]]
+) -> None:
+    """Give these entities these quotas; one that is not named keeps what it has."""
+    for entity, values in wanted.items():
+        if store.client_quotas.get(entity, {}) != values:
+            store.apply(ClientQuotasChanged(entity, values))
 
 
 def matching(
@@ -135,7 +144,7 @@ def _fits(component: Component, name: str | None) -> bool:
     return component.match_type == SPECIFIED or name is None
 
 
-def _problem(entity: Entity, ops: Sequence[tuple[str, float | None]]) -> str | None:
+def quota_problem(entity: Entity, ops: Sequence[tuple[str, float | None]]) -> str | None:
     """Why these may not be an entity's quotas; the order is Kafka's."""
     if not entity:
         return "Invalid empty client quota entity"

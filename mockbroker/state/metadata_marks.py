@@ -130,13 +130,14 @@ class MetadataMarks:
         for feature, level in self._features.items():
             if store.features.get(feature, 0) != level:
                 store.apply(FeatureChanged(feature, level))
-        for entity, values in self._quotas.items():
-            if store.client_quotas.get(entity, {}) != values:
-                store.apply(ClientQuotasChanged(entity, values))
-        if self._acls is not None and tuple(store.acls) != self._acls:
-            # All of them, so that they are in their order again.
-            store.apply(AclsChanged((), tuple(store.acls)))
-            store.apply(AclsChanged(self._acls, ()))
+        if self._quotas:
+            from mockbroker.metadata.client_quotas import replace_client_quotas
+
+            replace_client_quotas(store, self._quotas)
+        if self._acls is not None:
+            from mockbroker.metadata.acl_control import replace_acls
+
+            replace_acls(store, self._acls)
 
     def _restore_configs(self) -> None:
         for (kind, name), configs in self._configs.items():

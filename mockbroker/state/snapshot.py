@@ -1,8 +1,9 @@
 """All that a cluster keeps, as a value, and the way back to it.
 
-`take` copies topics with their logs and configs, the coordinators' topics among them, and the
-configs of brokers; groups' offsets, transactional ids and producers are what their logs say, so
-they are in it. `restore` makes a cluster hold exactly that again; `snapshot_file` has it as a file.
+`take` copies topics with their logs and configs, the coordinators' topics among them, the configs
+of brokers, client quotas and ACLs; groups' offsets, transactional ids and producers are what their
+logs say, so they are in it. `restore` makes a cluster hold exactly that again; `snapshot_file` has
+it as a file.
 Connections live on, and their clients are told what a real cluster would tell them:
 
 - a topic that goes, or comes, is deleted or created; a topic keeps its id;
@@ -19,6 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.log.unified_log import UnifiedLog
+from mockbroker.metadata.acl_control import replace_acls
 from mockbroker.metadata.changes import (
     ConfigsChanged,
     LeaderChanged,
@@ -27,6 +29,7 @@ from mockbroker.metadata.changes import (
     TopicCreated,
     TopicDeleted,
 )
+from mockbroker.metadata.client_quotas import replace_client_quotas
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
 from mockbroker.state.metadata_marks import broker_configs
 from mockbroker.state.partitions import leading_partition
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mockbroker.cluster.cluster import Cluster
+    from mockbroker.metadata.acls import Acl
+    from mockbroker.metadata.changes import Entity
     from mockbroker.metadata.store import Topic
 
 
@@ -79,6 +84,8 @@ class Snapshot(NamedTuple):
     broker_configs: Mapping[str, Mapping[str, str]]
     next_producer_id: int
     version: int
+    client_quotas: Mapping[Entity, Mapping[str, float]]
+    acls: tuple[Acl, ...]
 
     def __repr__(self) -> str:
         names = ", ".join(topic.name for topic in self.topics)
@@ -93,6 +100,8 @@ def take(cluster: Cluster) -> Snapshot:
         broker_configs(cluster),
         cluster.producer_id_blocks.next_producer_id,
         store.version,
+        dict(store.client_quotas),
+        tuple(store.acls),
     )
 
 
@@ -102,6 +111,9 @@ def restore(cluster: Cluster, snapshot: Snapshot) -> None:
     blocks = cluster.producer_id_blocks
     blocks.next_producer_id = max(blocks.next_producer_id, snapshot.next_producer_id)
     _restore_broker_configs(cluster, snapshot)
+    none: dict[Entity, dict[str, float]] = {each: {} for each in cluster.metadata.client_quotas}
+    replace_client_quotas(cluster.metadata, {**none, **snapshot.client_quotas})
+    replace_acls(cluster.metadata, snapshot.acls)
     _delete_others(cluster, snapshot)
     changed = [
         (topic, _restore_metadata(cluster, topic, snapshot.version)) for topic in snapshot.topics

@@ -14,6 +14,9 @@ from mockbroker.config.dynamic import check_dynamic, find_definition
 from mockbroker.config.errors import ConfigError
 from mockbroker.config.topic import TopicConfig
 from mockbroker.journal.printable import printable
+from mockbroker.metadata.acl_control import acl_problem
+from mockbroker.metadata.acls import Acl, is_binding
+from mockbroker.metadata.client_quotas import quota_problem
 from mockbroker.metadata.names import (
     CLUSTER_METADATA_TOPIC,
     RESERVED_IDS,
@@ -27,18 +30,21 @@ from mockbroker_protocol.primitives import MAX_STRING_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mockbroker.metadata.changes import Entity
     from mockbroker_protocol.records.batch import BatchHeader
 
 T = TypeVar("T")
 
 FORMAT: Final = "mockbroker-snapshot"
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+"""2 has client quotas and ACLs; a file of version 1 is read as one without."""
 INDEX: Final = "snapshot.json"
 
 # Restored epochs and offsets go on growing, and must fit into an int32 and an int64 then.
 MAX_EPOCH: Final = 1 << 30
 MAX_OFFSET: Final = 1 << 62
 MAX_NODE_ID: Final = (1 << 31) - 1
+MAX_ACL_CODE: Final = 127
 MAX_PARTITIONS: Final = 200_000
 """Of all topics together."""
 _MAX_CODEC: Final = 4
@@ -70,8 +76,8 @@ def read_snapshot(fields: object, read_log: Callable[[str], bytes]) -> Snapshot:
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise FieldError(INDEX, f"format is not {FORMAT!r}")
     version = fields.get("version")
-    if version != FORMAT_VERSION:
-        raise FieldError("version", f"{quoted(version)}; allowed: {FORMAT_VERSION}")
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+        raise FieldError("version", f"{quoted(version)}; allowed: 1 to {FORMAT_VERSION}")
     configs = {
         _node(name): _broker_configs(f"broker_configs[{quoted(name)}]", name, one)
         for name, one in _take("", fields, "broker_configs", dict).items()
@@ -87,7 +93,11 @@ def read_snapshot(fields: object, read_log: Callable[[str], bytes]) -> Snapshot:
     ):
         if len(what) < len(topics):
             raise FieldError("topics", "two have the same name or id, or names that collide")
-    return Snapshot(topics, configs, _number("", fields, "next_producer_id", MAX_OFFSET), 0)
+    next_producer_id = _number("", fields, "next_producer_id", MAX_OFFSET)
+    has_all = version > 1
+    quotas = _client_quotas(_take("", fields, "client_quotas", list) if has_all else [])
+    acls = _acls(_take("", fields, "acls", list) if has_all else [])
+    return Snapshot(topics, configs, next_producer_id, 0, quotas, acls)
 
 
 # -- fields ---------------------------------------------------------------------------------
@@ -140,6 +150,71 @@ def _broker_configs(where: str, name: str, value: object) -> dict[str, str]:
     except ConfigError as error:
         raise FieldError(where, quoted(str(error))) from None
     return texts
+
+
+# -- quotas and ACLs ------------------------------------------------------------------------
+
+
+def _client_quotas(entries: list[object]) -> dict[Entity, dict[str, float]]:
+    quotas: dict[Entity, dict[str, float]] = {}
+    for at, one in enumerate(entries):
+        where = f"client_quotas[{at}]."
+        entity = tuple(
+            _quota_part(f"{where}entity", part) for part in _take(where, one, "entity", list)
+        )
+        values = {
+            key: _rate(f"{where}values", value)
+            for key, value in _take(where, one, "values", dict).items()
+        }
+        problem = quota_problem(entity, [*values.items()])
+        if problem is not None:
+            raise FieldError(where[:-1], quoted(problem))
+        kinds = [kind for kind, _ in entity]
+        if not values or kinds != sorted(set(kinds)) or entity in quotas:
+            raise FieldError(where[:-1], "it has no quotas, is unsorted or was there before")
+        quotas[entity] = values
+    return quotas
+
+
+def _quota_part(where: str, part: object) -> tuple[str, str | None]:
+    if not isinstance(part, list) or len(part) != 2:
+        raise FieldError(where, f"{quoted(part)} is no pair of a type and a name")
+    kind, name = part
+    if not isinstance(kind, str) or not isinstance(name, str | None):
+        raise FieldError(where, f"{quoted(part)} is no pair of texts")
+    _texts(where, {kind: name or ""})
+    return kind, name
+
+
+def _rate(where: str, value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise FieldError(where, f"{quoted(value)} is no number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise FieldError(where, f"{_digits(int(value))} is too large") from None
+
+
+def _acls(entries: list[object]) -> tuple[Acl, ...]:
+    acls: dict[Acl, None] = {}
+    for at, one in enumerate(entries):
+        where = f"acls[{at}]."
+        name, principal, host = (
+            _take(where, one, field, str) for field in ("resource_name", "principal", "host")
+        )
+        _texts(where[:-1], dict.fromkeys((name, principal, host), ""))
+        resource, pattern, operation, permission = (
+            _number(where, one, field, MAX_ACL_CODE)
+            for field in ("resource_type", "pattern_type", "operation", "permission")
+        )
+        acl = Acl(resource, name, pattern, principal, host, operation, permission)
+        problem = acl_problem(acl) if is_binding(acl) else "its codes mean no ACL"
+        if problem is None and acl in acls:
+            problem = "it was there before"
+        if problem is not None:
+            raise FieldError(where[:-1], quoted(problem))
+        acls[acl] = None
+    return tuple(acls)
 
 
 # -- topics ---------------------------------------------------------------------------------

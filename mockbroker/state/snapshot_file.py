@@ -71,6 +71,11 @@ def _write(snapshot: Snapshot, file: IO[bytes], name: str) -> None:
             "version": FORMAT_VERSION,
             "next_producer_id": snapshot.next_producer_id,
             "broker_configs": snapshot.broker_configs,
+            "client_quotas": [
+                {"entity": entity, "values": values}
+                for entity, values in snapshot.client_quotas.items()
+            ],
+            "acls": [acl._asdict() for acl in snapshot.acls],
             "topics": topics,
         }
         archive.writestr(INDEX, json.dumps(fields, indent=1) + "\n")

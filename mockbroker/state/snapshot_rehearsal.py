@@ -29,10 +29,11 @@ def rehearse(snapshot: Snapshot) -> None:
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.state.snapshot import restore
 
+    bare = snapshot._replace(broker_configs={}, client_quotas={}, acls=())
     for topic in internal:
         stage = Cluster({}, {}, substream=Random, epoch_ms=0)
         try:
-            restore(stage, snapshot._replace(topics=(topic,), broker_configs={}))
+            restore(stage, bare._replace(topics=(topic,)))
             stage.tick(0.0)
         except Exception as error:  # noqa: BLE001 -- whatever its records make of a coordinator
             problem = quoted(f"{type(error).__name__}: {error}")

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.metadata.acls import Acl, AclFilter
+from mockbroker.metadata.client_quotas import QuotaAlteration
 from mockbroker.metadata.topic_requests import NewTopic, TopicReference
-from mockbroker.state import snapshot
+from mockbroker.state import snapshot, snapshot_file
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.topics import (
     DeleteRecordsPartition,
@@ -205,10 +207,12 @@ class StorageCrew(Crew):
         delete = [TopicReference(first)]
         world.operate(lambda: cluster.controller.delete_topics(delete))
         world.operate(lambda: cluster.controller.create_topics([NewTopic("other", 2)]))
+        world.operate(self._spoil_quotas_and_acls)
         for name in others:
             world.operate(lambda name=name: self._delete_all(name))  # type: ignore[misc]
         world.run_for(self._rng.choice((1.0, 50.0, 1_000.0)))
-        world.operate(lambda: snapshot.restore(cluster, image))
+        file = snapshot_file.to_bytes(image)
+        world.operate(lambda: snapshot.restore(cluster, snapshot_file.from_bytes(file)))
         self._restored += 1
 
         def whole() -> bool:
@@ -218,6 +222,16 @@ class StorageCrew(Crew):
             world.violate(
                 f"the restored snapshot differs: {difference_of(world, self.plan, image)}"
             )
+
+    def _spoil_quotas_and_acls(self) -> None:
+        controller = self.world.cluster.controller
+        quotas = [
+            QuotaAlteration((("user", name),), [("producer_byte_rate", rate)])
+            for name, rate in (("u", None), ("of-the-snapshot", 9.0))
+        ]
+        controller.alter_client_quotas(quotas, validate_only=False)
+        controller.delete_acls([AclFilter(1, None, 1, None, None, 1, 1)])
+        controller.create_acls([Acl(3, "of-the-snapshot", 3, "User:mallory", "*", 3, 2)])
 
     def _delete_all(self, name: str) -> None:
         state = self.world.cluster.metadata.topics[name].partitions[0]
@@ -230,7 +244,8 @@ class StorageCrew(Crew):
 
 def difference_of(world: ClusterWorld, plan: ClusterPlan, image: snapshot.Snapshot) -> str:
     """What differs from a snapshot now; empty: nothing."""
-    now = {topic.name: topic for topic in snapshot.take(world.cluster).topics}
+    taken = snapshot.take(world.cluster)
+    now = {topic.name: topic for topic in taken.topics}
     if set(now) != {topic.name for topic in image.topics}:
         return f"topics {sorted(now)}"
     for topic in image.topics:
@@ -249,6 +264,8 @@ def difference_of(world: ClusterWorld, plan: ClusterPlan, image: snapshot.Snapsh
                 end = 0 if log is None else log.log_end_offset
                 if end != was.log.log_end_offset:
                     return f"{topic.name}-{index} at broker {node} ends at {end}"
+    if (taken.client_quotas, taken.acls) != (image.client_quotas, image.acls):
+        return f"quotas {taken.client_quotas} and ACLs {taken.acls}"
     return ""
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.metadata.changes import ConfigsChanged
+from mockbroker.metadata.acls import Acl
+from mockbroker.metadata.changes import AclsChanged, ClientQuotasChanged, ConfigsChanged
 from mockbroker.metadata.topic_requests import NewPartitions, TopicReference
 from mockbroker.state.groups import commit_offsets, committed_offsets, describe_group, group_ids
 from mockbroker.state.partitions import leading_partition
@@ -268,6 +269,30 @@ def test_configs_of_brokers_come_back() -> None:
     restore(cluster, snapshot)
     assert cluster.metadata.config.text("log.retention.ms") is None
     assert repr(snapshot) == "<Snapshot of 0 topics: >"
+
+
+def test_quotas_and_acls_come_back() -> None:
+    core = ClusterCore()
+    store = core.cluster.metadata
+    kept, other = (("user", "u"),), (("client-id", None),)
+    acls = [Acl(2, name, 3, "User:mallory", "*", 3, 2) for name in ("a", "b", "c")]
+    store.apply(ClientQuotasChanged(kept, {"producer_byte_rate": 7.0}))
+    store.apply(AclsChanged(acls, ()))
+    snapshot = take(core.cluster)
+
+    def spoil() -> None:
+        store.apply(ClientQuotasChanged(kept, {"producer_byte_rate": 8.0}))
+        store.apply(ClientQuotasChanged(other, {"consumer_byte_rate": 8.0}))
+        store.apply(AclsChanged([Acl(2, "d", 3, "User:eve", "*", 3, 2)], acls[:1]))
+
+    core.act(spoil)
+    core.act(lambda: restore(core.cluster, snapshot))
+    core.advance(1_000)
+    for broker in core.cluster.brokers:
+        told = broker.services.metadata
+        assert told.client_quotas == {kept: {"producer_byte_rate": 7.0}}
+        assert list(told.acls) == acls
+    assert take(core.cluster)._replace(version=0) == snapshot._replace(version=0)
 
 
 def test_configs_of_every_broker_come_back_even_to_one_that_is_down() -> None:

@@ -27,12 +27,24 @@ def topic(**fields: object) -> dict[str, object]:
     }
 
 
+def quota(**fields: object) -> dict[str, object]:
+    return {"entity": [["user", "u"]], "values": {"producer_byte_rate": 9}, **fields}
+
+
+def acl(**fields: object) -> dict[str, object]:
+    codes = {"resource_type": 2, "pattern_type": 3, "operation": 3, "permission": 3}
+    names = {"resource_name": "orders", "principal": "User:mallory", "host": "*"}
+    return {**codes, **names, **fields}
+
+
 def index(**fields: object) -> dict[str, Any]:
     return {
         "format": "mockbroker-snapshot",
-        "version": 1,
+        "version": 2,
         "next_producer_id": 0,
         "broker_configs": {},
+        "client_quotas": [],
+        "acls": [],
         "topics": [topic()],
         **fields,
     }
@@ -44,9 +56,23 @@ def no_log(name: str) -> bytes:
 
 def test_what_is_right_is_taken() -> None:
     configs = {"": {"log.retention.ms": "5", "num.io.threads": "900"}, "1": {"plugin.key": "x"}}
-    snapshot = read_snapshot(index(broker_configs=configs), no_log)
+    two = [quota(), quota(entity=[["client-id", None], ["user", "u"]])]
+    snapshot = read_snapshot(index(broker_configs=configs, client_quotas=two, acls=[acl()]), no_log)
     assert snapshot.broker_configs == configs
+    assert snapshot.client_quotas == {
+        (("user", "u"),): {"producer_byte_rate": 9.0},
+        (("client-id", None), ("user", "u")): {"producer_byte_rate": 9.0},
+    }
+    assert [one._asdict() for one in snapshot.acls] == [acl()]
     assert [one.name for one in snapshot.topics] == ["orders"]
+
+
+def test_a_file_of_before_has_neither_quotas_nor_acls() -> None:
+    fields = index(version=1)
+    del fields["client_quotas"], fields["acls"]
+    snapshot = read_snapshot(fields, no_log)
+    assert not snapshot.client_quotas
+    assert not snapshot.acls
 
 
 @pytest.mark.parametrize("name", ["", ".", "../../x", "a\nb", "\ud800", "x" * 250, "é", "a/b"])
@@ -67,6 +93,41 @@ def test_names_that_are_none(name: str) -> None:
         ({"broker_configs": {"": {"listeners": "x"}}}, "Cannot update these configs"),
         ({"broker_configs": {"": {"\ud800": "x"}}}, "is no text"),
         ({"broker_configs": {"": {"a": "x" * 40_000}}}, "a text of 40000 bytes is longer"),
+        ({"client_quotas": {}}, "client_quotas: a dict of 0 is not of type list"),
+        ({"client_quotas": [quota(entity=[])]}, "Invalid empty client quota entity"),
+        ({"client_quotas": [quota(entity=[["user"]])]}, "is no pair of a type and a name"),
+        ({"client_quotas": [quota(entity=["ab"])]}, "'ab' is no pair"),
+        ({"client_quotas": [quota(entity=[["user", 1]])]}, "is no pair of texts"),
+        ({"client_quotas": [quota(entity=[[None, "u"]])]}, "is no pair of texts"),
+        ({"client_quotas": [quota(entity=[["user", "\ud800"]])]}, "is no text"),
+        ({"client_quotas": [quota(entity=[["group", "g"]])]}, "Unhandled client quota entity"),
+        (
+            {"client_quotas": [quota(entity=[["user", "u"], ["client-id", "c"]])]},
+            r"client_quotas\[0\]: it has no quotas, is unsorted or was there before",
+        ),
+        ({"client_quotas": [quota(entity=[["user", "u"]] * 2)]}, "is unsorted"),
+        ({"client_quotas": [quota(), quota()]}, r"client_quotas\[1\]: it .* was there before"),
+        ({"client_quotas": [quota(values={})]}, "has no quotas"),
+        ({"client_quotas": [quota(values={"rate": 1.0})]}, "Invalid configuration key rate"),
+        ({"client_quotas": [quota(values={"request_percentage": True})]}, "True is no number"),
+        (
+            {"client_quotas": [quota(values={"request_percentage": float("nan")})]},
+            "must be a finite number",
+        ),
+        (
+            {"client_quotas": [quota(values={"request_percentage": 10**4000})]},
+            "a number of 13288 bits is too large",
+        ),
+        ({"acls": [{}]}, r"acls\[0\].resource_name: None is not of type str"),
+        ({"acls": ["a"]}, r"acls\[0\].resource_name: None is not of type str"),
+        ({"acls": [acl(operation=1)]}, "its codes mean no ACL"),
+        ({"acls": [acl(pattern_type=2)]}, "its codes mean no ACL"),
+        ({"acls": [acl(permission=-1)]}, "-1 is not within 0 and 127"),
+        ({"acls": [acl(resource_name="")]}, "Invalid empty resource name"),
+        ({"acls": [acl(resource_type=4)]}, "only valid name for the CLUSTER resource"),
+        ({"acls": [acl(principal="mallory")]}, "no colon is present"),
+        ({"acls": [acl(host="\ud800")]}, "is no text"),
+        ({"acls": [acl(), acl()]}, r"acls\[1\]: 'it was there before'"),
         ({"topics": [topic(id="00" * 16)]}, "no topic has this id"),
         ({"topics": [topic(id="zz")]}, "not 16 bytes"),
         ({"topics": [topic(configs={"retention.ms": "x"})]}, "retention.ms"),

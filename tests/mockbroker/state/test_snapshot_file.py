@@ -8,6 +8,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from mockbroker.metadata.acls import Acl
+from mockbroker.metadata.changes import AclsChanged, ClientQuotasChanged
 from mockbroker.state.groups import commit_offsets, committed_offsets
 from mockbroker.state.reading import TopicReader
 from mockbroker.state.snapshot import restore, take
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+ENTITY = (("client-id", None), ("user", "u"))
+DENIED = Acl(2, "orders", 3, "User:mallory", "*", 3, 2)
+
+
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     cluster = make_cluster({"orders": 2})
@@ -27,6 +33,8 @@ def saved(tmp_path: Path) -> Path:
     put(cluster, "orders", [NewRecord(b"%d" % at) for at in range(3)])
     put(cluster, "orders", [NewRecord(b"3", partition=0)])
     commit_offsets(cluster, "g", {("orders", 0): 2})
+    cluster.metadata.apply(ClientQuotasChanged(ENTITY, {"producer_byte_rate": 7.0}))
+    cluster.metadata.apply(AclsChanged([DENIED], ()))
     path = tmp_path / "state.zip"
     save(take(cluster), str(path))
     return path
@@ -44,6 +52,8 @@ def test_another_cluster_takes_it_over(saved: Path) -> None:
     ]
     assert committed_offsets(other, "g") == {("orders", 0): 2}
     assert other.metadata.topics["empty"].configs == {"retention.ms": "1000"}
+    assert other.metadata.client_quotas == {ENTITY: {"producer_byte_rate": 7.0}}
+    assert list(other.metadata.acls) == [DENIED]
 
 
 def test_what_is_loaded_is_what_was_saved(saved: Path) -> None:
@@ -77,7 +87,9 @@ def orders(fields: dict[str, Any]) -> dict[str, Any]:
     ("change", "problem"),
     [
         (lambda fields: fields.update(format="zip"), "format is not 'mockbroker-snapshot'"),
-        (lambda fields: fields.update(version=2), "version: 2; allowed: 1"),
+        (lambda fields: fields.update(version=3), "version: 3; allowed: 1 to 2"),
+        (lambda fields: fields.update(version=True), "version: True; allowed: 1 to 2"),
+        (lambda fields: fields.pop("acls"), "acls: None is not of type list"),
         (lambda fields: fields.pop("topics"), "topics: None is not of type list"),
         (lambda fields: fields.update(next_producer_id="x"), "'x' is not of type int"),
         (lambda fields: fields["topics"][0].update(id="00"), r"topics\[0\].id: not 16 bytes"),

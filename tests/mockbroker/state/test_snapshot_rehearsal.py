@@ -30,5 +30,5 @@ def test_records_that_no_coordinator_writes_are_refused() -> None:
     partition = PartitionImage((1,), 0, log)
     topic = TopicImage(TRANSACTION_STATE_TOPIC, bytes(15) + b"x", {}, (partition,))
     with pytest.raises(FieldError, match=r"cannot be taken over.*99 is not") as refused:
-        rehearse(Snapshot((topic,), {}, 0, 0))
+        rehearse(Snapshot((topic,), {}, 0, 0, {}, ()))
     assert str(refused.value).isprintable()

@@ -98,3 +98,13 @@ def test_a_snapshot_that_is_not_restored_is_noticed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("mockbroker.state.snapshot.restore", lambda *_: None)
     run.live()
     assert "the restored snapshot differs: topics" in run.world.violations[0]
+
+
+def test_quotas_and_acls_that_are_not_restored_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run, _ = storage_run("snapshot")
+    for name in ("replace_client_quotas", "replace_acls"):
+        monkeypatch.setattr(f"mockbroker.state.snapshot.{name}", lambda *_: None)
+    run.live()
+    assert "the restored snapshot differs: quotas" in run.world.violations[0]
