@@ -25,6 +25,8 @@ TOPIC = "orders"
 VALUE = b"value"
 READ_PATIENCE_MS = 20_000
 """Far beyond what a read takes: it only ends one that hangs."""
+KAFKA_PYTHON_POLL_MS = 5_000
+"""Longer than joining takes: kafka-python 3 loses an assignment that comes between two polls."""
 FETCH_WAIT_MS = 50
 GROUP = "readers"
 TRANSACTIONAL_ID = "tx"
@@ -154,7 +156,7 @@ class KafkaPython:
         deadline = time.monotonic() + READ_PATIENCE_MS / 1000
         try:
             while len(values) < count and time.monotonic() < deadline:
-                for records in consumer.poll(timeout_ms=100).values():
+                for records in consumer.poll(timeout_ms=KAFKA_PYTHON_POLL_MS).values():
                     values += [record.value for record in records]
                     hook()
             if count > 1:

@@ -17,6 +17,7 @@ from aiokafka.errors import CorruptRecordException, ProducerFenced, RequestTimed
 from mockbroker import MockBroker
 from mockbroker.faults import Fault
 from mockbroker.faults.presets import preset
+from tests.clients.one_record import KAFKA_PYTHON_POLL_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,7 +58,7 @@ def with_kafka_python(bootstrap: str) -> list[bytes]:
     read: list[bytes] = []
     deadline = time.monotonic() + DEADLINE_SECONDS
     while len(set(read)) < COUNT and time.monotonic() < deadline:
-        for records in consumer.poll(timeout_ms=200).values():
+        for records in consumer.poll(timeout_ms=KAFKA_PYTHON_POLL_MS).values():
             read += [record.value for record in records]
     consumer.close()
     return read

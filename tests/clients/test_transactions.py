@@ -18,6 +18,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import ProducerFenced
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from tests.clients.one_record import KAFKA_PYTHON_POLL_MS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -300,7 +302,7 @@ def test_kafka_python_consumes_transforms_and_produces(server_process: str, name
     done = attempt = 0
     while done < RECORDS:
         assert time.monotonic() < deadline
-        found = consumer.poll(timeout_ms=500)
+        found = consumer.poll(timeout_ms=KAFKA_PYTHON_POLL_MS)
         if not found:
             continue
         attempt += 1
