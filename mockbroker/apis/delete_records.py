@@ -68,7 +68,7 @@ def _delete(services: Services, topic: str, index: int, offset: int) -> _Outcome
     )
     if partition is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if is_internal(topic):
+    if is_internal(topic, services.config):
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     if isinstance(partition, ErrorCode):
         return partition

@@ -7,7 +7,7 @@ Kafka: ConfigHelper. An unknown resource type fails the whole request. Divergenc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mockbroker.config.definition import ConfigType
 from mockbroker.config.describe import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.configs import DescribeConfigsResource
 
+    _Rows: TypeAlias = Iterable[ConfigRow] | Refusal
 
 _MALFORMED: Final = (
     "This most likely occurs because of a request being malformed by the client library or the "
@@ -73,11 +74,11 @@ def _results(services: Services, request: DescribeConfigsRequest) -> list[Descri
 def _result(
     services: Services, resource: DescribeConfigsResource, request: DescribeConfigsRequest
 ) -> DescribeConfigsResult:
-    rows = _DESCRIBERS[resource.resource_type](services, resource.resource_name)
-    if isinstance(rows, Refusal):
-        return _refused(resource, rows)
     # No keys at all mean every key, as null does.
     keys = frozenset(resource.configuration_keys or ())
+    rows = _DESCRIBERS[resource.resource_type](services, resource.resource_name, keys)
+    if isinstance(rows, Refusal):
+        return _refused(resource, rows)
     return DescribeConfigsResult(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
@@ -109,24 +110,24 @@ def _config(row: ConfigRow, request: DescribeConfigsRequest) -> DescribeConfigsR
     )
 
 
-def _topic(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
+def _topic(services: Services, name: str, keys: frozenset[str]) -> _Rows:
     invalid = invalid_topic_name(name)
     if invalid is not None:
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
     topic = services.metadata.topics.get(name)
     if topic is None:
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return describe_topic(topic.config)
+    return describe_topic(topic.config, keys)
 
 
-def _broker(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
+def _broker(services: Services, name: str, _: frozenset[str]) -> _Rows:
     if not name:
         return describe_cluster_default(services.config)
     refusal = _refuse_broker(services, name, f"{services.broker_id} or empty string,")
     return describe_broker(services.config) if refusal is None else refusal
 
 
-def _broker_logger(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
+def _broker_logger(services: Services, name: str, _: frozenset[str]) -> _Rows:
     if not name:
         return Refusal(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
     refusal = _refuse_broker(services, name, f"{services.broker_id}")
@@ -149,7 +150,7 @@ def _refuse_broker(services: Services, name: str, expected: str) -> Refusal | No
     return Refusal(ErrorCode.INVALID_REQUEST, message)
 
 
-def _client_metrics(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
+def _client_metrics(services: Services, name: str, _: frozenset[str]) -> _Rows:
     if not name:
         message = "Client metrics subscription name must not be empty"
         return Refusal(ErrorCode.INVALID_REQUEST, message)
@@ -158,14 +159,14 @@ def _client_metrics(services: Services, name: str) -> Iterable[ConfigRow] | Refu
     )
 
 
-def _group(services: Services, name: str) -> Iterable[ConfigRow] | Refusal:
+def _group(services: Services, name: str, _: frozenset[str]) -> _Rows:
     if not name:
         return Refusal(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
     return describe_group(services.metadata.group_config(name))
 
 
 # By Kafka's ConfigResource.Type.
-_DESCRIBERS: Final[dict[int, Callable[[Services, str], Iterable[ConfigRow] | Refusal]]] = {
+_DESCRIBERS: Final[dict[int, Callable[[Services, str, frozenset[str]], _Rows]]] = {
     2: _topic,
     4: _broker,
     8: _broker_logger,

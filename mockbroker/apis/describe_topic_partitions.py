@@ -26,6 +26,7 @@ from mockbroker_protocol.messages.metadata import (
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
+    from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.store import Topic
 
 
@@ -58,7 +59,7 @@ def handle(
             break
         topic = services.metadata.topics.get(name)
         if topic is None:
-            response.topics.append(_missing(name))
+            response.topics.append(_missing(name, services.config))
             continue
         start = first_index if name == first else 0
         end = min(len(topic.partitions), start + remaining)
@@ -82,7 +83,7 @@ def _refuse(request: DescribeTopicPartitionsRequest, names: set[str]) -> ErrorCo
     return ErrorCode.NONE
 
 
-def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _missing(name: str, config: BrokerConfig) -> DescribeTopicPartitionsResponseTopic:
     invalid = invalid_topic_name(name)
     return DescribeTopicPartitionsResponseTopic(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -90,7 +91,7 @@ def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
         else ErrorCode.INVALID_TOPIC_EXCEPTION,
         name,
         NO_TOPIC_ID,
-        is_internal(name),
+        is_internal(name, config),
         [],
         TOPIC_OPERATIONS,
     )

@@ -111,7 +111,9 @@ def _topics(
     if missing:
         told = yield from _missing(services, request, missing)
         answers += [
-            MetadataResponseTopic(error, name, NO_TOPIC_ID, is_internal(name), [], operations)
+            MetadataResponseTopic(
+                error, name, NO_TOPIC_ID, is_internal(name, services.config), [], operations
+            )
             for name, error in told
         ]
     return answers

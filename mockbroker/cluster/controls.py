@@ -75,7 +75,8 @@ class ClusterControls(NodeControls):
         """Make another broker coordinate a group; it takes over from what was replicated."""
         topic, index = self._coordinating(group_id)
         for name in (topic, *BESIDE_GROUPS):
-            if name in self._metadata.topics:
+            known = self._metadata.topics.get(name)
+            if known is not None and known.internal:
                 self.move_leader(name, index, to)
 
     def hold_follower(self, topic: str, partition: int, node_id: int) -> None:

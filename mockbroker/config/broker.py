@@ -89,6 +89,10 @@ class BrokerConfig(TypedLookups):
         """The broker's id."""
         return self.int("node.id")
 
+    def hides(self, definition: ConfigDefinition) -> bool:
+        """Whether clients do not know the key, which is of an extension that is off."""
+        return definition.extension and not self.bool("coop.extension.enable")
+
     @staticmethod
     def definition(name: str) -> ConfigDefinition:
         """The definition behind a key, also for `listener.name.NAME.KEY`; ConfigError if none."""

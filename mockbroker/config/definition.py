@@ -7,7 +7,8 @@ Read from rows of the files in `tables`: `name TYPE default check flags behind d
   `=a|b` (one of, per element for a LIST), `~A|B` (one of, in any case), `nonempty`, `replicas`
   (`*` or partition:broker pairs);
 - flags are an importance (H, M, L), `d` when the broker accepts it at run time, and `i` when it
-  is internal: known and settable, but not described;
+  is internal: known and settable, but not described; `x` when it is of the extension: where
+  that is off, no client knows it;
 - behind are the broker configs that a topic's or a group's falls back to, the first that is set
   first, as `a|b*1000`: the number turns it into the unit of this one (Kafka:
   ServerTopicConfigSynonyms.ALL_TOPIC_CONFIG_SYNONYMS), or `-`;
@@ -54,6 +55,7 @@ class ConfigDefinition:
         "default",
         "documentation",
         "dynamic",
+        "extension",
         "internal",
         "name",
         "type",
@@ -66,8 +68,7 @@ class ConfigDefinition:
         default: str | None,
         *,
         check: str = "-",
-        dynamic: bool = False,
-        internal: bool = False,
+        flags: str = "",
         behind: tuple[tuple[str, int], ...] = (),
         documentation: str | None = None,
     ) -> None:
@@ -75,8 +76,9 @@ class ConfigDefinition:
         self.type = type
         self.default = default
         self.check = check
-        self.dynamic = dynamic
-        self.internal = internal
+        self.dynamic = "d" in flags
+        self.internal = "i" in flags
+        self.extension = "x" in flags
         self.behind = behind
         self.documentation = documentation
 
@@ -89,8 +91,7 @@ class ConfigDefinition:
             ConfigType[type_name],
             None if default in ("-", "!") else "" if default == "''" else default,
             check=check,
-            dynamic="d" in flags,
-            internal="i" in flags,
+            flags=flags,
             behind=() if behind == "-" else tuple(map(_factored, behind.split("|"))),
             documentation=None if documentation == "-" else documentation,
         )

@@ -16,7 +16,7 @@ from mockbroker.config.registry import BROKER, GROUP, TOPIC
 from mockbroker.config.rows import ConfigRow, ConfigSource, ConfigSynonym
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.config.definition import ConfigDefinition
@@ -32,8 +32,12 @@ _LEVEL_SOURCES: Final = (
 
 
 def describe_broker(config: BrokerConfig) -> Iterator[ConfigRow]:
-    """All rows of a broker; an internal key is left out unless it is set."""
-    listed = {definition.name for definition in BROKER if not definition.internal}
+    """All rows of a broker; an internal key is left out unless it is set, or the extension's."""
+    listed = {
+        definition.name
+        for definition in BROKER
+        if not definition.internal or (definition.extension and not config.hides(definition))
+    }
     unlisted = {name: None for level in config.levels() for name in level if name not in listed}
     for name in (*sorted(listed), *unlisted):
         yield broker_row(config, name)
@@ -50,7 +54,7 @@ def describe_cluster_default(config: BrokerConfig) -> Iterator[ConfigRow]:
 
 def broker_row(config: BrokerConfig, name: str) -> ConfigRow:
     """One row of a broker (Kafka: ConfigHelper.createBrokerConfigEntry)."""
-    definition = find_definition(name)
+    definition = find_definition(name, config)
     synonyms = broker_synonyms(config, name)
     if definition is None:
         # A plug-in's own key: what it holds is not known, so it is not shown.
@@ -72,7 +76,7 @@ def broker_synonyms(config: BrokerConfig, name: str) -> tuple[ConfigSynonym, ...
     What comes before the key's own first entry is dropped, even where it is in force.
     """
     names = synonym_names(name)
-    known = find_definition(name)
+    known = find_definition(name, config)
     sensitive = known is None or known.sensitive
     found = [
         ConfigSynonym(each, None if sensitive else text, source)
@@ -92,9 +96,12 @@ def broker_synonyms(config: BrokerConfig, name: str) -> tuple[ConfigSynonym, ...
     return ()
 
 
-def describe_topic(config: TopicConfig) -> Iterator[ConfigRow]:
-    """The rows of a topic (Kafka: ConfigHelper.createTopicConfigEntry)."""
-    for name in _listed(config):
+def describe_topic(config: TopicConfig, named: Collection[str] = ()) -> Iterator[ConfigRow]:
+    """The rows of a topic (Kafka: ConfigHelper.createTopicConfigEntry).
+
+    Those of the extension are told to who names them: who lists all sees what Apache Kafka lists.
+    """
+    for name in _listed(config, named):
         synonyms = _topic_synonyms(config, name)
         source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
         yield _topic_row(name, format_value(config.value(name)), source, synonyms)
@@ -147,10 +154,12 @@ def _topic_row(
     return ConfigRow(name, text, source, definition.type, definition.sensitive, False, synonyms)
 
 
-def _listed(config: TopicConfig) -> Iterator[str]:
+def _listed(config: TopicConfig, named: Collection[str] = ()) -> Iterator[str]:
     for definition in TOPIC:
-        if not definition.internal or definition.name in config.overrides:
-            yield definition.name
+        name = definition.name
+        asked_for = name in named and definition.extension and not config.broker.hides(definition)
+        if not definition.internal or name in config.overrides or asked_for:
+            yield name
 
 
 def _topic_synonyms(config: TopicConfig, name: str) -> tuple[ConfigSynonym, ...]:

@@ -52,18 +52,28 @@ _CLEANER_THREADS: Final = "log.cleaner.threads"
 _LEAST_MS: Final = (("log.roll.ms", 1), ("log.roll.jitter.ms", 0), ("log.flush.interval.ms", 0))
 
 
-def find_definition(name: str) -> ConfigDefinition | None:
-    """The definition behind a broker's key, None for a key of a plug-in."""
+def find_definition(name: str, config: BrokerConfig | None = None) -> ConfigDefinition | None:
+    """The definition behind a broker's key, None for a key of a plug-in.
+
+    To the clients of a broker without the extension, its keys are a plug-in's too.
+    """
     try:
-        return BrokerConfig.definition(name)
+        found = BrokerConfig.definition(name)
     except ConfigError:
         return None
+    return None if config is not None and config.hides(found) else found
 
 
 def check_dynamic(config: BrokerConfig, texts: Mapping[str, str], *, cluster_default: bool) -> None:
     """Raise ConfigError unless `texts` may become the dynamic configs of that level."""
     _refuse(
-        (name for name in texts if (known := BROKER.get(name)) is not None and not known.dynamic),
+        (
+            name
+            for name in texts
+            if (known := BROKER.get(name)) is not None
+            and not known.dynamic
+            and not config.hides(known)
+        ),
         "Cannot update these configs dynamically",
     )
     _refuse(
@@ -72,7 +82,7 @@ def check_dynamic(config: BrokerConfig, texts: Mapping[str, str], *, cluster_def
         "prefix",
     )
     for name, text in texts.items():
-        definition = find_definition(name)
+        definition = find_definition(name, config)
         if definition is not None:
             definition.parse(text)
     if cluster_default:

@@ -45,8 +45,12 @@ class ConfigRegistry:
         """
         definition = self.get(name)
         if definition is None:
-            raise ConfigError(f"Unknown {self.kind} config name: {name}{self._suggestion(name)}")
+            raise self.unknown(name)
         return definition
+
+    def unknown(self, name: str) -> ConfigError:
+        """What is raised for a key that there is not."""
+        return ConfigError(f"Unknown {self.kind} config name: {name}{self._suggestion(name)}")
 
     def names(self) -> list[str]:
         """All keys, in the order of the tables."""

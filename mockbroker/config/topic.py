@@ -70,7 +70,8 @@ class TopicConfig(TypedLookups):
     def validate(self) -> None:
         """Check the overrides, alone and together (Kafka: LogConfig.validate); ConfigError."""
         for name in self.overrides:
-            TOPIC.require(name)
+            if self.broker.hides(TOPIC.require(name)):
+                raise TOPIC.unknown(name)
         for name in self.overrides:
             self.value(name)
         low, high = self.int("min.compaction.lag.ms"), self.int("max.compaction.lag.ms")

@@ -41,6 +41,13 @@ TURN_BYTES: Final = 1 << 20
 """What one pass looks at most, inflated: more would hold up the other clients. A reader whose pass
 ends there is answered at once, and comes back from where it ended."""
 
+_CACHE_SPELLINGS: Final = (
+    "max.bytes.key.range.cache",
+    "max.bytes.key.range.results.cache",
+    "max.bytes.key.range.results",
+    "max.bytes.key.range.hashing",
+)
+
 
 def handle(
     services: Services, ctx: RequestContext, request: FetchRequest
@@ -162,7 +169,7 @@ class FilteredReader(LogReader):
             self._limits(entry, max_bytes, min_one=self.min_one)._replace(
                 remainders=extension_of(self._services).remainders,
                 place=(partition.topic_id, entry.index),
-                cache_bytes=self._services.config.int("max.bytes.key.range.cache"),
+                cache_bytes=cache_budget(self._services),
             ),
         )
         self._passed[entry] = found
@@ -246,6 +253,15 @@ class FilteredReader(LogReader):
             AbortedTransaction(one.producer_id, one.first_offset)
             for one in log.aborted_transactions(start, end)
         ]
+
+
+def cache_budget(services: Services) -> int:
+    """The bytes that filters may leave, under whichever spelling of the draft they are set."""
+    config = services.config
+    for name in _CACHE_SPELLINGS:
+        if config.configured(name) is not None:
+            return config.int(name)
+    return config.int(_CACHE_SPELLINGS[0])
 
 
 def _is_spoken(request: FetchRequest) -> bool:

@@ -157,7 +157,7 @@ def _preprocess_broker(store: MetadataStore, alteration: ConfigAlteration) -> Re
             return invalid_request(f"Unknown operations type {operation}")
     for key, operation, _ in alteration.changes:
         if operation in (AlterOperation.APPEND, AlterOperation.SUBTRACT):
-            definition = find_definition(key)
+            definition = find_definition(key, store.config)
             if definition is None:
                 return _bad_config(f"Unknown config name: {key}")
             if definition.type is not ConfigType.LIST:

@@ -172,7 +172,9 @@ class Controller:
             created.append((name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         yield from self.creating_topics(
             [
-                internal_topic(name, self.config) if is_internal(name) else NewTopic(name)
+                internal_topic(name, self.config)
+                if is_internal(name, self.config)
+                else NewTopic(name)
                 for name, _ in created
             ]
         )
@@ -180,7 +182,7 @@ class Controller:
 
     def ensure_internal_topic(self, name: str) -> Refusal:
         """Create a coordinator's topic unless it exists; the refusal if it cannot be."""
-        assert is_internal(name)
+        assert is_internal(name, self.config)
         if name in self._store.topics:
             return ACCEPTED
         (answer,) = self.create_topics([internal_topic(name, self.config)])

@@ -12,6 +12,8 @@ from mockbroker_protocol.primitives import ZERO_UUID, uuid_text
 if TYPE_CHECKING:
     from random import Random
 
+    from mockbroker.config.broker import BrokerConfig
+
 GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
 SHARE_GROUP_STATE_TOPIC: Final = "__share_group_state"
@@ -21,12 +23,7 @@ BESIDE_GROUPS: Final = (INDIVIDUAL_COMMITS_TOPIC,)
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 
 INTERNAL_TOPICS: Final = frozenset(
-    {
-        GROUP_METADATA_TOPIC,
-        TRANSACTION_STATE_TOPIC,
-        SHARE_GROUP_STATE_TOPIC,
-        INDIVIDUAL_COMMITS_TOPIC,
-    }
+    {GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC}
 )
 
 _MAX_NAME_LENGTH: Final = 249
@@ -59,8 +56,13 @@ def invalid_topic_name(name: str) -> str | None:
     )
 
 
-def is_internal(name: str) -> bool:
-    """Whether the topic belongs to a coordinator (Kafka: Topic.isInternal)."""
+def is_internal(name: str, config: BrokerConfig) -> bool:
+    """Whether the topic belongs to a coordinator (Kafka: Topic.isInternal).
+
+    That of individual commits does where there are such; elsewhere the name is like any other.
+    """
+    if name == INDIVIDUAL_COMMITS_TOPIC:
+        return config.bool("coop.extension.enable")
     return name in INTERNAL_TOPICS
 
 

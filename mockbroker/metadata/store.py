@@ -72,7 +72,7 @@ class Topic:
         self.partitions = list(partitions)
         self.configs = configs
         self.config = config
-        self.internal = is_internal(name)
+        self.internal = is_internal(name, config.broker)
 
 
 class MetadataStore:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from mockbroker.metadata.names import is_internal
+from mockbroker.metadata.names import INTERNAL_TOPICS
 from mockbroker.state.snapshot_fields import FieldError, quoted
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def rehearse(snapshot: Snapshot) -> None:
     internal = tuple(
         topic
         for topic in snapshot.topics
-        if is_internal(topic.name) and any(one.log.batches for one in topic.partitions)
+        if topic.name in INTERNAL_TOPICS and any(one.log.batches for one in topic.partitions)
     )
     if not internal:
         return

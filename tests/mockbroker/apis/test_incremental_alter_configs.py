@@ -92,6 +92,24 @@ def test_lists_grow_and_shrink_from_the_default(
     assert value(core, "cleanup.policy") == expected
 
 
+def test_configs_of_the_extension_are_there_where_it_is_on(core: Core) -> None:
+    extended = Core(topics={"t": 1}, config={"coop.extension.enable": "true"})
+    of_topic = (TOPIC, "t", [("range.fetch.enable", SET, "false")])
+    of_broker = (BROKER, "", [("coop.fetch.lease.ms", SET, "soon")])
+    refused = [(40, "Unknown topic config name: range.fetch.enable")]
+    assert alter(core, of_topic) == refused
+    assert alter(core, of_broker) == [(0, None)]
+    assert alter(extended, of_topic) == [(0, None)]
+    assert value(extended, "range.fetch.enable") == "false"
+    ((error, _),) = alter(extended, of_broker)
+    assert error == 42
+    good = (BROKER, "", [("coop.fetch.lease.ms", SET, "7"), ("coop.error.mode", SET, "draft")])
+    assert alter(extended, good) == [(0, None)]
+    lease = described(extended, BROKER, "1", "coop.fetch.lease.ms")
+    assert (lease.value, lease.config_source, lease.read_only) == ("7", 3, False)
+    assert extended.broker.services.config.str("coop.error.mode") == "draft"
+
+
 def test_a_list_goes_on_from_what_is_set(core: Core) -> None:
     for operation, text in ((SET, "compact"), (APPEND, "delete"), (SUBTRACT, "compact")):
         alter(core, (TOPIC, "t", [("cleanup.policy", operation, text)]))

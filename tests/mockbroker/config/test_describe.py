@@ -11,8 +11,11 @@ from mockbroker.config.describe import (
     describe_created_topic,
     describe_topic,
 )
+from mockbroker.config.registry import BROKER
 from mockbroker.config.rows import ConfigRow, ConfigSource
 from mockbroker.config.topic import TopicConfig
+
+EXTENSION = "coop.extension.enable"
 
 
 def synonyms(config: BrokerConfig, name: str) -> list[tuple[str, str | None, int]]:
@@ -77,6 +80,29 @@ def test_all_that_kafka_lists_is_listed_once() -> None:
     assert "mockbroker.version.profile" in {
         row.name for row in describe_broker(BrokerConfig({"mockbroker.version.profile": "4.4"}))
     }
+
+
+def test_a_broker_with_the_extension_lists_its_configs_too() -> None:
+    rows = {row.name: row for row in describe_broker(BrokerConfig({EXTENSION: "true"}))}
+    accepts = rows["accept.individual.commit"]
+    assert (accepts.value, int(accepts.source), accepts.read_only) == ("true", 5, False)
+    assert rows["max.bytes.fetcher.filtering"].value == "104857600"
+    assert rows["individual.commit.log.segment.bytes"].read_only
+    assert len(rows) == 350 + 1 + sum(each.extension for each in BROKER)
+
+
+def test_the_topics_configs_of_the_extension_are_told_by_name() -> None:
+    named = {"range.fetch.enable", "range.fetch.null.key.policy"}
+    on, off = TopicConfig({}, BrokerConfig({EXTENSION: "true"})), TopicConfig({}, BrokerConfig())
+    assert not named.intersection(described(on))
+    assert not named.intersection(row.name for row in describe_topic(off, named))
+    told = {row.name: row.value for row in describe_topic(on, named) if row.name in named}
+    assert told == {"range.fetch.enable": "true", "range.fetch.null.key.policy": "spread"}
+
+
+def test_without_the_extension_its_keys_are_a_plug_ins() -> None:
+    row = broker_row(BrokerConfig({"coop.fetch.lease.ms": "5"}), "coop.fetch.lease.ms")
+    assert (row.value, row.sensitive, int(row.type)) == (None, True, 0)
 
 
 def test_the_clusters_defaults_show_their_own_source_only() -> None:

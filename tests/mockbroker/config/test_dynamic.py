@@ -68,6 +68,16 @@ def test_threads_are_measured_at_what_is_in_force() -> None:
     check_dynamic(config, {}, cluster_default=False)
 
 
+def test_without_the_extension_its_keys_are_kept_unchecked() -> None:
+    off, on = BrokerConfig(), BrokerConfig({"coop.extension.enable": "true"})
+    segments = "individual.commit.log.segment.bytes"
+    check_dynamic(off, {"accept.individual.commit": "tomato", segments: "1"}, cluster_default=True)
+    with pytest.raises(ConfigError, match="Cannot update these configs dynamically"):
+        check_dynamic(on, {segments: "20"}, cluster_default=True)
+    with pytest.raises(ConfigError, match="either true or false"):
+        check_dynamic(on, {"accept.individual.commit": "tomato"}, cluster_default=True)
+
+
 def test_a_definition_is_found_or_not() -> None:
     assert find_definition("nope") is None
     found = find_definition("listener.name.x.ssl.protocol")

@@ -92,6 +92,13 @@ def test_bad_overrides_are_refused_in_kafkas_words(overrides: dict[str, str], me
     assert str(caught.value) == message
 
 
+def test_without_the_extension_its_keys_are_unknown() -> None:
+    overrides = {"range.fetch.enable": "false"}
+    TopicConfig(overrides, BrokerConfig({"coop.extension.enable": "true"})).validate()
+    with pytest.raises(ConfigError, match="Unknown topic config name: range"):
+        TopicConfig(overrides, BrokerConfig()).validate()
+
+
 def test_good_overrides_pass() -> None:
     TopicConfig({"cleanup.policy": "", "retention.ms": " 5 "}, BrokerConfig()).validate()
 

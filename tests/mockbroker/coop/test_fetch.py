@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mockbroker.coop import tags
-from mockbroker.coop.fetch import TURN_BYTES
+from mockbroker.coop.fetch import TURN_BYTES, cache_budget
 from mockbroker.coop.key_filter import KeyRange
 from mockbroker.coop.numbers import DraftError, Tag
 from mockbroker_protocol.errors import ErrorCode
@@ -353,3 +353,19 @@ def test_what_a_filter_left_is_there_for_the_next(core: Core, client: CoreClient
     services = core.broker.services
     services.back_to(services.mark())
     assert core.broker.metrics()[named + "bytes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("set_to", "budget"),
+    [
+        ({}, 209_715_200),
+        ({"cache": "1"}, 1),
+        ({"results": "2"}, 2),
+        ({"results.cache": "3"}, 3),
+        ({"hashing": "4"}, 4),
+        ({"cache": "1", "hashing": "4"}, 1),
+    ],
+)
+def test_the_budget_is_found_under_each_spelling(set_to: dict[str, str], budget: int) -> None:
+    spelled = {f"max.bytes.key.range.{name}": text for name, text in set_to.items()}
+    assert cache_budget(Core(config=spelled).broker.services) == budget

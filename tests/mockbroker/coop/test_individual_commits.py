@@ -20,6 +20,7 @@ from mockbroker_protocol.messages.group_offsets import (
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from mockbroker_protocol.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
@@ -63,6 +64,13 @@ def reload(core: Core) -> None:
     """As a coordinator that takes over."""
     for topic in (GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC):
         core.act(partial(reload_coordinators, core.cluster, topic, [0]))
+
+
+def test_without_the_extension_its_topic_is_like_any_other() -> None:
+    for config, internal in (({}, False), (ON, True)):
+        core = Core(topics={INDIVIDUAL_COMMITS_TOPIC: 1}, config=config)
+        (told_of,) = core.client().call(MetadataRequest(None), 12, MetadataResponse).topics
+        assert (told_of.name, told_of.is_internal) == (INDIVIDUAL_COMMITS_TOPIC, internal)
 
 
 def test_the_topic_is_made_as_that_of_groups_is() -> None:

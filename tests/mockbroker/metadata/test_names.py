@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from mockbroker.config.broker import BrokerConfig
 from mockbroker.metadata.names import (
     invalid_topic_name,
     is_internal,
@@ -41,9 +42,13 @@ def test_bad_names_are_refused_in_kafkas_words(name: str, why: str) -> None:
 
 
 def test_internal_topics() -> None:
-    assert is_internal("__consumer_offsets")
-    assert is_internal("__transaction_state")
-    assert not is_internal("__mine")
+    config = BrokerConfig()
+    assert is_internal("__consumer_offsets", config)
+    assert is_internal("__transaction_state", config)
+    assert not is_internal("__mine", config)
+    assert not is_internal("__individual_commit_offsets", config)
+    extended = BrokerConfig({"coop.extension.enable": "true"})
+    assert is_internal("__individual_commit_offsets", extended)
 
 
 def test_dots_and_underscores_are_one() -> None:
