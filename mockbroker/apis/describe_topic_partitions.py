@@ -144,11 +144,18 @@ def guard(auth: AuthHelper, request: DescribeTopicPartitionsRequest) -> object |
         ]
         request.topics = [topic for topic in request.topics if topic.name not in denied]
     else:
-        request.topics = [
-            TopicRequest(name)
+        cursor = request.cursor
+        if cursor is not None and cursor.partition_index < 0:
+            return None  # it is refused, and no topic was asked for that could be named
+        start = "" if cursor is None else cursor.topic_name
+        names = [
+            name
             for name in auth.services.metadata.topics
-            if auth.authorize_topic(describe, name)
+            if name >= start and auth.authorize_topic(describe, name)
         ]
+        if start not in names:
+            request.cursor = None  # of all topics it need not be one that there is
+        request.topics = [TopicRequest(name) for name in names]
     if not request.topics:
         # No topic named would mean all of them.
         response = DescribeTopicPartitionsResponse(auth.ctx.throttle_time_ms)

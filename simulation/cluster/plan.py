@@ -57,6 +57,7 @@ CREW_KINDS: tuple[str, ...] = (
     "formats",
     "scope",
     "expiry",
+    "inquiries",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"

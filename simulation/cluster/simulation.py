@@ -18,6 +18,7 @@ from simulation.cluster.consumers import ClusterConsumer
 from simulation.cluster.crews import Crew, CrewSetting
 from simulation.cluster.expiries import ExpiryCrew
 from simulation.cluster.groups import GroupCrew
+from simulation.cluster.inquirers import InquiryCrew
 from simulation.cluster.misproducers import MisproducerCrew
 from simulation.cluster.operators import ClusterOperator
 from simulation.cluster.plan import MAX_SKEW_MS, ClusterPlan
@@ -101,6 +102,7 @@ CREWS: tuple[type[Crew], ...] = (
     SeekerCrew,
     MisproducerCrew,
     ScopeCrew,
+    InquiryCrew,
     ExpiryCrew,
 )
 

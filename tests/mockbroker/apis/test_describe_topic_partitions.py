@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.changes import LeaderChanged, PartitionState
 from mockbroker_protocol.messages.metadata import (
     DescribeTopicPartitionsRequest,
@@ -11,6 +12,7 @@ from mockbroker_protocol.messages.metadata import (
     PageCursor,
     TopicRequest,
 )
+from tests.support.acls import TOPIC, deny, guarded_core
 from tests.support.core import Core
 
 Cursor = tuple[str, int]
@@ -127,3 +129,13 @@ def test_a_partition_without_leader_has_no_error(core: Core) -> None:
     core.cluster.metadata.apply(LeaderChanged("c", topic.id, 0, PartitionState(-1, [1], [1], 1)))
     (partition,) = ask(core, "c").topics[0].partitions
     assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (0, -1, 1)
+
+
+def test_with_an_authorizer_all_topics_come_from_any_cursor_on() -> None:
+    """A cursor may be a topic that is gone; a bad one names no topic."""
+    core = guarded_core()
+    assert ask(core, cursor=("open", -1)).topics == []
+    assert page(ask(core, cursor=("other", 1))) == [("shut", [0])]
+    deny(core, TOPIC, "open", AclOperation.DESCRIBE)
+    assert page(ask(core, cursor=("open", 0))) == [("shut", [0])]
+    assert page(ask(core, cursor=("z", 0))) == []
