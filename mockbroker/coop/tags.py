@@ -58,6 +58,14 @@ def hello() -> bytes:
     return _HELLO.pack(TABLE_VERSION, STAGES)
 
 
+def read_stages(data: bytes) -> int:
+    """The stages that a hello tells of."""
+    if len(data) < _HELLO.size:
+        raise ProtocolError("the hello is cut")
+    stages: int = _HELLO.unpack_from(data)[1]
+    return stages
+
+
 def read_ranges(data: bytes) -> list[KeyRange]:
     """The packed ranges of slots, ends included."""
     count, pos = _read_count(data)
@@ -169,6 +177,14 @@ def offset(value: int) -> bytes:
     return _OFFSET.pack(value)
 
 
+def read_offset(data: bytes) -> int:
+    """The same as a client reads it."""
+    if len(data) < _OFFSET.size:
+        raise ProtocolError("an offset is cut")
+    value: int = _OFFSET.unpack_from(data)[0]
+    return value
+
+
 def stats(scanned_bytes: int, scanned: int, matched: int, cache_hits: int) -> bytes:
     """What a filter cost: bytes and records looked at, records that matched, from the cache."""
     return _STATS.pack(scanned_bytes, scanned, matched, cache_hits)
@@ -177,6 +193,16 @@ def stats(scanned_bytes: int, scanned: int, matched: int, cache_hits: int) -> by
 def error(number: DraftError) -> bytes:
     """The draft's number of an error, without a message."""
     return _ERROR.pack(number) + NO_MESSAGE
+
+
+def read_error(data: bytes | None) -> int:
+    """The draft's number of an error; 0 where there is none."""
+    if data is None:
+        return 0
+    if len(data) < _ERROR.size:
+        raise ProtocolError("an error is cut")
+    number: int = _ERROR.unpack_from(data)[0]
+    return number
 
 
 def write_ranges(ranges: Iterable[KeyRange]) -> bytes:

@@ -39,6 +39,20 @@ def test_what_is_sent() -> None:
     assert tags.stats(1, 2, 3, 4).hex() == "00000001000000020000000300000004"
 
 
+def test_what_a_client_reads() -> None:
+    assert tags.read_stages(tags.hello()) == 31
+    assert tags.read_offset(tags.offset(13)) == 13
+    assert tags.read_error(tags.error(DraftError.TOPIC_RANGE_FETCH_NOT_ALLOWED)) == 89
+    assert tags.read_error(None) == 0
+    for read, cut in (
+        (tags.read_stages, tags.hello()[:5]),
+        (tags.read_offset, tags.offset(13)[:7]),
+        (tags.read_error, b"\x00"),
+    ):
+        with pytest.raises(ProtocolError):
+            read(cut)
+
+
 def test_who_speaks_the_extension() -> None:
     assert tags.is_spoken({16_000: b""})
     assert tags.is_spoken({1: b"", 16_031: b""})

@@ -1,0 +1,40 @@
+"""Consumers that share partitions: `SharedConsumer`, for brokers with the extension of `coop`.
+
+A client on asyncio, apart from the broker: it needs aiokafka (`pip install 'mockbroker[coop]'`)
+when it connects. docs/cooperative-consumption.md tells what it promises.
+"""
+
+from __future__ import annotations
+
+from mockbroker.coop.key_filter import KeyRange
+from mockbroker.coop_client.errors import (
+    ConsumerRangeFetchNotAccepted,
+    ExtensionMissingError,
+    IndividualCommitNotAllowed,
+    MaxIndividualCommitReached,
+    NotInGroupError,
+    RefusedError,
+    SharingError,
+    TopicRangeFetchNotAllowed,
+    UnreachableError,
+)
+from mockbroker.coop_client.reading import Record, TopicPartition
+from mockbroker.coop_client.share import Committed
+from mockbroker.coop_client.shared_consumer import SharedConsumer
+
+__all__ = [
+    "Committed",
+    "ConsumerRangeFetchNotAccepted",
+    "ExtensionMissingError",
+    "IndividualCommitNotAllowed",
+    "KeyRange",
+    "MaxIndividualCommitReached",
+    "NotInGroupError",
+    "Record",
+    "RefusedError",
+    "SharedConsumer",
+    "SharingError",
+    "TopicPartition",
+    "TopicRangeFetchNotAllowed",
+    "UnreachableError",
+]
