@@ -38,6 +38,77 @@ class Family(NamedTuple):
     help: str
 
 
+_OF_EXTENSION: Final = (
+    ("filter.scanned_bytes", "filter_scanned_bytes_total", "Bytes that filters of keys looked at."),
+    (
+        "filter.matched_records",
+        "filter_matched_records_total",
+        "Records that filters of keys let pass.",
+    ),
+    (
+        "filter.covers",
+        "filter_covers_total",
+        "Batches without records, in place of what filters of keys skipped.",
+    ),
+    (
+        "filter.budget_stops",
+        "filter_budget_stops_total",
+        "Passes of filters of keys that ended because they looked at enough.",
+    ),
+    (
+        "cache.bytes",
+        "filter_cache_bytes",
+        "Bytes of records that filters of keys left over for the next one.",
+    ),
+    ("cache.hits", "filter_cache_hits_total", "Batches that filters of keys found left over."),
+    (
+        "cache.misses",
+        "filter_cache_misses_total",
+        "Batches that filters of keys read from the log.",
+    ),
+    (
+        "cache.evictions",
+        "filter_cache_evictions_total",
+        "Batches left over that went to make room.",
+    ),
+    ("ic.commits", "individual_commits_total", "Commits of ranges of offsets."),
+    (
+        "ic.ranges",
+        "individual_commit_ranges",
+        "Ranges that groups have committed beyond their stable offsets.",
+    ),
+    ("ic.groups", "individual_commit_groups", "Groups that have such ranges."),
+    (
+        "ic.too_old",
+        "individual_commits_too_old_total",
+        "Commits of ranges refused because they were done already.",
+    ),
+    (
+        "ic.cap_hits",
+        "individual_commit_cap_hits_total",
+        "Commits of ranges refused because their group has too many.",
+    ),
+    (
+        "ic.rebalances_called",
+        "individual_commit_rebalances_total",
+        "Groups that had to rebalance because they have too many ranges.",
+    ),
+    (
+        "ic.tombstones",
+        "individual_commit_tombstones_total",
+        "Records of ranges that were taken away.",
+    ),
+    (
+        "ic.primary_pushes",
+        "individual_commit_stable_moves_total",
+        "Commits of ranges that moved a stable offset.",
+    ),
+    ("lease.active", "leases", "Pieces that cooperative fetches have been handed out."),
+    ("lease.expired", "leases_expired_total", "Leases whose time was over."),
+    ("lease.redelivered", "leases_redelivered_total", "Pieces that were handed out again."),
+)
+"""Consumers beyond the partition: what the extension counts, the family, what that says."""
+
 FAMILIES: Final[dict[str, Family]] = {
     "mockbroker_build_info": Family(GAUGE, ("version",), "The version that runs; always 1."),
     "mockbroker_brokers": Family(GAUGE, (), "Brokers that run."),
@@ -131,6 +202,12 @@ FAMILIES: Final[dict[str, Family]] = {
     "mockbroker_group_lag_records": Family(
         GAUGE, ("group", "topic", "partition"), "Records that a group has not committed yet."
     ),
+    **{
+        f"mockbroker_{family}": Family(
+            COUNTER if family.endswith("_total") else GAUGE, ("broker",), text
+        )
+        for _, family, text in _OF_EXTENSION
+    },
     "mockbroker_fault_hits_total": Family(COUNTER, ("fault",), "How often a fault rule fired."),
     "mockbroker_fault_matches_total": Family(
         COUNTER, ("fault",), "How often a request fitted a fault rule."
@@ -184,6 +261,10 @@ _OF_NODES: Final = {
     ),
     "mockbroker:type=RequestMetrics,name=RequestsRefused": "mockbroker_requests_refused_total",
     "mockbroker:type=RequestMetrics,name=Requests": "mockbroker_requests_total",
+    **{
+        f"mockbroker:type=CooperativeMetrics,name={name}": f"mockbroker_{family}"
+        for name, family, _ in _OF_EXTENSION
+    },
 }
 """The metrics of a node (`node.metrics`); a property beside type and name is the second label."""
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.service import GroupCoordinatorService
     from mockbroker.coordinator.group.shard import Companion
+    from mockbroker.coordinator.group.shared import Sharing
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdManager
     from mockbroker.coordinator.txn.coordinator import TransactionCoordinator
@@ -252,6 +253,12 @@ class Extension(Protocol):
 
     def metrics(self) -> Mapping[str, float]:
         """What it counts, by name."""
+
+    def sharing(self, group_id: str) -> Mapping[tuple[str, int], Sharing]:
+        """The partitions that a group shares, and how."""
+
+    def expire_leases(self, group_id: str) -> int:
+        """End what members of a group were handed out; how many leases."""
 
     def forget(self) -> None:
         """A scope ends: what no log says is gone."""

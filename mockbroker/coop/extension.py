@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final, cast
 
+from mockbroker.coop.filtered_read import BUDGET
 from mockbroker.coop.handouts import Handouts
 from mockbroker.coop.remainders import Remainders
 from mockbroker.coordinator.lazy import LazyCoordinator
@@ -14,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.apis.context import Services
+    from mockbroker.coop.filtered_read import FilteredRead
     from mockbroker.coop.individual_commits import IndividualCommits
     from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker.coordinator.group.shared import Sharing
     from mockbroker.coordinator.records import CoordinatorRecord
     from mockbroker.metadata.changes import Change
     from mockbroker.replica.append_entry import TransactionMarker
@@ -32,6 +36,7 @@ _COUNTED: Final = (
     "tombstones",
     "primary_pushes",
 )
+_FILTERED: Final = ("scanned_bytes", "matched_records", "covers", "budget_stops")
 
 
 class Cooperation:
@@ -44,6 +49,8 @@ class Cooperation:
         self.companion = self
         self.remainders = Remainders()
         """What filters of keys left over."""
+        self.filtered: Counter[str] = Counter()
+        """What passes of filters came to, by the name of its metric."""
         self.handouts = Handouts(services)
         """What members that fetch cooperatively have."""
         services.metadata.subscribe(self._metadata_changed)
@@ -91,6 +98,14 @@ class Cooperation:
         """See `coordinator.group.shard.Companion`."""
         return self.commits.transaction_ends(shard, marker, done) if self.has_commits else done
 
+    def count(self, found: FilteredRead) -> None:
+        """A pass of a filter is over."""
+        counted = self.filtered
+        counted["scanned_bytes"] += found.scanned_bytes
+        counted["matched_records"] += found.matched_records
+        counted["covers"] += found.covers
+        counted["budget_stops"] += found.stopped == BUDGET
+
     def metrics(self) -> dict[str, float]:
         """What is counted, by name."""
         counted = self.commits.metrics() if self.has_commits else {}
@@ -98,11 +113,23 @@ class Cooperation:
         return {
             **{f"{_METRICS}ic.{name}": counted.get(name, 0) for name in _COUNTED},
             **{f"{_METRICS}lease.{name}": one for name, one in self.handouts.metrics().items()},
+            **{f"{_METRICS}filter.{name}": self.filtered[name] for name in _FILTERED},
             f"{_METRICS}cache.bytes": cache.size_bytes,
             f"{_METRICS}cache.hits": cache.hits,
             f"{_METRICS}cache.misses": cache.misses,
             f"{_METRICS}cache.evictions": cache.evictions,
         }
+
+    def sharing(self, group_id: str) -> dict[tuple[str, int], Sharing]:
+        """See `apis.context.Extension`."""
+        from mockbroker.coop.sharing import Told
+
+        commits = self.commits if self.has_commits else None
+        return Told(self._services, self.handouts, commits).of_group(group_id)
+
+    def expire_leases(self, group_id: str) -> int:
+        """See `Handouts.expire`."""
+        return self.handouts.expire(group_id)
 
     def forget(self) -> None:
         """What is in no log: leases, and what filters left over."""

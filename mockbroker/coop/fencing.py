@@ -111,6 +111,11 @@ def _refusal_in_consumer_group(
     return outside(krange.ranges_of(group, member.member_id, topic_id, index), wanted)
 
 
+def assigned_ranges(group: ClassicGroup, member: ClassicMember) -> Assignment | None:
+    """The ranges that a member was assigned; None where the assignor knows none."""
+    return _said(group, member)[1]
+
+
 def outside(assigned: Ranges | None, wanted: KeyFilter | None) -> Refusal | None:
     """STALE unless all that is wanted is assigned; no ranges are the whole partition, None none."""
     if assigned == () or (assigned is not None and wanted and wanted.is_within(assigned)):

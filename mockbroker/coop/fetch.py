@@ -163,15 +163,17 @@ class FilteredReader(LogReader):
         if not log.log_start_offset <= offset <= log.log_end_offset:
             return self._error(entry, ErrorCode.OFFSET_OUT_OF_RANGE)
         max_bytes = max(min(entry.max_bytes, self.budget), 0)
+        extension = extension_of(self._services)
         found = FilteredRead(offset).scan(
             log.iterate_batches(offset, isolation),
             wanted,
             self._limits(entry, max_bytes, min_one=self.min_one)._replace(
-                remainders=extension_of(self._services).remainders,
+                remainders=extension.remainders,
                 place=(partition.topic_id, entry.index),
                 cache_bytes=cache_budget(self._services),
             ),
         )
+        extension.count(found)
         self._passed[entry] = found
         self.last_size_bytes = found.size_bytes
         self.budget = max(self.budget - found.size_bytes, 0)
@@ -228,6 +230,7 @@ class FilteredReader(LogReader):
             wanted,
             self._limits(entry, entry.max_bytes, min_one=True),
         )
+        extension_of(self._services).count(found)
         found.add(before)
         self._passed[entry] = found
         looked_at_enough = found.scanned_bytes >= self._budget()

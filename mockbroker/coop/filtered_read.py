@@ -85,6 +85,7 @@ class FilteredRead:
         "_open",
         "cache_hits",
         "chunks",
+        "covers",
         "matched_bytes",
         "matched_records",
         "next_offset",
@@ -100,7 +101,7 @@ class FilteredRead:
         self.next_offset = offset
         self.matched_bytes = self.matched_records = 0
         self.scanned_bytes = self.scanned_records = 0
-        self.cache_hits = 0
+        self.cache_hits = self.covers = 0
         self.stopped = ""
         self._open: _Open | None = None
 
@@ -217,4 +218,5 @@ class FilteredRead:
     def _close(self) -> None:
         if self._open is not None:
             self.chunks.append(self._open.packed())
+            self.covers += self._open.records is None
             self._open = None

@@ -7,6 +7,7 @@ the topic; members fetch again from the stable offset, past what is committed.
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.coop.leases import Holder, Leases, Piece
@@ -82,6 +83,20 @@ class Handouts:
         shared = Shared(group, topic, partition)
         if shared in self._tables:
             self._from_outside.add(shared)
+
+    def of_group(self, group_id: str) -> list[tuple[str, int]]:
+        """The partitions of which something was handed out to a group."""
+        return [each[1:] for each in self._tables if each.group == group_id]
+
+    def expire(self, group_id: str) -> int:
+        """End all leases of a group as if their time were over; how many."""
+        ended = 0
+        for shared, leases in self._tables.items():
+            if shared.group == group_id:
+                ended += leases.expire(inf)
+                self.wake(shared)
+        self.arm()
+        return ended
 
     @property
     def in_use(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.coordinator.group import shared
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker.state.partitions import leading_partition, topic_names
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
@@ -29,6 +30,9 @@ STABLE = "Stable"
 EMPTY = "Empty"
 DEAD = "Dead"
 _VERSION_BYTES = 2
+Sharing = shared.Sharing
+Lease = shared.Lease
+Piece = shared.Piece
 
 
 class GroupError(Exception):
@@ -172,6 +176,22 @@ def committed_offsets(cluster: Cluster, group_id: str) -> dict[tuple[str, int], 
         for topic, partitions in sorted(shard.offsets.of_group(group_id).items())
         for index, committed in sorted(partitions.items())
     }
+
+
+def sharing(cluster: Cluster, group_id: str) -> dict[tuple[str, int], Sharing]:
+    """The partitions that a group shares or has ranges in; none without the extension for it."""
+    found: dict[tuple[str, int], Sharing] = {}
+    for broker in cluster.brokers:
+        extension = broker.services.extension
+        if extension is not None:
+            found.update(extension.sharing(group_id))
+    return found
+
+
+def expire_leases(cluster: Cluster, group_id: str) -> int:
+    """End what members of a group were handed out by cooperative fetches; how many leases."""
+    extensions = [broker.services.extension for broker in cluster.brokers]
+    return sum(each.expire_leases(group_id) for each in extensions if each is not None)
 
 
 def lag(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mockbroker.cluster.cluster import Cluster
-    from mockbroker.state.groups import Group, Member
+    from mockbroker.state.groups import Group, Member, Sharing
     from mockbroker.testing.bridge import Caller
     from mockbroker_protocol.errors import ErrorCode
 
@@ -61,6 +61,16 @@ class GroupView(ABC, Generic[S]):
     def lag(self) -> dict[tuple[str, int], int]:
         """Records behind the high watermark, of what it committed or has assigned."""
         return self._bridge.call(self._lag)
+
+    def sharing(self) -> dict[tuple[str, int], Sharing]:
+        """The partitions that its members share, with `coop.extension.enable`: what is committed
+        beyond the stable offset, who reads which slots of keys, and what is leased to whom.
+        """
+        return self._bridge.call(self._sharing)
+
+    def expire_leases(self) -> int:
+        """End all leases of its cooperative fetches, as if their time were over; how many."""
+        return self._bridge.call(self._expire_leases)
 
     def wait_stable(
         self, members: int | None = None, timeout: float = DEFAULT_TIMEOUT_SECONDS
@@ -159,6 +169,12 @@ class GroupView(ABC, Generic[S]):
     def _lag(self, source: S) -> Offsets: ...
 
     @abstractmethod
+    def _sharing(self, source: S) -> dict[tuple[str, int], Sharing]: ...
+
+    @abstractmethod
+    def _expire_leases(self, source: S) -> int: ...
+
+    @abstractmethod
     def _group_ids(self, source: S) -> list[str]: ...
 
     @abstractmethod
@@ -180,6 +196,12 @@ class ClusterGroupView(GroupView["Cluster"]):
 
     def _lag(self, source: Cluster) -> Offsets:
         return groups.lag(source, self.group_id)
+
+    def _sharing(self, source: Cluster) -> dict[tuple[str, int], Sharing]:
+        return groups.sharing(source, self.group_id)
+
+    def _expire_leases(self, source: Cluster) -> int:
+        return groups.expire_leases(source, self.group_id)
 
     def _group_ids(self, source: Cluster) -> list[str]:
         return groups.group_ids(source)

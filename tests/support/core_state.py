@@ -201,7 +201,7 @@ mockbroker.coordinator.group.sync.SyncHandler
 mockbroker.coop.extension.Cooperation
   kept _commits
   wiring _services coordinators companion
-  passing remainders handouts
+  passing remainders handouts filtered
 mockbroker.coop.ic_shard.CommittedRanges
   kept keys stray pending read_committed
 mockbroker.coop.ic_shard.IndividualCommitShard

@@ -77,6 +77,56 @@ class GroupDetails(GroupOut):
     offsets: list[OffsetOut]
 
 
+class LeaseOut(BaseModel):
+    """Offsets that a member was handed out, ends included, and for how long it has them."""
+
+    first: int
+    last: int
+    member_id: str
+    deliveries: int
+    left_ms: float
+
+
+class PieceOut(BaseModel):
+    """Offsets that nobody has, ends included, and how often they were handed out."""
+
+    first: int
+    last: int
+    deliveries: int
+
+
+class SharingOut(BaseModel):
+    """One partition that a group shares; ranges have both ends in them.
+
+    `ranges` are committed beyond `stable`, `pending` in open transactions; `owners` are the slots
+    of keys that members read. `leases`, `free`, `given_up` and `marker`, the first offset that was
+    never handed out, are of cooperative fetches.
+    """
+
+    topic: str
+    partition: int
+    stable: int | None
+    ranges: list[tuple[int, int]]
+    pending: list[tuple[int, int]]
+    owners: dict[str, list[tuple[int, int]]]
+    marker: int | None
+    leases: list[LeaseOut]
+    free: list[PieceOut]
+    given_up: list[PieceOut]
+
+
+class SharingPage(BaseModel):
+    """A page of the partitions that a group shares."""
+
+    partitions: list[SharingOut]
+
+
+class Ended(BaseModel):
+    """How many leases ended."""
+
+    ended: int
+
+
 class GroupPage(BaseModel):
     """A page of groups, by id."""
 
@@ -126,6 +176,33 @@ async def list_groups(
 async def get_group(host: TheHost, group_id: GroupId) -> GroupDetails:
     """One group with its members, offsets and lag."""
     return host.act(lambda cluster: _details(cluster, group_id))
+
+
+@router.get("/groups/{group_id}/sharing")
+async def get_sharing(host: TheHost, group_id: GroupId) -> SharingPage:
+    """The partitions that a group shares, where `coop.extension.enable` is on: ranges, leases."""
+
+    def look(cluster: Cluster) -> SharingPage:
+        return SharingPage(
+            partitions=[
+                SharingOut(
+                    **one._asdict()
+                    | {"topic": topic, "partition": index}
+                    | {"leases": [LeaseOut(**each._asdict()) for each in one.leases]}
+                    | {"free": [PieceOut(**each._asdict()) for each in one.free]}
+                    | {"given_up": [PieceOut(**each._asdict()) for each in one.given_up]}
+                )
+                for (topic, index), one in groups.sharing(cluster, group_id).items()
+            ]
+        )
+
+    return host.act(look)
+
+
+@router.post("/groups/{group_id}/leases/expire")
+async def expire_leases(host: TheHost, group_id: GroupId) -> Ended:
+    """End all leases of a group's cooperative fetches, as if their time were over."""
+    return host.act(lambda cluster: Ended(ended=groups.expire_leases(cluster, group_id)))
 
 
 @router.put("/groups/{group_id}/offsets", responses=problems(409))

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 from mockbroker.testing.group_view import GroupView
 from mockbroker.testing.kafka.client import KafkaClient
+from mockbroker.testing.not_supported import NotSupported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mockbroker.state.groups import Group
+    from mockbroker.state.groups import Group, Sharing
 
     Offsets = dict[tuple[str, int], int]
 
 __tracebackhide__ = True
+
+_ALONE = "in Kafka a partition is read by one member of a group"
 
 
 class KafkaGroupView(GroupView[KafkaClient]):
@@ -28,6 +31,12 @@ class KafkaGroupView(GroupView[KafkaClient]):
 
     def _lag(self, source: KafkaClient) -> Offsets:
         return source.lag(self.group_id)
+
+    def _sharing(self, _: KafkaClient) -> dict[tuple[str, int], Sharing]:
+        raise NotSupported("group.sharing", _ALONE)
+
+    def _expire_leases(self, _: KafkaClient) -> int:
+        raise NotSupported("group.expire_leases", _ALONE)
 
     def _group_ids(self, source: KafkaClient) -> list[str]:
         return source.groups()

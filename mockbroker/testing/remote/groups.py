@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.admin.client import AdminClient, segment
-from mockbroker.state.groups import DEAD, Group, GroupError, Member
+from mockbroker.state.groups import DEAD, Group, GroupError, Lease, Member, Piece, Sharing
 from mockbroker.testing.group_view import GroupView
 from mockbroker.testing.remote.refusals import refused_as
 
@@ -43,6 +43,16 @@ class RemoteGroupView(GroupView[AdminClient]):
     def _lag(self, source: AdminClient) -> Offsets:
         return _offsets(source.find(self._path), "lag")
 
+    def _sharing(self, source: AdminClient) -> dict[tuple[str, int], Sharing]:
+        return {
+            (one.pop("topic"), one.pop("partition")): _sharing_of(one)
+            for one in source.get(f"{self._path}/sharing")["partitions"]
+        }
+
+    def _expire_leases(self, source: AdminClient) -> int:
+        ended: int = source.send("POST", f"{self._path}/leases/expire")["ended"]
+        return ended
+
     def _group_ids(self, source: AdminClient) -> list[str]:
         return group_ids(source)
 
@@ -69,6 +79,21 @@ class RemoteGroupView(GroupView[AdminClient]):
 def group_ids(client: AdminClient) -> list[str]:
     """The groups that there are, in order."""
     return [group["group_id"] for group in client.pages("/v1/groups", "groups")]
+
+
+def _sharing_of(told: Mapping[str, Any]) -> Sharing:
+    ranges = {name: [tuple(each) for each in told[name]] for name in ("ranges", "pending")}
+    owners = {member: [tuple(each) for each in slots] for member, slots in told["owners"].items()}
+    return Sharing(
+        told["stable"],
+        ranges["ranges"],
+        ranges["pending"],
+        owners,
+        told["marker"],
+        [Lease(**each) for each in told["leases"]],
+        [Piece(**each) for each in told["free"]],
+        [Piece(**each) for each in told["given_up"]],
+    )
 
 
 def _offsets(group: Mapping[str, Any] | None, field: str) -> Offsets:

@@ -18,6 +18,7 @@ from mockbroker_protocol.messages.fetch import FetchResponse
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest
 from mockbroker_protocol.messages.produce import ProduceResponse
 from tests.support.core import Core
+from tests.support.range_group import ON, RangeGroup, fill
 from tests.support.requests import fetch, produce
 
 DASHBOARD = Path(__file__).parents[3] / "docs" / "grafana" / "mockbroker.json"
@@ -98,6 +99,18 @@ def test_an_answer_that_a_fault_mangles_counts_its_bytes(core: Core) -> None:
     before = values(core)[name]
     client.send(produce("orders"), 9)
     assert values(core)[name] > before
+
+
+def test_the_extension_tells_what_it_counts() -> None:
+    core = Core(topics={"t": 1}, config=ON)
+    group = RangeGroup(core.client())
+    fill(group.client, 10)
+    group.commit((5, 6))
+    found = values(core)
+    assert found['mockbroker_individual_commit_ranges{broker="1"}'] == 1
+    assert found['mockbroker_individual_commits_total{broker="1"}'] == 1
+    assert found['mockbroker_filter_cache_bytes{broker="1"}'] == 0
+    assert found['mockbroker_leases{broker="1"}'] == 0
 
 
 def test_every_family_keeps_the_rules_of_promlint(core: Core) -> None:

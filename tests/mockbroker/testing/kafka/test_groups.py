@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker import GroupError, MockBroker, WaitTimeoutError
+from mockbroker import GroupError, MockBroker, NotSupported, WaitTimeoutError
 
 if TYPE_CHECKING:
     from mockbroker import Kafka
@@ -23,6 +23,13 @@ def test_a_group_is_committed_for_seen_and_forgotten(broker: MockBroker, kafka: 
     group.delete()
     group.delete()
     assert kafka.groups() == []
+
+
+def test_what_only_the_fake_shares_is_refused(kafka: Kafka) -> None:
+    group = kafka.group("billing")
+    for verb in (group.sharing, group.expire_leases):
+        with pytest.raises(NotSupported, match="read by one member"):
+            verb()
 
 
 def test_what_is_refused_is_a_group_error(kafka: Kafka) -> None:
