@@ -17,10 +17,12 @@ and whoever sends it, where Kafka confines it to its metadata log.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import PARKED
-from mockbroker.fetch.contexts import INCREMENTAL, rejection
+from mockbroker.fetch.contexts import IN_SLICES, INCREMENTAL, SessionErrorContext, rejection
+from mockbroker.fetch.incremental import IncrementalFetchContext
+from mockbroker.fetch.waiting import SessionWait
 from mockbroker.journal import DISCONNECT, SHUTDOWN, TIMEOUT
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.brokers import broker_endpoint
@@ -34,6 +36,7 @@ from mockbroker_protocol.messages.fetch import (
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
+from mockbroker_protocol.slices import all_at_once
 from mockbroker_protocol.versions import (
     FETCH_BATCHES,
     FETCH_DIVERGENCE,
@@ -42,16 +45,19 @@ from mockbroker_protocol.versions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services, Verdict
     from mockbroker.fetch.contexts import FetchContext
+    from mockbroker.fetch.long_contexts import LongContext
     from mockbroker.security.quotas import QuotaManager
     from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponsePartition
 
 LENGTH_BYTES = 4
 CONSUMER_BYTE_RATE = "consumer_byte_rate"
+LONG_REQUEST_BYTES: Final = 32 * 1024
+"""A larger request may name so many partitions that it is worked on in slices."""
 
 
 def handle(
@@ -64,6 +70,8 @@ def handle(
 
     Each pass over the partitions has a reader of its own; `ctx.fetch` is there when it is made.
     """
+    if ctx.request_bytes > LONG_REQUEST_BYTES:
+        return _LongFetch(services, ctx, request, reader_of).begin(None)
     context = services.fetch.new_context(request, ctx.api_version)
     ctx.fetch = context
     params = FetchParams(request, ctx.api_version, services.config.int("fetch.max.bytes"))
@@ -71,6 +79,8 @@ def handle(
     if quotas is not None and not params.is_from_follower:
         params.limit(quotas.max_fetch_bytes(ctx.principal, ctx.client_id))
     readable = context.resolve(params)
+    if readable == IN_SLICES:
+        return _LongFetch(services, ctx, request, reader_of).begin(context)
     if readable and not params.isolation_known:
         return whole_request_error(request, ctx.api_version, ErrorCode.UNKNOWN_SERVER_ERROR)
     reader = reader_of(params)
@@ -146,7 +156,7 @@ class _ParkedFetch:
         if self.delayed is None:
             self.response = self._read_again()
             return
-        self.ctx.woken_by = self._woken_by(self.delayed)
+        self.ctx.woken_by = _woken_by(self.services, self.delayed)
         self.ctx.respond_by(self._read_again)
 
     def _read_again(self) -> FetchResponse:
@@ -154,17 +164,18 @@ class _ParkedFetch:
         self.context.read(reader)
         return _answer(self.services, self.ctx, self.request, self.context, reader)
 
-    def _woken_by(self, delayed: DelayedFetch) -> str:
-        cause = self.services.replicas.draining
-        if cause is not None:
-            return cause
-        return TIMEOUT if self.services.clock.now_ms >= delayed.deadline_ms else SHUTDOWN
-
     def give_up(self) -> None:
         """Its client has gone: there is no answer."""
         assert self.delayed is not None
         self.ctx.woken_by = DISCONNECT
         self.delayed.give_up()
+
+
+def _woken_by(services: Services, delayed: DelayedFetch) -> str:
+    cause = services.replicas.draining
+    if cause is not None:
+        return cause
+    return TIMEOUT if services.clock.now_ms >= delayed.deadline_ms else SHUTDOWN
 
 
 def _park(parked: _ParkedFetch, *, weigh: bool) -> FetchResponse | Verdict:
@@ -183,6 +194,163 @@ def _park(parked: _ParkedFetch, *, weigh: bool) -> FetchResponse | Verdict:
     parked.delayed = delayed
     parked.ctx.on_disconnect = parked.give_up
     return PARKED
+
+
+class _LongFetch:
+    """A fetch that is worked on in slices from its acceptance to its answer: `handle`, divided."""
+
+    __slots__ = ("context", "ctx", "delayed", "reader_of", "request", "services")
+
+    def __init__(
+        self,
+        services: Services,
+        ctx: RequestContext,
+        request: FetchRequest,
+        reader_of: Callable[[FetchParams], LogReader],
+    ) -> None:
+        self.services = services
+        self.ctx = ctx
+        self.request = request
+        self.reader_of = reader_of
+        self.context: LongContext | None = None
+        self.delayed: DelayedFetch | None = None
+        """Set while it is parked."""
+
+    def begin(self, begun: FetchContext | None) -> FetchResponse | Verdict:
+        """Do it, as turns allow; `begun`: the context that was found to be long, if any."""
+        services, ctx, request = self.services, self.ctx, self.request
+        params = FetchParams(request, ctx.api_version, services.config.int("fetch.max.bytes"))
+        quotas = services.quotas
+        if quotas is not None and not params.is_from_follower:
+            params.limit(quotas.max_fetch_bytes(ctx.principal, ctx.client_id))
+        if begun is None:
+            context = services.fetch.new_long_context(request, ctx.api_version)
+        else:
+            assert isinstance(begun, IncrementalFetchContext)
+            context = services.fetch.long_context_of(begun)
+        ctx.fetch = context
+        if isinstance(context, SessionErrorContext):
+            return _answer(services, ctx, request, context, self.reader_of(params))
+        self.context = context
+        ctx.on_disconnect = self._give_up
+        gate = services.fetch.gate
+        services.work_in_slices(ctx, self._steps(params, gate, takes=begun is None))
+        return PARKED
+
+    def _steps(
+        self, params: FetchParams, gate: Callable[[str | None], bool] | None, *, takes: bool
+    ) -> Generator[None, None, None]:
+        services, request = self.services, self.request
+        if takes:
+            yield from self._take_in()
+        context = self.context
+        assert context is not None
+        readable = yield from _gated(services, gate, context.resolve_in_slices(params))
+        if readable and not params.isolation_known:
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
+            self._respond(whole_request_error(request, params.version, error))
+            return
+        reader = self.reader_of(params)
+        yield from context.read_in_slices(reader)
+        if params.is_from_follower:
+            services.replicas.follower_fetched(
+                params.replica_id, context.results(), params.replica_epoch
+            )
+        if (
+            params.max_wait_ms <= 0
+            or not readable
+            or reader.bytes_read >= params.min_bytes
+            or reader.respond_now
+        ):
+            yield from self._answer(context, reader)
+        else:
+            yield from self._park(context, reader)
+
+    def _take_in(self) -> Generator[None, None, None]:
+        ctx, request = self.ctx, self.request
+        context = self.context
+        assert context is not None
+        yield from context.take_in_slices(request.topics, request.forgotten_topics_data)
+        left = self.services.fetch.taken_in(context, request, ctx.api_version)
+        if left is not context:
+            ctx.fetch = self.context = left
+            yield from left.take_in_slices(request.topics, [])
+
+    def _park(self, context: LongContext, reader: LogReader) -> Generator[None, None, None]:
+        services = self.services
+        deadline_ms = services.clock.now_ms + reader.params.max_wait_ms
+        expired = services.replicas.note_follower_expired
+        on_expired = expired if reader.params.is_from_follower else None
+        wait = context.wait(reader)
+
+        def answer() -> None:
+            if not ctx.done:
+                delayed, self.delayed = self.delayed, None
+                if delayed is not None:
+                    ctx.woken_by = _woken_by(services, delayed)
+                again = self._read_again(context, reader.params)
+                if reader.told_by_marks:
+                    services.work_in_slices(ctx, again)
+                else:
+                    all_at_once(again)  # who is woken next must see what this one took
+
+        ctx = self.ctx
+        delayed = DelayedFetch(deadline_ms, wait, answer, on_expired)
+        self.delayed = delayed  # for who gives it up meanwhile
+        if isinstance(wait, SessionWait) and (yield from wait.weigh_in_slices()):
+            self.delayed = None
+            delayed.force_complete()
+            return
+        self.delayed = None
+        keys = wait.keys()
+        if not services.replicas.fetch_purgatory.try_complete_else_watch(delayed, keys):
+            self.delayed = delayed
+
+    def _read_again(self, context: LongContext, params: FetchParams) -> Generator[None, None, None]:
+        reader = self.reader_of(params)
+        yield from context.read_in_slices(reader)
+        yield from self._answer(context, reader)
+
+    def _answer(self, context: LongContext, reader: LogReader) -> Generator[None, None, None]:
+        ctx = self.ctx
+        response = _answer(self.services, ctx, self.request, context, reader)
+        yield from context.tell_in_slices()
+        if reader.leader_errors and ctx.api_version >= FETCH_LEADERS:
+            to_consumer = not reader.params.is_from_follower
+            _tell_leaders(self.services, ctx, response, to_consumer=to_consumer)
+        self._respond(response)
+
+    def _respond(self, response: FetchResponse) -> None:
+        assert self.context is not None
+        self.context.let_go()
+        self.ctx.on_disconnect = None
+        self.ctx.respond_in_slices(response)
+
+    def _give_up(self) -> None:
+        """Its client has gone: there is no answer."""
+        assert self.context is not None
+        self.context.let_go()
+        if self.delayed is not None:
+            self.ctx.woken_by = DISCONNECT
+            self.delayed.give_up()
+
+
+def _gated(
+    services: Services,
+    gate: Callable[[str | None], bool] | None,
+    steps: Generator[None, None, int],
+) -> Generator[None, None, int]:
+    """Each slice with the gate that was there when the request was authorized."""
+    while True:
+        services.fetch.gate = gate
+        try:
+            next(steps)
+        except StopIteration as end:
+            readable: int = end.value
+            return readable
+        finally:
+            services.fetch.gate = None
+        yield
 
 
 def _answer(

@@ -55,6 +55,7 @@ class CooperativeReader(LogReader):
     """One pass over partitions, each of which is handed out from (see `LogReader`)."""
 
     __slots__ = ("_asked", "_handouts", "_identity", "_services")
+    told_by_marks = False
 
     def __init__(
         self,

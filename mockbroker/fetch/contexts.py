@@ -42,6 +42,9 @@ SESSIONLESS: Final = "SESSIONLESS"
 FULL: Final = "FULL"
 INCREMENTAL: Final = "INCREMENTAL"
 
+IN_SLICES: Final = -1
+"""What `resolve` says when there is more to be looked at than may be in one turn."""
+
 
 class FetchContext(Protocol):
     """One fetch from its acceptance to its answer."""
@@ -58,7 +61,7 @@ class FetchContext(Protocol):
         """The same for the answer, known after `respond`."""
 
     def resolve(self, params: FetchParams) -> int:
-        """Find the partitions in the metadata; returns how many can be read."""
+        """Find the partitions in the metadata; how many can be read, or IN_SLICES."""
 
     def read(self, reader: LogReader) -> None:
         """Read what `respond` will tell. A second read replaces the first."""
@@ -220,13 +223,18 @@ class FullFetchContext(ListContext[CachedPartition]):
             session.adopt_reader(self._params)
         if self.rejected:
             session.reorder([*self.readable, *(cached for cached, _ in self.rejected)])
-        for cached, data in zip(self.readable, self.data, strict=True):
+        self.settle(self.readable, self.data)
+        session.shrink_changed(len(self.data))
+        return FetchResponse(0, 0, session.id, self.topics())
+
+    def settle(self, readable: list[CachedPartition], found: list[FetchResponsePartition]) -> None:
+        """Let the session know what its reader is told of these."""
+        session = self.session
+        for cached, data in zip(readable, found, strict=True):
             if cached.partition is not None:
                 cached.partition.watch(cached)
             cached.has_news(data, 0)
             session.settle(cached, is_sticky(data))
-        session.shrink_changed(len(self.data))
-        return FetchResponse(0, 0, session.id, self.topics())
 
 
 def is_sticky(data: FetchResponsePartition) -> bool:

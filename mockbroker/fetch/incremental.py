@@ -8,10 +8,13 @@ order; the others could add nothing (`session` says why).
 from __future__ import annotations
 
 from heapq import heappop
+from itertools import repeat
 from operator import attrgetter
+from sys import maxsize
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.fetch.contexts import (
+    IN_SLICES,
     INCREMENTAL,
     ResponseTopics,
     is_sticky,
@@ -37,7 +40,10 @@ if TYPE_CHECKING:
 MANY_READY: Final = 32
 """Meeting more READY partitions than this in vain is worth keeping their smallest batch."""
 
-_by_stamp = attrgetter("stamp")
+LONG: Final = 2000
+"""A poll that has more partitions to look at is worked on in slices."""
+
+by_stamp = attrgetter("stamp")
 
 
 class IncrementalFetchContext:
@@ -74,19 +80,32 @@ class IncrementalFetchContext:
     def resolve(self, params: FetchParams) -> int:
         session = self.session
         session.adopt_reader(params)
+        if session.size > LONG and self._is_long():
+            return IN_SLICES
         if self._sessions.gate is not None:
-            self._sessions.drop_refused(session)
+            self._sessions.drop_refused(session.partitions())
         for cached in session.changed:
             partition = cached.partition
             if partition is None or partition.deleted:
-                error = self._sessions.resolve_again(cached)
-                if error:
-                    self._rejected[cached] = error
+                self._find_again(cached)
         if len(self._rejected) > 1:
-            refused = sorted(self._rejected.items(), key=lambda item: item[0].stamp)
-            refused.sort(key=refusal_order(params))
-            self._rejected = dict(refused)
+            self._order_rejected(params)
         return session.size - len(self._rejected)
+
+    def _is_long(self) -> bool:
+        """Whether much is to be looked at; an authorizer looks at all."""
+        session = self.session
+        return self._sessions.gate is not None or len(session.changed) + len(session.ready) > LONG
+
+    def _find_again(self, cached: CachedPartition) -> None:
+        error = self._sessions.resolve_again(cached)
+        if error:
+            self._rejected[cached] = error
+
+    def _order_rejected(self, params: FetchParams) -> None:
+        refused = sorted(self._rejected.items(), key=lambda item: item[0].stamp)
+        refused.sort(key=refusal_order(params))
+        self._rejected = dict(refused)
 
     def read(self, reader: LogReader) -> None:
         session = self.session
@@ -95,14 +114,14 @@ class IncrementalFetchContext:
             return
         changed = list(session.changed)
         if len(changed) > 1:
-            changed.sort(key=_by_stamp)
+            changed.sort(key=by_stamp)
         if self._rejected:
             changed = [cached for cached in changed if cached not in self._rejected]
         if reader.budget < 0 and not self._is_first_in_line(changed):
             reader.budget = 0  # a quiet partition comes first, and it would have used it up
         if session.ready and self._next_ready(reader) is not None:
             self._found = []
-            self._read_merged(changed, reader)
+            self._read_merged(changed, reader, [], 0, maxsize)
         else:
             read = reader.read
             self._found = [(cached, read(cached), reader.last_size_bytes) for cached in changed]
@@ -164,17 +183,23 @@ class IncrementalFetchContext:
         data = reader.read(cached)
         self._found.append((cached, data, reader.last_size_bytes))
 
-    def _read_merged(self, changed: list[CachedPartition], reader: LogReader) -> None:
-        """Read `changed` and what is READY in the order of stamps.
+    def _read_merged(
+        self,
+        changed: list[CachedPartition],
+        reader: LogReader,
+        met: list[CachedPartition],
+        position: int,
+        most: int,
+    ) -> int:
+        """Read `changed`, from a position on, and what is READY in the order of stamps.
 
-        READY ones are read for as long as the budget may still give them something.
+        READY ones are read for as long as the budget may still give them something; `met` has
+        those that were. When `most` were read there may be more: from the position returned.
         """
         session = self.session
         if session.measures_ready and len(session.ready) <= MANY_READY:
             session.measure_ready(False)
-        met: list[CachedPartition] = []
-        position = 0
-        while True:
+        for _ in repeat(None, most):
             ready = self._next_ready(reader)
             if position < len(changed) and (ready is None or changed[position].stamp < ready.stamp):
                 self._read_one(changed[position], reader)
@@ -186,10 +211,13 @@ class IncrementalFetchContext:
                 self._read_one(ready, reader)
             else:
                 break
+        else:
+            return position
         self._met_all_ready = len(met) > MANY_READY and not session.ready
         for cached in met:
             # Still READY under its stamp until the answer says otherwise.
             session.push_ready(cached)
+        return -1
 
     def _next_ready(self, reader: LogReader) -> CachedPartition | None:
         """The READY partition that comes first, left in the heap; None: no more are wanted."""
@@ -214,7 +242,7 @@ class IncrementalFetchContext:
         """
         first = min(
             (cached for cached in self.session.partitions() if cached not in self._rejected),
-            key=_by_stamp,
+            key=by_stamp,
             default=None,
         )
         return first is not None and (first.state != QUIET or first in changed)

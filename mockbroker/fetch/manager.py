@@ -28,6 +28,7 @@ from mockbroker.fetch.contexts import (
     entries_of,
 )
 from mockbroker.fetch.incremental import IncrementalFetchContext
+from mockbroker.fetch.long_contexts import LongIncrementalContext, LongListContext
 from mockbroker.fetch.session import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.fetch.contexts import FetchContext
+    from mockbroker.fetch.long_contexts import LongContext
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker_protocol.messages.fetch import FetchRequest
@@ -116,6 +118,52 @@ class FetchManager(FetchSessions):
             saved -= wire_size.requested_bytes(request)
         self.request_bytes_saved += saved
         return IncrementalFetchContext(self, session, saved)
+
+    # -- fetches that are worked on in slices ----------------------------------------------
+
+    def new_long_context(
+        self, request: FetchRequest, version: int
+    ) -> LongContext | SessionErrorContext:
+        """As `new_context` for a request that names much, which its context has yet to take in."""
+        topics, forgotten = request.topics, request.forgotten_topics_data
+        request.topics, request.forgotten_topics_data = [], []
+        context = self.new_context(request, version)
+        request.topics, request.forgotten_topics_data = topics, forgotten
+        if isinstance(context, SessionErrorContext):
+            return context
+        if isinstance(context, IncrementalFetchContext):
+            return self.long_context_of(context)
+        if isinstance(context, FullFetchContext):
+            return LongListContext(self, context.session, opens=True)
+        session = FetchSession(privileged=False, uses_topic_ids=version >= FETCH_TOPIC_IDS)
+        return LongListContext(self, session, opens=False)
+
+    def long_context_of(self, context: IncrementalFetchContext) -> LongIncrementalContext:
+        """What goes on with a poll of which `resolve` said that it is long."""
+        return LongIncrementalContext(self, context.session, context.request_bytes_saved)
+
+    def taken_in(self, context: LongContext, request: FetchRequest, version: int) -> LongContext:
+        """Its context has taken in what the request names: the rest of `_continue`.
+
+        Another one is returned, which has yet to do that, when that left the session empty.
+        """
+        if not isinstance(context, LongIncrementalContext):
+            return context
+        session = context.session
+        self.request_bytes_saved -= context.request_bytes_saved
+        if session.size:
+            if not session.closed:
+                self.cache.touch(session, int(self._clock.now_ms))
+            session.wire_size.measure(version)
+            context.request_bytes_saved = (
+                session.wire_size.request_bytes - session.wire_size.requested_bytes(request)
+            )
+            self.request_bytes_saved += context.request_bytes_saved
+            return context
+        context.let_go()
+        self.end(session.id, "emptied")
+        empty = FetchSession(privileged=False, uses_topic_ids=session.uses_topic_ids)
+        return LongListContext(self, empty, opens=False)
 
     def note_answered(self, context: FetchContext) -> None:
         """The answer of this fetch goes out; one that was cut short before that counts nowhere."""

@@ -13,7 +13,7 @@ from mockbroker.fetch.session_log import SessionLog
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from random import Random
 
     from mockbroker.clock import Clock
@@ -115,12 +115,12 @@ class FetchSessions:
         entry.partition = self._replicas.partition(found.name, entry.index)
         return ErrorCode.NONE
 
-    def drop_refused(self, session: FetchSession) -> None:
-        """Let go of the session's partitions that its reader may not read any more."""
+    def drop_refused(self, partitions: Iterable[CachedPartition]) -> None:
+        """Let go of those of a session's partitions that its reader may not read any more."""
         gate = self.gate
         if gate is None:
             return
-        for cached in session.partitions():
+        for cached in partitions:
             name = cached.topic.name
             if cached.partition is not None and name is not None:
                 if gate(None) and gate(name):

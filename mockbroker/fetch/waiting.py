@@ -7,16 +7,19 @@ and the next check weighs the noted ones only; what the others add stays as it w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.fetch.session import FORGOTTEN, READY, SessionListener
 from mockbroker.replica.delayed_fetch import COMPLETE
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Generator, Hashable, Iterable, Sequence
 
     from mockbroker.fetch.session import CachedPartition, FetchSession
     from mockbroker.replica.delayed_fetch import Reader
+
+WEIGHED_AT_ONCE: Final = 1000
+"""Partitions in one slice."""
 
 
 class SessionWait(SessionListener):
@@ -71,6 +74,17 @@ class SessionWait(SessionListener):
         for cached in noted:
             if self._weigh(cached):
                 return True
+        return self._total >= self._reader.params.min_bytes
+
+    def weigh_in_slices(self) -> Generator[None, None, bool]:
+        """As the first `satisfied`; what changes meanwhile is left to the next."""
+        unsettled = list(self._unsettled())
+        self._noted = {}
+        for weighed, cached in enumerate(unsettled, 1):
+            if self._weigh(cached):
+                return True
+            if not weighed % WEIGHED_AT_ONCE:
+                yield
         return self._total >= self._reader.params.min_bytes
 
     def keys(self) -> Sequence[Hashable]:

@@ -268,7 +268,8 @@ class RequestHandler:
         api = None if conn is None else conn.registry.get(ctx.api_key)
         if conn is None or conn.in_work is not ctx or api is None:
             return
-        ctx.woken_by = None
+        if ctx.woken_by is PEER:
+            ctx.woken_by = None
 
         def encode_and_finish() -> Iterator[object]:
             body = yield from encoded(response, ctx.api_version)

@@ -81,6 +81,10 @@ class Reader(Protocol):
     def available(self) -> Callable[[FetchEntry, FetchParams, int | None], int]:
         """`bytes_available`, or what stands for it."""
 
+    @property
+    def told_by_marks(self) -> bool:
+        """Whether that changes only when the partition tells its readers so."""
+
 
 class FetchWait(Protocol):
     """What a parked fetch waits for."""

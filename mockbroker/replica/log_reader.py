@@ -55,6 +55,8 @@ class LogReader:
 
     available = staticmethod(bytes_available)
     """What a partition adds to a parked fetch that was read like this (see `delayed_fetch`)."""
+    told_by_marks = True
+    """Whether that changes only when the partition tells its readers so."""
 
     def __init__(self, params: FetchParams) -> None:
         self.params = params

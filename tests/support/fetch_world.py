@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -39,7 +40,7 @@ from mockbroker_protocol.slices import all_at_once
 from tests.support.senders import SENDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mockbroker.apis.context import Services
     from mockbroker.replica.partition import Partition
@@ -129,8 +130,13 @@ class World:
                 replicas=self.replicas,
                 fetch=self.fetch,
                 answer_in_slices=lambda _, making: all_at_once(making),
+                work_in_slices=self._work_in_slices,
             ),
         )
+        self.request_bytes = 0
+        """What each request is taken to have."""
+        self.slices: deque[tuple[RequestContext, Iterator[object]]] | None = None
+        """What is done in slices, if the test does them (`slice`); else all is done at once."""
         self._generations: dict[str, int] = {}
 
     # -- metadata --------------------------------------------------------------------------
@@ -204,11 +210,28 @@ class World:
 
     # -- requests --------------------------------------------------------------------------
 
+    def _work_in_slices(self, ctx: RequestContext, steps: Iterator[object]) -> None:
+        if self.slices is None:
+            for _ in steps:
+                pass
+        else:
+            self.slices.append((ctx, steps))
+
+    def slice(self) -> bool:
+        """Do one slice; whether there was one to do."""
+        assert self.slices is not None
+        while self.slices:
+            ctx, steps = self.slices[0]
+            if not ctx.done and next(steps, self) is not self:
+                return True
+            self.slices.popleft()
+        return False
+
     def context(
         self, version: int, responder: Later, key: int = 1, client_id: str = "test"
     ) -> RequestContext:
         header = RequestHeader(key, version, 1, client_id, 0)
-        return RequestContext(responder, header, SENDER, self.clock.now_ms, 0)
+        return RequestContext(responder, header, SENDER, self.clock.now_ms, self.request_bytes)
 
     def send(self, request: FetchRequest, version: int = 12) -> Pending:
         """Send a fetch; its answer is there at once unless it is parked."""

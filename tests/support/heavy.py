@@ -161,6 +161,13 @@ def fetch_of_unknown_partitions(count: int) -> bytes:
     return request(1, 4, head + int32(count) + asked)
 
 
+def fetch_of_a_session(count: int, session_id: int = 0, epoch: int = 0) -> bytes:
+    """Opens a session of so many partitions, or tells one of each of them."""
+    head = struct.pack(">iiiibii", -1, 0, 0, 1 << 20, 0, session_id, epoch)
+    asked = b"".join(struct.pack(">iqqi", index, 0, -1, 0) for index in range(count))
+    return request(1, 7, head + int32(1) + text(TOPIC) + int32(count) + asked + int32(0))
+
+
 def fetch_of_empty_topics(count: int) -> bytes:
     body = _FETCH_V15 + uvarint(count + 1) + (b"\7" * 16 + b"\1\0") * count + b"\1\1\0"
     return request(1, 15, body, flexible=True)
@@ -299,6 +306,7 @@ FULL: Final[dict[str, Callable[[], bytes]]] = {
     "Metadata: one name 30,000,000 times": lambda: metadata(30_000_000),
     "Fetch: one partition 6,000,000 times": lambda: fetch(6_000_000),
     "Fetch: 100,000 unknown partitions": lambda: fetch_of_unknown_partitions(100_000),
+    "Fetch: a session of 100,000 partitions, opened": lambda: fetch_of_a_session(100_000),
     "Fetch v15: 466,000 topics of no partition": lambda: fetch_of_empty_topics(466_000),
     "Fetch v15: 4,000,000 empty tags": lambda: fetch_of_empty_tags(4_000_000),
     "ListOffsets: one partition 8,000,000 times": lambda: list_offsets(8_000_000),

@@ -9,7 +9,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockbroker.fetch import incremental
+from mockbroker.fetch import incremental, long_contexts
 from mockbroker.fetch import session as sessions
 from mockbroker.fetch.waiting import SessionWait
 from mockbroker.log.results import AppendOrigin
@@ -260,6 +260,20 @@ def test_answers_equal_those_of_a_walk_over_the_whole_session(seed: int, steps: 
         patch.object(sessions, "_STALE_ENTRIES_ALLOWED", -2 * (seed % 2)),
     ):
         for _ in range(steps):
+            twins.step()
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**32), steps=st.integers(1, 80))
+def test_so_do_those_that_are_made_in_slices(seed: int, steps: int) -> None:
+    with (
+        patch.object(incremental, "LONG", seed % 4),
+        patch.object(long_contexts, "SLICE", 1 + seed % 3),
+        patch.object(incremental, "MANY_READY", seed % 5 or incremental.MANY_READY),
+    ):
+        twins = Twins(Random(seed))
+        for step in range(steps):
+            twins.worlds[0].request_bytes = 1 << 20 if (seed >> step % 32) & 1 else 0
             twins.step()
 
 
