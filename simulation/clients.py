@@ -62,6 +62,17 @@ def fetch_at_once(
     )
 
 
+def ask_at_once(world: World, broker: Broker, request: object, version: int) -> object:
+    """Any request between two events, past the network: it must be answered in the same step."""
+    api_key = cast("int", request.API_KEY)  # type: ignore[attr-defined]
+    if isinstance(request, FetchRequest):
+        return fetch_at_once(world, request, version, broker)
+    frame = world.exchange(frame_of(request, version, 1, "probe"), broker)
+    pos = decode_response_header(frame, api_key, version)[1]
+    answer_class: type[object] = response_class(api_key)
+    return decode(answer_class, version, frame, pos)[0]
+
+
 @dataclass(slots=True, eq=False)
 class Call:
     """A request that was sent: how to read its answer and whom to tell."""

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from mockbroker.metadata.topic_requests import NewTopic
 from simulation.cluster.administration import AdminCrew
+from simulation.cluster.audits import AuditCrew
 from simulation.cluster.committers import Committer
 from simulation.cluster.consumers import ClusterConsumer
 from simulation.cluster.crews import Crew, CrewSetting
 from simulation.cluster.expiries import ExpiryCrew
 from simulation.cluster.groups import GroupCrew
+from simulation.cluster.impostors import ImpostorCrew
 from simulation.cluster.inquirers import InquiryCrew
 from simulation.cluster.misproducers import MisproducerCrew
 from simulation.cluster.operators import ClusterOperator
@@ -104,6 +106,8 @@ CREWS: tuple[type[Crew], ...] = (
     ScopeCrew,
     InquiryCrew,
     ExpiryCrew,
+    AuditCrew,
+    ImpostorCrew,
 )
 
 

@@ -25,6 +25,8 @@ from mockbroker.metadata.changes import LeaderChanged, PartitionsAdded, TopicCre
 from mockbroker_protocol.records.batch import iterate_records
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.cluster.nodes import Node
     from mockbroker.journal import Event
     from mockbroker.log.unified_log import UnifiedLog
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from simulation.cluster.world import ClusterWorld
 
 Key = tuple[bytes, int]
+ReplicaState = tuple["UnifiedLog | None", int, int, int, int, bool, int]
+"""Log, its end and latest epoch, high watermark, leader epoch, whether it leads, log start."""
 Entry = tuple[int, bytes]
 """Leader epoch and content of one record: its key and value."""
 
@@ -199,10 +203,12 @@ class Truth:
         self._world = world
         self.partitions: dict[Key, PartitionTruth] = {}
         self._names: dict[tuple[str, int], Key] = {}
-        self._seen: dict[Partition, tuple[object, int, int, int, int, bool, int]] = {}
+        self._seen: dict[Partition, ReplicaState] = {}
         """What each replica was when it was last looked at."""
         self._changed: dict[Key, None] = {}
         """Where something happened since the last look."""
+        self.on_replica: list[Callable[[Node, Partition, ReplicaState | None], None]] = []
+        """Told of each replica that changed, and what it was at the last look."""
         self.elections = self.unclean_elections = 0
         for topic in world.cluster.metadata.topics.values():
             self._add(topic.name, topic.id, 0, topic.partitions)
@@ -312,6 +318,8 @@ class Truth:
                     changed[key] = None
                     since_epoch = 0 if before is None else before[4]
                     self._look_at_replica(self.partitions[key], node, partition, since_epoch)
+                    for watch in self.on_replica:
+                        watch(node, partition, before)
         if changed:
             for key in changed:
                 truth = self.partitions[key]

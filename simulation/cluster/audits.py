@@ -1,0 +1,65 @@
+"""Audits: what brokers derive, held against what it is derived from, while a run goes on.
+
+Nobody of this crew is a client. A log that was cut is looked at right then, others in turn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simulation.cluster.crews import Crew, CrewSetting
+from simulation.cluster.follower_audits import FollowerAudits
+from simulation.cluster.log_audits import wrong_with
+
+if TYPE_CHECKING:
+    from mockbroker.cluster.nodes import Node
+    from mockbroker.replica.partition import Partition
+    from simulation.cluster.truth import ReplicaState
+
+LOOK_EVERY_MS = 100.0
+
+
+class AuditCrew(Crew):
+    """Looks at logs and at what leaders know of their followers."""
+
+    def __init__(self, setting: CrewSetting) -> None:
+        super().__init__(setting)
+        self._rng = setting.stream("audits")
+        self._changed: dict[Partition, int] = {}
+        """What grew since it was last looked at, and the broker that it is at."""
+        self._done = False
+        self.followers = FollowerAudits(setting.world, setting.truth)
+        setting.truth.on_replica.append(self._on_replica)
+
+    def start(self) -> None:
+        self.world.at(LOOK_EVERY_MS, self._look)
+
+    def _on_replica(self, at: Node, partition: Partition, before: ReplicaState | None) -> None:
+        log = partition.log
+        if log is None:
+            return
+        if before is not None and before[0] is log and log.log_end_offset < before[1]:
+            self._audit(partition, at.node_id)
+        elif not self._done:
+            self._changed[partition] = at.node_id
+
+    def _look(self) -> None:
+        if self._changed:
+            partition = self._rng.choice(list(self._changed))
+            self._audit(partition, self._changed.pop(partition))
+        if not self._done:
+            self.world.at(LOOK_EVERY_MS, self._look)
+
+    def _audit(self, partition: Partition, node: int) -> None:
+        if partition.log is not None and not partition.deleted:
+            for wrong in wrong_with(partition.log, self._rng):
+                self.world.violate(f"{partition.log!r} of {node}: {wrong}")
+
+    def check(self) -> None:
+        """Logs that nobody has looked at since they changed."""
+        self._done = True
+        for partition, node in self._changed.items():
+            broker = self.world.cluster.broker(node)
+            if broker is not None and partition in broker.services.replicas.all_partitions():
+                self._audit(partition, node)
+        self._changed.clear()

@@ -1,0 +1,99 @@
+"""What a leader knows of its followers, and what it makes of it, held against the followers.
+
+- A follower has what its leader takes it to have, while both are in one leader epoch.
+- When a high watermark moves it is the smallest end among those that hold it back: the larger
+  in-sync set, and who has caught up and may join (Partition.maybeIncrementLeaderHW). It stands
+  still while it is held, and below min.insync.replicas (KIP-966).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.journal import HighWatermarkMoved
+from simulation.cluster.refusals import least_in_sync
+
+if TYPE_CHECKING:
+    from mockbroker.cluster.nodes import Node
+    from mockbroker.journal import Event
+    from mockbroker.node.broker import Broker
+    from mockbroker.replica.partition import Partition
+    from simulation.cluster.truth import ReplicaState, Truth
+    from simulation.cluster.world import ClusterWorld
+
+
+class FollowerAudits:
+    """Watches leaders; what is wrong goes to `world.violate`."""
+
+    def __init__(self, world: ClusterWorld, truth: Truth) -> None:
+        self._world = world
+        self._truth = truth
+        self._lag_ms = world.cluster.brokers[0].services.replicas.max_lag_ms()
+        truth.on_replica.append(self._on_replica)
+        world.cluster.journal.listen(self._on_moved, high_watermarks=True)
+
+    def _on_moved(self, event: Event) -> None:
+        if not isinstance(event, HighWatermarkMoved) or event.after <= event.before:
+            return
+        broker = self._world.cluster.broker(event.broker_id)
+        partition = (
+            None
+            if broker is None
+            else broker.services.replicas.partition(event.topic, event.partition)
+        )
+        if broker is None or partition is None or not partition.is_leader:
+            return
+        if partition.high_watermark_held:
+            self._world.violate(f"{partition} of {event.broker_id}: a held high watermark moved")
+        least = least_in_sync(broker, partition)
+        if len(partition.state.isr) < least:
+            self._world.violate(
+                f"{partition} of {event.broker_id}: its high watermark moved with "
+                f"{partition.state.isr} of at least {least} in sync"
+            )
+        wanted = self._smallest_end(broker, partition)
+        if event.after != wanted:
+            self._world.violate(
+                f"{partition} of {event.broker_id}: its high watermark went to {event.after}, its "
+                f"in-sync replicas have {wanted}"
+            )
+
+    def _smallest_end(self, broker: Broker, partition: Partition) -> int:
+        """Of the leader and of all followers that hold its high watermark back."""
+        assert partition.log is not None
+        ends = [partition.log.log_end_offset]
+        followers = partition.followers
+        now_ms = broker.services.clock.now_ms
+        for follower in () if followers is None else followers.all():
+            assert followers is not None
+            node = follower.replica_id
+            known = broker.services.metadata.brokers.get(node)
+            may_join = (
+                known is not None
+                and known.active
+                and (follower.broker_epoch < 0 or follower.broker_epoch >= known.epoch)
+                and now_ms - follower.caught_up_ms <= self._lag_ms
+            )
+            if node in partition.state.isr or node in (followers.proposed or ()) or may_join:
+                ends.append(follower.log_end_offset)
+        return min(ends)
+
+    def _on_replica(self, at: Node, partition: Partition, _before: ReplicaState | None) -> None:
+        if partition.followers is None:
+            return
+        for follower in partition.followers.all():
+            peer = self._world.cluster.broker(follower.replica_id)
+            if peer is None:
+                continue
+            replica = peer.services.replicas.partition(partition.topic, partition.index)
+            if (
+                replica is not None
+                and replica.topic_id == partition.topic_id
+                and replica.leader_epoch == partition.leader_epoch
+            ):
+                has = 0 if replica.log is None else replica.log.log_end_offset
+                if follower.log_end_offset > has:
+                    self._world.violate(
+                        f"{partition}: its leader {at.node_id} takes {follower.replica_id} to have "
+                        f"{follower.log_end_offset} records, which has {has}"
+                    )

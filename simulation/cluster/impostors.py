@@ -1,0 +1,163 @@
+"""Impostors: requests that must be refused, asked of brokers past the network now and then.
+
+Nothing may come of them: no answer but the one that is due, and no change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker_protocol.errors import ErrorCode
+from simulation.clients import ask_at_once
+from simulation.cluster.coordinator_refusals import (
+    of_classic_group,
+    of_consumer_group,
+    of_transaction,
+)
+from simulation.cluster.crews import Crew, CrewSetting
+from simulation.cluster.refusals import of_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.metadata.changes import PartitionState
+    from mockbroker.node.broker import Broker
+    from simulation.cluster.refusals import Refusal
+
+    Proposal = tuple[str, int, tuple[int, int], list[int], list[int], ErrorCode]
+EVERY_MS = 40.0
+AT_ONCE = 3
+DENIED = frozenset(
+    (
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    )
+)
+"""Where an admin changes ACLs, these come first."""
+
+
+class ImpostorCrew(Crew):
+    """Asks what must be refused while clients are at work."""
+
+    def __init__(self, setting: CrewSetting) -> None:
+        super().__init__(setting)
+        self._rng = setting.stream("impostors")
+        self._topic = next(iter(self.plan.topics))
+        self._stopped = False
+        self.refused = 0
+        self._kinds: tuple[Callable[[Broker], list[Refusal]], ...] = (
+            self._of_partitions,
+            self._of_groups,
+            self._of_transactions,
+        )
+
+    def start(self) -> None:
+        self.world.at(EVERY_MS, self._act)
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def counts(self) -> dict[str, int]:
+        return {"impostors": self.refused}
+
+    def _act(self) -> None:
+        if self._stopped:
+            return
+        brokers = self.world.cluster.brokers
+        if brokers:
+            broker = self._rng.choice(brokers)
+            refusals = self._rng.choice(self._kinds)(broker)
+            for refusal in self._rng.sample(refusals, min(AT_ONCE, len(refusals))):
+                self._ask(broker, refusal)
+            self._propose()
+        self.world.at(EVERY_MS, self._act)
+
+    def _ask(self, broker: Broker, refusal: Refusal) -> None:
+        answer = ask_at_once(self.world, broker, refusal.request, refusal.version)
+        error = refusal.error_of(answer)
+        self.refused += 1
+        if error != refusal.wanted and error not in DENIED:
+            self.world.violate(
+                f"broker {broker.broker_id} answers {error} to {refusal.what}, not "
+                f"{refusal.wanted}: {refusal.request}"
+            )
+
+    def _of_partitions(self, broker: Broker) -> list[Refusal]:
+        partitions = [*broker.services.replicas.all_partitions()]
+        if not partitions:
+            return []
+        return [*of_partition(broker, self._rng.choice(partitions), self.world.now_ms)]
+
+    def _of_groups(self, broker: Broker) -> list[Refusal]:
+        groups = broker.services.groups
+        found: list[Refusal] = []
+        for shard in groups.service.runtime.shards() if groups.in_use else ():
+            for name, group in shard.groups.items():
+                if not groups.service.runtime.is_ahead(name):
+                    found += of_classic_group(group, self._topic)
+            for name, consumers in shard.consumer_groups.items():
+                if not groups.service.runtime.is_ahead(name):
+                    found += of_consumer_group(consumers, self._topic)
+        return found
+
+    def _of_transactions(self, broker: Broker) -> list[Refusal]:
+        transactions = broker.services.transactions
+        found: list[Refusal] = []
+        for shard in transactions.service.runtime.shards() if transactions.in_use else ():
+            for known in shard.transactions.values():
+                if shard.is_settled:
+                    found += of_transaction(known, self._topic)
+        return found
+
+    # -- what the controller must refuse -----------------------------------------------------
+
+    def _propose(self) -> None:
+        """A leader's proposal of an in-sync set that may not be taken."""
+        store = self.world.cluster.metadata
+        topic = self._rng.choice([*store.topics.values()])
+        index = self._rng.randrange(len(topic.partitions))
+        state = topic.partitions[index]
+        if state.leader < 0:
+            return
+        for what, node, epochs, isr, told, wanted in self._proposals(state):
+            error = self.world.peers.control.alter_partition(
+                node, topic.id, index, *epochs, isr, told
+            )
+            if error != wanted:
+                self.world.violate(
+                    f"the controller answers {error!r} to {what} for {topic.name}-{index}, not "
+                    f"{wanted!r}"
+                )
+
+    def _proposals(self, state: PartitionState) -> list[Proposal]:
+        leader, isr = state.leader, list(state.isr)
+        epoch, version = state.leader_epoch, state.partition_epoch
+        found: list[Proposal] = [
+            ("a newer epoch", leader, (epoch + 1, version), isr, [], ErrorCode.NOT_CONTROLLER),
+            ("another set of nobody", leader, (epoch, version), [], [], ErrorCode.INVALID_REQUEST),
+        ]
+        if epoch:
+            fenced = ErrorCode.FENCED_LEADER_EPOCH
+            found.append(("an older epoch", leader, (epoch - 1, version), isr, [], fenced))
+        if version:
+            old = ErrorCode.INVALID_UPDATE_VERSION
+            found.append(("an older version", leader, (epoch, version - 1), isr, [], old))
+        brokers = self.world.cluster.metadata.brokers
+        for node in state.replicas:
+            known = brokers[node]
+            if node != leader:
+                bad = ErrorCode.INVALID_REQUEST
+                found.append(("a follower", node, (epoch, version), isr, [], bad))
+            ineligible = ErrorCode.INELIGIBLE_REPLICA
+            wider = [*dict.fromkeys((*isr, node))]
+            if node not in isr and not known.active:
+                told = [-1] * len(wider)
+                found.append(("who is fenced", leader, (epoch, version), wider, told, ineligible))
+            elif known.epoch > 0:
+                told = [known.epoch - 1 if one == node else -1 for one in wider]
+                found.append(
+                    ("an older registration", leader, (epoch, version), wider, told, ineligible)
+                )
+        return found

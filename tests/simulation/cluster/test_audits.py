@@ -1,0 +1,52 @@
+"""Logs are looked at when they are cut, in turn while they grow, and at rest."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from simulation.cluster.audits import AuditCrew
+from simulation.cluster.crews import CrewSetting
+from simulation.cluster.operators import ClusterOperator
+from tests.support.simulated_cluster import SimulatedCluster
+
+if TYPE_CHECKING:
+    import pytest
+
+    from mockbroker.log.unified_log import UnifiedLog
+
+
+def crew_of(simulated: SimulatedCluster) -> AuditCrew:
+    world, plan = simulated.world, simulated.plan
+    operator = ClusterOperator(world, Random(0), plan)
+    return AuditCrew(CrewSetting(world, simulated.truth, plan, operator, lambda _: Random(0)))
+
+
+def test_each_log_is_looked_at_once_it_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[UnifiedLog] = []
+
+    def look(log: UnifiedLog, _: Random) -> list[str]:
+        looked.append(log)
+        return []
+
+    monkeypatch.setattr("simulation.cluster.audits.wrong_with", look)
+    simulated = SimulatedCluster()
+    crew = crew_of(simulated)
+    crew.start()
+    simulated.produce(2)
+    crew.check()
+    assert simulated.leader_log() in looked
+    assert not simulated.world.violations
+    looked.clear()
+    log = simulated.follower_log()
+    simulated.world.operate(lambda: log.truncate_to(1))
+    assert looked == [log]
+
+
+def test_what_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simulation.cluster.audits.wrong_with", lambda *_: ["too short"])
+    simulated = SimulatedCluster()
+    crew = crew_of(simulated)
+    simulated.produce(1)
+    crew.check()
+    assert "too short" in simulated.world.violations[0]

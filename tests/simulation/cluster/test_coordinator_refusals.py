@@ -1,0 +1,40 @@
+"""What coordinators must refuse is listed by what they know at that instant."""
+
+from __future__ import annotations
+
+from mockbroker.coordinator.group.classic_group import ClassicGroup
+from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+from mockbroker.coordinator.txn.metadata import TransactionMetadata
+from mockbroker.coordinator.txn.states import TransactionState
+from mockbroker_protocol.errors import ErrorCode
+from simulation.cluster.coordinator_refusals import (
+    of_classic_group,
+    of_consumer_group,
+    of_transaction,
+)
+
+
+def test_a_group_without_members_refuses_strangers() -> None:
+    told = {one.what: one.wanted for one in of_classic_group(ClassicGroup("g"), "t0")}
+    assert told["a heartbeat of a stranger"] == ErrorCode.UNKNOWN_MEMBER_ID
+    assert told["a commit of a stranger"] == ErrorCode.UNKNOWN_MEMBER_ID
+    assert "the deletion of a group with members" not in told
+    told = {one.what: one.wanted for one in of_consumer_group(ConsumerGroup("g"), "t0")}
+    assert told["a heartbeat of a stranger"] == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_what_a_transaction_refuses_goes_by_its_state() -> None:
+    known = TransactionMetadata("x", producer_id=7, producer_epoch=5)
+    at_rest = {one.what: one.wanted for one in of_transaction(known, "t0")}
+    assert at_rest["EndTxn v4 of an older epoch"] == ErrorCode.PRODUCER_FENCED
+    assert at_rest["EndTxn v5 of who has begun nothing"] == ErrorCode.INVALID_TXN_STATE
+    assert "EndTxn v5 of a retry" not in at_rest
+    known.state = TransactionState.COMPLETE_COMMIT
+    ended = {one.what: one.wanted for one in of_transaction(known, "t0")}
+    assert ended["EndTxn v5 of a retry"] == ErrorCode.NONE
+    assert ended["EndTxn v5 of a contrary"] == ErrorCode.INVALID_TXN_STATE
+    known.pending_state = TransactionState.ONGOING
+    pending = {one.what: one.wanted for one in of_transaction(known, "t0")}
+    assert pending["InitProducerId of who must wait"] == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert "EndTxn v5 of a retry" not in pending
+    assert not list(of_transaction(TransactionMetadata("new"), "t0"))
