@@ -190,6 +190,14 @@ def stats(scanned_bytes: int, scanned: int, matched: int, cache_hits: int) -> by
     return _STATS.pack(scanned_bytes, scanned, matched, cache_hits)
 
 
+def read_stats(data: bytes) -> tuple[int, int, int, int]:
+    """The same as a client reads it."""
+    if len(data) < _STATS.size:
+        raise ProtocolError("what a filter cost is cut")
+    found: tuple[int, int, int, int] = _STATS.unpack_from(data)
+    return found
+
+
 def error(number: DraftError) -> bytes:
     """The draft's number of an error, without a message."""
     return _ERROR.pack(number) + NO_MESSAGE

@@ -6,7 +6,9 @@ what is left out is counted. docs/journal.md explains the fields.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from mockbroker.journal.bodies import MAX_LISTED, body_of
 from mockbroker_protocol.api_keys import ApiKey
@@ -24,7 +26,7 @@ from mockbroker_protocol.subjects import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mockbroker_protocol.messages.fetch import FetchRequestPartition, FetchResponsePartition
     from mockbroker_protocol.primitives import Buffer
@@ -36,6 +38,8 @@ _NO_HIGH_WATERMARK: Final = 2**63 - 1
 """What a fetch of v18 says of a partition whose high watermark it does not know (KIP-1166)."""
 
 Line = dict[str, object]
+_EXTENSION: Final = "mockbroker.coop.journal_details"
+"""The module that reads the tagged fields that are no Kafka's."""
 Key = tuple[str | None, bytes | None, int]
 
 
@@ -73,12 +77,21 @@ def _id_text(topic: TopicRef) -> str | None:
     return None if topic.topic_id is None else uuid_text(topic.topic_id)
 
 
+class Extension(Protocol):
+    """What that module has; each part of a line is of these tagged fields."""
+
+    def of_fetch(self, request: FetchRequest) -> Line: ...
+    def of_partition(self, asked: Mapping[int, bytes], told: Mapping[int, bytes]) -> Line: ...
+    def of_commit(self, asked: Mapping[int, bytes], told: Mapping[int, bytes]) -> Line: ...
+
+
 # -- fetch ----------------------------------------------------------------------------------
 
 
 def _fetch(request: FetchRequest, response: FetchResponse | None, topic_name: TopicName) -> Line:
     """All but what the session spared the wire, which only the request's record tells."""
     asked: dict[Key, tuple[TopicRef, FetchRequestPartition]] = {}
+    extension = _extension() if request.unknown_tags else None
     for topic in request.topics:
         ref = topic_ref(topic)
         for partition in topic.partitions:
@@ -115,6 +128,7 @@ def _fetch(request: FetchRequest, response: FetchResponse | None, topic_name: To
         "high_watermarks_told": sum(data.high_watermark >= 0 for _, _, data in answered),
         "partitions": listed,
         "partitions_left_out": len(answered) + len(silent) - len(listed),
+        **({} if extension is None else extension.of_fetch(request)),
     }
 
 
@@ -155,6 +169,10 @@ def _fetch_partition(
         line["high_watermark"] = data.high_watermark
         line["last_stable_offset"] = data.last_stable_offset
         line["log_start_offset"] = data.log_start_offset
+    said = None if asked is None else asked.unknown_tags
+    told = None if data is None else data.unknown_tags
+    if said or told:
+        line |= _extension().of_partition(said or {}, told or {})
     return line
 
 
@@ -276,22 +294,30 @@ _COMMITS: Final = frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT})
 
 
 def _offsets(request: object, response: object | None, topic_name: TopicName) -> list[Line]:
-    errors: dict[Key, int] = {}
-    for ref, partition in _partitions(response):
-        code = getattr(partition, "error_code", 0)
-        errors[ref.name, ref.topic_id, partition_index(partition)] = code
+    answers = {
+        (ref.name, ref.topic_id, partition_index(partition)): partition
+        for ref, partition in _partitions(response)
+    }
     listed: list[Line] = []
-    for ref, partition in _partitions(request):
+    for ref, partition in islice(_partitions(request), MAX_LISTED):
         index = partition_index(partition)
-        listed.append(
-            {
-                "topic": _known_name(ref, topic_name),
-                "partition": index,
-                "offset": getattr(partition, "committed_offset", None),
-                "error": errors.get((ref.name, ref.topic_id, index)),
-            }
-        )
-    return listed[:MAX_LISTED]
+        answer = answers.get((ref.name, ref.topic_id, index))
+        line: Line = {
+            "topic": _known_name(ref, topic_name),
+            "partition": index,
+            "offset": getattr(partition, "committed_offset", None),
+            "error": None if answer is None else getattr(answer, "error_code", 0),
+        }
+        said = getattr(partition, "unknown_tags", None)
+        told = getattr(answer, "unknown_tags", None)
+        if said or told:
+            line |= _extension().of_commit(said or {}, told or {})
+        listed.append(line)
+    return listed
+
+
+def _extension() -> Extension:
+    return cast("Extension", import_module(_EXTENSION))
 
 
 def _partitions(message: object | None) -> Iterator[tuple[TopicRef, object]]:

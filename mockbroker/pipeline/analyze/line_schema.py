@@ -33,8 +33,11 @@ fetch STRUCT<class: STRING, session_id: INT, session_epoch: INT, answered_sessio
   first_batch_overrun_bytes: BIGINT, high_watermarks_known: INT, high_watermarks_told: INT,
   partitions: ARRAY<STRUCT<topic: STRING, topic_id: STRING, partition: INT, position: INT,
     fetch_offset: BIGINT, max_bytes: INT, high_watermark_known: BIGINT, bytes: BIGINT, error: INT,
-    high_watermark: BIGINT, last_stable_offset: BIGINT, log_start_offset: BIGINT>>,
-  partitions_left_out: INT>"""
+    high_watermark: BIGINT, last_stable_offset: BIGINT, log_start_offset: BIGINT,
+    slots: ARRAY<ARRAY<BIGINT>>, keys: INT, next_offset: BIGINT, scanned_bytes: INT,
+    scanned_records: INT, matched_records: INT, cache_hits: INT,
+    acquired: ARRAY<ARRAY<BIGINT>>>>,
+  partitions_left_out: INT, `group`: STRING, member: STRING, generation: INT>"""
 
 _PRODUCE: Final = """
 produce STRUCT<transactional_id: STRING, acks: INT, timeout_ms: INT, records: BIGINT,
@@ -46,7 +49,8 @@ produce STRUCT<transactional_id: STRING, acks: INT, timeout_ms: INT, records: BI
 _GROUP: Final = """
 `group` STRUCT<`group`: STRING, member: STRING, instance: STRING, generation: INT,
   answered_generation: INT, leader: STRING, members: INT, protocol: STRING, error: INT,
-  offsets: ARRAY<STRUCT<topic: STRING, partition: INT, offset: BIGINT, error: INT>>>"""
+  offsets: ARRAY<STRUCT<topic: STRING, partition: INT, offset: BIGINT, error: INT,
+    ranges: ARRAY<ARRAY<BIGINT>>, stable: BIGINT, held: INT>>>"""
 
 _TXN: Final = """
 txn STRUCT<transactional_id: STRING, producer_id: BIGINT, producer_epoch: INT,

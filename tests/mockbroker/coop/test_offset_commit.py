@@ -9,6 +9,7 @@ import pytest
 from mockbroker.coop import tags
 from mockbroker.coop.commit_tags import commit_fields
 from mockbroker.coop.numbers import Tag
+from mockbroker.faults import Fault
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_membership import (
     JoinGroupResponse,
@@ -31,6 +32,7 @@ from tests.support.group_calls import join_request, stable_group
 from tests.support.range_group import COMMIT_VERSION, ON, Committed, Ops, RangeGroup, fill, told
 
 if TYPE_CHECKING:
+    from mockbroker.faults.request_view import RequestView
     from tests.support.core import CoreClient
 
 OK = 0
@@ -281,3 +283,25 @@ def test_the_plain_offset_may_have_to_be_minus_one() -> None:
     case = Case(10, range_commit_require_minus_one="true")
     assert case.group.commit((12, 12), plain=10)[0] == INVALID
     assert case.group.commit((12, 12), plain=-1)[0] == OK
+
+
+def test_fault_rules_reach_commits_of_ranges() -> None:
+    case = Case()
+    faults = case.core.cluster.faults
+
+    def is_individual(request: RequestView) -> bool:
+        parts = [one for topic in request.body.topics for one in topic.partitions]
+        return any(Tag.COMMIT_RANGES in tags.tagged_fields(one) for one in parts)
+
+    faults.add(Fault(api="OffsetCommit", error="NOT_COORDINATOR", when=is_individual, id="refused"))
+    assert case.group.plain(3).error == OK
+    assert case.group.commit((5, 6)) == Committed(ErrorCode.NOT_COORDINATOR)
+    faults.remove("refused")
+    assert case.group.fetch().ranges == []
+    faults.add(Fault(api="OffsetCommit", disconnect=True, stage="after", id="lost answer"))
+    case.group.client.send(case.group.asking(-1, commit_fields([(5, 6)])), COMMIT_VERSION)
+    assert case.group.client.closed
+    faults.remove("lost answer")
+    again = RangeGroup(case.core.client())
+    assert again.fetch().ranges == [(5, 6)]
+    assert again.commit((5, 6)) == Committed(OK, None, 3, 1)
