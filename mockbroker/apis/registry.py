@@ -98,6 +98,7 @@ EXTENDED: Final = {
     ApiKey.METADATA: "mockbroker.coop.metadata",
     ApiKey.OFFSET_COMMIT: "mockbroker.coop.offset_commit",
     ApiKey.OFFSET_FETCH: "mockbroker.coop.offset_fetch",
+    ApiKey.SYNC_GROUP: "mockbroker.coop.sync_group",
     ApiKey.TXN_OFFSET_COMMIT: "mockbroker.coop.txn_offset_commit",
 }
 """What a broker's listener serves in their place where `coop.extension.enable` is on."""

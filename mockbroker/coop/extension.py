@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 from mockbroker.coop.filtered_read import BUDGET
 from mockbroker.coop.handouts import Handouts
 from mockbroker.coop.remainders import Remainders
+from mockbroker.coop.transparent import TransparentGroups
 from mockbroker.coordinator.lazy import LazyCoordinator
 from mockbroker.metadata.changes import TopicDeleted
 from mockbroker.metadata.names import INDIVIDUAL_COMMITS_TOPIC
@@ -53,6 +54,8 @@ class Cooperation:
         """What passes of filters came to, by the name of its metric."""
         self.handouts = Handouts(services)
         """What members that fetch cooperatively have."""
+        self.transparent = TransparentGroups(services)
+        """Groups whose members do not know that they share partitions."""
         services.metadata.subscribe(self._metadata_changed)
 
     def _metadata_changed(self, change: Change) -> None:
@@ -134,6 +137,7 @@ class Cooperation:
     def forget(self) -> None:
         """What is in no log: leases, and what filters left over."""
         self.handouts.clear()
+        self.transparent.clear()
         self.remainders.clear()
 
 

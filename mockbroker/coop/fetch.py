@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis import fetch
 from mockbroker.coop import tags
+from mockbroker.coop.carried_filters import carried_wants
 from mockbroker.coop.errors import Refusal
 from mockbroker.coop.extension import extension_of
 from mockbroker.coop.fencing import TOPIC_REFUSES, reader_refusal
@@ -56,7 +57,12 @@ def handle(
     session = services.fetch.cache.get(request.session_id) if request.session_id else None
     is_spoken = _is_spoken(request)
     if not is_spoken and (session is None or session.extension is None):
-        return fetch.handle(services, ctx, request)
+        carried = carried_wants(services, ctx.client_id, request)
+        if carried is None:
+            return fetch.handle(services, ctx, request)
+        return fetch.handle(
+            services, ctx, request, lambda params: CarriedReader(params, services, carried)
+        )
     state = request.replica_state
     replica_id = request.replica_id if state is None else state.replica_id
     if is_spoken and (replica_id >= 0 or _is_cooperative_and_filtered(request)):
@@ -265,6 +271,24 @@ def cache_budget(services: Services) -> int:
         if config.configured(name) is not None:
             return config.int(name)
     return config.int(_CACHE_SPELLINGS[0])
+
+
+class CarriedReader(FilteredReader):
+    """The same for a client that did not ask for it: its answers have no tagged fields."""
+
+    __slots__ = ()
+
+    def read(self, entry: FetchEntry) -> FetchResponsePartition:
+        data = super().read(entry)
+        data.unknown_tags = None
+        return data
+
+    def _refusal(self, entry: FetchEntry, wanted: KeyFilter | None) -> Refusal | None:
+        """Who steers the broker says who may read what; the topic has a say."""
+        topic = self._services.metadata.topics.get(entry.topic.name or "")
+        if topic is None or wanted is None or topic.config.bool("range.fetch.enable"):
+            return None
+        return TOPIC_REFUSES
 
 
 def _is_spoken(request: FetchRequest) -> bool:

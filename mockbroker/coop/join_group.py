@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis import join_group
 from mockbroker.coop import krange, tags
+from mockbroker.coop.extension import extension_of
 from mockbroker.coop.numbers import Tag
 from mockbroker.coop.user_data import COOPERATIVE, INDIVIDUAL_COMMITS, KEY_RANGES
 
@@ -19,6 +20,8 @@ guard = join_group.guard
 def handle(services: Services, ctx: RequestContext, request: JoinGroupRequest) -> Verdict:
     """As without the extension, and JOIN_CAPS is answered."""
     krange.offer(services)  # to join may move a group of KIP-848 too
+    software, _ = services.client_software.get(ctx.connection_id, ("", ""))
+    extension_of(services).transparent.note_client(ctx.client_id, software)
     if Tag.JOIN_CAPS not in tags.tagged_fields(request):
         return join_group.handle(services, ctx, request)
 

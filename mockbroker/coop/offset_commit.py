@@ -3,7 +3,7 @@
 A partition with the field COMMIT_RANGES commits these offsets and no others; what is in the plain
 fields does not count. Groups of which no range is known, and that commit none, take the ordinary
 path. A plain commit takes the place of ranges: one of a member that is ahead of the stable offset
-keeps those behind it, any other drops all.
+keeps those behind it, any other drops all. Clients that cannot send the field have carriers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis import offset_commit
 from mockbroker.coop import tags
+from mockbroker.coop.carried_commits import CarriedWriter, carry
 from mockbroker.coop.extension import extension_of
 from mockbroker.coop.range_writer import RangeWriter
 
@@ -30,6 +31,7 @@ def handle(
     services: Services, ctx: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Verdict:
     """Answer as without the extension, unless ranges are committed or known."""
+    carries = carry(services, ctx.client_id, request)
     is_spoken = any(
         tags.is_spoken(tags.tagged_fields(one))
         for topic in request.topics
@@ -42,7 +44,8 @@ def handle(
         extension.has_commits and extension.commits.has_ranges(request.group_id)
     ):
         return offset_commit.handle(services, ctx, request)
-    return offset_commit.handle(services, ctx, request, RangeWriter(services, request))
+    writer = (CarriedWriter if carries else RangeWriter)(services, request)
+    return offset_commit.handle(services, ctx, request, writer)
 
 
 def _note_outside(handouts: Handouts, request: OffsetCommitRequest) -> None:

@@ -19,6 +19,7 @@ from mockbroker.coop.commit_tags import (
 )
 from mockbroker.coop.extension import extension_of
 from mockbroker.coop.individual_commits import Place
+from mockbroker.coop.metadata_carrier import write_text
 from mockbroker.coop.numbers import Tag
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.versions import OFFSET_FETCH_GROUPS
@@ -70,6 +71,10 @@ class _Telling:
     def __init__(self, services: Services, *, live: bool) -> None:
         self._commits = extension_of(services).commits
         self._live = live
+        config = services.config
+        self._text_bytes = 0
+        if config.bool("coop.metadata.carrier"):
+            self._text_bytes = config.int("offset.metadata.max.bytes")
 
     def tell(
         self,
@@ -93,9 +98,11 @@ class _Telling:
             _fail(one, ErrorCode.UNSTABLE_OFFSET_COMMIT)
             return
         stable = one.committed_offset = standing.stable()
+        ranges = [] if stable < 0 else standing.part.beyond(stable)
+        if self._text_bytes and part is not None:
+            one.metadata = write_text(ranges, self._text_bytes)
         if not wants:
             return
-        ranges = [] if stable < 0 else standing.part.beyond(stable)
         fields: dict[int, bytes] = {
             **standing_fields(stable, len(ranges)),
             Tag.COMMITTED_RANGES: write_offset_ranges(ranges[:MOST_RANGES]),
