@@ -39,7 +39,7 @@ class ClientFilter(NamedTuple):
 
 
 class NotDone(KeyFilter):
-    """A filter that leaves out what is committed, too; without ranges it leaves out nothing else."""
+    """A filter that leaves out what is committed, too; without ranges, that alone."""
 
     __slots__ = ("_done",)
 
