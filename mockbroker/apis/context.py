@@ -273,9 +273,11 @@ class RoomsMark(NamedTuple):
 
 
 def _respond(
-    ctx: RequestContext, making: Generator[None, None, object]
-) -> Generator[None, None, None]:
-    """The rest of what makes an answer, and the answer."""
+    ctx: RequestContext, step: object, making: Generator[object, None, object]
+) -> Generator[object, None, None]:
+    """The rest of what makes an answer, from a step on, and the answer."""
+    if step is not None:
+        yield step
     response = yield from making
     ctx.respond_in_slices(response)
 
@@ -384,7 +386,7 @@ class Services:
         """Name and version of the clients that told them, by connection."""
 
     def answer_in_slices(
-        self, ctx: RequestContext, making: Generator[None, None, object]
+        self, ctx: RequestContext, making: Generator[object, None, object]
     ) -> object:
         """The answer that the generator returns, if it takes but one slice; else PARKED.
 
@@ -392,11 +394,11 @@ class Services:
         have changed since the first.
         """
         try:
-            next(making)
+            first = next(making)
         except StopIteration as end:
             response: object = end.value
             return response
-        self.work_in_slices(ctx, _respond(ctx, making))
+        self.work_in_slices(ctx, _respond(ctx, first, making))
         return PARKED
 
     def _on_change(self, change: Change) -> None:

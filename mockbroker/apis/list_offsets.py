@@ -59,7 +59,7 @@ def handle(services: Services, ctx: RequestContext, request: ListOffsetsRequest)
 
 def _answer(
     services: Services, ctx: RequestContext, request: ListOffsetsRequest
-) -> Generator[None, None, ListOffsetsResponse]:
+) -> Generator[object, None, ListOffsetsResponse]:
     lookup = _Lookup(services, ctx.api_version, request)
     asked: dict[str, dict[int, list[ListOffsetsPartition]]] = {}
     for topic in request.topics:
@@ -72,9 +72,9 @@ def _answer(
         topics.append(ListOffsetsTopicResponse(name, answers))
         for of_index in partitions.values():
             if lookup.bytes_left <= 0:
-                yield
+                yield None
                 lookup.bytes_left = LOOKED_THROUGH_BYTES
-            answers.append(lookup.answer(name, of_index))
+            answers.append((yield from lookup.answer(name, of_index)))
     return ListOffsetsResponse(ctx.throttle_time_ms, topics)
 
 
@@ -96,7 +96,9 @@ class _Lookup:
         else:
             self._isolation = FetchIsolation.HIGH_WATERMARK
 
-    def answer(self, topic: str, asked: list[ListOffsetsPartition]) -> ListOffsetsPartitionResponse:
+    def answer(
+        self, topic: str, asked: list[ListOffsetsPartition]
+    ) -> Generator[object, None, ListOffsetsPartitionResponse]:
         wanted = asked[0]
         if len(asked) > 1:
             return _refusal(wanted, ErrorCode.INVALID_REQUEST)
@@ -111,15 +113,15 @@ class _Lookup:
         )
         if isinstance(partition, ErrorCode):
             return _refusal(wanted, partition)
-        return self._find(wanted, partition)
+        return (yield from self._find(wanted, partition))
 
     def _find(
         self, wanted: ListOffsetsPartition, partition: Partition
-    ) -> ListOffsetsPartitionResponse:
+    ) -> Generator[object, None, ListOffsetsPartitionResponse]:
         log = partition.log or partition.open_log()
         if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
             self.bytes_left -= log.size_bytes
-        found = log.offset_for_timestamp(wanted.timestamp, self._isolation)
+        found = yield from log.find_timestamp(wanted.timestamp, self._isolation)
         lagging = (
             self._isolation is not FetchIsolation.LOG_END
             and partition.epoch_start_offset > log.high_watermark

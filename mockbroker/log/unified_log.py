@@ -33,9 +33,10 @@ from mockbroker_protocol.records.batch import (
     read_batch_header,
     verify_crc,
 )
+from mockbroker_protocol.slices import all_at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from mockbroker.config.log_config import LogConfig
     from mockbroker.log.aborted import CompletedTransaction
@@ -314,7 +315,15 @@ class UnifiedLog(TransactionalLog):
     def offset_for_timestamp(
         self, timestamp: int, isolation: FetchIsolation = _HIGH_WATERMARK
     ) -> TimestampAndOffset | None:
+        """As `find_timestamp`, at once."""
+        return all_at_once(self.find_timestamp(timestamp, isolation))
+
+    def find_timestamp(
+        self, timestamp: int, isolation: FetchIsolation = _HIGH_WATERMARK
+    ) -> Generator[object, None, TimestampAndOffset | None]:
         """The answer of ListOffsets, also for its special timestamps -1 to -6; None without one.
+
+        In slices, where batches are looked through: what is appended meanwhile may be found or not.
 
         Partition.fetchOffsetForTimestamp: what is found at or behind the reader's bound does not
         count. An unknown negative timestamp is the caller's to refuse.
@@ -330,9 +339,9 @@ class UnifiedLog(TransactionalLog):
             epoch = epochs.epoch_for_offset(start) if epochs is not None else -1
             return TimestampAndOffset(-1, start, epoch)
         if timestamp == timestamp_lookup.MAX_TIMESTAMP:
-            found = timestamp_lookup.newest(self._segments)
+            found = yield from timestamp_lookup.newest(self._segments)
         elif timestamp >= 0:
-            found = timestamp_lookup.first_at_or_after(
+            found = yield from timestamp_lookup.first_at_or_after(
                 self._segments, timestamp, self.log_start_offset
             )
         else:

@@ -13,7 +13,7 @@ freely: they lie before the checksum's range.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from copy import copy
 from struct import Struct
 
@@ -232,7 +232,23 @@ def iterate_records(
     buf: Buffer, pos: int, header: BatchHeader, *, max_bytes: int | None = None
 ) -> Iterator[Record]:
     """The batch's records with absolute offsets and effective timestamps, decompressed."""
-    data, start, end = records_data(buf, pos, header, max_bytes=max_bytes)
+    return _decoded(header, *records_data(buf, pos, header, max_bytes=max_bytes))
+
+
+def iterate_in_slices(
+    buf: Buffer, header: BatchHeader
+) -> Generator[object, None, Iterator[Record]]:
+    """As `iterate_records` of a batch that was checked once; it is decompressed in slices."""
+    if not header.compression:
+        return iterate_records(buf, 0, header)
+    from mockbroker_protocol.records.compression import inflate
+
+    data = memoryview(buf)[RECORD_BATCH_OVERHEAD : header.batch_length + LOG_OVERHEAD]
+    inflated = yield from inflate(header.compression, data, lambda _: None)
+    return _decoded(header, inflated, 0, len(inflated))
+
+
+def _decoded(header: BatchHeader, data: Buffer, start: int, end: int) -> Iterator[Record]:
     append_time = header.max_timestamp if header.attributes & _TIMESTAMP_TYPE_BIT else None
     return record_codec.decode_records(
         data,

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+import struct
 
-from mockbroker.coordinator.records import CoordinatorRecord, decode_record, encode_record
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockbroker.coordinator.records import (
+    CoordinatorRecord,
+    decode_record,
+    encode_as,
+    encode_record,
+)
 from mockbroker_protocol.messages.coordinator_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -35,6 +44,36 @@ MEMBER = MemberMetadata("m", "i", "c", "/127.0.0.1", 60_000, 10_000, b"sub", b"a
 )
 def test_records_survive_their_bytes(record: CoordinatorRecord) -> None:
     assert decode_record(*encode_record(record)) == record
+
+
+TEXTS = st.text(max_size=5) | st.sampled_from(["", "é" * 100, "n" * 126, "n" * 127, "n" * 4096])
+
+
+@given(
+    key=st.builds(OffsetCommitKey, group=TEXTS, topic=TEXTS, partition=st.integers(0, 2**31 - 1)),
+    value=st.builds(
+        OffsetCommitValue,
+        offset=st.integers(-(2**63), 2**63 - 1),
+        leader_epoch=st.integers(-1, 2**31 - 1),
+        metadata=TEXTS,
+        commit_timestamp=st.integers(-1, 2**63 - 1),
+        expire_timestamp=st.sampled_from([-1, 5]),
+        topic_id=st.sampled_from([bytes(16), b"i" * 16]),
+    ),
+    tags=st.sampled_from([None, {7: b"seven"}]),
+)
+def test_a_position_by_hand_is_what_the_plan_makes(
+    key: OffsetCommitKey, value: OffsetCommitValue, tags: dict[int, bytes] | None
+) -> None:
+    value.unknown_tags = tags  # type: ignore[attr-defined]
+    record = CoordinatorRecord(key, value, 4)
+    assert encode_record(record) == encode_as(1, record)
+
+
+@pytest.mark.parametrize("key", [OffsetCommitKey("g" * 32768, "t", 0), OffsetCommitKey("\ud800")])
+def test_a_text_that_no_record_can_hold_is_an_error(key: OffsetCommitKey) -> None:
+    with pytest.raises((ValueError, struct.error)):
+        encode_record(CoordinatorRecord(key, OffsetCommitValue(5, 7, "n", 1_000), 4))
 
 
 def test_the_bytes_are_those_of_kafka() -> None:

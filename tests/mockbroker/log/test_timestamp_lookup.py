@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
 import pytest
 
 from mockbroker.config.log_config import LogConfig
+from mockbroker.log import timestamp_lookup
 from mockbroker.log.offsets import TimestampAndOffset
 from mockbroker.log.unified_log import UnifiedLog
+from mockbroker_protocol.slices import all_at_once
 from tests.mockbroker.log.batches import (
     HIGH_WATERMARK,
     LOG_END,
@@ -17,6 +22,9 @@ from tests.mockbroker.log.batches import (
     produced,
     put,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 LATEST, EARLIEST, MAX, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
 
@@ -137,3 +145,36 @@ def test_log_append_time_counts_for_every_record() -> None:
     log = log_with(plain(count=3, timestamp=5), config=LogConfig(log_append_time=True))
     assert log.offset_for_timestamp(6) == TimestampAndOffset(NOW, 0, 0)
     assert log.offset_for_timestamp(MAX) == TimestampAndOffset(NOW, 0, 0)
+
+
+def driven(
+    steps: Generator[object, None, TimestampAndOffset | None],
+) -> tuple[int, TimestampAndOffset | None]:
+    """How often it yields, and what it finds."""
+    slices = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return slices, end.value
+        slices += 1
+
+
+@pytest.mark.parametrize("compression", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("timestamp", [115, MAX])
+def test_a_long_batch_is_looked_through_in_slices(timestamp: int, compression: int) -> None:
+    batch = plain(count=10, timestamp=100, step_ms=2, compression=compression)
+    with patch.object(timestamp_lookup, "LOOKED_THROUGH", 3):
+        steps = log_with(batch).find_timestamp(timestamp)
+        slices, found = driven(steps)
+    assert found == TimestampAndOffset(*((116, 8) if timestamp > 0 else (118, 9)), 0)
+    assert slices == 3
+
+
+def test_what_is_deleted_meanwhile_ends_the_look_through_it() -> None:
+    log = _log()
+    with patch.object(timestamp_lookup, "LOOKED_THROUGH", 1):
+        steps = log.find_timestamp(121)
+        next(steps)
+        log.truncate_to(0)
+        assert all_at_once(steps) is None

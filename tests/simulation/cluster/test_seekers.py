@@ -15,7 +15,7 @@ from simulation.cluster.simulation import ClusterRun, plan_of
 from tests.support.simulated_cluster import SimulatedCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from mockbroker.log.segment import Segment
 
@@ -42,8 +42,8 @@ def test_an_offset_that_is_not_the_first_is_noticed(monkeypatch: pytest.MonkeyPa
 
     def one_later(
         segments: Sequence[Segment], timestamp: int, start: int
-    ) -> TimestampAndOffset | None:
-        found = find(segments, timestamp, start)
+    ) -> Generator[object, None, TimestampAndOffset | None]:
+        found = yield from find(segments, timestamp, start)
         return None if found is None else found._replace(offset=found.offset + 1)
 
     monkeypatch.setattr(timestamp_lookup, "first_at_or_after", one_later)
