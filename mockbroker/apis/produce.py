@@ -67,6 +67,8 @@ PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 ADMIN_CLIENT_ID: Final = "__admin_client"
 LARGE_BATCH_BYTES: Final = 1024
 """Compressed batches that are larger, together, may take longer than a turn of the loop."""
+LARGE_PLAIN_BYTES: Final = 32 * 1024
+"""So may a batch that is not compressed."""
 INSPECTED_AT_ONCE_BYTES: Final = 8 * LARGE_BATCH_BYTES
 """Of batches, of which each becomes 4 MiB at the most before it is a slice of its own."""
 DONE: Final = object()
@@ -143,7 +145,7 @@ class _Append:
         return PARKED
 
     def inspect_and_append(self, check: _Checks) -> ProduceResponse | Verdict:
-        """Append once compressed batches were looked through, in slices if that takes long."""
+        """Append once batches were looked through, in slices if that takes long."""
 
         def steps() -> Iterator[object]:
             left = INSPECTED_AT_ONCE_BYTES
@@ -248,7 +250,7 @@ def handle(
         append.refuse_all(ErrorCode.CORRUPT_MESSAGE, check.corrupt)
     elif check.has_transactional and request.transactional_id is None:
         append.refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None)
-    elif check.compressed_bytes > LARGE_BATCH_BYTES:
+    elif check.inspected_bytes > LARGE_BATCH_BYTES:
         return append.inspect_and_append(check)
     elif check.transactional:
         return append.verify_and_append(check.transactional)
@@ -265,9 +267,9 @@ class _Checks:
         "_metadata",
         "_replicas",
         "_version",
-        "compressed_bytes",
         "corrupt",
         "has_transactional",
+        "inspected_bytes",
         "transactional",
     )
 
@@ -279,8 +281,8 @@ class _Checks:
         self._acks_known = request.acks in VALID_ACKS
         self._header: BatchHeader | None = None
         self.has_transactional = False
-        self.compressed_bytes = 0
-        """Of batches: many, or large ones, may become very much."""
+        self.inspected_bytes = 0
+        """Of batches: many, or large ones, may become very much, or have very many records."""
         # Why the request fails as a whole: bytes that begin no batch, before a transactional one.
         self.corrupt: str | None = None
         # What a coordinator must let pass: batches of a transaction that nothing else refuses.
@@ -348,8 +350,8 @@ class _Checks:
         attributes = records[ATTRIBUTES_OFFSET + 1]
         is_transactional = attributes & _TRANSACTIONAL_BIT != 0
         self.has_transactional = self.has_transactional or is_transactional
-        if attributes & _CODEC_MASK:
-            self.compressed_bytes += size
+        if attributes & _CODEC_MASK or size > LARGE_PLAIN_BYTES:
+            self.inspected_bytes += size
         if attributes & _CODEC_MASK == _ZSTD and self._version < PRODUCE_ZSTD:
             return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         try:

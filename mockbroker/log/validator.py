@@ -11,6 +11,7 @@ timestamp in its header says that no record can break a rule of the topic.
 
 from __future__ import annotations
 
+from sys import maxsize
 from typing import TYPE_CHECKING
 
 from mockbroker.log.record_walk import SMALL_BATCH_BYTES, check_record_sizes, count_records
@@ -133,21 +134,27 @@ def validate(
         batch = batch[:size]
     uncompressed = attributes & _COMPRESSION_MASK == NONE and config.target_compression <= NONE
     if uncompressed or attributes & _CONTROL_BIT:
-        return _validate_uncompressed(batch, header, config, now_wall_ms)
+        return _validate_uncompressed(batch, header, config, now_wall_ms, outcome)
     return _validate_compressed(batch, header, config, now_wall_ms, outcome)
 
 
 def _validate_uncompressed(
-    batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int
+    batch: memoryview,
+    header: BatchHeader,
+    config: LogConfig,
+    now_wall_ms: int,
+    outcome: RecordScan | Refusal | None,
 ) -> ValidatedBatch | Refusal:
     """LogValidator.assignOffsetsNonCompressed: the records stay as they are."""
     max_timestamp = header.max_timestamp
     try:
         size = len(batch)
+        if isinstance(outcome, Refusal):
+            return outcome
         if size >= SMALL_BATCH_BYTES and _no_record_can_fail(header, config, now_wall_ms):
             count = count_records(batch, _HEADER_BYTES, size)
         else:
-            scan = _scan(batch, _HEADER_BYTES, size, header, config, now_wall_ms)
+            scan = outcome or _scan(batch, _HEADER_BYTES, size, header, config, now_wall_ms)
             refused = _record_errors(scan, header, config, now_wall_ms)
             if refused is not None:
                 return refused
@@ -161,7 +168,7 @@ def _validate_uncompressed(
 
 
 class InspectedBatch:
-    """Records whose first batch was inflated and looked through, and what came out: `inspect`."""
+    """Records whose first batch was looked through, and what came out: `inspect`."""
 
     __slots__ = ("outcome", "records")
 
@@ -176,16 +183,31 @@ class InspectedBatch:
 def inspect(
     records: Buffer, config: LogConfig, now_wall_ms: int
 ) -> Generator[object, None, InspectedBatch]:
-    """Do in slices what costs most about a compressed batch, before `validate` decides on it."""
+    """Do in slices what costs most about a batch, before `validate` decides on it.
+
+    That is to inflate it, and to look at each record: of one that is not compressed too, where the
+    topic's rules ask for it.
+    """
     try:
         header = read_batch_header(records)
     except ProtocolError:
         return InspectedBatch(records, None)
     size = header.batch_length + LOG_OVERHEAD
-    if not header.compression or size > config.max_message_bytes:
+    if size > config.max_message_bytes:
         return InspectedBatch(records, None)
     batch = memoryview(records)[:size]
-    outcome = yield from _inspected(batch, header, config, now_wall_ms)
+    outcome: RecordScan | Refusal | None = None
+    if header.compression:
+        outcome = yield from _inspected(batch, header, config, now_wall_ms)
+    elif (
+        config.target_compression <= NONE
+        and size >= SMALL_BATCH_BYTES
+        and not _no_record_can_fail(header, config, now_wall_ms)
+    ):
+        try:
+            outcome = yield from _scan_in_slices(batch, _HEADER_BYTES, header, config, now_wall_ms)
+        except ProtocolError:
+            outcome = Refusal(ErrorCode.INVALID_RECORD)
     return InspectedBatch(records, outcome)
 
 
@@ -209,25 +231,37 @@ def _inspected(
         return Refusal(
             ErrorCode.INVALID_RECORD if is_empty_zstd else ErrorCode.UNKNOWN_SERVER_ERROR
         )
-    earliest_ms = latest_ms = None
-    if not (config.log_append_time or header.timestamp_type):
-        earliest_ms = now_wall_ms - config.timestamp_before_max_ms
-        latest_ms = now_wall_ms + config.timestamp_after_max_ms
     try:
-        scan = yield from record_codec.scan_in_slices(
-            data,
-            0,
-            len(data),
-            header.base_timestamp,
-            max(header.record_count, 0),
-            earliest_ms=earliest_ms,
-            latest_ms=latest_ms,
-        )
+        most = max(header.record_count, 0)
+        scan = yield from _scan_in_slices(data, 0, header, config, now_wall_ms, most)
         if config.max_decompressed_message_bytes < len(data):
             check_record_sizes(data, 0, len(data), config.max_decompressed_message_bytes)
     except ProtocolError:
         return Refusal(ErrorCode.INVALID_RECORD)
     return scan
+
+
+def _scan_in_slices(
+    data: Buffer,
+    start: int,
+    header: BatchHeader,
+    config: LogConfig,
+    now_wall_ms: int,
+    most: int = maxsize,
+) -> Generator[None, None, RecordScan]:
+    earliest_ms = latest_ms = None
+    if not (config.log_append_time or header.timestamp_type):
+        earliest_ms = now_wall_ms - config.timestamp_before_max_ms
+        latest_ms = now_wall_ms + config.timestamp_after_max_ms
+    return record_codec.scan_in_slices(
+        data,
+        start,
+        len(data),
+        header.base_timestamp,
+        most,
+        earliest_ms=earliest_ms,
+        latest_ms=latest_ms,
+    )
 
 
 class _BadRecordError(ProtocolError):

@@ -44,15 +44,17 @@ COSTLY: dict[str, Callable[[int], bytes]] = {
     "Metadata: one name": heavy.metadata,
     "Metadata: all topics": lambda _: heavy.request(3, 4, heavy.int32(-1) + b"\0"),
     "Fetch: one partition": heavy.fetch,
-    "Fetch: unknown partitions": lambda n: heavy.fetch_of_unknown_partitions(min(n, 3000)),
+    "Fetch: unknown partitions": heavy.fetch_of_unknown_partitions,
+    "Fetch: a session": heavy.fetch_of_a_session,
     "Fetch v15: topics of no partition": heavy.fetch_of_empty_topics,
     "Fetch v15: empty tags": heavy.fetch_of_empty_tags,
     "ListOffsets: one partition": heavy.list_offsets,
     "ListOffsets: unknown partitions": heavy.list_offsets_of_unknown_partitions,
     "ListOffsets: by time": lambda n: (
-        heavy.produce(heavy.batch(heavy.timed_records(2 + n // 10), 2 + n // 10, newest=1), 100)
+        heavy.produce(heavy.batch(heavy.timed_records(2 + n), 2 + n, newest=1), 100)
         + heavy.list_offsets_by_time(100)
     ),
+    "OffsetCommit: one partition": lambda n: heavy.offset_commit(min(n, 19_000)),
     "OffsetFetch: one partition": heavy.offset_fetch,
     "OffsetFetch: all": lambda _: heavy.request(9, 5, heavy.text("gg") + heavy.int32(-1)),
     "FindCoordinator: one group": heavy.find_coordinators,

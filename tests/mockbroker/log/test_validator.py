@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 
 from mockbroker.config.log_config import CODECS, LogConfig
 from mockbroker.log.results import AppendOrigin
-from mockbroker.log.validator import Refusal, ValidatedBatch, validate, whole_batch_size
+from mockbroker.log.validator import Refusal, ValidatedBatch, inspect, validate, whole_batch_size
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.records.batch import (
     build_batch,
@@ -18,13 +20,15 @@ from mockbroker_protocol.records.batch import (
     verify_crc,
 )
 from mockbroker_protocol.records.compression import compress
-from mockbroker_protocol.records.record_codec import Record, encode_records
+from mockbroker_protocol.records.record_codec import SCANNED_AT_ONCE, Record, encode_records
+from mockbroker_protocol.slices import all_at_once
 from tests.mockbroker.log.batches import NOW, plain
 
 HOUR_MS = 3_600_000
 DEFAULTS = LogConfig()
 COMPACTED = LogConfig(compact=True, delete=False)
 APPEND_TIME = LogConfig(log_append_time=True)
+CLIENT = AppendOrigin.CLIENT
 OK, INVALID = ErrorCode.NONE, ErrorCode.INVALID_RECORD
 GZIP, ZSTD = 1, 4
 
@@ -35,6 +39,11 @@ def _validate(
     origin: AppendOrigin = AppendOrigin.CLIENT,
 ) -> Refusal:
     outcome = validate(records, config, origin, NOW)
+    with patch("mockbroker.log.validator.SMALL_BATCH_BYTES", 0):
+        inspected = all_at_once(inspect(records, config, NOW))
+    again = validate(inspected, config, origin, NOW)  # a look beforehand changes nothing
+    assert type(again) is type(outcome)
+    assert isinstance(again, ValidatedBatch) or again == outcome
     return outcome if isinstance(outcome, Refusal) else Refusal(OK)
 
 
@@ -356,3 +365,12 @@ def test_a_batch_may_be_as_large_as_the_topic_allows() -> None:
     assert _validate(plain(), LogConfig(max_message_bytes=size)).error is OK
     refused = _validate(plain(), LogConfig(max_message_bytes=size - 1))
     assert refused.error is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_an_uncompressed_batch_is_looked_through_in_slices_where_a_rule_asks_for_it() -> None:
+    count = 3 * SCANNED_AT_ONCE + 1
+    keyed, other = plain(0, count=count, key=b"k"), plain(0, count=count)
+    assert [len(list(inspect(keyed, config, NOW))) for config in (COMPACTED, DEFAULTS)] == [3, 0]
+    assert validate(
+        all_at_once(inspect(other, COMPACTED, NOW)), COMPACTED, CLIENT, NOW
+    ) == validate(other, COMPACTED, CLIENT, NOW)
