@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.support.heavy import (
+    COMPACTED,
     FULL,
     PARTITIONS,
     TOPIC,
@@ -203,6 +204,9 @@ def make_world(address: str, topics: int) -> None:
                 answer(sock)
 
         topic = text(TOPIC) + struct.pack(">ihii", PARTITIONS, 1, 0, 0)
+        call(request(19, 2, int32(1) + topic + struct.pack(">ib", 60_000, 0)))
+        topic = text(COMPACTED) + struct.pack(">ihi", 1, 1, 0) + int32(1)
+        topic += text("cleanup.policy") + text("compact")
         call(request(19, 2, int32(1) + topic + struct.pack(">ib", 60_000, 0)))
         for first in range(0, topics, AT_ONCE):
             call(world_topics(first, min(AT_ONCE, topics - first)))

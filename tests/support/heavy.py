@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 TOPIC: Final = "blk"
 PARTITIONS: Final = 100
+COMPACTED: Final = "cmp"
+"""A topic of one partition, with cleanup.policy=compact."""
 
 
 def request(key: int, version: int, body: bytes, *, flexible: bool = False) -> bytes:
@@ -59,18 +61,18 @@ def batch(records: bytes, count: int, codec: int = 0, newest: int = 0) -> bytes:
     return struct.pack(">qi", 0, len(inner)) + inner
 
 
-def produce(records: bytes, partitions: int = 1) -> bytes:
+def produce(records: bytes, partitions: int = 1, topic: str = TOPIC) -> bytes:
     """The same records for each of some partitions."""
     one = b"".join(int32(index, len(records)) + records for index in range(partitions))
-    head = struct.pack(">hhi", -1, -1, 30000) + int32(1) + text(TOPIC) + int32(partitions)
+    head = struct.pack(">hhi", -1, -1, 30000) + int32(1) + text(topic) + int32(partitions)
     return request(0, 7, head + one)
 
 
-def tiny_records(count: int) -> bytes:
-    """Records of a few bytes each."""
+def tiny_records(count: int, key: bytes = b"\1") -> bytes:
+    """Records of a few bytes each; the key with its length, by default there is none."""
     out = bytearray()
     for index in range(count):
-        body = b"\0\0" + varint(index) + b"\1\1\0"
+        body = b"\0\0" + varint(index) + key + b"\1\0"
         out += varint(len(body)) + body
     return bytes(out)
 
@@ -284,6 +286,12 @@ MIB: Final = 1 << 20
 
 FULL: Final[dict[str, Callable[[], bytes]]] = {
     "Produce: 100,000 records of 8 bytes": lambda: produce(batch(tiny_records(100_000), 100_000)),
+    "Produce: 90,000 records, compacted topic": lambda: produce(
+        batch(tiny_records(90_000, b"\2k"), 90_000), 1, COMPACTED
+    ),
+    "Produce: 90,000 records without keys, compacted topic": lambda: produce(
+        batch(tiny_records(90_000), 90_000), 1, COMPACTED
+    ),
     "Produce: 1,000,000 records of 8 bytes, zstd": lambda: produce(
         batch(zstd(tiny_records(1_000_000)), 1_000_000, 4)
     ),
