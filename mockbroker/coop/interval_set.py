@@ -98,6 +98,8 @@ class IntervalSet:
 
     def overlaps(self, first: int, last: int) -> bool:
         """Whether any of these offsets is in."""
+        if self._is_behind_all(first):
+            return False
         found = self.before(last)
         return found is not None and found.last >= first
 
@@ -127,6 +129,9 @@ class IntervalSet:
     def add(self, first: int, last: int) -> None:
         """Put offsets in; ranges that then touch become one."""
         assert first <= last
+        if self._is_behind_all(first - 1):
+            self.insert(first, last)
+            return
         touched = list(self.within(first - 1, last + 1))
         if len(touched) == 1 and touched[0].first <= first and last <= touched[0].last:
             return
@@ -147,8 +152,9 @@ class IntervalSet:
 
     def insert(self, first: int, last: int) -> None:
         """Put a range in of which no offset is in yet; it is not joined to its neighbours."""
+        is_last = self._is_behind_all(first)
         self._count += 1
-        block, at = self._find(first)
+        block, at = self._last_place() if is_last else self._find(first)
         if block < 0:
             block = 0
             if not self._starts:
@@ -180,6 +186,14 @@ class IntervalSet:
             del self._starts[block], self._firsts[block], self._lasts[block]
         self._count -= 1
         return True
+
+    # Ranges come mostly in order, when a log is replayed and in a commit of many.
+
+    def _is_behind_all(self, offset: int) -> bool:
+        return not self._count or offset > self._lasts[-1][-1]
+
+    def _last_place(self) -> _Place:
+        return _Place(len(self._starts) - 1, len(self._firsts[-1]) - 1 if self._firsts else -1)
 
     # -- places ----------------------------------------------------------------------------
 
