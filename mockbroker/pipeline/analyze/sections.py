@@ -144,6 +144,20 @@ SECTIONS: Final = (
         ),
     ),
     Section(
+        "sharing",
+        "Consumers that share partitions",
+        "What filters of keys looked at and what they spared the wire, what an earlier one had "
+        "left over, and whether order within a key was kept: in one generation no two members "
+        "read the same slots, and none goes back.",
+        "No consumer shared a partition in these journals.",
+        (),
+        (
+            View("filtering", "Filters by client and topic"),
+            View("key_order", "Order within a key, by generation"),
+            View("range_commits", "Commits of single records"),
+        ),
+    ),
+    Section(
         "transactions",
         "Transactions",
         "How transactions ended: committed, aborted, left by their producer, fenced, failed, or "

@@ -12,6 +12,7 @@ from mockbroker.pipeline.analyze import (
     rotation,
     service,
     sessions,
+    sharing,
     transactions,
     waits,
 )
@@ -19,7 +20,8 @@ from mockbroker.pipeline.analyze import (
 TABLES: Final = {
     table.name: table
     for module in (
-        overview, fetching, sessions, waits, service, rotation, conformance, groups, transactions
+        overview, fetching, sessions, waits, service, rotation, conformance, groups, sharing,
+        transactions,
     )
     for table in module.TABLES
 }  # fmt: skip
