@@ -83,6 +83,7 @@ class Played:
 
 
 def test_what_kafka_wrote_is_answered_alike() -> None:
+    """EC-01."""
     plain, extended = Played(extended=False), Played(extended=True)
     answered = 0
     for key, version, body in golden_requests():

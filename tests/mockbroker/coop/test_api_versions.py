@@ -23,6 +23,7 @@ HELLO: dict[int, bytes] = {Tag.HELLO: bytes.fromhex("00010000001f")}
 def test_who_says_hello_is_told_what_there_is(
     config: dict[str, str], said: dict[int, bytes], heard: dict[int, bytes]
 ) -> None:
+    """EC-02."""
     request = ApiVersionsRequest("test", "1")
     tags.tag(request, said)
     answer = Core(config=config).client().call(request, 3, ApiVersionsResponse)

@@ -146,6 +146,7 @@ def test_the_request_may_say_it_for_all_that_it_lists(client: CoreClient) -> Non
 
 
 def test_no_ranges_are_all_records(client: CoreClient) -> None:
+    """KF-07."""
     fill(client)
     (plain,) = parts_of(ask(client, asking(("t", 0, None))))
     (part,) = parts_of(ask(client, asking(("t", 0, WHOLE))))
@@ -155,6 +156,7 @@ def test_no_ranges_are_all_records(client: CoreClient) -> None:
 
 @pytest.mark.parametrize("bad", [(-1, 5), (6, 5), (1 << 31, 1 << 31)])
 def test_a_bad_range_refuses_its_partition(client: CoreClient, bad: tuple[int, int]) -> None:
+    """KF-19."""
     fill(client)
     wrong: dict[int, bytes] = {Tag.KEY_RANGES: tags.write_ranges([KeyRange(*bad)])}
     parts = parts_of(ask(client, asking(("t", 0, wrong), ("u", 0, None))))
@@ -170,6 +172,7 @@ def test_a_payload_that_is_cut_refuses_its_partition(client: CoreClient) -> None
 
 
 def test_a_topic_may_forbid_it() -> None:
+    """KF-22."""
     core = Core(config=ON, topics={"u": 1})
     client = core.client()
     forbids = [CreatableTopicConfig("range.fetch.enable", "false")]
@@ -185,6 +188,7 @@ def test_a_topic_may_forbid_it() -> None:
 
 
 def test_replicas_and_cooperative_fetches_have_no_filter(client: CoreClient) -> None:
+    """KF-23."""
     fill(client)
     follower = asking(("t", 0, HALF))
     follower.replica_id = 1
@@ -197,6 +201,7 @@ def test_replicas_and_cooperative_fetches_have_no_filter(client: CoreClient) -> 
 
 
 def test_covers_do_not_use_up_the_first_batch(client: CoreClient) -> None:
+    """SZ-01."""
     put(client, "foobar", "21")
     put(client, "a", "b", topic="u")
     first, second = parts_of(ask(client, asking(("t", 0, HALF), ("u", 0, HALF), max_bytes=70)))
@@ -204,6 +209,7 @@ def test_covers_do_not_use_up_the_first_batch(client: CoreClient) -> None:
 
 
 def test_who_wants_nothing_of_it_waits_as_long_as_it_said(core: Core, client: CoreClient) -> None:
+    """WT-01."""
     put(client, "foobar", "21", "user-1")
     client.send(asking(("t", 0, HALF), max_wait_ms=500), V)
     core.advance(499)
@@ -214,6 +220,7 @@ def test_who_wants_nothing_of_it_waits_as_long_as_it_said(core: Core, client: Co
 
 
 def test_only_what_matches_wakes(core: Core, client: CoreClient) -> None:
+    """WT-02."""
     put(client, "foobar", "21", "user-1")
     writer = core.client()
     client.send(asking(("t", 0, HALF), max_wait_ms=500), V)
@@ -223,6 +230,24 @@ def test_only_what_matches_wakes(core: Core, client: CoreClient) -> None:
     put(writer, "a", "b", "c")
     (part,) = parts_of(client.receive(FetchResponse))
     assert (batches(part), next_offset(part)) == ([(0, 3, []), (4, 6, [4, 5, 6])], 7)
+
+
+def test_at_the_end_it_waits_and_others_are_served_beside_it(
+    core: Core, client: CoreClient
+) -> None:
+    """KF-14, WT-04."""
+    fill(client)
+    client.send(asking(("t", 10, HALF), max_wait_ms=500), V)
+    other = core.client()
+    other.send(asking(("t", 10, None), max_wait_ms=500), V)
+    assert not client.answered
+    put(core.client(), "foobar")
+    (plain,) = parts_of(other.receive(FetchResponse))
+    assert (batches(plain), plain.unknown_tags) == ([(10, 10, [10])], None)
+    assert not client.answered
+    core.advance(500)
+    (part,) = parts_of(client.receive(FetchResponse))
+    assert (batches(part), next_offset(part)) == ([(10, 10, [])], 11)
 
 
 def test_a_wait_that_has_looked_at_enough_is_over(core: Core, client: CoreClient) -> None:
@@ -241,6 +266,7 @@ def test_a_wait_that_has_looked_at_enough_is_over(core: Core, client: CoreClient
 
 
 def test_a_session_keeps_the_filter(core: Core, client: CoreClient) -> None:
+    """SS-01."""
     fill(client)
     opened = ask(client, asking(("t", 0, HALF), ("u", 0, None), session=(0, 0)))
     session = opened.session_id
@@ -262,6 +288,7 @@ def test_a_session_keeps_the_filter(core: Core, client: CoreClient) -> None:
 
 
 def test_a_session_is_told_another_filter_or_none(client: CoreClient) -> None:
+    """SS-03, SS-04."""
     fill(client)
     session = ask(client, asking(("t", 0, HALF), session=(0, 0))).session_id
     (other,) = parts_of(ask(client, asking(("t", 0, OTHER_HALF), session=(session, 1))))
@@ -304,6 +331,7 @@ def test_errors_are_those_of_any_fetch(client: CoreClient) -> None:
 
 @pytest.mark.parametrize("config", [ON, {}], ids=["on", "off"])
 def test_a_tag_that_nobody_knows_is_ignored(config: dict[str, str]) -> None:
+    """EC-05."""
     core = Core(topics={"t": 1}, config=config)
     client = core.client()
     fill(client)

@@ -50,6 +50,7 @@ def test_the_log_of_the_cases() -> None:
 
 
 def test_a_half_of_the_slots() -> None:
+    """KF-01."""
     found = read()
     assert spans(found.chunks) == [
         (0, 6, [0, 2]), (7, 9, [7, 8, 9]), (10, 10, [10]), (11, 12, [11])
@@ -59,6 +60,7 @@ def test_a_half_of_the_slots() -> None:
 
 
 def test_the_first_batch_byte_for_byte() -> None:
+    """KF-08."""
     first = bytes(read().chunks[0])
     assert len(first) == 79
     begin = "000000000000000000000043000000000285e66caf000000000006"
@@ -68,6 +70,7 @@ def test_the_first_batch_byte_for_byte() -> None:
 
 @pytest.mark.parametrize("offset", [4, 5])
 def test_what_does_not_match_is_covered(offset: int) -> None:
+    """KF-03."""
     found = read(offset)
     assert spans(found.chunks) == [
         (4, 6, []), (7, 9, [7, 8, 9]), (10, 10, [10]), (11, 12, [11])
@@ -76,12 +79,14 @@ def test_what_does_not_match_is_covered(offset: int) -> None:
 
 
 def test_covers_one_after_the_other_are_one() -> None:
+    """KF-05."""
     found = read(0, NOBODY)
     assert spans(found.chunks) == [(0, 9, []), (10, 10, [10]), (11, 12, [])]
     assert (found.size_bytes, found.matched_records, found.next_offset) == (200, 0, LOG_END)
 
 
 def test_keys_themselves() -> None:
+    """KF-06."""
     found = read(0, KeyFilter([], [b"a", b"user-1"]))
     assert spans(found.chunks) == [
         (0, 3, [0]), (4, 6, [6]), (7, 9, [7]), (10, 10, [10]), (11, 12, [])
@@ -90,6 +95,7 @@ def test_keys_themselves() -> None:
 
 
 def test_nothing_above_the_high_watermark_is_looked_at() -> None:
+    """KF-09."""
     found = read(upper=7)
     assert (spans(found.chunks), found.size_bytes) == ([(0, 6, [0, 2])], 79)
     assert found.next_offset == 7
@@ -100,18 +106,21 @@ def test_nothing_above_the_high_watermark_is_looked_at() -> None:
                                                      (1, False, 0, 0)],
 )  # fmt: skip
 def test_sizes(max_bytes: int, min_one: bool, size: int, next_offset: int) -> None:
+    """KF-10."""
     found = read(max_bytes=max_bytes, min_one=min_one)
     assert (found.size_bytes, found.next_offset, found.stopped) == (size, next_offset, SIZE)
 
 
 @pytest.mark.parametrize("budget", [1, 180])
 def test_a_pass_looks_at_so_much_and_at_one_batch_at_least(budget: int) -> None:
+    """KF-12."""
     found = read(0, NOBODY, budget=budget)
     assert (spans(found.chunks), found.next_offset) == ([(0, 3, [])], 4)
     assert found.stopped == BUDGET
 
 
 def test_nothing_is_folded_where_that_is_off() -> None:
+    """KF-13."""
     found = read(fold=False)
     assert spans(found.chunks) == [
         (0, 3, [0, 2]), (4, 6, []), (7, 9, [7, 8, 9]), (10, 10, [10]), (11, 12, [11])
@@ -120,6 +129,7 @@ def test_nothing_is_folded_where_that_is_off() -> None:
 
 
 def test_a_compressed_batch_goes_out_uncompressed() -> None:
+    """KF-16."""
     found = read(20, log=[keyed(20, "a", "foobar", compression=GZIP)], upper=22)
     assert (spans(found.chunks), found.size_bytes) == ([(20, 21, [20])], 70)
 
@@ -128,6 +138,7 @@ def test_a_compressed_batch_goes_out_uncompressed() -> None:
     ("policy", "kept"), [("spread", [5, 7]), ("first", list(range(8))), ("exclude", [])]
 )
 def test_records_without_a_key(policy: str, kept: list[int]) -> None:
+    """KF-17."""
     nulls = [keyed(0, *[None] * 8)]
     assert spans(read(log=nulls, null_keys=policy).chunks) == [(0, 7, kept)]
     named = read(0, KeyFilter([], [None]), log=nulls, null_keys=policy)
@@ -136,6 +147,7 @@ def test_records_without_a_key(policy: str, kept: list[int]) -> None:
 
 @pytest.mark.parametrize("offset", range(LOG_END))
 def test_the_halves_are_the_whole(offset: int) -> None:
+    """KF-20."""
     halves = [
         [at for _, _, records in spans(read(offset, KeyFilter([half])).chunks) for at in records]
         for half in (LOW, HIGH)

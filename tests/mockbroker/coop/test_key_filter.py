@@ -15,6 +15,7 @@ SLOT_OF = {
 
 @pytest.mark.parametrize(("key", "slot"), SLOT_OF.items())
 def test_the_slot_of_a_key(key: str, slot: int) -> None:
+    """KF-21."""
     assert slot_of(key.encode()) == slot
     exact = KeyFilter([KeyRange(slot, slot)])
     assert exact.matches(key.encode(), 0)

@@ -115,3 +115,9 @@ def test_a_transaction_that_takes_too_long_is_aborted(group: RangeGroup) -> None
     stage(group, producer, (3, 5))
     group.client.core.advance(120_000)
     assert group.fetch(require_stable=True) == (0, [], [], OK)
+    # The coordinator took the next epoch: whoever goes on with the old one is fenced.
+    assert stage(group, producer, (3, 5))[0] == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert group.fetch() == (0, [], [], OK)
+    again = begin(group)
+    assert (again.producer_id, again.epoch > producer.epoch) == (producer.producer_id, True)
+    assert stage(group, again, (3, 5))[0] == OK
