@@ -109,7 +109,12 @@ class World(Stage):
         Returns its answer's frame. For questions that change nothing: no step is counted, nobody
         observes.
         """
-        broker = broker or self.broker
+        answers = self.probe(frame, broker or self.broker)
+        assert len(answers) == 1, "a probe was not answered at once"
+        return answers[0]
+
+    def probe(self, frame: bytes, broker: Broker) -> list[bytes]:
+        """The same for what is perhaps not answered at once: then there is none."""
         self._open(broker, PROBE)
         broker.receive(PROBE, frame, self.now_ms)
         answers = [
@@ -118,8 +123,7 @@ class World(Stage):
             if outgoing.connection_id == PROBE
         ]
         broker.disconnect(PROBE, self.now_ms)
-        assert len(answers) == 1, "a probe was not answered at once"
-        return answers[0]
+        return answers
 
     def operate(self, action: Callable[[], object]) -> None:
         """Do something to the cluster that no client can ask for, as one step."""

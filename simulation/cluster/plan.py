@@ -58,6 +58,7 @@ CREW_KINDS: tuple[str, ...] = (
     "scope",
     "expiry",
     "inquiries",
+    "strangers",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
@@ -249,7 +250,7 @@ class ClusterPlan:
             **(self._transaction_config() if self.on["transactions"] else {}),
             **self.group_times.config(),
             **(EXPIRIES if self.on["expiry"] else {}),
-            **(AUTHORIZER if self.on["admin"] else {}),
+            **(AUTHORIZER if self.on["admin"] or self.on["strangers"] else {}),
             "auto.create.topics.enable": "false",
             "offsets.topic.num.partitions": "1",
             "min.insync.replicas": str(self.min_isr),

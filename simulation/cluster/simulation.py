@@ -29,6 +29,7 @@ from simulation.cluster.scopes import ScopeCrew
 from simulation.cluster.seekers import SeekerCrew
 from simulation.cluster.session_readers import SessionCrew
 from simulation.cluster.storage import StorageCrew
+from simulation.cluster.strangers import StrangerCrew
 from simulation.cluster.supervision import Supervision
 from simulation.cluster.transactions import TransactionCrew
 from simulation.cluster.truth import Truth, agree
@@ -105,6 +106,7 @@ CREWS: tuple[type[Crew], ...] = (
     MisproducerCrew,
     ScopeCrew,
     InquiryCrew,
+    StrangerCrew,
     ExpiryCrew,
     AuditCrew,
     ImpostorCrew,
