@@ -70,6 +70,7 @@ class Wire:
         "emission_step",
         "emitted_bytes",
         "id",
+        "may_be_closed",
         "node",
         "open",
         "read_bytes",
@@ -94,6 +95,13 @@ class Wire:
         self._up_free_ms = 0.0
         self._down_free_ms = 0.0
         self._lost = False
+        self.may_be_closed = False
+        """Whether its client reckons with it that the broker ends it."""
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether the network failed."""
+        return self._lost
 
     def send(self, data: bytes) -> None:
         """The client writes."""

@@ -154,7 +154,8 @@ class World(Stage):
         if data:
             wire.emit(data)
         if outgoing.close:
-            self.violate(f"broker {wire.node} closed wire {wire.id}")
+            if not wire.may_be_closed:
+                self.violate(f"broker {wire.node} closed wire {wire.id}")
             wire.closed_by_broker()
         elif self.faults.loses(self.rng):
             wire.cut(0.0)

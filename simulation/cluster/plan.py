@@ -59,6 +59,7 @@ CREW_KINDS: tuple[str, ...] = (
     "expiry",
     "inquiries",
     "strangers",
+    "rules",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"

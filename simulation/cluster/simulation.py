@@ -33,6 +33,7 @@ from simulation.cluster.strangers import StrangerCrew
 from simulation.cluster.supervision import Supervision
 from simulation.cluster.transactions import TransactionCrew
 from simulation.cluster.truth import Truth, agree
+from simulation.cluster.victims import VictimCrew
 from simulation.cluster.world import ClusterWorld
 from simulation.faults import NetworkFaults
 from simulation.runner import Report, carry_out
@@ -107,6 +108,7 @@ CREWS: tuple[type[Crew], ...] = (
     ScopeCrew,
     InquiryCrew,
     StrangerCrew,
+    VictimCrew,
     ExpiryCrew,
     AuditCrew,
     ImpostorCrew,
