@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.cluster.cluster import Cluster
+from mockbroker.node.metered_broker import MeteredBroker
 from simulation.stage import EPOCH_MS, Stage, Wire
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 PROBE = 0
 """The connection of `World.exchange`; wires count from 1."""
+LENT_BYTES = 1 << 20
 
 
 class World(Stage):
@@ -114,15 +116,23 @@ class World(Stage):
         return answers[0]
 
     def probe(self, frame: bytes, broker: Broker) -> list[bytes]:
-        """The same for what is perhaps not answered at once: then there is none."""
+        """The same for what is perhaps not answered at once: then there is none.
+
+        A broker whose memory for requests is full is lent some meanwhile.
+        """
+        pool = broker.pool if isinstance(broker, MeteredBroker) else None
+        if pool is not None:
+            pool.available += LENT_BYTES
         self._open(broker, PROBE)
         broker.receive(PROBE, frame, self.now_ms)
         answers = [
             b"".join(outgoing.chunks)[4:]
             for outgoing in broker.take_outbox()
-            if outgoing.connection_id == PROBE
+            if outgoing.connection_id == PROBE and outgoing.chunks
         ]
         broker.disconnect(PROBE, self.now_ms)
+        if pool is not None:
+            pool.available -= LENT_BYTES
         return answers
 
     def operate(self, action: Callable[[], object]) -> None:
@@ -138,6 +148,9 @@ class World(Stage):
         while again:
             again = False
             self.cluster.drain(self.now_ms)
+            for broker in self.cluster.brokers:
+                if broker.requests.unfinished:
+                    broker.go_on(self.now_ms, lambda: False)
             for index in range(len(self.cluster.nodes)):
                 for outgoing in self.cluster.take_outbox(index):
                     wire = self._wires.get(outgoing.connection_id)

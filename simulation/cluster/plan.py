@@ -60,6 +60,8 @@ CREW_KINDS: tuple[str, ...] = (
     "inquiries",
     "strangers",
     "rules",
+    "journal",
+    "memory",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
@@ -116,6 +118,8 @@ AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
 }
+MEMORY = {"queued.max.request.bytes": "100000", "socket.request.max.bytes": "100000"}
+"""Two large requests at once are more."""
 EXPIRATION_MS, EXPIRY_CHECK_MS = 100_000, 10_000
 """Longer than any run lasts until all is at rest."""
 EXPIRIES = {
@@ -251,6 +255,7 @@ class ClusterPlan:
             **(self._transaction_config() if self.on["transactions"] else {}),
             **self.group_times.config(),
             **(EXPIRIES if self.on["expiry"] else {}),
+            **(MEMORY if self.on["memory"] else {}),
             **(AUTHORIZER if self.on["admin"] or self.on["strangers"] else {}),
             "auto.create.topics.enable": "false",
             "offsets.topic.num.partitions": "1",

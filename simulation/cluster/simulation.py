@@ -19,6 +19,7 @@ from simulation.cluster.consumers import ClusterConsumer
 from simulation.cluster.crews import Crew, CrewSetting
 from simulation.cluster.expiries import ExpiryCrew
 from simulation.cluster.groups import GroupCrew
+from simulation.cluster.hogs import HogCrew
 from simulation.cluster.impostors import ImpostorCrew
 from simulation.cluster.inquirers import InquiryCrew
 from simulation.cluster.misproducers import MisproducerCrew
@@ -34,6 +35,7 @@ from simulation.cluster.supervision import Supervision
 from simulation.cluster.transactions import TransactionCrew
 from simulation.cluster.truth import Truth, agree
 from simulation.cluster.victims import VictimCrew
+from simulation.cluster.watchers import WatcherCrew
 from simulation.cluster.world import ClusterWorld
 from simulation.faults import NetworkFaults
 from simulation.runner import Report, carry_out
@@ -109,6 +111,8 @@ CREWS: tuple[type[Crew], ...] = (
     InquiryCrew,
     StrangerCrew,
     VictimCrew,
+    HogCrew,
+    WatcherCrew,
     ExpiryCrew,
     AuditCrew,
     ImpostorCrew,

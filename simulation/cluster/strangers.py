@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from simulation.cluster.truth import Truth
     from simulation.cluster.world import ClusterWorld
 
-PAUSE_MS = 80.0
+PAUSE_MS = 120.0
 NOBODY, SECRET = "of-strangers", "secret"
-LARGE: Final = 1_500
+LARGE: Final = 1_000
 """Elements of a large request: its frame is worked on in slices."""
-LARGE_CHANCE = 0.08
+LARGE_CHANCE = 0.05
 SECRET_TYPES: Final = (2, 3, 5)
 PREFIXED, DENY, ALL = 4, 2, 2
 TOPIC = Code.TOPIC_AUTHORIZATION_FAILED
