@@ -94,6 +94,8 @@ class Cooperation:
             self._services.groups.service.runtime.write(
                 shard.partition_index, records, done, replay=replay, appended=appended
             )
+        if self.handouts.in_use:
+            self.handouts.note_changes(records)
 
     def transaction_ends(
         self, shard: GroupShard, marker: TransactionMarker, done: Callable[[ErrorCode], None]

@@ -250,6 +250,7 @@ class FilteredReader(LogReader):
             self._budget(),
             self._services.config.bool("range.fetch.fold.empty"),
             "spread" if topic is None else topic.config.str("range.fetch.null.key.policy"),
+            keeps_keys=topic is not None and topic.config.str("range.fetch.load") == "key",
         )
 
     def _budget(self) -> int:

@@ -35,7 +35,8 @@ _MOST_OFFSETS: Final = 1 << 31
 class Limits(NamedTuple):
     """Of one pass: `max_bytes` given, unless `min_one` and nothing matched yet; `budget` bytes
     looked at, of which one batch is always allowed. `fold`: batches may reach over what follows.
-    `remainders` keep what others will want of this partition, within `cache_bytes`.
+    `remainders` keep what others will want of this partition, within `cache_bytes`: of a record
+    its bytes, or with `keeps_keys` where they are.
     """
 
     max_bytes: int
@@ -46,6 +47,7 @@ class Limits(NamedTuple):
     remainders: Remainders | None = None
     place: tuple[bytes, int] = (b"", 0)
     cache_bytes: int = 0
+    keeps_keys: bool = False
 
 
 class _Open:
@@ -182,8 +184,7 @@ class FilteredRead:
         found = cache.take(limits.place, header, key_filter, null_keys)
         if found is not None:
             self.cache_hits += 1
-            self.scanned_bytes += sum(len(each.data) for each in found)
-            return [each.data for each in found if each.offset >= offset]
+            return self._left_over(found, header, data, offset)
         records, start, end = records_data(data, 0, header)
         self.scanned_bytes += max(header.size_in_bytes, end - start)
         self.scanned_records += header.record_count
@@ -195,11 +196,32 @@ class FilteredRead:
             if slot is None:
                 continue
             if not key_filter.has(slot, slot):
-                rest.append(LeftOver(slot, base + delta, plain[at:stop]))
+                left = (at, stop) if limits.keeps_keys else plain[at:stop]
+                size = len(key or b"") if limits.keeps_keys else stop - at
+                rest.append(LeftOver(slot, base + delta, left, size))
             elif base + delta >= offset:
                 kept.append(plain[at:stop])
         cache.put(limits.place, header, key_filter, null_keys, rest, limits.cache_bytes)
         return kept
+
+    def _left_over(
+        self, found: list[LeftOver], header: BatchHeader, data: Buffer, offset: int
+    ) -> list[Buffer]:
+        """The bytes of these records, for which the batch is inflated if it must be."""
+        kept: list[Buffer] = []
+        plain: bytes | None = None
+        for each in found:
+            if not isinstance(each.data, bytes):
+                if plain is None:
+                    records, start, end = records_data(data, 0, header)
+                    self.scanned_bytes += max(header.size_in_bytes, end - start)
+                    plain = bytes(records)
+                first, stop = each.data
+                kept.append(plain[first:stop])
+            else:
+                self.scanned_bytes += len(each.data)
+                kept.append(each.data)
+        return [one for one, each in zip(kept, found, strict=True) if each.offset >= offset]
 
     def _give(self, header: BatchHeader, batch: _Open | None, size: int) -> None:
         self._close()

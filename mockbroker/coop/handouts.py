@@ -11,12 +11,14 @@ from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.coop.leases import Holder, Leases, Piece
+from mockbroker_protocol.messages.coordinator_records import OffsetCommitKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from mockbroker.apis.context import Services
     from mockbroker.coop.tags import Identity
+    from mockbroker.coordinator.records import CoordinatorRecord
 
 
 LEASE_ENDED: Final = "timeout"
@@ -83,6 +85,15 @@ class Handouts:
         shared = Shared(group, topic, partition)
         if shared in self._tables:
             self._from_outside.add(shared)
+
+    def note_changes(self, records: Iterable[CoordinatorRecord]) -> None:
+        """Groups change: whoever waits looks again at what members have that are gone."""
+        keys = [one.key for one in records if not isinstance(one.key, OffsetCommitKey)]
+        # A classic group's key has another name for it than those of KIP-848.
+        changed = {getattr(key, "group", None) or getattr(key, "group_id", None) for key in keys}
+        for shared in self._tables:
+            if shared.group in changed:
+                self.wake(shared)
 
     def of_group(self, group_id: str) -> list[tuple[str, int]]:
         """The partitions of which something was handed out to a group."""

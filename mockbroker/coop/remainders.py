@@ -24,11 +24,16 @@ RECORD_OVERHEAD: Final = 24
 
 
 class LeftOver(NamedTuple):
-    """A record that did not match: its slot, its offset and its bytes in the batch."""
+    """A record that did not match: its slot and its offset.
+
+    `data` is its bytes in the batch, or where they begin and end there; `size_bytes` is what it
+    counts.
+    """
 
     slot: int
     offset: int
-    data: bytes
+    data: bytes | tuple[int, int]
+    size_bytes: int
 
 
 class _Entry(NamedTuple):
@@ -137,4 +142,4 @@ def without(slots: Sequence[KeyRange], taken: Sequence[KeyRange]) -> tuple[KeyRa
 
 
 def _charge(records: list[LeftOver]) -> int:
-    return sum(RECORD_OVERHEAD + len(each.data) for each in records)
+    return sum(RECORD_OVERHEAD + each.size_bytes for each in records)

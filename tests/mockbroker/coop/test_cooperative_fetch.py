@@ -15,6 +15,11 @@ from mockbroker.coop.numbers import DraftError, Tag
 from mockbroker.coop.tags import Cooperative, Identity
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
+from mockbroker_protocol.messages.group_membership import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+)
 from mockbroker_protocol.messages.group_offsets import OffsetCommitResponse
 from tests.mockbroker.coop.test_fetch import asking, parts_of
 from tests.support.coop_groups import SharingGroup
@@ -125,6 +130,26 @@ def test_cf_01_batches_go_round(three: Three) -> None:
     ]
     held = leases_of(three.core).leased
     assert held[0] == Lease(0, 9, 1, Holder("A", -1), LEASE_MS)
+
+
+def test_who_waits_is_told_when_a_generation_frees_leases() -> None:
+    core = core_of(1)
+    group = SharingGroup(core, 7, 7)
+    group.sync({"t": {0: ()}}, {"t": {0: ()}})
+    one, two = (Reader(core, name) for name in group.members)
+    for reader in (one, two):
+        reader.identity = reader.identity._replace(generation=group.generation)
+    assert one.take() == [(0, 9, 1)]
+    two.wait(max_wait_ms=100_000)
+    leaving = LeaveGroupRequest("g", members=[MemberIdentity(group.members[0])])
+    group.clients[0].call(leaving, 4, LeaveGroupResponse)
+    group.members.pop(0)
+    group.clients.pop(0)
+    group.rejoin()
+    group.sync({"t": {0: ()}})
+    assert two.got().error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    two.identity = two.identity._replace(generation=group.generation)
+    assert two.take() == [(0, 9, 2)]
 
 
 def test_cf_02_commits_of_what_was_dealt(three: Three) -> None:

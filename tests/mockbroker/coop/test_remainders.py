@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mockbroker.coop.filtered_read import FilteredRead, Limits
 from mockbroker.coop.key_filter import KeyFilter, KeyRange
-from mockbroker.coop.remainders import Remainders, without
+from mockbroker.coop.remainders import RECORD_OVERHEAD, Remainders, without
 from mockbroker_protocol.records.batch import iterate_batches
 from tests.support.keyed_log import HIGH, LOW, log_k, spans
 
@@ -29,6 +29,7 @@ def read(
     offset: int = 0,
     budget: int = BIG,
     keys: Iterable[bytes | None] = (),
+    keeps_keys: bool = False,
 ) -> tuple[list[int], int]:
     """The offsets of the records found, and how many batches came from the cache."""
     batches = []
@@ -39,7 +40,9 @@ def read(
     found = FilteredRead(offset).scan(
         batches,
         KeyFilter(ranges, keys),
-        Limits(BIG, True, BIG, remainders=cache, place=PLACE, cache_bytes=budget),
+        Limits(BIG, True, BIG, remainders=cache, place=PLACE, cache_bytes=budget)._replace(
+            keeps_keys=keeps_keys
+        ),
     )
     data = [each for each in spans([bytes(one) for one in found.chunks]) if each[0] != 10]
     return [record for _, _, records in data for record in records], found.cache_hits
@@ -64,6 +67,22 @@ def test_kf_27_a_budget() -> None:
     assert read(cache, LOW, budget=100) == (LOWS, 0)
     assert (len(cache), cache.size_bytes, cache.evictions) == (1, 38, 1)
     assert read(cache, HIGH, budget=100)[0] == HIGHS
+
+
+def test_where_records_are_is_enough() -> None:
+    """The same with `range.fetch.load=key`: less is kept, and the batch is inflated again."""
+    cache = Remainders()
+    assert read(cache, LOW, keeps_keys=True) == (LOWS, 0)
+    assert (len(cache), cache.size_bytes) == (3, 6 * RECORD_OVERHEAD + 28)
+    assert read(cache, HIGH, keeps_keys=True) == (HIGHS, 3)
+    assert (len(cache), cache.size_bytes) == (1, 3 * RECORD_OVERHEAD + 3)
+    assert read(cache, LOW, offset=8) == ([8, 9, 11], 1)
+
+
+def test_what_is_kept_may_change() -> None:
+    cache = Remainders()
+    read(cache, LOW, keeps_keys=True)
+    assert read(cache, HIGH, keeps_keys=False) == (HIGHS, 3)
 
 
 def test_a_fetch_that_is_sent_again_loses_nothing() -> None:
