@@ -31,7 +31,7 @@ from mockbroker_protocol.error_responses import (
     merge_responses,
     split_request,
 )
-from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.headers import decode_request_header, frame_response
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
 from mockbroker_protocol.shapes import shape_of
@@ -41,7 +41,7 @@ from mockbroker_protocol.versions import FETCH_TOPIC_IDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mockbroker.apis.context import ServedApi, Services
+    from mockbroker.apis.context import Handle, ServedApi, Services
     from mockbroker.clock import TimerTask
     from mockbroker.faults.armed_fault import ArmedFault
     from mockbroker.faults.fault import Fault
@@ -89,8 +89,13 @@ def intercept(
     ctx: RequestContext,
     api: ServedApi,
     request: object,
+    process: Handle | None,
 ) -> bool:
-    """Take a request out of the usual way if it sets off a rule; False: it does not."""
+    """Take a request out of the usual way if it sets off a rule; False: it does not.
+
+    `process` is how it is processed in the end, if it is; None: it is too large for a rule, which
+    works on it as a whole, and refused then.
+    """
     subjects = _Subjects(boundary, request)
     fired = faults.fire(ctx, RequestView(ctx, request, subjects, faults.name_of))
     if not fired:
@@ -99,7 +104,9 @@ def intercept(
     fired = [armed for armed in fired if not armed.fault.observe]
     if not fired:
         return False
-    interception = Interception(boundary, ctx, api, request, fired, subjects)
+    if process is None:
+        raise ProtocolError("it is too large for the fault rule that it sets off")
+    interception = Interception(boundary, ctx, api, request, process, fired, subjects)
     ctx.responder = interception
     boundary.guard(ctx, interception.start)
     return True
@@ -142,6 +149,7 @@ class Interception:
     _ctx: RequestContext
     _api: ServedApi
     _request: object
+    _handle: Handle
     _fired: Sequence[ArmedFault]
     _subjects: _Subjects
     _response: object = None
@@ -170,7 +178,11 @@ class Interception:
             ctx.woken_by = self._boundary.cause
         self._boundary.guard(ctx, lambda: self._processed(make()))
 
-    complete_in_slices = complete
+    def complete_in_slices(self, ctx: RequestContext, response: object) -> None:
+        """The same of a long answer: it was no wait that it took so long."""
+        if ctx.woken_by is PEER:
+            ctx.woken_by = None
+        self.complete(ctx, response)
 
     # -- held back -------------------------------------------------------------------------
 
@@ -281,7 +293,7 @@ class Interception:
             services.fetch.evict(request.session_id, "fault")
         if any(fault.twice for fault in faults):
             self._process_ghost()
-        response = self._api.handle(services, ctx, request)
+        response = self._handle(services, ctx, request)
         if response is not PARKED:
             self._processed(response)
         elif not ctx.done:

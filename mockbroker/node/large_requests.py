@@ -17,6 +17,7 @@ Invariant: what a part changes is changed in the order of the elements.
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -33,8 +34,7 @@ from mockbroker_protocol.schema import ZERO_UUID, schema_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from mockbroker.apis.context import RequestContext, Responder, ServedApi, Services
-    from mockbroker.faults.fault_set import FaultSet
+    from mockbroker.apis.context import Handle, RequestContext, Responder, ServedApi, Services
     from mockbroker.node.connection import Connection
     from mockbroker_protocol.primitives import Buffer
 
@@ -59,15 +59,22 @@ class Boundary(Protocol):
     services: Services
     broker_id: int
     connections: Mapping[int, Connection]
-    faults: FaultSet | None
 
     def is_connected(self, connection_id: int) -> bool:
         """Whether a connection is still there."""
 
     def accept(
-        self, conn: Connection, ctx: RequestContext, api: ServedApi, request: object
+        self,
+        conn: Connection,
+        ctx: RequestContext,
+        api: ServedApi,
+        request: object,
+        process: Handle | None,
     ) -> bool:
-        """Count a request; False when a fault rule takes it over."""
+        """Count a request; False when a fault rule takes it over, which has it done by `process`.
+
+        None: it is too large for that.
+        """
 
     def resume(self, ctx: RequestContext) -> None:
         """What the work on a request waited for is there."""
@@ -236,7 +243,11 @@ class _LargeRequest:
             raise ProtocolError(
                 f"{self._elements} elements are more than the {MAX_WHOLE_ELEMENTS} of one request"
             )
-        if not handler.accept(self._conn, ctx, api, request):
+        process: Handle | None = api.handle
+        if split is not None:
+            within = self._elements <= MAX_WHOLE_ELEMENTS
+            process = partial(self._process, split) if within else None
+        if not handler.accept(self._conn, ctx, api, request, process):
             return
         if split is None:
             if (
@@ -282,7 +293,7 @@ class _LargeRequest:
 
     def _divides(self, request: object, split: Split) -> bool:
         """Whether this one is."""
-        if self._handler.faults is not None or self._elements <= split.size:
+        if self._elements <= split.size:
             return False
         return split.alone is None or not any(map(split.alone, _items(request, split.asked[0])))
 
@@ -296,6 +307,19 @@ class _LargeRequest:
         kept = yield from _unique(_items(request, split.asked[0]), split)
         self._elements = sum(_leaves(one, split.asked[1:]) for one in kept)
         return _with(request, split.asked[0], kept)
+
+    def _process(
+        self, split: Split, services: Services, ctx: RequestContext, request: object
+    ) -> object:
+        """Its handler, where a fault rule decides on the answer: that comes when it is made."""
+
+        def steps() -> Iterator[object]:
+            response = yield from self._in_parts(request, split)
+            ctx.respond_in_slices(response)
+
+        self._responder = ctx.responder
+        services.work_in_slices(ctx, steps())
+        return PARKED
 
     def _in_parts(self, request: object, split: Split) -> Generator[object, None, object]:
         ctx = self._ctx

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
+from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext, Verdict
 from mockbroker.journal import DISCONNECT, PEER, HandlerFailed
 from mockbroker.node.refusals import refusal, unknown_api_versions, unserved_reason
 from mockbroker.node.slices import SlicedWork, SliceQueue, encoded
@@ -24,11 +24,12 @@ from mockbroker_protocol.headers import (
     frame_response,
     peek_request_header,
 )
+from mockbroker_protocol.versions import FETCH_SESSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mockbroker.apis.context import ServedApi, Services
+    from mockbroker.apis.context import Handle, ServedApi, Services
     from mockbroker.faults.fault_set import FaultSet
     from mockbroker.journal import Journal
     from mockbroker.node.connection import Connection
@@ -73,10 +74,18 @@ def _intercepted(
     ctx: RequestContext,
     api: ServedApi,
     request: object,
+    process: Handle | None,
 ) -> bool:
     from mockbroker.node.interceptor import intercept
 
-    return intercept(handler, faults, ctx, api, request)
+    return intercept(handler, faults, ctx, api, request, process)
+
+
+def _may_be_long(ctx: RequestContext, response: object) -> bool:
+    """Whether it is encoded in slices, which is not for what an old version cannot carry."""
+    if ctx.api_key == ApiKey.FETCH:
+        return ctx.api_version >= FETCH_SESSIONS
+    return ctx.api_key != ApiKey.PRODUCE and not isinstance(response, Verdict)
 
 
 class RequestHandler:
@@ -178,7 +187,7 @@ class RequestHandler:
         if quotas is not None and header.api_key != ApiKey.WRITE_TXN_MARKERS:
             ctx.throttle_time_ms = quotas.charge_request(ctx.principal, client_id)
         faults = self.faults
-        if faults is not None and _intercepted(self, faults, ctx, api, request):
+        if faults is not None and _intercepted(self, faults, ctx, api, request, api.handle):
             return
         try:
             response = api.handle(self.services, ctx, request)
@@ -211,7 +220,12 @@ class RequestHandler:
         self.unfinished = True
 
     def accept(
-        self, conn: Connection, ctx: RequestContext, api: ServedApi, request: object
+        self,
+        conn: Connection,
+        ctx: RequestContext,
+        api: ServedApi,
+        request: object,
+        process: Handle | None,
     ) -> bool:
         """Count a request that was decoded in slices; False when a fault rule takes it over."""
         conn.requests += 1
@@ -220,7 +234,7 @@ class RequestHandler:
         if quotas is not None and ctx.api_key != ApiKey.WRITE_TXN_MARKERS:
             ctx.throttle_time_ms = quotas.charge_request(ctx.principal, ctx.client_id)
         faults = self.faults
-        return faults is None or not _intercepted(self, faults, ctx, api, request)
+        return faults is None or not _intercepted(self, faults, ctx, api, request, process)
 
     def resume(self, ctx: RequestContext) -> None:
         """What the work on a request waited for is there."""
@@ -270,12 +284,7 @@ class RequestHandler:
             return
         if ctx.woken_by is PEER:
             ctx.woken_by = None
-
-        def encode_and_finish() -> Iterator[object]:
-            body = yield from encoded(response, ctx.api_version)
-            self.finish(conn, ctx, api, response, body)
-
-        self.work_in_slices(ctx, encode_and_finish())
+        self.work_in_slices(ctx, self._encode_and_finish(conn, ctx, api, response))
 
     def _complete(
         self, ctx: RequestContext, response: object | None, make: Callable[[], object] | None
@@ -372,7 +381,16 @@ class RequestHandler:
         conn = self._connections[ctx.connection_id]
         api = conn.registry.get(ctx.api_key)
         assert api is not None
-        self.finish(conn, ctx, api, response)
+        if ctx.request_bytes > api.large_bytes and _may_be_long(ctx, response):
+            self.work_in_slices(ctx, self._encode_and_finish(conn, ctx, api, response))
+        else:
+            self.finish(conn, ctx, api, response)
+
+    def _encode_and_finish(
+        self, conn: Connection, ctx: RequestContext, api: ServedApi, response: object
+    ) -> Iterator[object]:
+        body = yield from encoded(response, ctx.api_version)
+        self.finish(conn, ctx, api, response, body)
 
     def answer_bytes(self, ctx: RequestContext, data: Buffer) -> None:
         """The same with bytes that are sent as they are."""

@@ -335,3 +335,66 @@ def test_more_records_than_a_batch_tells_of_are_refused(core: Core) -> None:
     client = core.client()
     client.send_bytes(heavy.produce(heavy.batch(heavy.zstd(heavy.tiny_records(9000)), 10, 4)))
     assert ErrorCode.INVALID_RECORD.to_bytes(2, "big") in client.receive_bytes()
+
+
+TOO_MANY_FOR_A_RULE = 20_001
+
+
+def turns_of(core: Core, client: CoreClient, frame: bytes) -> int:
+    """In how many turns a frame is worked on; the answer is there then."""
+    core.broker.requests.turn_over = turn = _EveryTime()
+    client.send_bytes(frame)
+    core.deliver()
+    turns = 0
+    while core.broker.requests.unfinished:
+        core.broker.go_on(core.now_ms, turn)
+        core.deliver()
+        turns += 1
+    return turns
+
+
+def test_a_rule_about_other_requests_is_in_nobodys_way(core: Core) -> None:
+    frame = heavy.list_offsets_of_unknown_partitions(TOO_MANY_FOR_A_RULE)
+    without = turns_of(core, core.client(), frame)
+    core.cluster.faults.add({"api": "Heartbeat", "error": "NOT_COORDINATOR"})
+    client = core.client()
+    assert turns_of(core, client, frame) == without
+    assert client.answered == 1
+
+
+@pytest.mark.parametrize("stage", ["before", "after"])
+def test_a_request_that_sets_off_a_rule_is_processed_in_slices_too(core: Core, stage: str) -> None:
+    frame = heavy.list_offsets_of_unknown_partitions(MANY)
+    without = turns_of(core, core.client(), frame)
+    core.cluster.faults.add({"api": "ListOffsets", "delay_ms": 5, "stage": stage})
+    client = core.client()
+    turns = turns_of(core, client, frame)
+    assert client.answered == 0
+    core.advance(5)
+    while core.broker.requests.unfinished:
+        core.broker.go_on(core.now_ms, _EveryTime())
+        core.deliver()
+        turns += 1
+    assert client.answered == 1
+    assert turns >= without
+    (event,) = [one for one in core.cluster.journal.requests() if one.fault is not None]
+    assert event.response_bytes > 20 * MANY
+
+
+def test_one_that_is_too_large_for_the_rule_that_it_sets_off_is_refused(core: Core) -> None:
+    core.cluster.faults.add({"api": "ListOffsets", "error": "UNKNOWN_SERVER_ERROR"})
+    client = core.client()
+    turns_of(core, client, heavy.list_offsets_of_unknown_partitions(TOO_MANY_FOR_A_RULE))
+    assert client.answered == 0
+    (refused,) = [one for one in core.cluster.journal.events() if isinstance(one, RequestRefused)]
+    assert "too large for the fault rule" in refused.reason
+
+
+@pytest.mark.parametrize("rule", [None, {"api": "Fetch", "throttle_ms": 1}])
+def test_a_fetch_of_many_partitions_gives_way(core: Core, rule: dict[str, object] | None) -> None:
+    if rule is not None:
+        core.cluster.faults.add(rule)
+    client = core.client()
+    turns = turns_of(core, client, heavy.fetch_of_a_session(MANY))
+    assert client.answered == 1
+    assert turns >= 4 * MANY // PART_ELEMENTS
