@@ -125,11 +125,13 @@ class World(Stage):
             pool.available += LENT_BYTES
         self._open(broker, PROBE)
         broker.receive(PROBE, frame, self.now_ms)
-        answers = [
-            b"".join(outgoing.chunks)[4:]
-            for outgoing in broker.take_outbox()
-            if outgoing.connection_id == PROBE and outgoing.chunks
-        ]
+        answers = []
+        for outgoing in broker.take_outbox():
+            wire = self._wires.get(outgoing.connection_id)
+            if wire is not None:  # with what was lent it went on
+                self._write(wire, outgoing)
+            elif outgoing.chunks:
+                answers.append(b"".join(outgoing.chunks)[4:])
         broker.disconnect(PROBE, self.now_ms)
         if pool is not None:
             pool.available -= LENT_BYTES
