@@ -215,19 +215,19 @@ class Cluster:
             )
         return self._faults
 
-    def _faults_changed(self, action: str, armed: ArmedFault | None) -> None:
+    def _faults_changed(self, action: str, changed: Sequence[ArmedFault]) -> None:
         """Tell the brokers which rules there are, and the journal what was changed."""
         self._arm()
-        if armed is None:
+        if not changed:
             self.journal.record(FaultChanged(action, "", 0))
-        else:
+        for armed in changed:
             rule = None
             if action == "added":
                 rule = armed.fault.to_dict()
                 armed.cursor = self.journal.cursor()
             self.journal.record(FaultChanged(action, armed.id, armed.hits, rule))
         if action in ("added", "restored"):
-            for one in self.faults.network_rules if armed is None else (armed,):
+            for one in changed or self.faults.network_rules:
                 for time_ms in (one.starts_ms, one.ends_ms) if one.fault.is_network else ():
                     if time_ms is not None and time_ms > self.clock.now_ms:
                         self.timer.schedule(time_ms, self._arm)

@@ -64,11 +64,11 @@ class FaultSet:
         brokers: Mapping[int, object],
         substream: Callable[[str], Random],
         name_of: NameOf,
-        tell: Callable[[str, ArmedFault | None], None],
+        tell: Callable[[str, Sequence[ArmedFault]], None],
     ) -> None:
-        """`tell` hears of each change: added, removed, released, exhausted.
+        """`tell` hears of each change: which rules were added, removed, released, exhausted.
 
-        None: all of them were cleared or restored.
+        No rule: all of them were cleared or restored.
         """
         self._clock = clock
         self._served = served
@@ -107,7 +107,8 @@ class FaultSet:
                 before.family.append(armed)
                 armed.family = before.family
             made.append(armed)
-            self._told("added", armed)
+        if made:
+            self._told("added", made)
         return [armed.id for armed in made]
 
     def _arm(self, fault: Fault) -> ArmedFault:
@@ -122,7 +123,7 @@ class FaultSet:
         armed = self._rules[fault_id] = ArmedFault(fault, fault_id, now_ms, rng, self._name_of)
         return armed
 
-    def _told(self, action: str, armed: ArmedFault | None) -> None:
+    def _told(self, action: str, changed: Sequence[ArmedFault]) -> None:
         """What is armed is other than before."""
         by_api: dict[int, list[ArmedFault]] = {}
         able = [one for one in self._rules.values() if not one.fault.is_network]
@@ -132,13 +133,13 @@ class FaultSet:
             by_api[key] = [one for one in able if one.api_keys is None or key in one.api_keys]
         self._any = [one for one in able if one.api_keys is None]
         self._by_api = by_api
-        self._tell(action, armed)
+        self._tell(action, changed)
 
     def remove(self, fault_id: str) -> ArmedFault:
         """Disarm a rule; what it holds back goes on. KeyError when there is none of this id."""
         armed = self._rules.pop(fault_id)
         self._retire(armed)
-        self._told("removed", armed)
+        self._told("removed", (armed,))
         armed.release()
         return armed
 
@@ -147,7 +148,7 @@ class FaultSet:
         gone, self._rules = list(self._rules.values()), {}
         for armed in gone:
             self._retire(armed)
-        self._told("cleared", None)
+        self._told("cleared", ())
         for armed in gone:
             armed.release()
 
@@ -192,7 +193,7 @@ class FaultSet:
         for armed in list(rules):
             let_go = armed.release()
             if let_go:
-                self._tell("released", armed)
+                self._tell("released", (armed,))
             released += let_go
         return released
 
@@ -220,7 +221,7 @@ class FaultSet:
             self._rules = {key: rule.armed for key, rule in wanted.items()}
             for rule in wanted.values():
                 rule.armed.back_to(rule, passed_ms)
-            self._told("restored", None)
+            self._told("restored", ())
 
     # -- what brokers and servers ask ------------------------------------------------------
 
@@ -256,7 +257,7 @@ class FaultSet:
         ]
         for armed in fired:
             if armed.exhausted:
-                self._told("exhausted", armed)
+                self._told("exhausted", (armed,))
         return fired
 
 

@@ -90,9 +90,9 @@ def test_a_task_that_runs_is_no_longer_pending() -> None:
     assert not task.pending
 
 
-def test_ten_thousand_cancelled_tasks_leave_nothing() -> None:
+def test_a_thousand_cancelled_tasks_leave_nothing() -> None:
     timer = Timer()
-    tasks = [timer.schedule(deadline, lambda: None) for deadline in range(10_000)]
+    tasks = [timer.schedule(deadline, lambda: None) for deadline in range(1_000)]
     for task in tasks:
         task.cancel()
     assert len(timer) == 0
@@ -103,7 +103,7 @@ def test_ten_thousand_cancelled_tasks_leave_nothing() -> None:
 
 def test_parking_and_cancelling_for_ever_keeps_the_heap_small() -> None:
     timer = Timer()
-    for now in range(10_000):
+    for now in range(1_000):
         timer.schedule(now + 500, lambda: None).cancel()
     assert len(timer._heap) <= 66
 

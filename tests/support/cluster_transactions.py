@@ -18,8 +18,6 @@ from tests.support.transactions import Told, Transactional, fetch_request, value
 if TYPE_CHECKING:
     from tests.support.cluster_core import ClusterCore, NodeClient
 
-_PARTITIONS = 50
-
 
 class OnCluster(Transactional):
     """One producer."""
@@ -31,7 +29,8 @@ class OnCluster(Transactional):
     ) -> None:
         super().__init__(core, transactional_id, v1=v1)
         self.core = core
-        self.index = partition_for(transactional_id, _PARTITIONS)
+        partitions = core.cluster.metadata.config.int("transaction.state.log.num.partitions")
+        self.index = partition_for(transactional_id, partitions)
         """The partition of `__transaction_state` that has the id."""
 
     @property

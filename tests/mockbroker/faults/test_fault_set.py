@@ -14,6 +14,8 @@ from mockbroker_protocol.messages.group_membership import HeartbeatRequest, Hear
 from tests.support.core import Core
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.faults.request_view import Asking, RequestView
 
 DROP = Fault(api="Fetch", drop=True)
@@ -123,11 +125,31 @@ def test_a_request_costs_the_checks_of_the_rules_that_name_its_api(
         return matches(armed, asking, view)
 
     monkeypatch.setattr(ArmedFault, "matches", counted)
-    core.cluster.faults.add([Fault(api="Fetch", drop=True)] * 500)
+    core.cluster.faults.add([Fault(api="Fetch", drop=True)] * 50)
     core.cluster.faults.add(Fault(api=("Heartbeat", "Fetch"), error=16, count=1, id="mine"))
     core.cluster.faults.add(Fault(client="nobody", drop=True, id="any"))
     assert beat(core, 3) == [16, 25, 25]
     assert asked == ["mine", "any", "any", "any"]
+
+
+def test_many_rules_are_armed_with_one_look_at_each(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+    is_network: Callable[[Fault], bool] = vars(Fault)["is_network"].fget
+
+    def counted(fault: Fault) -> bool:
+        looks.append(fault)
+        return is_network(fault)
+
+    monkeypatch.setattr(Fault, "is_network", property(counted))
+    counts = []
+    for number in (20, 40):
+        core.cluster.faults.clear()
+        looks.clear()
+        core.cluster.faults.add([DROP] * number)
+        counts.append(len(looks) / number)
+    assert counts[0] == counts[1]
 
 
 def test_rules_that_are_exhausted_leave_requests_alone(core: Core) -> None:

@@ -139,13 +139,13 @@ def test_ids_are_positive_unique_and_of_their_shard() -> None:
     """Case 42."""
     cache = FetchSessionCache(Random(7), slots=80_000)
     ids = set()
-    for number in range(10_000):
+    for number in range(1_000):
         made = session(0)
         assert cache.try_create(made, 0)
         assert made.id // ((2**31 - 1) // 8) == number % 8
         assert cache.get(made.id) is made
         ids.add(made.id)
-    assert len(ids) == 10_000
+    assert len(ids) == 1_000
     assert min(ids) > 0
 
 

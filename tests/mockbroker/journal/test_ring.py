@@ -151,7 +151,7 @@ def test_idle_brokers_fill_no_journal_unless_it_is_asked_for() -> None:
         ) as broker:
             broker.topic("orders").put("one")
             broker.cluster.wait_in_sync("orders", 0)
-            broker.clock.advance(60_000)
+            broker.clock.advance(5_000)
             fetches = broker.journal.requests(client="broker-*-fetcher-0")
             assert bool(fetches) is wanted
             assert all(fetch.connection_id < 0 for fetch in fetches)

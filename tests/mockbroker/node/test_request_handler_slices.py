@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.apis import produce
 from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import NewTopic
@@ -21,6 +22,7 @@ from mockbroker_protocol.messages import (
     transactions,
 )
 from mockbroker_protocol.messages.catalog import response_class
+from mockbroker_protocol.records.compression import SLICE_BYTES
 from tests.support import heavy
 from tests.support.acls import deny, guarded_core
 from tests.support.core import Core
@@ -157,11 +159,14 @@ def test_who_appends_is_answered_before_many_are_woken() -> None:
     assert sorted(woken) == sorted(reader.connection_id for reader in readers)
 
 
-def test_others_are_served_while_a_thread_works_for_a_request() -> None:
+def test_others_are_served_while_a_thread_works_for_a_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(produce, "LARGE_BATCH_BYTES", 100)
     core = Core(topics={heavy.TOPIC: 1})
     given: list[tuple[Aside[object], Callable[[], None]]] = []
     core.broker.requests.beside = lambda work, then: given.append((work, then))
-    large = heavy.produce(heavy.batch(heavy.zstd(heavy.one_record(48_000_000)), 1, 4))
+    large = heavy.produce(heavy.batch(heavy.zstd(heavy.one_record(2 * SLICE_BYTES)), 1, 4))
     writer, leaver, neighbour = core.client(), core.client(), core.client()
     for client in (writer, leaver):
         client.send_bytes(large)

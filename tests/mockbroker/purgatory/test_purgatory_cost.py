@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from _typeshed import TraceFunction
 
-FEW, MANY = 1_000, 10_000
-SAMPLE = 200
-DEADLINES = 500
+FEW, MANY = 100, 1_000
+SAMPLE = 20
+DEADLINES = 50
 """Distinct milliseconds at which the waiting ones expire."""
 
 

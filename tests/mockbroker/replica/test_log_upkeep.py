@@ -277,8 +277,8 @@ def test_what_is_deleted_is_given_back(way: str) -> None:
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        for _ in range(100):
-            world.put(value="x" * 100_000)
+        for _ in range(25):
+            world.put(value="x" * 400_000)
         assert tracemalloc.get_traced_memory()[0] - before > 10_000_000
         if way == "records":
             partition = DeleteRecordsPartition(0, -1)

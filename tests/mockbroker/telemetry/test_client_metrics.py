@@ -11,8 +11,8 @@ from mockbroker.clock import Clock
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.store import MetadataStore
+from mockbroker.telemetry import client_metrics
 from mockbroker.telemetry.client_metrics import (
-    MAX_INSTANCES,
     Client,
     ClientMetrics,
     TelemetrySubscription,
@@ -170,8 +170,9 @@ def test_a_silent_client_is_forgotten(world: World) -> None:
     assert world.push(asked) is OK
 
 
-def test_the_longest_silent_goes_first(world: World) -> None:
+def test_the_longest_silent_goes_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_metrics, "MAX_INSTANCES", 30)
     asked = world.ask()
-    for number in range(MAX_INSTANCES):
+    for number in range(30):
         world.ask((number + 2).to_bytes(16, "big"), CLIENT._replace(connection_id=number + 2))
     assert world.ask(asked.client_instance_id) == asked

@@ -104,9 +104,13 @@ def test_without_the_internal_topic_there_are_no_groups() -> None:
 
 
 def test_offsets_expire_when_their_time_has_come_and_not_before() -> None:
-    groups = Groups({"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1"})
+    groups = Groups(
+        {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
+    )
     groups.commit(5)
-    groups.advance(59_999)
-    assert groups.shard().offsets.of_group("g")
     groups.advance(1)
-    assert not groups.shard().offsets.of_group("g")
+    groups.commit(5, topic="u")
+    groups.advance(59_998)
+    assert set(groups.fetched("g")) == {("t", 0), ("u", 0)}
+    groups.advance(1)
+    assert set(groups.fetched("g")) == {("u", 0)}

@@ -50,7 +50,8 @@ class Producing:
     """A producer of transactions V2 on three brokers."""
 
     def __init__(self) -> None:
-        self.core = ClusterCore(topics={"t": 3})
+        few = {"transaction.state.log.num.partitions": "6"}
+        self.core = ClusterCore(topics={"t": 3}, config=few)
         request = FindCoordinatorRequest(key_type=1, coordinator_keys=["tx"])
         found = self.core.client().call(request, 4, FindCoordinatorResponse)
         self.coordinator = found.coordinators[0].node_id

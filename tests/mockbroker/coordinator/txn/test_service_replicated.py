@@ -23,7 +23,7 @@ TIMEOUT_MS = 60_000
 
 @pytest.fixture
 def core() -> ClusterCore:
-    return ClusterCore(topics={"t": 3})
+    return ClusterCore(topics={"t": 3}, config={"transaction.state.log.num.partitions": "6"})
 
 
 def begun(core: ClusterCore, *, v1: bool = False, timeout_ms: int = TIMEOUT_MS) -> OnCluster:
