@@ -102,14 +102,10 @@ def commit(
     `room` is how many more ranges the group may have. What is refused changes nothing. Without
     ranges it agrees on a beginning, or tells how things stand.
     """
-    log, part = standing.log, standing.part
-    left_over: list[OffsetRange] = []
     is_new = standing.is_new
-    if is_new:
-        left_over = standing.all_ranges()
-        start = initial if initial >= 0 else log.log_start
-        standing = Standing(start, CommittedRanges(), log)
-        part = standing.part
+    left_over = standing.all_ranges() if is_new else []
+    standing = begun(standing, initial)
+    log, part = standing.log, standing.part
     before = standing.stable()
     refusal = _refusal(part, before, asked, log)
     if refusal is not None:
@@ -139,6 +135,19 @@ def commit(
     if growth > 0 and growth > room:
         return Outcome(before, len(part.keys), refusal=TOO_MANY)
     return Outcome(stable, len(part.keys) + len(part.stray) + growth, gone, put)
+
+
+def begun(standing: Standing, initial: int) -> Standing:
+    """The same, of a group that begins at `initial`, or at the log's start, if it is new."""
+    if not standing.is_new:
+        return standing
+    start = initial if initial >= 0 else standing.log.log_start
+    return Standing(start, CommittedRanges(), standing.log)
+
+
+def refusal_of(standing: Standing, asked: Sequence[tuple[int, int]]) -> Refusal | None:
+    """Why ranges cannot be committed, but for how many they are."""
+    return _refusal(standing.part, standing.stable(), asked, standing.log)
 
 
 def _refusal(

@@ -14,7 +14,7 @@ from mockbroker.apis import offset_commit
 from mockbroker.coop import tags
 from mockbroker.coop.carried_commits import CarriedWriter, carry
 from mockbroker.coop.extension import extension_of
-from mockbroker.coop.range_writer import RangeWriter
+from mockbroker.coop.sliced_commit import SlicedRangeWriter
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services, Verdict
@@ -44,7 +44,9 @@ def handle(
         extension.has_commits and extension.commits.has_ranges(request.group_id)
     ):
         return offset_commit.handle(services, ctx, request)
-    writer = (CarriedWriter if carries else RangeWriter)(services, request)
+    writer = (
+        CarriedWriter(services, request) if carries else SlicedRangeWriter(services, request, ctx)
+    )
     return offset_commit.handle(services, ctx, request, writer)
 
 

@@ -111,6 +111,15 @@ class RangeWriter:
     ) -> None:
         """Write the plain positions as they are, and what ranges make of theirs."""
         self._read()
+        self._write_read(shard, records, done)
+
+    def _write_read(
+        self,
+        shard: GroupShard,
+        records: list[CoordinatorRecord],
+        done: Callable[[ErrorCode], None],
+    ) -> None:
+        """The same, once it is known what is asked for."""
         refusal = self._refusal_of_all() if self._asked else None
         mine = self._commits.shard_of(self._request.group_id) if refusal is None else refusal
         if isinstance(mine, Refusal) and self._asked:
@@ -139,9 +148,11 @@ class RangeWriter:
     def _then_sweep(
         self, shard: GroupShard, done: Callable[[ErrorCode], None]
     ) -> Callable[[ErrorCode], None]:
+        sweeps = self._sweeps
+
         def written(error: ErrorCode) -> None:
             if error is ErrorCode.NONE:
-                for place, stable in self._sweeps:
+                for place, stable in sweeps:
                     self._commits.sweep(shard, place, stable)
             done(error)
 
