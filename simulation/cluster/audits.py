@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from simulation.cluster.crews import Crew, CrewSetting
 from simulation.cluster.follower_audits import FollowerAudits
 from simulation.cluster.log_audits import wrong_with
+from simulation.cluster.waits import Waits
 
 if TYPE_CHECKING:
     from mockbroker.cluster.nodes import Node
@@ -27,12 +28,18 @@ class AuditCrew(Crew):
         self._rng = setting.stream("audits")
         self._changed: dict[Partition, int] = {}
         """What grew since it was last looked at, and the broker that it is at."""
-        self._done = False
+        self._stopped = self._done = False
         self.followers = FollowerAudits(setting.world, setting.truth)
+        self.waits = Waits(setting.world, setting.truth)
+        setting.world.on_answer.append(self.waits.judge)
         setting.truth.on_replica.append(self._on_replica)
 
     def start(self) -> None:
         self.world.at(LOOK_EVERY_MS, self._look)
+
+    def stop(self) -> None:
+        """From now on time passes over idle rounds; what is left is looked at when all rests."""
+        self._stopped = True
 
     def _on_replica(self, at: Node, partition: Partition, before: ReplicaState | None) -> None:
         log = partition.log
@@ -47,7 +54,7 @@ class AuditCrew(Crew):
         if self._changed:
             partition = self._rng.choice(list(self._changed))
             self._audit(partition, self._changed.pop(partition))
-        if not self._done:
+        if not self._stopped:
             self.world.at(LOOK_EVERY_MS, self._look)
 
     def _audit(self, partition: Partition, node: int) -> None:

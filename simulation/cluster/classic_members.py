@@ -174,7 +174,7 @@ class ClassicMember(GroupMember):
                 self.book.assigned(asked, self.generation, self.name, parts)
             # A cooperative member that gives something up joins again, so that others get it.
             self._joined = self._synced = set(parts).issuperset(self.owned)
-            self.assign(asked, parts)
+            self.assign(asked, parts, anew=self.group.is_classic)
             self.later(1.0)
 
         self.ask(node, request, version, SyncGroupResponse, answered)

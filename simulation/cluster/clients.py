@@ -40,6 +40,11 @@ class NodeChannel(Calls):
         self._node = node
         self._wire: Wire | None = None
 
+    @property
+    def wire(self) -> Wire | None:
+        """The connection, if there is one."""
+        return self._wire
+
     def call(
         self, request: object, version: int, on_answer: Callable[[object | None], None]
     ) -> None:
@@ -144,6 +149,9 @@ class ClusterClient:
 
         def take(answer: object | None) -> None:
             assert answer is None or isinstance(answer, kind)
+            if answer is not None and channel.wire is not None:
+                for judge in self.world.on_answer:
+                    judge(self.name, channel.wire, request, answer)
             on_answer(answer)
 
         channel.call(request, version, take)

@@ -4,6 +4,8 @@
 - When a high watermark moves it is the smallest end among those that hold it back: the larger
   in-sync set, and who has caught up and may join (Partition.maybeIncrementLeaderHW). It stands
   still while it is held, and below min.insync.replicas (KIP-966).
+- A leader notes the in-sync set that it proposes (KIP-497). Who joins has all up to the high watermark
+  and up to where the leader's epoch began; who is at the leader's end does not leave.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from mockbroker.cluster.nodes import Node
     from mockbroker.journal import Event
     from mockbroker.node.broker import Broker
+    from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
     from simulation.cluster.truth import ReplicaState, Truth
     from simulation.cluster.world import ClusterWorld
@@ -29,6 +32,8 @@ class FollowerAudits:
         self._world = world
         self._truth = truth
         self._lag_ms = world.cluster.brokers[0].services.replicas.max_lag_ms()
+        self._hosts: set[ReplicaManager] = set()
+        """Whose proposals are heard."""
         truth.on_replica.append(self._on_replica)
         world.cluster.journal.listen(self._on_moved, high_watermarks=True)
 
@@ -78,7 +83,44 @@ class FollowerAudits:
                 ends.append(follower.log_end_offset)
         return min(ends)
 
+    # -- proposals ---------------------------------------------------------------------------
+
+    def _hear(self, broker: Broker) -> None:
+        """Be told what the leaders of an incarnation propose from now on."""
+        replicas = broker.services.replicas
+        propose = replicas.propose_isr
+        if replicas in self._hosts or propose is None:
+            return
+        self._hosts.add(replicas)
+
+        def proposes(partition: Partition, isr: list[int]) -> None:
+            wrong = self._wrong_proposal(partition, isr)
+            if wrong:
+                self._world.violate(f"{partition}: {broker.broker_id} proposes {isr}: {wrong}")
+            propose(partition, isr)
+
+        replicas.propose_isr = proposes
+
+    def _wrong_proposal(self, partition: Partition, isr: list[int]) -> str:
+        followers, log = partition.followers, partition.log
+        before = partition.state.isr
+        if followers is None or followers.proposed is not isr:
+            return "it does not note that"
+        end = 0 if log is None else log.log_end_offset
+        for node in set(isr) ^ set(before):
+            follower = followers.get(node)
+            has = -1 if follower is None else follower.log_end_offset
+            if node in isr and has < max(partition.high_watermark, _epoch_start(partition)):
+                return f"{node} has {has} of {partition.high_watermark} records"
+            if node in before and has == end:
+                return f"{node} is at the end, {end}"
+        return ""
+
+    # -- what followers have -----------------------------------------------------------------
+
     def _on_replica(self, at: Node, partition: Partition, _before: ReplicaState | None) -> None:
+        if at.broker is not None:
+            self._hear(at.broker)
         if partition.followers is None:
             return
         for follower in partition.followers.all():
@@ -97,3 +139,14 @@ class FollowerAudits:
                         f"{partition}: its leader {at.node_id} takes {follower.replica_id} to have "
                         f"{follower.log_end_offset} records, which has {has}"
                     )
+
+
+def _epoch_start(partition: Partition) -> int:
+    """Where the leader's epoch began: with its first batch, or with the next."""
+    log = partition.log
+    if log is None:
+        return 0
+    for header, _ in log.iterate_batches(log.log_start_offset):
+        if header.partition_leader_epoch == partition.leader_epoch:
+            return int(header.base_offset)
+    return log.log_end_offset

@@ -189,11 +189,14 @@ class GroupMember(ClusterClient, ABC):
             del self.owned[part]
             self.book.gave_up(self.name, part)
 
-    def assign(self, asked: Asked, parts: list[Part]) -> None:
-        """It was told what it shall have: give up the others, take these."""
+    def assign(self, asked: Asked, parts: list[Part], *, anew: bool = False) -> None:
+        """It was told what it shall have: give up the others, take these.
+
+        `anew`: a generation gives all of them, whoever had them in the one before.
+        """
         self.give_up([part for part in self.owned if part not in parts])
         for part in parts:
-            if part not in self.owned:
+            if anew or part not in self.owned:
                 self.owned[part] = None
                 self.book.took(asked, self.name, part)
 

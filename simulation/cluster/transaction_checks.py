@@ -20,6 +20,7 @@ from mockbroker.coordinator.txn.states import PREPARED, TransactionState
 from mockbroker.metadata.names import TRANSACTION_STATE_TOPIC
 from mockbroker_protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from mockbroker_protocol.records.batch import iterate_records, parse_control_record
+from simulation.cluster.transaction_steps import wrong_step
 from simulation.record_reader import ABORT
 
 if TYPE_CHECKING:
@@ -194,12 +195,13 @@ class TransactionChecks:
     def _check_states(self) -> None:
         cluster = self._world.cluster
         topic = cluster.metadata.topics.get(TRANSACTION_STATE_TOPIC)
-        last: dict[str, TransactionLogValue] = {}
+        records: dict[str, list[TransactionLogValue]] = {}
         for index in range(0 if topic is None else len(topic.partitions)):
             log = leader_log(cluster, TRANSACTION_STATE_TOPIC, index)
             for header, batch in () if log is None else log.iterate_batches(0):
                 for record in iterate_records(batch, 0, header):
-                    self._follow(record.key, record.value, last)
+                    self._follow(record.key, record.value, records)
+        last = {name: values[-1] for name, values in records.items()}
         for transactional_id, value in last.items():
             if TransactionState(value.transaction_status) in PREPARED:
                 self._world.violate(f"{transactional_id} stays in state {value.transaction_status}")
@@ -211,15 +213,19 @@ class TransactionChecks:
                 self._world.violate(f"{transactional_id} was told {told}, and is {has}")
 
     def _follow(
-        self, key: bytes | None, value: bytes | None, last: dict[str, TransactionLogValue]
+        self, key: bytes | None, value: bytes | None, records: dict[str, list[TransactionLogValue]]
     ) -> None:
         record = decode_record(key, value)
         assert record is not None
         assert isinstance(record.key, TransactionLogKey)
         assert isinstance(record.value, TransactionLogValue)
         transactional_id, now = record.key.transactional_id, record.value
-        before = last.get(transactional_id)
-        last[transactional_id] = now
+        known = records.setdefault(transactional_id, [])
+        before = known[-1] if known else None
+        wrong = wrong_step(known, now)
+        if wrong:
+            self._world.violate(f"{transactional_id}: {wrong}")
+        known.append(now)
         state = TransactionState(now.transaction_status)
         was = None if before is None else TransactionState(before.transaction_status)
         if was not in _BEFORE.get(state, (was,)):

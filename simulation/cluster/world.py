@@ -67,6 +67,8 @@ class ClusterWorld(World):
         )
         assert self.cluster.peers is not None
         self.peers: Peers = self.cluster.peers
+        self.on_answer: list[Callable[[str, Wire, object, object], None]] = []
+        """Told of each answer that a client takes: who, on which wire, to what."""
         self.controls: ClusterControls = self.cluster.controls
         self._arrivals = self.peers.links.arrived = Arrivals()
         for node in self.cluster.nodes:

@@ -38,7 +38,7 @@ def test_one_that_moves_with_too_few_in_sync_is_noticed(monkeypatch: pytest.Monk
     simulated.plan.min_isr = 2
     world = simulated.world
     for node in (2, 3):
-        world.operate(lambda node=node: world.controls.kill(node))  # type: ignore[misc]
+        world.operate(lambda node=node: world.controls.kill(node))
     simulated.producer.acks, simulated.producer.idempotent = 1, False
     simulated.producer.start()
     world.run_for(3_000)
@@ -57,3 +57,29 @@ def test_a_follower_that_is_taken_to_have_more_is_noticed(monkeypatch: pytest.Mo
     simulated.producer.start()
     simulated.world.run_for(500)
     assert any("takes" in one and "to have" in one for one in simulated.world.violations)
+
+
+def proposing(monkeypatch: pytest.MonkeyPatch, isr: list[int]) -> SimulatedCluster:
+    """A follower is held, then released; its leader proposes this set both times."""
+    monkeypatch.setattr(Followers, "shrinkage", lambda *_: isr)
+    simulated = audited()
+    simulated.produce(1)
+    simulated.world.run_for(1_200)
+    return simulated
+
+
+def test_who_is_at_the_end_and_is_to_leave_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulated = SimulatedCluster()
+    leader = simulated.world.cluster.metadata.topics["t0"].partitions[0].leader
+    simulated = proposing(monkeypatch, [leader])
+    assert any("is at the end" in one for one in simulated.world.violations)
+
+
+def test_a_proposal_that_is_not_noted_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def propose(self: Partition, _: Followers, isr: list[int]) -> None:
+        assert self._host.propose_isr is not None
+        self._host.propose_isr(self, isr)
+
+    monkeypatch.setattr(Partition, "_propose", propose)
+    simulated = proposing(monkeypatch, [1])
+    assert any("does not note" in one for one in simulated.world.violations)

@@ -158,7 +158,7 @@ def test_an_epoch_that_the_coordinator_has_forgotten_is_told(lived: TransactionC
 def test_states_that_do_not_follow_are_told(lived: TransactionCrew) -> None:
     checks = TransactionChecks(lived.world, lived.ledger)
     del lived.world.violations[:]
-    last: dict[str, TransactionLogValue] = {}
+    records: dict[str, list[TransactionLogValue]] = {}
     for state in (
         TransactionState.ONGOING,
         TransactionState.PREPARE_ABORT,
@@ -168,6 +168,8 @@ def test_states_that_do_not_follow_are_told(lived: TransactionCrew) -> None:
         TransactionState.EMPTY,
     ):
         value = TransactionLogValue(transaction_status=state)
-        checks._follow(*encode_record(transaction_record("id", value)), last)
-    (violation,) = lived.world.violations
-    assert violation.endswith("id: COMPLETE_COMMIT after COMPLETE_ABORT")
+        checks._follow(*encode_record(transaction_record("id", value)), records)
+    assert any(
+        violation.endswith("id: COMPLETE_COMMIT after COMPLETE_ABORT")
+        for violation in lived.world.violations
+    )

@@ -1,0 +1,72 @@
+"""Answers that come late, early or for nothing are noticed."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.purgatory.purgatory import DelayedOperation, Purgatory
+from mockbroker.replica import delayed_fetch
+from mockbroker.replica.delayed_entries import DelayedEntries
+from mockbroker.replica.partition import PartitionHost
+from simulation.cluster.waits import Waits
+from tests.support.simulated_cluster import SimulatedCluster
+
+
+def watched(acks: int = -1, *, writes: bool = True) -> tuple[SimulatedCluster, Waits]:
+    simulated = SimulatedCluster()
+    waits = Waits(simulated.world, simulated.truth)
+    simulated.world.on_answer.append(waits.judge)
+    simulated.producer.acks, simulated.producer.idempotent = acks, False
+    if writes:
+        simulated.producer.start()
+    simulated.consumer.start()
+    return simulated, waits
+
+
+def told(simulated: SimulatedCluster, ms: float = 3_000) -> str:
+    world = simulated.world
+    world.run_until(lambda: bool(world.violations), ms)
+    return world.violations[0] if world.violations else ""
+
+
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_nobody_waits_for_nothing(acks: int) -> None:
+    simulated, waits = watched(acks)
+    assert not told(simulated)
+    assert waits.judged > 30
+
+
+def test_records_that_wake_nobody_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PartitionHost, "mark_ready", lambda *_: None)
+    simulated, _ = watched(1)
+    assert "records were visible at" in told(simulated)
+
+
+def test_a_fetch_that_gives_up_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delayed_fetch.PartitionsWait, "satisfied", lambda _: True)
+    simulated, _ = watched()
+    assert "nothing is told" in told(simulated)
+
+
+def test_a_deadline_that_comes_late_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Purgatory._arm
+
+    def later(self: Purgatory, operation: DelayedOperation) -> None:
+        operation.deadline_ms += 20
+        arm(self, operation)
+
+    monkeypatch.setattr(Purgatory, "_arm", later)
+    simulated, _ = watched(writes=False)
+    assert "of at most 100" in told(simulated)
+
+
+def test_a_produce_that_outlives_its_leader_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DelayedEntries, "try_complete", lambda _: False)
+    simulated, _ = watched()
+    world = simulated.world
+    simulated.producer.timeout_ms = 900
+    world.run_for(200)
+    state = world.cluster.metadata.topics["t0"].partitions[0]
+    to = next(node for node in state.replicas if node != state.leader)
+    world.operate(lambda: world.controls.move_leader("t0", 0, to))
+    assert "it leads no more since" in told(simulated)
