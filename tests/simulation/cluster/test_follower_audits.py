@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from mockbroker.replica.in_sync import Follower, Followers
@@ -38,7 +40,7 @@ def test_one_that_moves_with_too_few_in_sync_is_noticed(monkeypatch: pytest.Monk
     simulated.plan.min_isr = 2
     world = simulated.world
     for node in (2, 3):
-        world.operate(lambda node=node: world.controls.kill(node))
+        world.operate(partial(world.controls.kill, node))
     simulated.producer.acks, simulated.producer.idempotent = 1, False
     simulated.producer.start()
     world.run_for(3_000)
