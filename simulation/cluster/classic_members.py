@@ -139,6 +139,11 @@ class ClassicMember(GroupMember):
                 self.member_id = answer.member_id
             self.failed("join", error)
             return
+        named = self.member_id or self.instance_id or self.version < JOIN_GROUP_KNOWN_MEMBER_ID
+        if not named:
+            self.world.violate(f"{self.name}: v{self.version} is let in without an id (KIP-394)")
+        if answer.protocol_name and answer.protocol_name not in self.protocols:
+            self.world.violate(f"{self.name}: {answer.protocol_name} is none of {self.protocols}")
         self.member_id, self.generation = answer.member_id, answer.generation_id
         self.protocol = answer.protocol_name or self.protocols[0]
         leads = answer.leader == self.member_id and not answer.skip_assignment

@@ -4,8 +4,8 @@
 - When a high watermark moves it is the smallest end among those that hold it back: the larger
   in-sync set, and who has caught up and may join (Partition.maybeIncrementLeaderHW). It stands
   still while it is held, and below min.insync.replicas (KIP-966).
-- A leader notes the in-sync set that it proposes (KIP-497). Who joins has all up to the high watermark
-  and up to where the leader's epoch began; who is at the leader's end does not leave.
+- A leader notes the in-sync set that it proposes (KIP-497). Who joins has all up to the high
+  watermark and up to where the leader's epoch began; who is at the leader's end does not leave.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from simulation.stage import Wire
 
 AT_ONCE = (MetadataRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest)
+GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+"""What a replica answers that is none any more; its fetches are ended right then."""
 Place = tuple[int, str, int]
 """A broker and a partition."""
 
@@ -110,8 +112,9 @@ class Waits(Observer):
         elif isinstance(request, AT_ONCE) and wait.took_ms > TOLERANCE_MS:
             wrong = "nothing to wait for"
         if wrong:
+            kind = type(answer).__name__
             self._world.violate(
-                f"{who}: {type(answer).__name__} of {wait.node} after {wait.took_ms:.3f} ms: {wrong}"
+                f"{who}: {kind} of {wait.node} after {wait.took_ms:.3f} ms: {wrong}"
             )
 
     def _wrong_fetch(self, wait: Wait, request: FetchRequest, answer: FetchResponse) -> str:
@@ -122,12 +125,15 @@ class Waits(Observer):
         for asked, told in zip(request.topics, answer.responses, strict=True):
             for at, data in zip(asked.partitions, told.partitions, strict=True):
                 place = wait.node, asked.topic, at.partition
+                at_deadline = wait.by_timer and wait.took_ms >= request.max_wait_ms
+                if at_deadline and data.error_code in GONE:
+                    return f"it is gone ({data.error_code}), and nobody said so"
                 if not size_of(data):
                     nothing = not data.error_code and data.preferred_read_replica < 0
                     early = wait.took_ms < request.max_wait_ms - TOLERANCE_MS
                     if nothing and early and data.high_watermark >= at.fetch_offset:
                         return "nothing is told"
-                elif wait.by_timer and wait.took_ms >= request.max_wait_ms:
+                elif at_deadline:
                     seen_ms = self._visible_ms(place, at.fetch_offset, data.high_watermark)
                     if seen_ms < wait.ended_ms - TOLERANCE_MS:
                         return f"records were visible at {seen_ms:.3f}"
