@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.cluster.node_controls import ControlError, NodeControls
-from mockbroker.metadata.names import BESIDE_GROUPS, GROUP_METADATA_TOPIC
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,11 +73,7 @@ class ClusterControls(NodeControls):
 
     def move_coordinator(self, group_id: str, to: int) -> None:
         """Make another broker coordinate a group; it takes over from what was replicated."""
-        topic, index = self._coordinating(group_id)
-        for name in (topic, *BESIDE_GROUPS):
-            known = self._metadata.topics.get(name)
-            if known is not None and known.internal:
-                self.move_leader(name, index, to)
+        self.move_leader(*self._coordinating(group_id), to)
 
     def hold_follower(self, topic: str, partition: int, node_id: int) -> None:
         """Let a follower fetch no more of a partition."""

@@ -114,7 +114,10 @@ class IndividualCommits:
             ],
             configs=list(configs.items()),
         )
-        (made,) = self._services.controller.create_topics([wanted])
+        controller = self._services.controller
+        (made,) = controller.create_topics([wanted])
+        for index in range(len(groups.partitions)):
+            controller.replication.lead_together(index)
         return None if made.error is ErrorCode.NONE else _NO_TOPIC
 
     def shard_of(self, group_id: str) -> IndividualCommitShard | Refusal:

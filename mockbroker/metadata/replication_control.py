@@ -18,6 +18,7 @@ from mockbroker.metadata.changes import (
     LeaderChanged,
 )
 from mockbroker.metadata.elections import NO_LEADER, Election, changed
+from mockbroker.metadata.names import BESIDE_GROUPS, GROUP_METADATA_TOPIC
 from mockbroker.metadata.placement import invalid_assignment
 from mockbroker.metadata.store import RESOURCE_TOPIC
 from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.changes import PartitionState
     from mockbroker.metadata.store import MetadataStore, Topic
 
+_TOGETHER: Final = frozenset({GROUP_METADATA_TOPIC, *BESIDE_GROUPS})
 _UNCLEAN_CONFIG: Final = "unclean.leader.election.enable"
 _UNKNOWN: Final = Refusal(
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
@@ -242,7 +244,7 @@ class ReplicationControl:
             state, lambda node: node == to, self._min_isr(topic, state), election=Election.ONLINE
         )
         assert made is not None
-        self._store.apply(LeaderChanged(name, topic.id, index, made))
+        self._apply(topic, index, made)
         return None
 
     def shrink_isr(self, name: str, index: int, without: int) -> str | None:
@@ -379,4 +381,25 @@ class ReplicationControl:
             removing=removing,
         )
         if made is not None:
-            self._store.apply(LeaderChanged(topic.name, topic.id, index, made))
+            self._apply(topic, index, made)
+
+    def _apply(self, topic: Topic, index: int, made: PartitionState) -> None:
+        self._store.apply(LeaderChanged(topic.name, topic.id, index, made))
+        if topic.name in _TOGETHER:
+            self.lead_together(index)
+
+    def lead_together(self, index: int) -> None:
+        """Let who leads a partition of the groups' topic lead those that belong to it.
+
+        A broker that lacks some of one does not: it leads that when it is in sync.
+        """
+        groups = self._store.topics.get(GROUP_METADATA_TOPIC)
+        if groups is None or index >= len(groups.partitions):
+            return
+        leader = groups.partitions[index].leader
+        for name in BESIDE_GROUPS:
+            beside = self._store.topics.get(name)
+            if beside is not None and beside.internal and index < len(beside.partitions):
+                state = beside.partitions[index]
+                if state.leader != leader and leader in state.isr and self._is_active(leader):
+                    self.move_leader(name, index, leader)

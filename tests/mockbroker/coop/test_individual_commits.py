@@ -237,6 +237,13 @@ class Replicated:
         self.core.advance(1000)
         self.group = RangeGroup(self.core.client(node=node))
 
+    def leaders(self) -> list[int]:
+        """Who leads both logs."""
+        return [
+            self.core.state(name).leader
+            for name in (GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC)
+        ]
+
     def hold(self, topic: str) -> None:
         """The followers of the coordinator's partition fetch no more."""
         for node in (1, 2, 3):
@@ -311,16 +318,41 @@ def test_a_range_stays_until_what_is_stable_is_replicated(replicated: Replicated
     assert ops.take() == ["T(45-47)"]
 
 
+def test_both_logs_are_led_by_one_broker(replicated: Replicated) -> None:
+    """However one of them comes to another leader, and from the first commit on."""
+    controls = replicated.core.controls
+    first, then = replicated.coordinator, replicated.coordinator % 3 + 1
+    controls.move_leader(GROUP_METADATA_TOPIC, 0, then)
+    replicated.go_on_at(then)
+    # The topic is made, and the broker hears that it is to lead it: the client comes again.
+    loading = Committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, None, -1, 0)
+    assert replicated.commit((45, 47), initial=43) == loading
+    assert replicated.commit((45, 47), initial=43) == Committed(OK, None, 43, 1)
+    assert replicated.leaders() == [then, then]
+    controls.move_leader(INDIVIDUAL_COMMITS_TOPIC, 0, first)
+    assert replicated.leaders() == [then, then]
+    controls.elect_preferred(GROUP_METADATA_TOPIC, 0)
+    assert replicated.leaders() == [first, first]
+    replicated.go_on_at(first)
+    assert replicated.commit((50, 50)) == Committed(OK, None, 43, 2)
+
+
 def test_where_the_logs_are_led_apart_commits_wait(replicated: Replicated) -> None:
+    """A broker that lacks ranges does not lead them, until it has them."""
     replicated.commit((45, 47), initial=43)
-    there = replicated.coordinator
-    replicated.core.controls.move_leader(INDIVIDUAL_COMMITS_TOPIC, 0, there % 3 + 1)
-    replicated.core.advance(100)
+    there, then = replicated.coordinator, replicated.coordinator % 3 + 1
+    controls = replicated.core.controls
+    controls.hold_follower(INDIVIDUAL_COMMITS_TOPIC, 0, then)
+    controls.shrink_isr(INDIVIDUAL_COMMITS_TOPIC, 0, then)
+    controls.move_coordinator("g", then)
+    replicated.go_on_at(then)
+    assert replicated.leaders() == [then, there]
     refused = replicated.commit((50, 50))
     assert refused == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, None, -1, 0)
     loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert replicated.group.fetch() == (-1, [], [], loading)
     assert replicated.group.fetch(0) == (43, [], [], OK)
-    replicated.core.controls.move_leader(INDIVIDUAL_COMMITS_TOPIC, 0, there)
-    replicated.core.advance(100)
+    controls.release_follower(INDIVIDUAL_COMMITS_TOPIC, 0, then)
+    replicated.core.advance(2_000)
+    assert replicated.leaders() == [then, then]
     assert replicated.commit((50, 50)) == Committed(OK, None, 43, 2)
