@@ -95,24 +95,21 @@ class SessionTopic(FetchTopic):
 
 
 class CachedPartition(FetchEntry):
-    """A partition of a session: the reader's last request and what it was last told.
-
-    `topic` is its `SessionTopic`.
-    """
+    """A partition of a session: the reader's last request and what it was last told."""
 
     __slots__ = (
         "cached_high_watermark",
         "cached_log_start_offset",
         "in_heap",
+        "session",
         "stamp",
         "state",
     )
 
-    topic: SessionTopic
-
     def __init__(self, topic: SessionTopic, request: FetchRequestPartition, stamp: int) -> None:
         # As FetchEntry does it, without the call: a session may hold 100,000.
         self.topic = topic
+        self.session = topic.session
         self.index = request.partition
         self.partition = None
         self.fetch_offset = request.fetch_offset
@@ -132,7 +129,7 @@ class CachedPartition(FetchEntry):
 
     def mark(self) -> None:
         """Its partition changed: the next poll looks at it, and parked fetches weigh it anew."""
-        session = self.topic.session
+        session = self.session
         if self.state != CHANGED:
             self.state = CHANGED
             session.changed[self] = None
@@ -140,15 +137,15 @@ class CachedPartition(FetchEntry):
             wait.note(self)
 
     def mark_rolled(self, left_segment: int) -> None:
-        for wait in self.topic.session.waits:
+        for wait in self.session.waits:
             wait.note_rolled(self, left_segment)
 
     def polled_ms(self) -> float:
-        session = self.topic.session
+        session = self.session
         return 0.0 if self.state == FORGOTTEN or session.closed else float(session.last_used_ms)
 
     def wait_key(self) -> Hashable | None:
-        session = self.topic.session
+        session = self.session
         return session if session.waits else None
 
     def link(self, partition: Partition | None) -> None:

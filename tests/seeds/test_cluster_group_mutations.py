@@ -68,7 +68,7 @@ def mark_no_partition_of_a_session_that_nobody_waits_for(patch: pytest.MonkeyPat
     mark = CachedPartition.mark
 
     def mark_waiting(self: CachedPartition) -> None:
-        if self.state == CHANGED or self.topic.session.waits:
+        if self.state == CHANGED or self.session.waits:
             mark(self)
 
     patch.setattr(CachedPartition, "mark", mark_waiting)
