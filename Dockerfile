@@ -7,11 +7,16 @@
 # All packages are locked by their hashes. They come from the registry, or from a folder wheels/ in
 # the context; with --build-arg PIP_NO_INDEX=1 from that folder alone. docs/containers.md says how
 # to run it, scripts/image builds it without a Docker engine.
+#
+# The path of a request is compiled here: --build-arg COMPILED=false leaves it as Python, and needs
+# no C compiler.
 ARG BASE=docker.io/library/python:3.11-slim-bookworm
 
 FROM ${BASE} AS build
 ARG PIP_NO_INDEX=0
+ARG COMPILED=true
 ENV PIP_NO_INDEX=${PIP_NO_INDEX} \
+    HATCH_BUILD_HOOK_ENABLE_CUSTOM=${COMPILED} \
     PIP_FIND_LINKS=/source/wheels \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_ROOT_USER_ACTION=ignore
@@ -19,7 +24,10 @@ WORKDIR /source
 COPY . .
 # What builds the wheel stays here. Bytecode is compiled now: whoever the container runs as may not
 # write it, and a start should not have to.
+# hadolint ignore=DL3008,DL3009
 RUN mkdir -p wheels \
+  && if [ "$COMPILED" = true ] && ! command -v gcc; then \
+    apt-get update --quiet && apt-get install --yes --no-install-recommends gcc libc6-dev; fi \
   && python3 -m venv /builder \
   && python3 -m venv --without-pip /opt/mockbroker \
   && /builder/bin/pip install --quiet --no-cache-dir --require-hashes --requirement requirements/build.txt \

@@ -66,7 +66,7 @@ lock: ## write requirements/*.txt anew
 	$(compile) pyproject.toml --extra admin -c requirements/dev.txt -o requirements/image.txt
 	$(compile) requirements/build.in -c requirements/dev.txt -o requirements/build.txt
 	$(compile) pyproject.toml --extra spark -c requirements/dev.txt -o requirements/spark.txt
-	for name in kafka-python-2.0.2 nodejs golang image-lint release; do $(compile) requirements/$$name.in -o requirements/$$name.txt || exit; done
+	for name in kafka-python-2.0.2 nodejs golang image-lint release wheels; do $(compile) requirements/$$name.in -o requirements/$$name.txt || exit; done
 
 clean: ## remove what was made here, apart from .venv and .tools
 	rm -rf build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -7,7 +7,13 @@ package imports none of them.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final
+
+if os.environ.get("MOCKBROKER_PURE") == "1":
+    from mockbroker.compiled import take_sources
+
+    take_sources()
 
 if TYPE_CHECKING:
     from mockbroker.admin.client import AdminApiError

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from mockbroker.compiled import is_compiled
 from tests.support.jvm import SHORT_LIVED_JVM
+from tests.support.pure_only import PURE_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MISSING_PACKAGE = re.compile(r"No module named '(pyspark|py4j|plotly)[^']*'")
+COMPILED = is_compiled()
 TIERS = ("unit", "clients", "java", "node", "go", "image", "kafka", "spark")
 
 # Two cores that several test processes share make single examples slow, never wrong.
@@ -55,6 +58,12 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file that runs on the sources alone is not even imported on the compiled build."""
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    return True if COMPILED and name in PURE_ONLY else None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     without = config.getoption("--without-tier")
@@ -65,6 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # The one note on an item that its reports carry, also from another process.
         item.user_properties.append(("tier", tier))
         left_out = tier in without or item.get_closest_marker("bench")
+        if COMPILED and item.nodeid.partition("[")[0] in PURE_ONLY:
+            left_out = True
         (dropped if left_out else kept).append(item)
     if dropped:
         config.hook.pytest_deselected(items=dropped)

@@ -232,12 +232,12 @@ class Environment(NamedTuple):
     """
 
     node_id: int
-    config: BrokerConfig
-    clock: Clock
-    timer: Timer
-    metadata: MetadataStore
-    controller: Controller
-    rng: Random
+    config: "BrokerConfig"
+    clock: "Clock"
+    timer: "Timer"
+    metadata: "MetadataStore"
+    controller: "Controller"
+    rng: "Random"
 
 
 class Extension(Protocol):
@@ -267,9 +267,9 @@ class Extension(Protocol):
 class RoomsMark(NamedTuple):
     """What rooms of a node held at one moment, for `Services.back_to`."""
 
-    log_dirs: LogDirsMark
-    rates: Mapping[tuple[str, str, str], Rate]
-    pushed_metrics: Sequence[PushedMetrics]
+    log_dirs: "LogDirsMark"
+    rates: "Mapping[tuple[str, str, str], Rate]"
+    pushed_metrics: "Sequence[PushedMetrics]"
 
 
 def _respond(

@@ -62,7 +62,8 @@ class _Over:
     def complete(self, ctx: RequestContext, response: object) -> None:
         """A request that is over is not answered again."""
 
-    complete_in_slices = complete
+    def complete_in_slices(self, ctx: RequestContext, response: object) -> None:
+        """Neither at once nor in slices."""
 
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         """Nor is its answer made."""

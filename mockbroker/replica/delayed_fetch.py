@@ -77,8 +77,7 @@ class Reader(Protocol):
 
     params: FetchParams
 
-    @property
-    def available(self) -> Callable[[FetchEntry, FetchParams, int | None], int]:
+    def available(self, entry: FetchEntry, params: FetchParams, parked_segment: int | None) -> int:
         """`bytes_available`, or what stands for it."""
 
     @property

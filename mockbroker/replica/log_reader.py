@@ -53,8 +53,6 @@ class LogReader:
         "respond_now",
     )
 
-    available = staticmethod(bytes_available)
-    """What a partition adds to a parked fetch that was read like this (see `delayed_fetch`)."""
     told_by_marks = True
     """Whether that changes only when the partition tells its readers so."""
 
@@ -72,6 +70,10 @@ class LogReader:
         self.last_size_bytes = 0
         self.respond_now = False
         self.leader_errors = False
+
+    def available(self, entry: FetchEntry, params: FetchParams, parked_segment: int | None) -> int:
+        """What a partition adds to a parked fetch that was read like this (see `delayed_fetch`)."""
+        return bytes_available(entry, params, parked_segment)
 
     def read(self, entry: FetchEntry) -> FetchResponsePartition:
         """What the fetch tells of this partition; its size is in `last_size_bytes`."""

@@ -1,6 +1,6 @@
 """The brokers that a benchmark runs: ours, kfake (Go) and Apache Kafka, each as a process.
 
-Called by the benchmarks beside it. A peer that this machine cannot run (no Go, no JVM) is left
+Ours runs a second time, compiled, where `scripts/compile` was. Called by the benchmarks beside it. A peer that this machine cannot run (no Go, no JVM) is left
 out by name. Only processes that were started here are ended.
 """
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 BUILD: Final = ROOT / ".tools" / "bench"
-PEERS: Final = ("mockbroker", "kfake", "kafka")
+COMPILED: Final = ROOT / "build" / "compiled"
+PEERS: Final = ("mockbroker", "compiled", "kfake", "kafka")
 API_VERSIONS: Final = struct.pack(">ihhih5s", 15, 18, 0, 1, 5, b"bench")
 
 
@@ -62,6 +63,10 @@ def free_port() -> int:
 def available() -> list[str]:
     """The peers that this machine can run."""
     names = ["mockbroker"]
+    if (COMPILED / ".built").exists():
+        names.append("compiled")
+    else:
+        note("left out: mockbroker compiled (needs scripts/compile)")
     if shutil.which("go"):
         names.append("kfake")
     else:
@@ -94,7 +99,7 @@ def answers(address: str) -> bool:
 
 def command_for(name: str, port: int) -> list[str]:
     """The command line that starts one of the peers which are plain processes."""
-    if name == "mockbroker":
+    if name in {"mockbroker", "compiled"}:
         return [
             sys.executable,
             "-m",
@@ -123,8 +128,12 @@ def run_peer(name: str, config: Mapping[str, str] | None = None) -> Iterator[Pee
         finally:
             subprocess.run([script, "stop", str(port)], check=True, stdout=sys.stderr)
         return
+    where = COMPILED if name == "compiled" else ROOT
+    found = {**os.environ, "PYTHONPATH": f"{where}{os.pathsep}{where / 'protocol'}"}
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(command_for(name, port), cwd=ROOT, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            command_for(name, port), cwd=where, env=found, stdout=log, stderr=log
+        )
         try:
             _await(process, address)
             yield Peer(name, address, process.pid)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SIZES = (100, 2_000, 10_000, 100_000)
-LARGEST = {"mockbroker": 100_000, "kfake": 100_000, "kafka": 2_000}
+LARGEST = {"mockbroker": 100_000, "compiled": 100_000, "kfake": 100_000, "kafka": 2_000}
 TOPIC_PARTITIONS = 10_000
 WEIGHED = 100_000
 """From this size on a session's memory stands out from what a process has to spare."""
@@ -146,7 +146,7 @@ def judge(what: str, value: float, limit: float, unit: str) -> None:
 
 def polls_of(name: str, size: int) -> int:
     """Enough for a median, few enough where a poll costs the session's size."""
-    return 2000 if name == "mockbroker" else min(2000, max(20, 1_000_000 // size))
+    return 2000 if name in {"mockbroker", "compiled"} else min(2000, max(20, 1_000_000 // size))
 
 
 Figures = dict[tuple[str, int], list[dict[str, float]]]

@@ -23,6 +23,7 @@ ROWS = (
     ("fetches/s, 1 in flight", "higher"),
     ("fetches/s, 64 in flight", "higher"),
     ("fetches/s, 8 connections", "higher"),
+    ("CPU us a fetch, 1 in flight", "lower"),
     ("CPU us a fetch, 64 in flight", "lower"),
     ("CPU us a fetch, 8 connections", "lower"),
     ("idle memory MB", "lower"),
@@ -45,6 +46,7 @@ def measure(peer: peers.Peer, tag: str, batches: int, count: int) -> dict[str, f
         "fetches/s, 1 in flight": single["per_s"],
         "fetches/s, 64 in flight": deep["per_s"],
         "fetches/s, 8 connections": wide["per_s"],
+        "CPU us a fetch, 1 in flight": single["cpu_s"] / single["requests"] * 1e6,
         "CPU us a fetch, 64 in flight": deep["cpu_s"] / deep["requests"] * 1e6,
         "CPU us a fetch, 8 connections": wide["cpu_s"] / wide["requests"] * 1e6,
     }

@@ -28,9 +28,11 @@ def test_an_unknown_flag_is_one_line_and_status_2(capsys: pytest.CaptureFixture[
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     from mockbroker import __version__
+    from mockbroker.compiled import is_compiled
 
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"mockbroker {__version__}\n"
+    build = "compiled" if is_compiled() else "pure Python"
+    assert capsys.readouterr().out == f"mockbroker {__version__} ({build})\n"
 
 
 def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:

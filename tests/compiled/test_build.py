@@ -1,0 +1,65 @@
+"""The compiled build beside its sources: `scripts/test --compiled` runs this in build/compiled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import pytest
+
+from mockbroker.compiled import is_compiled
+from tests.support.pure_only import PURE_ONLY
+
+ROOT = Path(__file__).resolve().parents[2]
+
+compiled = pytest.mark.skipif(not is_compiled(), reason="nothing is compiled here")
+
+
+def modules() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    hook = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
+    return [str(path) for path in hook["modules"]]
+
+
+@pytest.mark.parametrize("path", modules())
+def test_each_module_is_what_the_build_says(path: str) -> None:
+    assert (ROOT / path).is_file()
+    name = path.removeprefix("protocol/").removesuffix(".py").replace("/", ".")
+    file = import_module(name).__file__
+    assert file is not None
+    assert file.endswith(EXTENSION_SUFFIXES[0]) is is_compiled()
+
+
+def simulated(*words: str, pure: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "simulation", *words],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "MOCKBROKER_PURE": pure, "PYTHONHASHSEED": "0"},
+    )
+    return done.stdout
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", [(), ("--cluster",)], ids=["broker", "cluster"])
+def test_a_simulation_is_byte_for_byte_that_of_the_sources(
+    kind: tuple[str, ...], seed: int
+) -> None:
+    words = (*kind, "--seed", str(seed))
+    trace = simulated(*words, pure="0")
+    assert len(trace) > 1000
+    assert trace == simulated(*words, pure="1")
+
+
+def test_what_runs_pure_only_is_there() -> None:
+    for name in PURE_ONLY:
+        path, _, test = name.partition("::")
+        assert test in (ROOT / path).read_text(encoding="utf-8"), name
