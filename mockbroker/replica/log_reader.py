@@ -54,7 +54,7 @@ class LogReader:
     )
 
     told_by_marks = True
-    """Whether that changes only when the partition tells its readers so."""
+    """Whether what is `available` changes only when the partition tells its readers so."""
 
     def __init__(self, params: FetchParams) -> None:
         self.params = params

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from mockbroker.compiled import is_compiled
 from tests.support.pure_only import PURE_ONLY
 
 ROOT = Path(__file__).resolve().parents[2]
+HARMLESS_BASES = {"NamedTuple", "ProtocolError"}
+"""Sources that compiled classes extend: they have no slots."""
 
 compiled = pytest.mark.skipif(not is_compiled(), reason="nothing is compiled here")
 
@@ -33,6 +36,28 @@ def test_each_module_is_what_the_build_says(path: str) -> None:
     file = import_module(name).__file__
     assert file is not None
     assert file.endswith(EXTENSION_SUFFIXES[0]) is is_compiled()
+
+
+def test_what_extends_a_compiled_class_is_compiled() -> None:
+    """And the other way round, but for what Python's own classes are."""
+    listed = set(modules())
+    homes: dict[str, set[bool]] = {}
+    extends: list[tuple[str, str, set[str]]] = []
+    for folder in ("mockbroker", "protocol"):
+        for path in (ROOT / folder).rglob("*.py"):
+            name = path.relative_to(ROOT).as_posix()
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    homes.setdefault(node.name, set()).add(name in listed)
+                    bases = {ast.unparse(base).partition("[")[0] for base in node.bases}
+                    extends.append((name, node.name, bases - HARMLESS_BASES))
+    wrong = [
+        f"{name}: {child} extends {base}"
+        for name, child, bases in extends
+        for base in bases
+        if (name in listed) not in homes.get(base, {name in listed})
+    ]
+    assert wrong == []
 
 
 def simulated(*words: str, pure: str) -> str:
