@@ -122,9 +122,10 @@ class LongListContext(FullFetchContext):
         self._response: FetchResponse | None = None
 
     def take_in_slices(
-        self, topics: list[FetchRequestTopic], forgotten: list[FetchRequestForgottenTopic]
+        self,
+        topics: list[FetchRequestTopic],
+        forgotten: list[FetchRequestForgottenTopic],  # noqa: ARG002 -- nothing is there to be
     ) -> Generator[None, None, None]:
-        del forgotten  # there is nothing yet that could be
         for some in _parts(topics):
             self.session.update(some, [])
             yield
