@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 if os.environ.get("MOCKBROKER_PURE") == "1":
-    from mockbroker.compiled import take_sources
+    from mockbroker.server.compiled import take_sources
 
     take_sources()
 

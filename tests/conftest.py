@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from mockbroker.compiled import is_compiled
+from mockbroker.server.compiled import is_compiled
 from tests.support.jvm import SHORT_LIVED_JVM
 from tests.support.pure_only import PURE_ONLY
 

@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         refuse(parser, words, unknown)
     if arguments.version:
         from mockbroker import __version__
-        from mockbroker.compiled import is_compiled
+        from mockbroker.server.compiled import is_compiled
 
         print(f"mockbroker {__version__} ({'compiled' if is_compiled() else 'pure Python'})")
         return 0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mockbroker.compiled import is_compiled
+from mockbroker.server.compiled import is_compiled
 from tests.support.pure_only import PURE_ONLY
 
 ROOT = Path(__file__).resolve().parents[2]

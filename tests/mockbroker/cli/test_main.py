@@ -28,7 +28,7 @@ def test_an_unknown_flag_is_one_line_and_status_2(capsys: pytest.CaptureFixture[
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     from mockbroker import __version__
-    from mockbroker.compiled import is_compiled
+    from mockbroker.server.compiled import is_compiled
 
     assert main(["--version"]) == 0
     build = "compiled" if is_compiled() else "pure Python"

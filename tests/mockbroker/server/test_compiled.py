@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mockbroker import clock, compiled
+from mockbroker import clock
+from mockbroker.server import compiled
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_a_build_is_what_its_modules_were_loaded_from(monkeypatch: pytest.MonkeyPatch) -> None:
