@@ -3,8 +3,8 @@
     HATCH_BUILD_HOOK_ENABLE_CUSTOM=true pip install .
 
 `modules` of the hook in pyproject.toml says which; all share one library. The sources stay in the
-wheel: `MOCKBROKER_PURE=1` runs them. What is made on the way lies in build/mypyc. MYPYC_OPT_LEVEL is
-the C compiler's -O, which takes most of the time.
+wheel: `MOCKBROKER_PURE=1` runs them. What is made on the way lies in build/mypyc. MYPYC_OPT_LEVEL
+is the C compiler's -O, which takes most of the time.
 """
 
 from __future__ import annotations

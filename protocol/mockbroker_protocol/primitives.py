@@ -179,7 +179,7 @@ def _utf8(buf: Buffer, pos: int, length: int) -> str:
         return decode_text(raw)
 
 
-def decode_text(raw: bytes) -> str:
+def decode_text(raw: bytes | bytearray) -> str:
     """A string as Kafka's readers take it: what is no UTF-8 becomes U+FFFD.
 
     As Java's decoder has it, a surrogate's three bytes are one mistake, where Python counts three

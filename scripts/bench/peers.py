@@ -1,7 +1,8 @@
 """The brokers that a benchmark runs: ours, kfake (Go) and Apache Kafka, each as a process.
 
-Ours runs a second time, compiled, where `scripts/compile` was. Called by the benchmarks beside it. A peer that this machine cannot run (no Go, no JVM) is left
-out by name. Only processes that were started here are ended.
+Ours runs a second time, compiled, after `scripts/compile`. Called by the benchmarks beside it. A
+peer that this machine cannot run (no Go, no JVM) is left out by name. Only processes that were
+started here are ended.
 """
 
 from __future__ import annotations

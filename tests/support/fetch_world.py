@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from random import Random
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mockbroker.apis import fetch as fetch_api
 from mockbroker.apis import produce as produce_api
-from mockbroker.apis.context import PARKED, RequestContext
+from mockbroker.apis.context import PARKED, Environment, RequestContext, Services
 from mockbroker.clock import Clock, Timer
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.fetch.manager import FetchManager
@@ -36,13 +35,11 @@ from mockbroker_protocol.messages.fetch import (
 )
 from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
-from mockbroker_protocol.slices import all_at_once
 from tests.support.senders import SENDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mockbroker.apis.context import Services
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.messages.produce import ProduceRequest
 
@@ -118,21 +115,19 @@ class World:
         self.fetch = FetchManager(
             self.clock, self.config, self.metadata, self.replicas, Random(seed)
         )
-        self.services = cast(
-            "Services",
-            SimpleNamespace(
-                quotas=None,
-                broker_id=1,
-                clock=self.clock,
-                timer=self.timer,
-                config=self.config,
-                metadata=self.metadata,
-                replicas=self.replicas,
-                fetch=self.fetch,
-                answer_in_slices=lambda _, making: all_at_once(making),
-                work_in_slices=self._work_in_slices,
+        unused = cast("Any", None)
+        self.services = Services(
+            Environment(
+                1, self.config, self.clock, self.timer, self.metadata, unused, Random(seed)
             ),
+            replicas=self.replicas,
+            fetch=self.fetch,
+            groups=unused,
+            transactions=unused,
+            producer_ids=unused,
+            registry=unused,
         )
+        self.services.work_in_slices = self._work_in_slices
         self.request_bytes = 0
         """What each request is taken to have."""
         self.slices: deque[tuple[RequestContext, Iterator[object]]] | None = None
