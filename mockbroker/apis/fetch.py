@@ -313,6 +313,7 @@ class _LongFetch:
 
     def _answer(self, context: LongContext, reader: LogReader) -> Generator[None, None, None]:
         ctx = self.ctx
+        yield
         response = _answer(self.services, ctx, self.request, context, reader)
         yield from context.tell_in_slices()
         if reader.leader_errors and ctx.api_version >= FETCH_LEADERS:

@@ -15,6 +15,7 @@ answers.
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED
@@ -42,6 +43,7 @@ from mockbroker_protocol.records.batch import (
 from mockbroker_protocol.versions import (
     PRODUCE_BATCHES,
     PRODUCE_LEADERS,
+    PRODUCE_RECORD_ERRORS,
     PRODUCE_TOPIC_IDS,
     PRODUCE_ZSTD,
 )
@@ -67,6 +69,8 @@ PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 ADMIN_CLIENT_ID: Final = "__admin_client"
 LARGE_BATCH_BYTES: Final = 1024
 """Compressed batches that are larger, together, may take longer than a turn of the loop."""
+MANY_ERRORS: Final = 1000
+"""An answer that tells of more records is encoded in slices."""
 LARGE_PLAIN_BYTES: Final = 32 * 1024
 """So may a batch that is not compressed."""
 INSPECTED_AT_ONCE_BYTES: Final = 8 * LARGE_BATCH_BYTES
@@ -104,7 +108,9 @@ class _Append:
 
     def complete(self) -> None:
         """Every entry has its outcome."""
-        if self.parked:
+        if self.parked and any(len(one.record_errors) > MANY_ERRORS for one in self.entries):
+            self.ctx.respond_in_slices(self._make_response())
+        elif self.parked:
             self.ctx.respond_by(self._make_response)
         else:
             self.response = self._make_response()
@@ -394,7 +400,7 @@ def _response(
     for topic in request.topic_data:
         partitions: list[ProduceResponsePartition] = []
         for entry in entries[position : position + len(topic.partition_data)]:
-            partitions.append(_answer(entry))
+            partitions.append(_answer(entry, ctx.api_version))
             wrong_leader = wrong_leader or entry.error == ErrorCode.NOT_LEADER_OR_FOLLOWER
         position += len(partitions)
         topics.append(ProduceResponseTopic(topic.name, topic.topic_id, partitions))
@@ -404,13 +410,15 @@ def _response(
     return response
 
 
-def _answer(entry: AppendEntry) -> ProduceResponsePartition:
+def _answer(entry: AppendEntry, version: int) -> ProduceResponsePartition:
     error = entry.error
     if error is ErrorCode.NONE:
         return ProduceResponsePartition(
             entry.index, 0, entry.base_offset, entry.log_append_time_ms, entry.log_start_offset
         )
-    errors = [BatchIndexAndErrorMessage(e.batch_index, e.message) for e in entry.record_errors]
+    errors: list[BatchIndexAndErrorMessage] = []
+    if version >= PRODUCE_RECORD_ERRORS:
+        errors += starmap(BatchIndexAndErrorMessage, entry.record_errors)
     return ProduceResponsePartition(
         entry.index,
         error,

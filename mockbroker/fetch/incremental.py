@@ -103,7 +103,9 @@ class IncrementalFetchContext:
             self._rejected[cached] = error
 
     def _order_rejected(self, params: FetchParams) -> None:
-        refused = sorted(self._rejected.items(), key=lambda item: item[0].stamp)
+        refused = [
+            (cached, self._rejected[cached]) for cached in sorted(self._rejected, key=by_stamp)
+        ]
         refused.sort(key=refusal_order(params))
         self._rejected = dict(refused)
 

@@ -144,6 +144,7 @@ class LongListContext(FullFetchContext):
             self.rejected += part.rejected
             yield
         self.rejected.sort(key=refusal_order(params))
+        yield
         return len(self.readable)
 
     def read_in_slices(self, reader: LogReader) -> Generator[None, None, None]:
@@ -225,9 +226,10 @@ class LongIncrementalContext(IncrementalFetchContext):
     def resolve_in_slices(self, params: FetchParams) -> Generator[None, None, int]:
         session = self.session
         session.adopt_reader(params)
-        for some in _chunks(list(session.partitions())):
-            self._sessions.drop_refused(some)
-            yield
+        if self._sessions.gate is not None:
+            for some in _chunks(list(session.partitions())):
+                self._sessions.drop_refused(some)
+                yield
         for some in _chunks(list(session.changed)):
             for cached in some:
                 partition = cached.partition
@@ -236,6 +238,7 @@ class LongIncrementalContext(IncrementalFetchContext):
             yield
         if len(self._rejected) > 1:
             self._order_rejected(params)
+            yield
         return session.size - len(self._rejected)
 
     def read_in_slices(self, reader: LogReader) -> Generator[None, None, None]:
@@ -246,6 +249,7 @@ class LongIncrementalContext(IncrementalFetchContext):
             changed = [cached for cached in changed if cached not in self._rejected]
         if reader.budget < 0 and not self._is_first_in_line(changed):
             reader.budget = 0
+        yield
         met: list[CachedPartition] = []
         position = read = 0
         while position >= 0:

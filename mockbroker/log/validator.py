@@ -11,6 +11,7 @@ timestamp in its header says that no record can break a rule of the topic.
 
 from __future__ import annotations
 
+from itertools import repeat
 from sys import maxsize
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ from mockbroker_protocol.records.batch import (
 from mockbroker_protocol.slices import all_at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterable
 
     from mockbroker.config.log_config import LogConfig
     from mockbroker.log.results import Buffer
@@ -51,6 +52,7 @@ _HEADER_BYTES = 61
 _COMPRESSION_MASK = 0x07
 _TIMESTAMP_TYPE_BIT = 0x08
 _CONTROL_BIT = 0x20
+_KEYLESS = "a compacted topic takes no record without a key"
 
 
 class ValidatedBatch:
@@ -368,16 +370,23 @@ def _record_errors(
         untimely = list(range(scan.count))
         reason = "the producer must not set the timestamp type LogAppendTime, nor its limits break"
     keyless = scan.keyless if config.compact else []
-    if not keyless and not untimely:
-        return None
+    if not untimely:
+        if not keyless:
+            return None
+        return _refused_records(map(RecordError, keyless, repeat(_KEYLESS)), is_timestamp=False)
     if reason is None:
         earliest = now_wall_ms - config.timestamp_before_max_ms
         latest = now_wall_ms + config.timestamp_after_max_ms
         reason = f"the timestamp lies outside [{earliest}, {latest}]"
     messages = dict.fromkeys(untimely, reason)
-    messages.update(dict.fromkeys(keyless, "a compacted topic takes no record without a key"))
-    errors = tuple(RecordError(index, messages[index]) for index in sorted(messages))
+    messages.update(dict.fromkeys(keyless, _KEYLESS))
     is_timestamp = any(messages[index] is reason for index in untimely)
+    told = (RecordError(index, messages[index]) for index in sorted(messages))
+    return _refused_records(told, is_timestamp=is_timestamp)
+
+
+def _refused_records(told: Iterable[RecordError], *, is_timestamp: bool) -> Refusal:
+    errors = tuple(told)
     code = ErrorCode.INVALID_TIMESTAMP if is_timestamp else ErrorCode.INVALID_RECORD
     noun = "timestamp" if is_timestamp else "record"
     text = f"the batch was rejected because of {len(errors)} invalid records ({noun} errors)"

@@ -11,6 +11,7 @@ from typing import Final
 
 PRODUCE_BATCHES: Final = 3
 PRODUCE_ZSTD: Final = 7
+PRODUCE_RECORD_ERRORS: Final = 8
 PRODUCE_LEADERS: Final = 10
 PRODUCE_TOPIC_IDS: Final = 13
 FETCH_BATCHES: Final = 4

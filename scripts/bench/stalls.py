@@ -7,11 +7,14 @@
 For each frame of `tests/support/heavy.py`, whose name has one of NAME in it, against each broker
 in turn: the longest that a ping of another process took meanwhile, and how the frame was answered.
 Of several runs the one counts whose longest ping was the shortest: what a busy machine adds is not
-the broker's. Without --mockbroker one is started. Brokers get a topic `blk` of 100 partitions and,
-for long answers, N topics and N groups (default 2000). Markdown on standard output.
+the broker's. What takes long is not run again, and what takes more than a bound is not waited for.
+Without --mockbroker one is started, and for some frames another one that has a fault rule armed.
+Brokers get a topic `blk` of 100 partitions and, for long answers, N topics and N groups (default
+2000). Markdown on standard output, what is done now on standard error.
 
 --write measures all of them beside an Apache Kafka 4.4.0 that it starts and stops, best of three
-runs, and puts the table into docs/budgets.md: for a machine that has nothing else to do.
+runs, and puts the table into docs/budgets.md: for a machine that has nothing else to do. It takes
+less than ten minutes.
 """
 
 from __future__ import annotations
@@ -36,9 +39,13 @@ from tests.support.heavy import (
     TOPIC,
     batch,
     everything_of_a_world,
+    fetch_of_a_session,
     int32,
+    list_offsets_by_time,
+    produce,
     request,
     text,
+    timed_records,
     tiny_records,
     world_positions,
     world_topics,
@@ -56,9 +63,18 @@ ONLY_ONCE = ("CreateTopics: 4,000", "DeleteTopics", "Metadata: 100,000 new topic
 """Those that find it done when they are sent again."""
 PAGE = Path("docs/budgets.md")
 BEGINNING, END = "<!-- scripts/bench/stalls --write -->", "<!-- that was the table -->"
+MOST_S = 20.0
+"""An answer that takes longer is not waited for: a broker may be busy with it for minutes."""
+AGAIN_S = 2.0
+"""What takes longer is measured once."""
+ARMED = ("ListOffsets: 250,000", "OffsetFetch: one partition 500", "Fetch: a session of")
+"""Those that are measured on a broker with a fault rule, too, which is about other requests."""
+RULE = '{"api": "Heartbeat", "error": "NOT_COORDINATOR"}'
 AT_ONCE = 500
 PIPELINE = 10_000
 WAITING = 2_000
+SESSION = 100_000
+IN_A_BATCH = 50_000
 PING = struct.pack(">ihhih", 10, 18, 0, 1, 0)
 
 
@@ -92,7 +108,7 @@ def error_of(sock: socket.socket, frame: bytes, at: int) -> int:
 def ping_until_told(address: str, told: Connection) -> None:
     """Ping every few milliseconds; then say how long the longest took, in seconds."""
     worst = 0.0
-    with connect(address) as sock:
+    with connect(address, MOST_S) as sock:
         told.send(None)
         while not told.poll(0.003):
             begun = time.perf_counter()
@@ -130,7 +146,8 @@ class Found(NamedTuple):
     outcome: str
 
     def __str__(self) -> str:
-        return f"{self.worst_ms:.0f} ms, {self.took_s:.2f} s, {self.outcome}"
+        wait = f"{self.worst_ms:.0f} ms" if self.worst_ms < math.inf else f"over {MOST_S:.0f} s"
+        return f"{wait}, {self.took_s:.2f} s, {self.outcome}"
 
 
 def measure(address: str, work: Work) -> Found:
@@ -155,13 +172,44 @@ def sending(frame: bytes, answers: int = 1) -> Work:
     def send(address: str) -> Iterator[str | None]:
         with connect(address) as sock:
             yield None
-            try:
-                sock.sendall(frame)
-                yield f"{sum(answer(sock) for _ in range(answers)):,} B"
-            except (OSError, EOFError):
-                yield "closed"
+            yield outcome_of(sock, frame, answers)
 
     return send
+
+
+def outcome_of(sock: socket.socket, frame: bytes, answers: int = 1) -> str:
+    """What becomes of a frame: the size of its answer, or why there is none."""
+    sock.settimeout(MOST_S)
+    try:
+        sock.sendall(frame)
+        return f"{sum(answer(sock) for _ in range(answers)):,} B"
+    except TimeoutError:
+        return f"over {MOST_S:.0f} s"
+    except (OSError, EOFError):
+        return "closed"
+
+
+def change_session(address: str) -> Iterator[str | None]:
+    """A session of many partitions is told something of each of them."""
+    with connect(address) as sock:
+        sock.sendall(fetch_of_a_session(SESSION))
+        begins = struct.unpack(">iiihi", sock.recv(18, socket.MSG_WAITALL))
+        left, session_id = begins[0] - 14, begins[-1]
+        while left:
+            left -= len(sock.recv(left))
+        assert session_id
+        yield None
+        yield outcome_of(sock, fetch_of_a_session(SESSION, session_id, 1))
+
+
+def look_for_a_time(address: str) -> Iterator[str | None]:
+    """ListOffsets for what is the last of many records of one batch."""
+    records = batch(timed_records(IN_A_BATCH), IN_A_BATCH, newest=1)
+    with connect(address) as sock:
+        sock.sendall(produce(records))
+        answer(sock)
+        yield None
+        yield outcome_of(sock, list_offsets_by_time(1))
 
 
 def wake(address: str) -> Iterator[str | None]:
@@ -242,6 +290,7 @@ def write(options: argparse.Namespace) -> None:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     options.runs, options.kafka = max(options.runs, 3), f"127.0.0.1:{port}"
+    say(f"starting Apache Kafka {KAFKA_VERSION}; the table is there in less than ten minutes")
     kafka = ["scripts/kafka", "start", port]
     subprocess.run(kafka, check=True, env=os.environ | {"KAFKA_VERSION": KAFKA_VERSION})
     try:
@@ -252,6 +301,12 @@ def write(options: argparse.Namespace) -> None:
     _, _, after = rest.partition(END)
     assert after, f"{PAGE} has no {BEGINNING} and {END}"
     PAGE.write_text("\n".join((before + BEGINNING, "", *lines, "", END)) + after)
+    say(f"{PAGE} has the table")
+
+
+def say(line: str) -> None:
+    """What is done now."""
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
 def measure_all(options: argparse.Namespace) -> list[str]:
@@ -271,13 +326,44 @@ def measure_all(options: argparse.Namespace) -> list[str]:
     return lines
 
 
-def serve() -> tuple[subprocess.Popen[str], str]:
+def serve(*more: str) -> tuple[subprocess.Popen[str], str]:
     """A mockbroker in a process of its own, and where it listens."""
     command = [sys.executable, "-m", "mockbroker", "serve", "--port", "0", "--log-level", "error"]
+    command += more
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     ready = process.stdout.readline()
     return process, ready.partition("bootstrap=")[2].split()[0]
+
+
+def armed(options: argparse.Namespace, others: int) -> Iterator[str]:
+    """Rows of a broker that has a fault rule."""
+    rows = pieces_of_work(0)
+    names = [name for name in rows if name.startswith(ARMED)]
+    names = [one for one in names if not options.names or any(n in one for n in options.names)]
+    if not names:
+        return
+    process, address = serve("--fault", RULE)
+    try:
+        make_world(address, 1)
+        for name in names:
+            size, work = rows[name]()
+            cells = [best_of(options.runs, address, work), *["–"] * others]
+            yield f"| {name}; a fault rule is armed | {size / 1e6:.2f} | {' | '.join(cells)} |"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def best_of(runs: int, address: str, work: Work) -> str:
+    """A cell: of several runs the one that was least in the way of others."""
+    found: list[Found] = []
+    try:
+        while len(found) < runs and all(one.took_s < AGAIN_S for one in found):
+            found.append(measure(address, work))
+    except (OSError, EOFError) as error:
+        return f"gone: {error}"
+    return str(min(found))
 
 
 def table(options: argparse.Namespace) -> Iterator[str]:
@@ -285,7 +371,8 @@ def table(options: argparse.Namespace) -> Iterator[str]:
     brokers = {"mockbroker": options.mockbroker}
     if options.kafka:
         brokers["Apache Kafka"] = options.kafka
-    for address in brokers.values():
+    for name, address in brokers.items():
+        say(f"making {options.topics} topics and groups in {name}")
         make_world(address, options.topics)
     yield f"| work | MB | {' | '.join(f'{name}: wait, took, answer' for name in brokers)} |"
     yield "|---|---|" + "---|" * len(brokers)
@@ -293,16 +380,10 @@ def table(options: argparse.Namespace) -> Iterator[str]:
         if options.names and not any(one in name for one in options.names):
             continue
         size, work = build()
-        cells = []
-        for address in brokers.values():
-            try:
-                runs = 1 if name.startswith(ONLY_ONCE) else options.runs
-                found = min(measure(address, work) for _ in range(runs))
-            except (OSError, EOFError) as error:
-                cells.append(f"gone: {error}")
-                continue
-            cells.append(str(found))
+        runs = 1 if name.startswith(ONLY_ONCE) else options.runs
+        cells = [best_of(runs, address, work) for address in brokers.values()]
         yield f"| {name} | {size / 1e6:.2f} | {' | '.join(cells)} |"
+    yield from armed(options, len(brokers) - 1)
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     yield ""
     cores = os.cpu_count()
@@ -318,6 +399,14 @@ def pieces_of_work(topics: int) -> dict[str, Callable[[], tuple[int, Work]]]:
             sending(pipeline, PIPELINE),
         ),
         f"an append that wakes {WAITING:,} fetches": lambda: (0, wake),
+        f"Fetch: a session of {SESSION:,} partitions, each changed": lambda: (
+            len(fetch_of_a_session(SESSION)),
+            change_session,
+        ),
+        f"ListOffsets: a time within a batch of {IN_A_BATCH:,} records": lambda: (
+            len(list_offsets_by_time(1)),
+            look_for_a_time,
+        ),
     }
 
     def of(build: Callable[[], bytes]) -> Callable[[], tuple[int, Work]]:

@@ -61,11 +61,11 @@ def batch(records: bytes, count: int, codec: int = 0, newest: int = 0) -> bytes:
     return struct.pack(">qi", 0, len(inner)) + inner
 
 
-def produce(records: bytes, partitions: int = 1, topic: str = TOPIC) -> bytes:
+def produce(records: bytes, partitions: int = 1, topic: str = TOPIC, version: int = 7) -> bytes:
     """The same records for each of some partitions."""
     one = b"".join(int32(index, len(records)) + records for index in range(partitions))
     head = struct.pack(">hhi", -1, -1, 30000) + int32(1) + text(topic) + int32(partitions)
-    return request(0, 7, head + one)
+    return request(0, version, head + one)
 
 
 def tiny_records(count: int, key: bytes = b"\1") -> bytes:
@@ -290,7 +290,7 @@ FULL: Final[dict[str, Callable[[], bytes]]] = {
         batch(tiny_records(90_000, b"\2k"), 90_000), 1, COMPACTED
     ),
     "Produce: 90,000 records without keys, compacted topic": lambda: produce(
-        batch(tiny_records(90_000), 90_000), 1, COMPACTED
+        batch(tiny_records(90_000), 90_000), 1, COMPACTED, 8
     ),
     "Produce: 1,000,000 records of 8 bytes, zstd": lambda: produce(
         batch(zstd(tiny_records(1_000_000)), 1_000_000, 4)
@@ -318,9 +318,11 @@ FULL: Final[dict[str, Callable[[], bytes]]] = {
     "Fetch v15: 466,000 topics of no partition": lambda: fetch_of_empty_topics(466_000),
     "Fetch v15: 4,000,000 empty tags": lambda: fetch_of_empty_tags(4_000_000),
     "ListOffsets: one partition 8,000,000 times": lambda: list_offsets(8_000_000),
+    "ListOffsets: 250,000 unknown partitions": lambda: list_offsets_of_unknown_partitions(250_000),
     "ListOffsets: 500,000 unknown partitions": lambda: list_offsets_of_unknown_partitions(500_000),
     "OffsetFetch: one partition 25,000,000 times": lambda: offset_fetch(25_000_000),
     "OffsetFetch: one partition 500,000 times": lambda: offset_fetch(500_000),
+    "OffsetCommit: one partition 19,000 times": lambda: offset_commit(19_000),
     "OffsetCommit: one partition 6,000,000 times": lambda: offset_commit(6_000_000),
     "OffsetCommit: one partition 100,000 times": lambda: offset_commit(100_000),
     "FindCoordinator: one group 50,000,000 times": lambda: find_coordinators(50_000_000),
@@ -329,7 +331,6 @@ FULL: Final[dict[str, Callable[[], bytes]]] = {
     "DescribeGroups: one group 500,000 times": lambda: describe_groups(500_000),
     "DeleteGroups: 10,000 groups": lambda: delete_groups(10_000),
     "LeaveGroup: one member 100,000 times": lambda: leave_group(100_000),
-    "DescribeConfigs: one topic 10,000 times": lambda: describe_configs(10_000),
     "DeleteRecords: one partition 8,000,000 times": lambda: delete_records(8_000_000),
     "DescribeTopicPartitions: one name 10,000,000 times": lambda: describe_topic_partitions(
         10_000_000
@@ -342,4 +343,6 @@ FULL: Final[dict[str, Callable[[], bytes]]] = {
     "CreateTopics: 10,000 topics": lambda: create_topics(10_000),
     "DeleteTopics: 4,000 topics": lambda: delete_topics(4_000),
     "Metadata: 100,000 new topics": lambda: metadata_new_topics(100_000),
+    "DescribeConfigs: one topic 10,000 times": lambda: describe_configs(10_000),
+    "DescribeConfigs: one topic 100,000 times": lambda: describe_configs(100_000),
 }

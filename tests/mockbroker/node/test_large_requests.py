@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
@@ -47,12 +48,18 @@ from mockbroker_protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
+from mockbroker_protocol.messages.produce import ProduceResponse
 from mockbroker_protocol.messages.topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
+from mockbroker_protocol.plan import decode
 from mockbroker_protocol.records import compression
 from mockbroker_protocol.records.record_codec import SCANNED_AT_ONCE
 from tests.support import heavy
@@ -398,3 +405,22 @@ def test_a_fetch_of_many_partitions_gives_way(core: Core, rule: dict[str, object
     turns = turns_of(core, client, heavy.fetch_of_a_session(MANY))
     assert client.answered == 1
     assert turns >= 4 * MANY // PART_ELEMENTS
+
+
+@pytest.mark.parametrize(("version", "told"), [(7, 0), (8, MANY)])
+def test_records_without_keys_of_a_compacted_topic_are_told_in_slices(
+    core: Core, version: int, told: int
+) -> None:
+    client = core.client()
+    topic = CreatableTopic(
+        heavy.COMPACTED, 1, 1, configs=[CreatableTopicConfig("cleanup.policy", "compact")]
+    )
+    client.call(CreateTopicsRequest([topic]), 2, CreateTopicsResponse)
+    batch = heavy.batch(heavy.tiny_records(MANY), MANY)
+    with patch("mockbroker.apis.produce.LARGE_PLAIN_BYTES", 1024):
+        turns = turns_of(core, client, heavy.produce(batch, 1, heavy.COMPACTED, version))
+    response, _ = decode(ProduceResponse, version, client.receive_bytes(), 4)
+    (answer,) = response.responses[0].partition_responses
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert [one.batch_index for one in answer.record_errors] == list(range(told))
+    assert turns > (2 if told else 0)
