@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, cast
 
 from mockbroker.coop.filtered_read import BUDGET
-from mockbroker.coop.handouts import Handouts
+from mockbroker.coop.handouts import Handouts, Shared
 from mockbroker.coop.remainders import Remainders
 from mockbroker.coop.transparent import TransparentGroups
 from mockbroker.coordinator.lazy import LazyCoordinator
@@ -66,7 +66,9 @@ class Cooperation:
     def _make_commits(self) -> IndividualCommits:
         from mockbroker.coop.individual_commits import IndividualCommits
 
-        return IndividualCommits(self._services)
+        commits = IndividualCommits(self._services)
+        commits.on_committed = lambda place, ranges: self.handouts.done(Shared(*place[:3]), ranges)
+        return commits
 
     @property
     def commits(self) -> IndividualCommits:

@@ -86,6 +86,13 @@ class Handouts:
         if shared in self._tables:
             self._from_outside.add(shared)
 
+    def done(self, shared: Shared, ranges: Iterable[tuple[int, int]]) -> None:
+        """These are committed: nobody has them, and they are not handed out again."""
+        leases = self._tables.get(shared)
+        if leases is not None:
+            for each in ranges:
+                leases.done(*each)
+
     def note_changes(self, records: Iterable[CoordinatorRecord]) -> None:
         """Groups change: whoever waits looks again at what members have that are gone."""
         keys = [one.key for one in records if not isinstance(one.key, OffsetCommitKey)]

@@ -111,9 +111,13 @@ class IndividualCommitShard:
             for (topic, index), part in parts.items():
                 yield group_id, topic, index, part
 
-    def pending_of(self, producer_id: int) -> bool:
-        """Whether a producer has ranges in its open transaction."""
-        return any(producer_id in part.pending for *_, part in self.parts())
+    def pending_of(self, producer_id: int) -> list[tuple[str, str, int, IntervalSet]]:
+        """Group, topic, partition and ranges of each that a producer has in its transaction."""
+        return [
+            (group_id, topic, index, part.pending[producer_id])
+            for group_id, topic, index, part in self.parts()
+            if producer_id in part.pending
+        ]
 
     # -- what the log says -----------------------------------------------------------------
 

@@ -79,6 +79,8 @@ class IndividualCommits:
             decode=ic_records.decode,
             make_committed=lambda index, _live: IndividualCommitShard(index),
         )
+        self.on_committed: Callable[[Place, Iterable[OffsetRange]], None] = lambda _, __: None
+        """Told of the ranges that a transaction commits."""
         self.counted: Counter[str] = Counter()
         """What happened, by the name of its metric."""
         services.metadata.subscribe(self._metadata_changed)
@@ -236,8 +238,12 @@ class IndividualCommits:
         """The ranges of a transaction count with its offsets, or are gone with them."""
         index = shard.partition_index
         mine = self.runtime.shard_at(index)
-        if mine is None or not mine.pending_of(marker.producer_id):
+        pending = [] if mine is None else mine.pending_of(marker.producer_id)
+        if not pending:
             return done
+        if marker.commit:
+            for group_id, topic, partition, ranges in pending:
+                self.on_committed(Place(group_id, topic, partition), ranges)
         both = Both(done)
         self.runtime.complete_transaction(index, marker, self._log.append_marker, both.one_done)
         return both.one_done

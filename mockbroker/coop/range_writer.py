@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         TxnOffsetCommitResponse,
     )
 
-_NOT_YOURS = Refusal(ErrorCode.INVALID_RECORD_STATE)
+NOT_YOURS = Refusal(ErrorCode.INVALID_RECORD_STATE)
 _TOO_MANY_ASKED = Refusal(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
 
 
@@ -193,7 +193,7 @@ class RangeWriter:
         shared = Shared(*place[:3])
         said = self._said.get((place.topic, place.partition), LeaseChanges())
         if self._handouts.refuses(shared, self._request.member_id, asked.ranges, said):
-            outcome = Outcome(committed, 0 if part is None else len(part.keys), refusal=_NOT_YOURS)
+            outcome = Outcome(committed, 0 if part is None else len(part.keys), refusal=NOT_YOURS)
             self._outcomes[place.topic, place.partition] = outcome
             return False
         standing = self._commits.standing(

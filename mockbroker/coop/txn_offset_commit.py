@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from mockbroker.apis import txn_offset_commit
 from mockbroker.coop import tags
 from mockbroker.coop.errors import Refusal
+from mockbroker.coop.handouts import LeaseChanges, Shared
 from mockbroker.coop.individual_commit import MALFORMED, TOO_OLD, Outcome
 from mockbroker.coop.individual_commits import Both, committed_offset
 from mockbroker.coop.interval_set import IntervalSet
-from mockbroker.coop.range_writer import RangeWriter
+from mockbroker.coop.range_writer import NOT_YOURS, RangeWriter
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -103,6 +104,11 @@ class TransactionalRangeWriter(RangeWriter):
         asked: AskedCommit,
     ) -> bool:
         committed = committed_offset(shard, place)
+        if self._handouts.refuses(
+            Shared(*place[:3]), self._request.member_id, asked.ranges, LeaseChanges()
+        ):
+            self._outcomes[place.topic, place.partition] = Outcome(committed, 0, refusal=NOT_YOURS)
+            return False
         standing = self._commits.standing(
             committed, mine.of(*place[:3]), place, read_committed=asked.read_committed
         )

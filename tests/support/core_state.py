@@ -210,7 +210,7 @@ mockbroker.coop.ic_shard.IndividualCommitShard
   passing called_out
 mockbroker.coop.individual_commits.IndividualCommits
   kept runtime
-  wiring _services _topic _log
+  wiring _services _topic _log on_committed
   growing counted
 mockbroker.coop.interval_set.IntervalSet
   kept _count _starts _firsts _lasts

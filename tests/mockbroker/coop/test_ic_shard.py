@@ -69,7 +69,8 @@ def test_a_transactions_ranges_count_when_it_commits() -> None:
     assert (ranges(shard), part.all_pending()) == ([], [(1, 2), (5, 6)])
     assert part.is_pending(2, 3)
     assert not part.is_pending(2, 3, but_for=7)
-    assert shard.pending_of(7)
+    ((*place, pending),) = shard.pending_of(7)
+    assert (place, list(pending)) == (["g", "t", 0], [(1, 2), (5, 6)])
     shard.end_transaction(7, commit=True)
     assert ranges(shard) == [(1, 2), (5, 6)]
     assert not shard.pending_of(7)

@@ -13,6 +13,7 @@ from mockbroker_protocol.messages.transactions import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
+from tests.mockbroker.coop.test_cooperative_fetch import LEASE_MS, Reader, core_of, leases_of
 from tests.support.core import Core
 from tests.support.range_group import ON, Committed, Ops, RangeGroup, fill, told
 from tests.support.transactions import Transactional
@@ -35,7 +36,11 @@ def begin(group: RangeGroup, name: str = "tx") -> Transactional:
 
 
 def stage(
-    group: RangeGroup, producer: Transactional, *ranges: tuple[int, int], version: int = 5
+    group: RangeGroup,
+    producer: Transactional,
+    *ranges: tuple[int, int],
+    version: int = 5,
+    member: str = "",
 ) -> Committed:
     part = TxnOffsetCommitRequestPartition(0, -1)
     tags.tag(part, commit_fields(ranges))
@@ -44,6 +49,7 @@ def stage(
         group_id="g",
         producer_id=producer.producer_id,
         producer_epoch=producer.epoch,
+        member_id=member,
         topics=[TxnOffsetCommitRequestTopic("t", partitions=[part])],
     )
     answer = group.client.call(request, version, TxnOffsetCommitResponse)
@@ -121,3 +127,21 @@ def test_a_transaction_that_takes_too_long_is_aborted(group: RangeGroup) -> None
     again = begin(group)
     assert (again.producer_id, again.epoch > producer.epoch) == (producer.producer_id, True)
     assert stage(group, again, (3, 5))[0] == OK
+
+
+def test_leases_and_transactions() -> None:
+    core = core_of(1, **{"transaction.state.log.num.partitions": "1"})
+    reader, thief = Reader(core, "A"), Reader(core, "B")
+    assert reader.take() == [(0, 9, 1)]
+    producer, other = begin(reader.commits), begin(thief.commits, "other")
+    assert stage(thief.commits, other, (2, 5), member="B")[0] == ErrorCode.INVALID_RECORD_STATE
+    assert stage(reader.commits, producer, (2, 3), member="A")[0] == OK
+    producer.finish(commit=False)
+    # What is aborted stays with its member, until its time is over.
+    assert [lease[:2] for lease in leases_of(core).leased] == [(0, 9)]
+    again = begin(reader.commits)
+    assert stage(reader.commits, again, (2, 5), member="A")[0] == OK
+    again.finish(commit=True)
+    assert [lease[:2] for lease in leases_of(core).leased] == [(0, 1), (6, 9)]
+    core.advance(LEASE_MS)
+    assert thief.take() == [(0, 1, 2), (6, 9, 2)]
