@@ -27,21 +27,25 @@ if TYPE_CHECKING:
     from mockbroker_protocol.subjects import TopicRef
 
 
-def overwrite(response: object, code: int, level: str | None, selects: Selects) -> object:
-    """Put the error into an answer that the broker made."""
-    has_top = hasattr(response, "error_code")
-    nested = _overwrite_topics(response, code, selects) if level != "top" else False
+def overwrite(
+    response: object, version: int, code: int, level: str | None, selects: Selects
+) -> object:
+    """Put the error into an answer that the broker made, where its version has a place for it."""
+    has_top = any(
+        field.name == "error_code" and field.present(version) for field in fields_of(type(response))
+    )
+    nested = _overwrite_topics(response, version, code, selects) if level != "top" else False
     if has_top and (level == "top" or (level is None and not nested)):
         response.error_code = code  # type: ignore[attr-defined]  # seen above
         if isinstance(response, FetchResponse):
             response.responses = []
             response.session_id = 0
     elif not nested:
-        _overwrite_all(response, code)
+        _overwrite_all(response, version, code)
     return response
 
 
-def _overwrite_topics(message: object, code: int, selects: Selects) -> bool:
+def _overwrite_topics(message: object, version: int, code: int, selects: Selects) -> bool:
     done = False
     for name in schema_of(type(message)).field_names:
         value: object = getattr(message, name)
@@ -51,31 +55,31 @@ def _overwrite_topics(message: object, code: int, selects: Selects) -> bool:
             if not is_declared(type(item)):
                 continue
             if is_topic_list(name) and tells_errors(cast("type", type(item))):
-                done = _overwrite_topic(item, code, selects) or done
+                done = _overwrite_topic(item, version, code, selects) or done
             elif not is_topic_list(name):
-                done = _overwrite_topics(item, code, selects) or done
+                done = _overwrite_topics(item, version, code, selects) or done
     return done
 
 
-def _overwrite_topic(topic: object, code: int, selects: Selects) -> bool:
+def _overwrite_topic(topic: object, version: int, code: int, selects: Selects) -> bool:
     ref = topic_ref(topic)
     field = partition_list(topic)
     if field is None or hasattr(topic, "error_code"):
         if selects(ref, None):
-            _overwrite_one(topic, code)
+            _overwrite_one(topic, version, code)
             return True
         return False
     done = False
     for partition in getattr(topic, field):
         if is_declared(type(partition)) and selects(ref, partition_index(partition)):
-            _overwrite_one(partition, code)
+            _overwrite_one(partition, version, code)
             done = True
     return done
 
 
-def _overwrite_one(target: object, code: int) -> None:
+def _overwrite_one(target: object, version: int, code: int) -> None:
     for field in fields_of(type(target)):
-        if field.name.endswith("error_code"):
+        if field.name.endswith("error_code") and field.present(version):
             setattr(target, field.name, code)
         elif field.name in NO_VALUES and field.type.kind == "fixed":
             setattr(target, field.name, NO_VALUES[field.name])
@@ -84,16 +88,16 @@ def _overwrite_one(target: object, code: int) -> None:
         target.aborted_transactions = None
 
 
-def _overwrite_all(message: object, code: int) -> None:
+def _overwrite_all(message: object, version: int, code: int) -> None:
     """Every error field of an answer that has them in lists which are not about topics."""
     for field in fields_of(type(message)):
         value: object = getattr(message, field.name)
-        if field.name.endswith("error_code"):
+        if field.name.endswith("error_code") and field.present(version):
             setattr(message, field.name, code)
         elif isinstance(value, list):
             for item in value:
                 if is_declared(type(item)):
-                    _overwrite_all(item, code)
+                    _overwrite_all(item, version, code)
 
 
 def add_missing(

@@ -341,7 +341,7 @@ class Interception:
         if isinstance(response, FetchResponse) and level != "top":
             by_id = self._ctx.api_version >= FETCH_TOPIC_IDS
             add_missing(response, self._subjects().topics, code, selects, by_id)
-        return overwrite(response, code, level, selects)
+        return overwrite(response, self._ctx.api_version, code, level, selects)
 
     def _change(self, response: object, armed: ArmedFault) -> None:
         fault = armed.fault
