@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mockbroker.coop import tags
-from mockbroker.coop.fetch import TURN_BYTES, cache_budget
+from mockbroker.coop import fetch, tags
+from mockbroker.coop.fetch import cache_budget
 from mockbroker.coop.key_filter import KeyRange
 from mockbroker.coop.numbers import DraftError, Tag
 from mockbroker_protocol.errors import ErrorCode
@@ -250,12 +250,15 @@ def test_at_the_end_it_waits_and_others_are_served_beside_it(
     assert (batches(part), next_offset(part)) == ([(10, 10, [])], 11)
 
 
-def test_a_wait_that_has_looked_at_enough_is_over(core: Core, client: CoreClient) -> None:
+def test_a_wait_that_has_looked_at_enough_is_over(
+    core: Core, client: CoreClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Foreign records beyond the turn's bytes: the reader is told how far to go on."""
+    monkeypatch.setattr(fetch, "TURN_BYTES", 20_000)
     writer = core.client()
     client.send(asking(("t", 0, HALF), max_wait_ms=500), V)
-    foreign = ["foobar"] * 2_000
-    for _ in range(TURN_BYTES // 20_000 + 1):
+    foreign = ["foobar"] * 100
+    for _ in range(20):
         if client.answered:
             break
         put(writer, *foreign)

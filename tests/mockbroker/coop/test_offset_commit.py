@@ -177,13 +177,6 @@ def test_a_request_has_so_many_ranges_and_no_more(most: int, error: int) -> None
     assert case.group.commit((2, 2), (4, 4), (6, 6))[:2] == (error, None)
 
 
-def test_a_request_holds_what_a_mebibyte_does() -> None:
-    """IC-15: the default."""
-    case = Case(0)
-    assert case.group.commit(*[(2, 2)] * 65_537)[0] == ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-    assert case.group.commit(*[(2, 2)] * 65_536)[0] == OK
-
-
 @pytest.mark.parametrize(("mode", "code"), [("carrier", 42), ("private", 16_088), ("draft", 88)])
 def test_a_broker_may_not_accept_ranges_and_takes_positions(mode: str, code: int) -> None:
     """IC-16."""
