@@ -118,23 +118,24 @@ class World(Stage):
     def probe(self, frame: bytes, broker: Broker) -> list[bytes]:
         """The same for what is perhaps not answered at once: then there is none.
 
-        A broker whose memory for requests is full is lent some meanwhile.
+        A broker whose memory for requests is full is lent some, and nobody else may have it.
         """
         pool = broker.pool if isinstance(broker, MeteredBroker) else None
+        waiting = None
         if pool is not None:
             pool.available += LENT_BYTES
+            waiting, pool._waiting = pool._waiting, {}  # noqa: SLF001 -- as the lender
         self._open(broker, PROBE)
         broker.receive(PROBE, frame, self.now_ms)
-        answers = []
-        for outgoing in broker.take_outbox():
-            wire = self._wires.get(outgoing.connection_id)
-            if wire is not None:  # with what was lent it went on
-                self._write(wire, outgoing)
-            elif outgoing.chunks:
-                answers.append(b"".join(outgoing.chunks)[4:])
+        answers = [
+            b"".join(outgoing.chunks)[4:]
+            for outgoing in broker.take_outbox()
+            if outgoing.connection_id == PROBE and outgoing.chunks
+        ]
         broker.disconnect(PROBE, self.now_ms)
-        if pool is not None:
+        if pool is not None and waiting is not None:
             pool.available -= LENT_BYTES
+            pool._waiting = waiting  # noqa: SLF001
         return answers
 
     def operate(self, action: Callable[[], object]) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HOGS = 3
 NAMES = 3_000
-ROUND_MS = 500.0
+ROUND_MS = 1_500.0
 """All ask the same broker at the same time, and then the next."""
 REST_MS = 60.0
 PATIENCE_MS = 3_000.0

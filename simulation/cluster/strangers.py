@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 PAUSE_MS = 120.0
 NOBODY, SECRET = "of-strangers", "secret"
-LARGE: Final = 1_000
+LARGE: Final = 700
 """Elements of a large request: its frame is worked on in slices."""
-LARGE_CHANCE = 0.05
+LARGE_CHANCE = 0.04
 SECRET_TYPES: Final = (2, 3, 5)
 PREFIXED, DENY, ALL = 4, 2, 2
 TOPIC = Code.TOPIC_AUTHORIZATION_FAILED

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from simulation.cluster.world import ClusterWorld
     from simulation.stage import Wire
 
-PAUSE_MS = 100.0
+PAUSE_MS = 150.0
 NAME = "of-victims"
 TICK_MS = 15.0
 VICTIMS = 2

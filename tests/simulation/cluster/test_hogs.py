@@ -34,7 +34,7 @@ def test_all_are_answered_though_some_must_wait(monkeypatch: pytest.MonkeyPatch)
     hogs = hogs_of(simulated)
     for hog in hogs:
         hog.start()
-    simulated.world.run_for(12_000)
+    simulated.world.run_for(18_000)
     assert not simulated.world.violations
     assert sum(hog.answers for hog in hogs) > 20
     assert any(waited)
@@ -45,7 +45,7 @@ def test_one_that_is_not_answered_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     simulated = SimulatedCluster("memory")
     for hog in hogs_of(simulated):
         hog.start()
-    assert simulated.world.run_until(lambda: bool(simulated.world.violations), 12_000)
+    assert simulated.world.run_until(lambda: bool(simulated.world.violations), 18_000)
     assert "does not answer a large request" in simulated.world.violations[0]
 
 

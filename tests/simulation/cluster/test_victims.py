@@ -24,7 +24,7 @@ def test_every_rule_does_what_it_says() -> None:
     simulated = SimulatedCluster()
     victim = victim_of(simulated)
     victim.start()
-    simulated.world.run_for(30_000)
+    simulated.world.run_for(45_000)
     assert not simulated.world.violations
     assert victim.met > 5 * len(FORMS)
     assert victim.hits > victim.met // 2
