@@ -62,6 +62,7 @@ CREW_KINDS: tuple[str, ...] = (
     "rules",
     "journal",
     "memory",
+    "telemetry",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
@@ -255,6 +256,7 @@ class ClusterPlan:
             **(self._transaction_config() if self.on["transactions"] else {}),
             **self.group_times.config(),
             **(EXPIRIES if self.on["expiry"] else {}),
+            **({"telemetry.max.bytes": "1000"} if self.on["telemetry"] else {}),
             **(MEMORY if self.on["memory"] else {}),
             **(AUTHORIZER if self.on["admin"] or self.on["strangers"] else {}),
             "auto.create.topics.enable": "false",

@@ -32,6 +32,7 @@ from simulation.cluster.session_readers import SessionCrew
 from simulation.cluster.storage import StorageCrew
 from simulation.cluster.strangers import StrangerCrew
 from simulation.cluster.supervision import Supervision
+from simulation.cluster.telemeters import TelemetryCrew
 from simulation.cluster.transactions import TransactionCrew
 from simulation.cluster.truth import Truth, agree
 from simulation.cluster.victims import VictimCrew
@@ -112,6 +113,7 @@ CREWS: tuple[type[Crew], ...] = (
     StrangerCrew,
     VictimCrew,
     HogCrew,
+    TelemetryCrew,
     WatcherCrew,
     ExpiryCrew,
     AuditCrew,
