@@ -11,6 +11,7 @@ import gzip
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.metadata.changes import ConfigsChanged
+from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.headers import decode_response_header
 from mockbroker_protocol.messages.configs import (
@@ -206,7 +207,7 @@ class Telemeter(ClusterClient):
         frame = frame_of(request, 1, 1, self.name)
         answers = [] if broker is None else self.world.probe(frame, broker)
         if answers:
-            _, pos = decode_response_header(answers[0], request.API_KEY, 1)
+            _, pos = decode_response_header(answers[0], ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
             answer, _ = decode(IncrementalAlterConfigsResponse, 1, answers[0], pos)
             told = answer.responses[0].error_code
             if told not in UNANSWERED:
