@@ -152,16 +152,12 @@ class IntervalSet:
 
     def insert(self, first: int, last: int) -> None:
         """Put a range in of which no offset is in yet; it is not joined to its neighbours."""
-        is_last = self._is_behind_all(first)
+        if self._is_behind_all(first):
+            self._append(first, last)
+            return
         self._count += 1
-        block, at = self._last_place() if is_last else self._find(first)
-        if block < 0:
-            block = 0
-            if not self._starts:
-                self._starts.append(first)
-                self._firsts.append(array("q", (first,)))
-                self._lasts.append(array("q", (last,)))
-                return
+        block, at = self._find(first)
+        block = max(block, 0)
         firsts, lasts = self._firsts[block], self._lasts[block]
         firsts.insert(at + 1, first)
         lasts.insert(at + 1, last)
@@ -192,8 +188,14 @@ class IntervalSet:
     def _is_behind_all(self, offset: int) -> bool:
         return not self._count or offset > self._lasts[-1][-1]
 
-    def _last_place(self) -> _Place:
-        return _Place(len(self._starts) - 1, len(self._firsts[-1]) - 1 if self._firsts else -1)
+    def _append(self, first: int, last: int) -> None:
+        self._count += 1
+        if not self._starts or len(self._firsts[-1]) == 2 * _BLOCK:
+            self._starts.append(first)
+            self._firsts.append(array("q"))
+            self._lasts.append(array("q"))
+        self._firsts[-1].append(first)
+        self._lasts[-1].append(last)
 
     # -- places ----------------------------------------------------------------------------
 
