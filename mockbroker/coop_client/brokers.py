@@ -30,7 +30,7 @@ from mockbroker_protocol.messages.metadata import (
 from mockbroker_protocol.plan import decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
     from io import BytesIO
 
 VERSIONS: Final = {
@@ -123,9 +123,17 @@ class Brokers:
     """The brokers of one cluster, and the coordinator of one group."""
 
     def __init__(
-        self, bootstrap: str, client_id: str, group_id: str | None, security: Mapping[str, object]
+        self,
+        bootstrap: str,
+        client_id: str,
+        group_id: str | None,
+        security: Mapping[str, object],
+        timeout_ms: int = REQUEST_TIMEOUT_MS,
     ) -> None:
-        """Security settings are those of aiokafka. Raises ImportError without it."""
+        """Security settings are those of aiokafka. Raises ImportError without it.
+
+        An answer is waited for so long: it is longer than a rebalance, which a JoinGroup waits for.
+        """
         try:
             from aiokafka.client import AIOKafkaClient
             from aiokafka.errors import KafkaError
@@ -134,11 +142,12 @@ class Brokers:
         self._client: Any = AIOKafkaClient(
             bootstrap_servers=bootstrap,
             client_id=client_id,
-            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            request_timeout_ms=timeout_ms,
             **security,
         )
         self._broken = (KafkaError, OSError, TimeoutError)
         self._group_id = group_id
+        self._patience = timeout_ms / 1000
         self._coordinator: int | None = None
 
     async def start(self, stages: int) -> None:
@@ -177,19 +186,20 @@ class Brokers:
 
     async def ask_any(self, message: object, answer: type[T]) -> T:
         """The answer of whoever can be reached."""
-        async with _patience(f"no broker answered {type(message).__name__}"):
-            while True:
+        async with self._waiting(f"no broker answered {type(message).__name__}"):
+            for pause in _pauses():
                 try:
                     return await self.ask(self._client.get_random_node(), message, answer)
                 except UnreachableError:
-                    await asyncio.sleep(BACKOFF_SECONDS)
+                    await asyncio.sleep(pause)
+        raise AssertionError("pauses have no end")
 
     async def ask_coordinator(
         self, message: object, answer: type[T], codes: Callable[[T], Iterable[int]]
     ) -> T:
         """The answer of the group's coordinator, which is looked for anew when it has moved."""
-        async with _patience(f"no coordinator answered {type(message).__name__}"):
-            while True:
+        async with self._waiting(f"no coordinator answered {type(message).__name__}"):
+            for pause in _pauses():
                 try:
                     if self._coordinator is None:
                         self._coordinator = await self._find_coordinator()
@@ -199,7 +209,16 @@ class Brokers:
                 except UnreachableError:
                     self._client.force_metadata_update()
                 self._coordinator = None
-                await asyncio.sleep(BACKOFF_SECONDS)
+                await asyncio.sleep(pause)
+        raise AssertionError("pauses have no end")
+
+    @asynccontextmanager
+    async def _waiting(self, what: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._patience):
+                yield
+        except TimeoutError:
+            raise UnreachableError(what) from None
 
     async def _find_coordinator(self) -> int:
         assert self._group_id is not None
@@ -233,6 +252,14 @@ class Brokers:
         return found
 
 
+def _pauses() -> Iterator[float]:
+    """Seconds between attempts: ever longer ones, up to one."""
+    pause = BACKOFF_SECONDS
+    while True:
+        yield pause
+        pause = min(2 * pause, 1.0)
+
+
 def _api_of(message: object) -> ApiKey:
     return _APIS[type(message).__name__]
 
@@ -240,13 +267,3 @@ def _api_of(message: object) -> ApiKey:
 _APIS: Final = {
     "".join(part.title() for part in api.name.split("_")) + "Request": api for api in VERSIONS
 }
-
-
-@asynccontextmanager
-async def _patience(what: str) -> AsyncIterator[None]:
-    """A block that is given up after the time of a request."""
-    try:
-        async with asyncio.timeout(REQUEST_TIMEOUT_MS / 1000):
-            yield
-    except TimeoutError:
-        raise UnreachableError(what) from None

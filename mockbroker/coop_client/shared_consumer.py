@@ -30,7 +30,7 @@ from mockbroker.coop.numbers import (
     Tag,
 )
 from mockbroker.coop.tags import Identity
-from mockbroker.coop_client.brokers import Brokers
+from mockbroker.coop_client.brokers import REQUEST_TIMEOUT_MS, Brokers
 from mockbroker.coop_client.classic_member import ClassicMember, GroupSettings
 from mockbroker.coop_client.consumer_member import ConsumerMember
 from mockbroker.coop_client.errors import (
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MOST_RECORDS: Final = 500
+_CLOSING_SECONDS: Final = 5.0
+_MORE_THAN_A_REBALANCE_MS: Final = 5000
 
 _FETCH_WAIT_MS: Final = 500
 _FETCH_BYTES: Final = 1 << 20
@@ -140,8 +142,13 @@ class SharedConsumer:
         """Connect; membership begins with the first poll. Raises ImportError without aiokafka."""
         settings = self._settings
         client_id = settings.get("client_id") or f"mockbroker-{uuid.uuid4().hex[:8]}"
+        rebalance_ms = settings.get("rebalance_timeout_ms", 60_000)
         self._brokers = Brokers(
-            self._bootstrap, client_id, self._group_id, settings.get("security", {})
+            self._bootstrap,
+            client_id,
+            self._group_id,
+            settings.get("security", {}),
+            max(REQUEST_TIMEOUT_MS, rebalance_ms + _MORE_THAN_A_REBALANCE_MS),
         )
         self._fetches = Fetches(
             self._brokers,
@@ -157,7 +164,7 @@ class SharedConsumer:
                 self._topics,
                 self._cooperative,
                 settings.get("session_timeout_ms", 45_000),
-                settings.get("rebalance_timeout_ms", 60_000),
+                rebalance_ms,
                 settings.get("heartbeat_ms", 3000),
             )
             modern = settings.get("group_protocol") == "consumer"
@@ -177,11 +184,12 @@ class SharedConsumer:
             self._beating.cancel()
         if self._fetches is not None:
             await self._fetches.close()
-        with suppress(SharingError, StaleError):
-            if commit and self._group_id is not None:
-                await self._offsets(brokers).commit(self._shares, self._most, self._who)
-            if self._member is not None:
-                await self._member.leave()
+        with suppress(SharingError, StaleError, TimeoutError):
+            async with asyncio.timeout(_CLOSING_SECONDS):
+                if commit and self._group_id is not None:
+                    await self._offsets(brokers).commit(self._shares, self._most, self._who)
+                if self._member is not None:
+                    await self._member.leave()
         await brokers.close()
 
     async def _beat(self, every_seconds: float) -> None:

@@ -119,8 +119,8 @@ def run_peer(name: str, config: Mapping[str, str] | None = None) -> Iterator[Pee
     """One broker on a free loopback port, ready; ended afterwards."""
     port = free_port()
     address = f"127.0.0.1:{port}"
+    settings = [f"{key}={value}" for key, value in (config or {}).items()]
     if name == "kafka":
-        settings = [f"{key}={value}" for key, value in (config or {}).items()]
         script = str(ROOT / "scripts" / "kafka")
         subprocess.run([script, "start", str(port), *settings], check=True, stdout=sys.stderr)
         try:
@@ -132,9 +132,8 @@ def run_peer(name: str, config: Mapping[str, str] | None = None) -> Iterator[Pee
     where = COMPILED if name == "compiled" else ROOT
     found = {**os.environ, "PYTHONPATH": f"{where}{os.pathsep}{where / 'protocol'}"}
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(
-            command_for(name, port), cwd=where, env=found, stdout=log, stderr=log
-        )
+        command = [*command_for(name, port), *(f"--set={each}" for each in settings)]
+        process = subprocess.Popen(command, cwd=where, env=found, stdout=log, stderr=log)
         try:
             _await(process, address)
             yield Peer(name, address, process.pid)

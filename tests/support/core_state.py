@@ -201,13 +201,16 @@ mockbroker.coordinator.group.sync.SyncHandler
 mockbroker.coop.extension.Cooperation
   kept _commits
   wiring _services coordinators companion
-  passing remainders handouts filtered
+  passing remainders handouts filtered transparent
 mockbroker.coop.ic_shard.CommittedRanges
   kept keys stray pending read_committed
 mockbroker.coop.ic_shard.IndividualCommitShard
   kept groups
   wiring partition_index
   passing called_out
+mockbroker.coop.transparent.TransparentGroups
+  wiring _services
+  passing _known _unable begun looked_at
 mockbroker.coop.individual_commits.IndividualCommits
   kept runtime
   wiring _services _topic _log on_committed
