@@ -132,7 +132,9 @@ def run_peer(name: str, config: Mapping[str, str] | None = None) -> Iterator[Pee
     where = COMPILED if name == "compiled" else ROOT
     found = {**os.environ, "PYTHONPATH": f"{where}{os.pathsep}{where / 'protocol'}"}
     with tempfile.TemporaryFile() as log:
-        command = [*command_for(name, port), *(f"--set={each}" for each in settings)]
+        command = command_for(name, port)
+        if name != "kfake":
+            command += [f"--set={each}" for each in settings]
         process = subprocess.Popen(command, cwd=where, env=found, stdout=log, stderr=log)
         try:
             _await(process, address)
