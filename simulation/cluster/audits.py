@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from simulation.cluster.truth import ReplicaState
 
 LOOK_EVERY_MS = 100.0
+SLOW_KINDS = ("memory", "rules")
+"""What lets requests wait before anybody looks at them."""
 
 
 class AuditCrew(Crew):
@@ -31,7 +33,8 @@ class AuditCrew(Crew):
         self._stopped = self._done = False
         self.followers = FollowerAudits(setting.world, setting.truth)
         self.waits = Waits(setting.world, setting.truth)
-        setting.world.on_answer.append(self.waits.judge)
+        if not any(self.plan.on[kind] for kind in SLOW_KINDS):
+            setting.world.on_answer.append(self.waits.judge)
         setting.truth.on_replica.append(self._on_replica)
 
     def start(self) -> None:

@@ -121,6 +121,10 @@ class GroupBook:
         """A classic member was told its part of a generation."""
         if not self.moved_on(asked, generation):
             return
+        if self.offsets.generation(self.name) < generation:
+            self.world.violate(
+                f"{self.name}: generation {generation} is assigned before it is replicated"
+            )
         assignment = self._assigned.setdefault((asked.incarnation, generation), {})
         for part in parts:
             if assignment.setdefault(part, member) != member:

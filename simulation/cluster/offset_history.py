@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from simulation.cluster.truth import Truth
 
 OFFSET_KEYS = (0, 1)
-GROUP_KEYS = (2, 3)
+CLASSIC_KEY = 2
+GROUP_KEYS = (CLASSIC_KEY, 3)
 """GroupMetadata and ConsumerGroupMetadata: their tombstones end a group, or its protocol."""
 OffsetKey = tuple[str, str, int]
 """Group, topic and partition."""
@@ -41,11 +42,18 @@ class OffsetHistory:
         """Beside each value where its record ends in the log."""
         self._known: dict[OffsetKey, int] = {}
         self._group_ends: dict[str, int] = {}
+        self._generations: dict[str, int] = {}
+        """The latest of a classic group that is replicated."""
 
     def incarnation(self, group: str) -> int:
         """How often the group was deleted or changed its protocol."""
         self._catch_up()
         return self._group_ends.get(group, 0)
+
+    def generation(self, group: str) -> int:
+        """The latest generation of a classic group that is replicated; -1: none is."""
+        self._catch_up()
+        return self._generations.get(group, -1)
 
     def known(self, key: OffsetKey, high_watermark: int | None = None) -> int:
         """What was told of the offset so far: a number that grows with the log.
@@ -112,6 +120,12 @@ class OffsetHistory:
             group, position = _text(content, 2)
             if len(content) == position + 1:
                 self._group_ends[group] = self._group_ends.get(group, 0) + 1
+            elif kind == CLASSIC_KEY:
+                _, at = _text(
+                    content, position + 3
+                )  # behind "=" and the version: its protocol type
+                generation = int.from_bytes(content[at : at + 4], "big")
+                self._generations[group] = generation
 
 
 def _text(content: bytes, position: int) -> tuple[str, int]:

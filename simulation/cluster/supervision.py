@@ -4,6 +4,8 @@
   carry, is fenced when its session and the slowest message that may be on its way are over.
 - No fenced broker leads, and a partition with a live replica in sync has a leader.
 
+- Each start of a broker is a registration with an epoch of its own (KIP-903).
+
 The first is looked at whenever time has passed, the second when the controller's store changed.
 """
 
@@ -27,6 +29,8 @@ class Supervision:
         self._world = world
         self._silent_since_ms: dict[int, float] = {}
         self._version = -1
+        self._epochs: dict[int, tuple[int, int]] = {}
+        """By broker: how often it has started, and its epoch then."""
         self.fencings = 0
         """How many silent brokers were found fenced in time."""
         world.on_step.append(self.look)
@@ -44,6 +48,7 @@ class Supervision:
         if version != self._version:
             self._version = version
             self._check_leaders()
+            self._check_epochs()
 
     def _check_silent(self, node: int) -> None:
         world = self._world
@@ -55,6 +60,17 @@ class Supervision:
             self.fencings += 1
         else:
             world.violate(f"broker {node} is silent since {since_ms:.0f} ms and not fenced")
+
+    def _check_epochs(self) -> None:
+        world = self._world
+        for node in world.cluster.nodes:
+            if node.broker is None:
+                continue
+            epoch = world.cluster.metadata.brokers[node.node_id].epoch
+            starts, before = self._epochs.get(node.node_id, (node.incarnations, epoch - 1))
+            if starts != node.incarnations and epoch <= before:
+                world.violate(f"broker {node.node_id} starts again with epoch {before}")
+            self._epochs[node.node_id] = node.incarnations, epoch
 
     def _check_leaders(self) -> None:
         store = self._world.cluster.metadata

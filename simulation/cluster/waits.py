@@ -22,7 +22,7 @@ from mockbroker_protocol.messages.list_offsets import (
 from mockbroker_protocol.messages.metadata import MetadataRequest
 from mockbroker_protocol.messages.produce import ProduceRequest, ProduceResponse
 from simulation.checkers import TOLERANCE_MS
-from simulation.session_handler import size_of
+from simulation.session_handler import UNKNOWN_HIGH_WATERMARK, size_of
 from simulation.stage import Observer
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Waits(Observer):
         self._began: dict[int, float] = {}
         self._ended: dict[int, Wait] = {}
         self._passed: dict[Place, list[tuple[float, int, int]]] = {}
-        """When a high watermark rose, from where and to where."""
+        """When a high watermark moved, from where and to where."""
         self._lost: dict[Place, float] = {}
         """When a broker last ceased to lead a partition."""
         self.judged = 0
@@ -86,7 +86,7 @@ class Waits(Observer):
         self._began.pop(wire.id, None)
 
     def _on_moved(self, event: Event) -> None:
-        if isinstance(event, HighWatermarkMoved) and event.after > event.before:
+        if isinstance(event, HighWatermarkMoved):
             place = event.broker_id, event.topic, event.partition
             move = self._world.now_ms, event.before, event.after
             self._passed.setdefault(place, []).append(move)
@@ -121,6 +121,10 @@ class Waits(Observer):
     def _wrong_fetch(self, wait: Wait, request: FetchRequest, answer: FetchResponse) -> str:
         if wait.took_ms > request.max_wait_ms + TOLERANCE_MS:
             return f"of at most {request.max_wait_ms}"
+        if wait.by_timer and wait.took_ms >= request.max_wait_ms:
+            late = self._untold(wait, request)
+            if late:
+                return late
         if request.session_epoch != -1 or answer.throttle_time_ms or request.isolation_level:
             return ""
         for asked, told in zip(request.topics, answer.responses, strict=True):
@@ -138,6 +142,28 @@ class Waits(Observer):
                     seen_ms = self._visible_ms(place, at.fetch_offset, data.high_watermark)
                     if seen_ms < wait.ended_ms - TOLERANCE_MS:
                         return f"records were visible at {seen_ms:.3f}"
+        return ""
+
+    def _untold(self, wait: Wait, request: FetchRequest) -> str:
+        """Where a reader that tells its high watermark was not told ours (KIP-1166)."""
+        topics = self._world.cluster.metadata.topics_by_id
+        for asked in request.topics:
+            known = topics.get(asked.topic_id)
+            name = asked.topic or ("" if known is None else known.name)
+            for at in asked.partitions:
+                if at.high_watermark == UNKNOWN_HIGH_WATERMARK:
+                    continue
+                passed_ms = wait.ended_ms
+                for time_ms, before, after in reversed(
+                    self._passed.get((wait.node, name, at.partition), ())
+                ):
+                    if after <= at.high_watermark:
+                        break
+                    if before <= at.high_watermark:
+                        passed_ms = time_ms
+                        break
+                if passed_ms < wait.ended_ms - TOLERANCE_MS:
+                    return f"{name}-{at.partition} passed {at.high_watermark} at {passed_ms:.3f}"
         return ""
 
     def _visible_ms(self, place: Place, offset: int, high_watermark: int) -> float:

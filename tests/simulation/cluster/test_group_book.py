@@ -53,8 +53,17 @@ def test_offsets_that_nobody_committed_are_noticed(group: World) -> None:
     assert "commit 8" in group.broken
 
 
+def test_a_generation_that_is_not_replicated_is_noticed(group: World) -> None:
+    group.book.offsets._take(b"\0\2\0\1g=\0\3\0\1c\0\0\0\4", 1)
+    group.book.assigned(group.book.ask(group.leader), 4, "a", [PART])
+    assert not group.broken
+    group.book.assigned(group.book.ask(group.leader), 5, "a", [PART])
+    assert "generation 5 is assigned before it is replicated" in group.broken
+
+
 def test_a_partition_is_of_one_member_in_a_generation(group: World) -> None:
     book = group.book
+    book.offsets._generations["g"] = 2
     book.assigned(book.ask(group.leader), 1, "a", [PART])
     book.assigned(book.ask(group.leader), 1, "a", [PART])
     book.assigned(book.ask(group.leader), 2, "b", [PART])

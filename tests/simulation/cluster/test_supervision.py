@@ -60,3 +60,19 @@ def test_a_fenced_leader_and_a_leader_that_nobody_elects_are_noticed() -> None:
     store.apply(LeaderChanged("t0", topic.id, 0, nobody))
     supervision.look()
     assert "nobody leads" in world.violations[-1]
+
+
+def test_a_broker_that_starts_with_its_old_epoch_is_noticed() -> None:
+    simulated = SimulatedCluster()
+    world = simulated.world
+    supervision = Supervision(world)
+    world.run_for(100)
+    supervision._check_epochs()
+    world.operate(lambda: world.controls.kill(1))
+    world.operate(lambda: world.controls.revive(1))
+    world.run_for(100)
+    assert not world.violations
+    starts, epoch = supervision._epochs[1]
+    supervision._epochs[1] = starts - 1, epoch
+    supervision._check_epochs()
+    assert "broker 1 starts again with epoch" in world.violations[0]

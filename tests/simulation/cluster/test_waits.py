@@ -8,7 +8,12 @@ from mockbroker.purgatory.purgatory import DelayedOperation, Purgatory
 from mockbroker.replica import delayed_fetch
 from mockbroker.replica.delayed_entries import DelayedEntries
 from mockbroker.replica.partition import PartitionHost
-from simulation.cluster.waits import Waits
+from mockbroker_protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+)
+from simulation.cluster.waits import Wait, Waits
 from tests.support.simulated_cluster import SimulatedCluster
 
 
@@ -70,3 +75,16 @@ def test_a_produce_that_outlives_its_leader_is_noticed(monkeypatch: pytest.Monke
     to = next(node for node in state.replicas if node != state.leader)
     world.operate(lambda: world.controls.move_leader("t0", 0, to))
     assert "it leads no more since" in told(simulated)
+
+
+def test_a_reader_that_is_not_told_of_a_high_watermark_is_noticed() -> None:
+    simulated, waits = watched()
+    world = simulated.world
+    world.run_for(500)
+    leader = world.cluster.metadata.topics["t0"].partitions[0].leader
+    part = FetchRequestPartition(partition=0, fetch_offset=3, high_watermark=1)
+    request = FetchRequest(max_wait_ms=100, topics=[FetchRequestTopic("t0", partitions=[part])])
+    wait = Wait(leader, world.now_ms, world.now_ms + 100, by_timer=True)
+    assert "passed 1 at" in waits._untold(wait, request)
+    part.high_watermark = 1 << 40
+    assert not waits._untold(wait, request)
