@@ -230,13 +230,16 @@ class LongIncrementalContext(IncrementalFetchContext):
             for some in _chunks(list(session.partitions())):
                 self._sessions.drop_refused(some)
                 yield
-        for some in _chunks(list(session.changed)):
+        changed = sorted(session.changed, key=by_stamp)
+        yield
+        for some in _chunks(changed):
             for cached in some:
                 partition = cached.partition
                 if partition is None or partition.deleted:
                     self._find_again(cached)
             yield
-        if len(self._rejected) > 1:
+        if len(set(self._rejected.values())) > 1:  # else they are in order
+            yield
             self._order_rejected(params)
             yield
         return session.size - len(self._rejected)

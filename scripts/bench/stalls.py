@@ -63,7 +63,7 @@ ONLY_ONCE = ("CreateTopics: 4,000", "DeleteTopics", "Metadata: 100,000 new topic
 """Those that find it done when they are sent again."""
 PAGE = Path("docs/budgets.md")
 BEGINNING, END = "<!-- scripts/bench/stalls --write -->", "<!-- that was the table -->"
-MOST_S = 20.0
+MOST_S = 30.0
 """An answer that takes longer is not waited for: a broker may be busy with it for minutes."""
 AGAIN_S = 2.0
 """What takes longer is measured once."""
