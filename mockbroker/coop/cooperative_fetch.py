@@ -232,20 +232,30 @@ class CooperativeReader(LogReader):
         )
 
     def _spans(self, log: UnifiedLog, progress: Progress) -> Callable[[int], Iterator[Span]]:
-        """The batches with records to process, from an offset on; none while the group is full."""
+        """The batches with records to process, from an offset on.
+
+        While the group is full those below its last range: what is between must be filled, also
+        where nobody knows any more to whom it was handed out.
+        """
         isolation = self.params.isolation
         only_committed = isolation is FetchIsolation.TXN_COMMITTED
 
         def spans(offset: int) -> Iterator[Span]:
-            start = max(offset, log.log_start_offset)
-            if progress.is_full or start >= log.end_offset(isolation):
+            start, end = max(offset, log.log_start_offset), log.end_offset(isolation)
+            if progress.is_full:
+                last = progress.done.highest()
+                end = start if last is None else min(end, last.first)
+            if start >= end:
                 return
             for header, _ in log.iterate_batches(start, isolation):
+                if header.base_offset >= end:
+                    return
                 if header.is_control or not header.record_count:
                     continue
                 if only_committed and _is_aborted(log, header):
                     continue
-                yield Span(max(header.base_offset, start), header.last_offset, header.size_in_bytes)
+                last_offset = min(header.last_offset, end - 1)
+                yield Span(max(header.base_offset, start), last_offset, header.size_in_bytes)
 
         return spans
 

@@ -101,7 +101,7 @@ class Cooperation:
 
     def transaction_ends(
         self, shard: GroupShard, marker: TransactionMarker, done: Callable[[ErrorCode], None]
-    ) -> Callable[[ErrorCode], None]:
+    ) -> Callable[[ErrorCode], None] | None:
         """See `coordinator.group.shard.Companion`."""
         return self.commits.transaction_ends(shard, marker, done) if self.has_commits else done
 

@@ -83,11 +83,10 @@ def _refusal_in_classic(
         return STALE
     member = group.members[identity.member]
     flags, assignment = _said(group, member)
-    if assignment is None:
-        return None if flags is None or flags & KEY_RANGES else NOT_OPTED_IN
-    if flags is None or not flags & KEY_RANGES:
+    opted_in = assignment is None if flags is None else bool(flags & KEY_RANGES)
+    if wanted is not None and not opted_in:
         return NOT_OPTED_IN
-    return outside(assignment.get(topic, {}).get(index), wanted)
+    return None if assignment is None else outside(assignment.get(topic, {}).get(index), wanted)
 
 
 def _refusal_in_consumer_group(

@@ -43,12 +43,22 @@ class LeaseChanges(NamedTuple):
 class Handouts:
     """Of one broker, which leads the partitions and coordinates the groups."""
 
-    __slots__ = ("_from_outside", "_services", "_stable", "_stop_timer", "_tables", "dead")
+    __slots__ = (
+        "_from_outside",
+        "_services",
+        "_stable",
+        "_stop_timer",
+        "_tables",
+        "_terms",
+        "dead",
+    )
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._tables: dict[Shared, Leases] = {}
         self._stable: dict[Shared, int] = {}
+        self._terms: dict[Shared, object] = {}
+        """As whose leader and coordinator it was handed out: who is it anew begins anew."""
         self._from_outside: set[Shared] = set()
         """Where somebody who is no member has committed a position since it was looked at."""
         self._stop_timer: Callable[[], bool] | None = None
@@ -65,9 +75,10 @@ class Handouts:
 
     def current(self, shared: Shared, stable: int) -> Leases:
         """The same as of now: without leases that ended, from the group's stable offset on."""
-        leases = self._tables.get(shared)
+        leases = self._in_force(shared)
         if leases is None:
             leases = self._tables[shared] = Leases(stable)
+            self._terms[shared] = self._term(shared)
         elif stable < self._stable[shared] or (
             stable != self._stable[shared] and shared in self._from_outside
         ):
@@ -79,6 +90,26 @@ class Handouts:
         leases.expire(self._services.clock.now_ms)
         leases.end_of_others(lambda holder: is_current(self._services, shared.group, holder))
         return leases
+
+    def _in_force(self, shared: Shared) -> Leases | None:
+        """What is handed out, unless another broker may have handed out the same meanwhile."""
+        leases = self._tables.get(shared)
+        if leases is not None and self._terms[shared] != self._term(shared):
+            self._forget(shared)
+            return None
+        return leases
+
+    def _forget(self, shared: Shared) -> None:
+        del self._tables[shared], self._stable[shared], self._terms[shared]
+
+    def _term(self, shared: Shared) -> object:
+        """What changes when another broker has led or coordinated meanwhile."""
+        services = self._services
+        partition = services.replicas.partition(shared.topic, shared.partition)
+        return (
+            services.groups.service.runtime.shard_for(shared.group),
+            -1 if partition is None else partition.leader_epoch,
+        )
 
     def note_outside(self, group: str, topic: str, partition: int) -> None:
         """Somebody who is no member commits a position: from there on nothing is handed out."""
@@ -124,12 +155,13 @@ class Handouts:
     def forget_topic(self, topic: str) -> None:
         """The topic is gone."""
         for shared in [each for each in self._tables if each.topic == topic]:
-            del self._tables[shared], self._stable[shared]
+            self._forget(shared)
 
     def clear(self) -> None:
         """Forget all, as a reset does."""
         self._tables.clear()
         self._stable.clear()
+        self._terms.clear()
         self._from_outside.clear()
         self.dead.clear()
         if self._stop_timer is not None:
@@ -142,7 +174,7 @@ class Handouts:
         self, shared: Shared, member: str, ranges: Iterable[tuple[int, int]], said: LeaseChanges
     ) -> bool:
         """Whether a member may not commit these, or has not what it gives back or keeps."""
-        leases = self._tables.get(shared)
+        leases = self._in_force(shared)
         if leases is None:
             return bool(said.release or said.renew)
         self.current(shared, self._stable[shared])
@@ -152,14 +184,16 @@ class Handouts:
 
     def apply(
         self, shared: Shared, stable: int, ranges: Iterable[tuple[int, int]], said: LeaseChanges
-    ) -> None:
-        """These are committed, and those are free, or held for longer."""
-        leases = self._tables.get(shared)
+    ) -> list[Piece]:
+        """These are committed, and those are free, or held for longer.
+
+        What was handed out of the committed ones: `give_back` takes it if they cannot be written.
+        """
+        leases = self._in_force(shared)
         if leases is None:
-            return
+            return []
         self._stable[shared] = max(stable, self._stable[shared])
-        for each in ranges:
-            leases.done(*each)
+        done = [piece for each in ranges for piece in leases.done(*each)]
         for each in said.release:
             leases.release(*each)
         if said.release:
@@ -168,6 +202,15 @@ class Handouts:
         for each in said.renew:
             leases.renew(*each, until_ms)
         self.arm()
+        return done
+
+    def give_back(self, shared: Shared, pieces: list[Piece]) -> None:
+        """The commit of these has failed."""
+        leases = self._tables.get(shared)
+        if leases is not None and pieces:
+            for piece in pieces:
+                leases.take_back(piece)
+            self.wake(shared)
 
     def metrics(self) -> dict[str, float]:
         """What is leased now; what ended, and what was handed out again, since the start."""

@@ -234,11 +234,20 @@ class IndividualCommits:
 
     def transaction_ends(
         self, shard: GroupShard, marker: TransactionMarker, done: Callable[[ErrorCode], None]
-    ) -> Callable[[ErrorCode], None]:
-        """The ranges of a transaction count with its offsets, or are gone with them."""
+    ) -> Callable[[ErrorCode], None] | None:
+        """The ranges of a transaction count with its offsets, or are gone with them.
+
+        While another broker leads the partition of ranges, a marker of one that has some there
+        waits: nobody would write theirs later.
+        """
         index = shard.partition_index
         mine = self.runtime.shard_at(index)
-        pending = [] if mine is None else mine.pending_of(marker.producer_id)
+        if mine is None:
+            partition = self._services.replicas.partition(INDIVIDUAL_COMMITS_TOPIC, index)
+            log = None if partition is None else partition.log
+            has_some = log is not None and log.has_ongoing_transaction(marker.producer_id)
+            return None if has_some else done
+        pending = mine.pending_of(marker.producer_id)
         if not pending:
             return done
         if marker.commit:

@@ -126,7 +126,7 @@ class Leases:
         spans: Callable[[int], Iterable[Span]],
         done: IntervalSet,
     ) -> list[Piece]:
-        """Hand out what is free, or else what `spans` gives from the marker on and is not done.
+        """Hand out what is free, or else what `spans` gives from the marker on; nothing is done.
 
         Whole pieces: the first one whatever its size, others as far as they fit.
         """
@@ -134,6 +134,7 @@ class Leases:
         if room <= 0:
             return []
         most = min(bounds.max_records, room)
+        self._leave_out(done)
         taken = self._take_free(most) if self._free else self._take_new(most, bounds, spans, done)
         for first, last, deliveries in taken:
             insort(self._leased, Lease(first, last, deliveries, holder, deadline_ms))
@@ -145,12 +146,22 @@ class Leases:
         """Whether `acquire` would hand out anything."""
         if sum(lease.piece.offsets for lease in self._leased) >= bounds.max_locks:
             return False
+        self._leave_out(done)
         if self._free:
             return True
         return any(
             next(iter(done.gaps(max(span.first, self.marker), span.last)), None) is not None
             for span in spans(self.marker)
         )
+
+    def _leave_out(self, done: IntervalSet) -> None:
+        """What is free and done by now, in a transaction that nobody told of, goes to nobody."""
+        if any(done.overlaps(piece.first, piece.last) for piece in self._free):
+            self._free = [
+                Piece(*gap, piece.deliveries)
+                for piece in self._free
+                for gap in done.gaps(piece.first, piece.last)
+            ]
 
     def _take_free(self, most: int) -> list[Piece]:
         taken: list[Piece] = []
@@ -203,13 +214,16 @@ class Leases:
             at = lease.last + 1
         return at > last
 
-    def done(self, first: int, last: int) -> None:
-        """These are committed: nobody has them, and they are not given out again."""
-        _cut_out(self._leased, first, last)
-        _cut_out(self._free, first, last)
+    def done(self, first: int, last: int) -> list[Piece]:
+        """These are committed: nobody has them, and they are not given out again.
+
+        What was handed out of them, or was to be.
+        """
+        leased = [lease.piece for lease in _cut_out(self._leased, first, last)]
+        return leased + _cut_out(self._free, first, last)
 
     def take_back(self, piece: Piece) -> None:
-        """What was taken out as given up could not be: it stays free."""
+        """What was taken out as given up, or as committed, could not be: it is free."""
         insort(self._free, piece)
 
     def release(self, first: int, last: int) -> None:

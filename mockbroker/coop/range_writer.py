@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from mockbroker.apis.context import Services
     from mockbroker.coop.ic_shard import CommittedRanges, IndividualCommitShard
+    from mockbroker.coop.leases import Piece
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker_protocol.messages.group_offsets import (
         OffsetCommitRequest,
@@ -61,6 +62,8 @@ class RangeWriter:
         self._asked: dict[tuple[str, int], AskedCommit | Refusal] = {}
         self._said: dict[tuple[str, int], LeaseChanges] = {}
         self._handouts = extension_of(services).handouts
+        self._handed_out: list[tuple[Shared, list[Piece]]] = []
+        """What of it is committed: it is free again if that fails."""
         self._outcomes: dict[tuple[str, int], Outcome] = {}
         self._sweeps: list[tuple[Place, int]] = []
         self._ranges: list[CoordinatorRecord] = []
@@ -154,6 +157,9 @@ class RangeWriter:
             if error is ErrorCode.NONE:
                 for place, stable in sweeps:
                     self._commits.sweep(shard, place, stable)
+            else:
+                for shared, pieces in self._handed_out:
+                    self._handouts.give_back(shared, pieces)
             done(error)
 
         return written
@@ -204,7 +210,8 @@ class RangeWriter:
         if outcome.refusal is not None:
             self._refused(shard, mine, outcome.refusal)
             return False
-        self._handouts.apply(shared, outcome.stable, asked.ranges, said)
+        done = self._handouts.apply(shared, outcome.stable, asked.ranges, said)
+        self._handed_out.append((shared, done))
         self._write_ranges(place, value, outcome, asked)
         if outcome.stable == committed:
             return False

@@ -214,13 +214,13 @@ class ProducerStateManager:
         ]:
             del unreplicated[first_offset]
 
-    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether this producer has a transaction open here, in this epoch."""
+    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int | None) -> bool:
+        """Whether this producer has a transaction open here, in this epoch; None: in any."""
         entry = self.producers.get(producer_id)
         return (
             entry is not None
             and entry.current_txn_first_offset != NO_OFFSET
-            and entry.producer_epoch == producer_epoch
+            and producer_epoch in (None, entry.producer_epoch)
         )
 
     # --- ageing ----------------------------------------------------------------------------------

@@ -64,8 +64,11 @@ class TransactionalLog(LocalLog):
         """State of the idempotent producers; None when there never was one."""
         return self._producers
 
-    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the producer's transaction is open here, so that it needs no verification."""
+    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int | None = None) -> bool:
+        """Whether the producer's transaction is open here, so that it needs no verification.
+
+        Without an epoch: in any.
+        """
         producers = self._producers
         return producers is not None and producers.has_ongoing_transaction(
             producer_id, producer_epoch

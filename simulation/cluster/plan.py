@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from simulation.cluster.group_plan import GROUP_KINDS, GroupTimes
+from simulation.cluster.sharing_plan import SharingTimes
 from simulation.faults import NetworkFaults
 
 if TYPE_CHECKING:
@@ -63,17 +64,20 @@ CREW_KINDS: tuple[str, ...] = (
     "journal",
     "memory",
     "telemetry",
+    "coop",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
 SHORT_LIVED = "r0"
 DELETED = "d0"
 FORMATTED = "f0"
+SHARED = "s0"
 STORAGE_TOPICS = {
     "compaction": COMPACTED,
     "retention": SHORT_LIVED,
     "delete_records": DELETED,
     "formats": FORMATTED,
+    "coop": SHARED,
 }
 SEGMENT = ("internal.segment.bytes", "400")
 TOPIC_CONFIGS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -182,6 +186,9 @@ class ClusterPlan:
             self.on["lose_tail"] = False  # what was acknowledged may be lost then
         if self.on["skew"]:
             self.on["expiry"] = False  # clocks that are ahead let it happen at once
+        if self.may_lose:
+            self.on["coop"] = False  # what was committed of what is lost is committed anew
+        self.sharing = SharingTimes(Random(f"{base}/sharing"))
         self.flush_messages = Random(f"{base}/flush").choice((None, 1, 3, 10))
         self.without: Sequence[str] = ()
         """Clients that a shrunk run does without, by name."""
@@ -259,6 +266,7 @@ class ClusterPlan:
             **({"telemetry.max.bytes": "1000"} if self.on["telemetry"] else {}),
             **(MEMORY if self.on["memory"] else {}),
             **(AUTHORIZER if self.on["admin"] or self.on["strangers"] else {}),
+            **(self.sharing.config() if self.on["coop"] else {}),
             "auto.create.topics.enable": "false",
             "offsets.topic.num.partitions": "1",
             "min.insync.replicas": str(self.min_isr),

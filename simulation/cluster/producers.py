@@ -20,7 +20,7 @@ from mockbroker_protocol.messages.produce import (
 from mockbroker_protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 from mockbroker_protocol.records.compression import GZIP
 from simulation.cluster.clients import ClusterClient
-from simulation.cluster.plan import COMPACTED
+from simulation.cluster.plan import COMPACTED, SHARED
 from simulation.producers import batch_of
 
 if TYPE_CHECKING:
@@ -116,7 +116,12 @@ class ClusterProducer(ClusterClient):
 
     def _send(self, node: int, part: tuple[str, int], values: list[bytes]) -> None:
         sequence = self._sequences.get(part, 0)
-        keys = [b"k%d" % (self._made % KEYS) for _ in values] if part[0] == COMPACTED else []
+        keys: list[bytes | None] = []
+        if part[0] == COMPACTED:
+            keys = [b"k%d" % (self._made % KEYS) for _ in values]
+        elif part[0] == SHARED:
+            keys = [b"k%d" % ((self._made - at) % KEYS) for at in range(len(values))]
+            keys[0] = None if self._made % KEYS == 1 else keys[0]
         data = batch_of(
             values,
             self.world.now_ms,

@@ -29,6 +29,7 @@ from simulation.cluster.producers import ClusterProducer
 from simulation.cluster.scopes import ScopeCrew
 from simulation.cluster.seekers import SeekerCrew
 from simulation.cluster.session_readers import SessionCrew
+from simulation.cluster.sharing import SharingCrew
 from simulation.cluster.storage import StorageCrew
 from simulation.cluster.strangers import StrangerCrew
 from simulation.cluster.supervision import Supervision
@@ -115,6 +116,7 @@ CREWS: tuple[type[Crew], ...] = (
     HogCrew,
     TelemetryCrew,
     WatcherCrew,
+    SharingCrew,
     ExpiryCrew,
     AuditCrew,
     ImpostorCrew,

@@ -201,7 +201,11 @@ class OffsetMetadataManager:
         """
         shard = None if self.companion is None else self._runtime.shard_at(partition_index)
         if self.companion is not None and shard is not None:
-            done = self.companion.transaction_ends(shard, marker, done)
+            both_done = self.companion.transaction_ends(shard, marker, done)
+            if both_done is None:
+                done(ErrorCode.NOT_COORDINATOR)
+                return
+            done = both_done
         self._runtime.complete_transaction(partition_index, marker, self._log.append_marker, done)
 
     def _metadata_check(self) -> _ErrorOf:

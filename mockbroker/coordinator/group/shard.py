@@ -74,8 +74,11 @@ class Companion(Protocol):
 
     def transaction_ends(
         self, shard: GroupShard, marker: TransactionMarker, done: Callable[[ErrorCode], None]
-    ) -> Callable[[ErrorCode], None]:
-        """The marker is about to be written; what is told in place of `done`."""
+    ) -> Callable[[ErrorCode], None] | None:
+        """The marker is about to be written; what is told in place of `done`.
+
+        None: it must not be written yet, because what goes with it is coordinated elsewhere.
+        """
 
 
 def find_shard(

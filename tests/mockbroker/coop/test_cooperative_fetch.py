@@ -69,8 +69,9 @@ def dealt(answer: FetchResponse) -> Dealt:
 class Reader:
     """A member of nobody's generation: it names its group and itself."""
 
-    def __init__(self, core: Core, name: str) -> None:
-        self.client: CoreClient = core.client()
+    def __init__(self, core: Core, name: str, node: int | None = None) -> None:
+        at_node = {} if node is None else {"node": node}
+        self.client: CoreClient = core.client(**at_node)
         self.identity = Identity("g", name, -1, None)
         self.commits = RangeGroup(self.client)
         self.commits.member = name
@@ -286,6 +287,20 @@ def test_cf_13_a_group_that_is_full_fills_its_gaps_first() -> None:
     assert two.take() == [(0, 9, 2)]
     two.commits.commit((0, 9))
     assert two.take() == [(20, 29, 1)]
+
+
+def test_a_full_group_of_which_nobody_knows_who_has_what_fills_its_gaps() -> None:
+    core = core_of(individual_commit_max_ranges_per_group="1")
+    reader = Reader(core, "A")
+    reader.take()
+    reader.take()
+    reader.commits.commit((15, 17))
+    extension_of(core.broker.services).handouts.clear()
+    assert reader.take() == [(0, 9, 1)]
+    assert reader.take() == [(10, 14, 1)]
+    assert reader.take() == []
+    reader.commits.commit((0, 14))
+    assert reader.take() == [(18, 19, 1)]
 
 
 def test_cf_14_a_new_generation_frees_all_and_keeps_the_counts() -> None:

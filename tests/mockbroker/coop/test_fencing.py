@@ -127,6 +127,14 @@ def test_fn_03_a_member_that_did_not_opt_in() -> None:
     assert outcome(fetched(without.clients[0], HALF, without.identity(0))) == DENIED
 
 
+def test_a_member_that_did_not_opt_in_reads_a_whole_partition_that_is_its_own() -> None:
+    group = SharingGroup(core_with(), 3, None)
+    group.sync({}, {"t": {0: ()}})
+    assert outcome(fetched(group.clients[1], None, group.identity(1))) == SERVED
+    assert outcome(fetched(group.clients[1], HALF, group.identity(1))) == DENIED
+    assert outcome(fetched(group.clients[0], None, group.identity(0))) == STALE
+
+
 def test_fn_04_alone() -> None:
     assert fetched(core_with().client(), HALF, {}).error_code == 0
     refusing = core_with(range_fetch_standalone_allow="false").client()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from mockbroker.coop.commit_tags import commit_fields
 from mockbroker.coop.extension import extension_of
 from mockbroker.coop.handouts import Shared, is_current
 from mockbroker.coop.leases import Holder
+from mockbroker.metadata.names import INDIVIDUAL_COMMITS_TOPIC
+from mockbroker.metadata.topic_requests import ConfigAlteration
+from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse
-from tests.mockbroker.coop.test_cooperative_fetch import LEASE_MS, Reader, core_of
+from tests.mockbroker.coop.test_cooperative_fetch import LEASE_MS, Reader, core_of, leases_of
+from tests.support.cluster_core import ClusterCore
 from tests.support.coop_groups import SharingGroup
+from tests.support.range_group import COMMIT_VERSION, ON, fill
 
 
 def test_what_is_counted() -> None:
@@ -45,6 +51,56 @@ def test_a_topic_that_is_gone_takes_its_own_along() -> None:
     answer = core.client().call(deletion, 5, DeleteTopicsResponse)
     assert answer.responses[0].error_code == 0
     assert not extension_of(core.broker.services).handouts.in_use
+
+
+def test_a_commit_that_fails_gives_back_what_it_took() -> None:
+    core = core_of()
+    reader, other = Reader(core, "A"), Reader(core, "B")
+    reader.commits.commit(initial=0)
+    reader.take()
+
+    def allow(size: int) -> None:
+        change = ("max.message.bytes", 0, str(size))
+        asked = ConfigAlteration(2, INDIVIDUAL_COMMITS_TOPIC, [change])
+        core.cluster.controller.alter_configs([asked])
+
+    allow(1)
+    assert reader.commits.commit((2, 3)).error != ErrorCode.NONE
+    allow(1 << 20)
+    assert other.take() == [(2, 3, 2)]
+    assert leases_of(core).refuses("A", 2, 3)
+
+
+def test_who_leads_or_coordinates_again_begins_anew() -> None:
+    config = {**ON, "default.replication.factor": "3", "offsets.topic.replication.factor": "3"}
+    core = ClusterCore(topics={"t": 1}, config={**config, "log.retention.ms": "-1"})
+    here = core.state("t").leader
+    fill(core.client(node=here), 10)
+    core.controls.coordinator("g")
+    core.advance(10)
+    there = here % 3 + 1
+
+    def move_coordinator(to: int) -> None:
+        core.controls.move_coordinator("g", to)
+        core.advance(100)
+
+    def move_leader(to: int) -> None:
+        core.controls.move_leader("t", 0, to)
+        core.advance(100)
+
+    move_coordinator(here)
+    reader = Reader(core, "A", here)
+    reader.commits.client.send(reader.commits.asking(0, commit_fields([], 0)), COMMIT_VERSION)
+    core.advance(100)
+    assert reader.commits.client.answered
+    reader.client = core.client(node=here)
+    assert reader.take() == [(0, 9, 1)]
+    assert reader.take() == []
+    for move in (move_coordinator, move_leader):
+        move(there)
+        move(here)
+        again = Reader(core, "B", here)
+        assert again.take() == [(0, 9, 1)]
 
 
 def test_who_is_in_a_group_now() -> None:

@@ -101,6 +101,24 @@ def test_cf_07_late_but_nobody_took_it() -> None:
     assert [piece[:2] for piece in leases.free] == [(10, 19), (20, 29)]
 
 
+def test_what_is_free_and_done_in_another_way_goes_to_nobody() -> None:
+    leases = three()
+    leases.expire(LEASE_MS)
+    assert take(leases, B, done=((0, 3), (9, 9))) == [(4, 8, 2)]
+    done = IntervalSet([(10, 39)])
+    assert not leases.has_something(TEN, batches, done)
+    assert leases.has_something(TEN, batches, IntervalSet([(10, 38)]))
+
+
+def test_what_could_not_be_committed_is_free() -> None:
+    leases = three()
+    leases.expire(LEASE_MS - 1)
+    for piece in leases.done(5, 12):
+        leases.take_back(piece)
+    assert leases.free == (Piece(5, 9, 1), Piece(10, 12, 1))
+    assert [lease[:2] for lease in leases.leased] == [(0, 4), (13, 19), (20, 29)]
+
+
 def test_cf_08_what_was_never_handed_out() -> None:
     leases = Leases(0)
     assert leases.refuses("A", 5, 5)

@@ -6,20 +6,53 @@ import pytest
 
 from mockbroker.coop import tags
 from mockbroker.coop.commit_tags import commit_fields
+from mockbroker.metadata.names import INDIVIDUAL_COMMITS_TOPIC
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transactions import (
+    EndTxnResponse,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
 from tests.mockbroker.coop.test_cooperative_fetch import LEASE_MS, Reader, core_of, leases_of
+from tests.support.cluster_core import ClusterCore
+from tests.support.cluster_transactions import OnCluster
 from tests.support.core import Core
 from tests.support.range_group import ON, Committed, Ops, RangeGroup, fill, told
 from tests.support.transactions import Transactional
 
 OK = ErrorCode.NONE
 CONFIG = {**ON, "transaction.state.log.num.partitions": "1", "log.retention.ms": "-1"}
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_transaction_ends_once_one_broker_has_both_topics(commit: bool) -> None:
+    replicated = dict.fromkeys(("offsets.topic", "transaction.state.log", "default"), "3")
+    config = {**ON, **{f"{name}.replication.factor": n for name, n in replicated.items()}}
+    core = ClusterCore(topics={"t": 1}, config={**config, "log.retention.ms": "-1"})
+    fill(core.client(node=core.state("t").leader), 10)
+    core.controls.coordinator("g")
+    core.advance(10)
+    here = core.controls.coordinator("g")
+    made = RangeGroup(core.client(node=here))
+    producer = OnCluster(core)
+    for _ in range(2):
+        producer.find()
+        core.advance(100)
+    producer.become(producer.init())
+    made.client.send(staging(producer, (3, 5)), 5)
+    core.advance(100)
+    assert staged(made.client.receive(TxnOffsetCommitResponse)).error == OK
+    core.controls.move_leader(INDIVIDUAL_COMMITS_TOPIC, 0, here % 3 + 1)
+    core.advance(100)
+    client = producer.send_end(commit=commit)
+    core.advance(1_000)
+    assert client.receive(EndTxnResponse).error_code == OK
+    core.controls.move_leader(INDIVIDUAL_COMMITS_TOPIC, 0, here)
+    core.advance(1_000)
+    ranges = [(3, 5)] if commit else []
+    assert made.fetch(require_stable=True) == (0, ranges, [], OK)
 
 
 @pytest.fixture
@@ -42,9 +75,16 @@ def stage(
     version: int = 5,
     member: str = "",
 ) -> Committed:
+    request = staging(producer, *ranges, member=member)
+    return staged(group.client.call(request, version, TxnOffsetCommitResponse))
+
+
+def staging(
+    producer: Transactional, *ranges: tuple[int, int], member: str = ""
+) -> TxnOffsetCommitRequest:
     part = TxnOffsetCommitRequestPartition(0, -1)
     tags.tag(part, commit_fields(ranges))
-    request = TxnOffsetCommitRequest(
+    return TxnOffsetCommitRequest(
         transactional_id=producer.transactional_id,
         group_id="g",
         producer_id=producer.producer_id,
@@ -52,7 +92,9 @@ def stage(
         member_id=member,
         topics=[TxnOffsetCommitRequestTopic("t", partitions=[part])],
     )
-    answer = group.client.call(request, version, TxnOffsetCommitResponse)
+
+
+def staged(answer: TxnOffsetCommitResponse) -> Committed:
     return told(answer.topics[0].partitions[0])  # type: ignore[arg-type]  # of the same fields
 
 

@@ -1,0 +1,105 @@
+"""A book notices what a group may not be told, given or dealt."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.coop.key_filter import SLOTS, KeyRange
+from mockbroker.coop.leases import Holder
+from simulation.cluster.sharing_book import SharingBook
+from tests.support.simulated_cluster import SimulatedCluster
+
+pytestmark = pytest.mark.sim
+
+ALL = (KeyRange(0, SLOTS - 1),)
+
+
+@pytest.fixture
+def book() -> SharingBook:
+    """Of a partition with some records, whose leader is broker 1."""
+    simulated = SimulatedCluster()
+    simulated.produce(4)
+    return SharingBook(simulated.world, simulated.truth, "g", ("t0", 0))
+
+
+def wrong(book: SharingBook) -> list[str]:
+    return [text.partition(" ms: ")[2] for text in book.world.violations]
+
+
+def test_what_nobody_committed_must_not_be_told(book: SharingBook) -> None:
+    book.tries([(0, 1), (3, 3)])
+    book.told("m", book.ask(1), 2, [(3, 3)], all_of_it=False)
+    assert not wrong(book)
+    book.told("m", book.ask(1), 3, [(3, 3)], all_of_it=False)
+    assert wrong(book) == ["m is told 3 [(3, 3)]: nobody committed [2]"]
+
+
+def test_what_was_acknowledged_must_be_told_by_who_coordinates(
+    book: SharingBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    led = book.ask(1)._replace(led=(0, 0, 0))
+    monkeypatch.setattr(book, "_led", lambda _: (0, 0, 0))
+    book.tries([(0, 2)])
+    book.committed(led, [(0, 2)])
+    asked = book.ask(1)
+    book.told("m", asked, 1, [(2, 2)], all_of_it=False)
+    book.told("m", asked._replace(led=(-1, 0, 0)), 1, [(2, 2)], all_of_it=True)
+    assert not wrong(book)
+    book.told("m", asked, 1, [(2, 2)], all_of_it=True)
+    assert wrong(book) == ["m is told 1 [(2, 2)]: [1] was committed"]
+
+
+def test_a_position_takes_back_what_is_behind_it(
+    book: SharingBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book, "_led", lambda _: (0, 0, 0))
+    book.tries([(0, 3)])
+    under_way = book.ask(1)
+    book.committed(under_way, [(0, 3)])
+    book.sets(2)
+    assert book.sure == {0, 1}
+    book.committed(under_way, [(3, 3)])
+    book.was_set(2, done=None)
+    book.committed(book.ask(1), [(3, 3)])
+    assert book.sure == {0, 1}
+    book.world.run_for(600)
+    book.committed(book.ask(1), [(3, 3)])
+    assert book.sure == {0, 1, 3}
+
+
+def test_a_filter_gives_what_is_there(book: SharingBook) -> None:
+    given = [(0, b"producer:1")]
+    book.was_given("m", (0, 1), given, ALL, committed=False)
+    assert not wrong(book)
+    book.was_given("m", (0, 2), given, ALL, committed=False)
+    assert "is given" in wrong(book)[0]
+
+
+def test_a_key_is_read_by_one_in_a_generation(
+    book: SharingBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyed = [(0, b"k", b"v"), (1, b"l", b"v"), (2, None, b"v")]
+    monkeypatch.setattr(
+        "simulation.cluster.sharing_book.records_of", lambda *_, committed: keyed or committed
+    )
+    book.reads("m", 5, [0, 2])
+    book.reads("other", 5, [1, 2])
+    book.reads("other", 6, [0])
+    assert not wrong(book)
+    book.reads("other", 5, [0])
+    assert wrong(book) == ["other and m read b'k' in 5"]
+
+
+def test_a_lease_is_of_one_and_ends(book: SharingBook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simulation.cluster.sharing_book.is_current", lambda *_: True)
+    monkeypatch.setattr(book, "_led", lambda _: (0, 0, 0))
+    one, other = Holder("one", 1), Holder("other", 1)
+    book.was_dealt("m1", book.ask(1), one, [(0, 1)], 100.0)
+    book.world.run_for(150)
+    book.was_dealt("m2", book.ask(1), other, [(0, 0)], 100.0)
+    assert not wrong(book)
+    book.was_dealt("m1", book.ask(1), one, [(0, 0)], 100.0)
+    assert "which Holder(member='other'" in wrong(book)[0]
+    book.committed(book.ask(1), [(1, 1)])
+    book.was_dealt("m2", book.ask(1), other, [(1, 1)], 100.0)
+    assert wrong(book)[1] == "m2 is dealt [1], which were committed"
