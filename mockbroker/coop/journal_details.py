@@ -14,7 +14,7 @@ from mockbroker.coop.numbers import Tag
 from mockbroker_protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mockbroker_protocol.messages.fetch import FetchRequest
 
@@ -38,7 +38,7 @@ def of_partition(asked: Mapping[int, bytes], told: Mapping[int, bytes]) -> Line:
     """A fetch's filter of a partition, what it came to, and what was handed out."""
     line: Line = {}
     if Tag.KEY_RANGES in asked:
-        line["slots"] = _told(tags.read_ranges, asked[Tag.KEY_RANGES])
+        line["slots"] = _listed(_told(tags.read_ranges, asked[Tag.KEY_RANGES]))
     if Tag.KEYS in asked:
         keys = _told(tags.read_keys, asked[Tag.KEYS])
         line["keys"] = None if keys is None else len(keys)
@@ -47,7 +47,7 @@ def of_partition(asked: Mapping[int, bytes], told: Mapping[int, bytes]) -> Line:
     if Tag.FILTER_STATS in told:
         line |= zip(_STATS, tags.read_stats(told[Tag.FILTER_STATS]), strict=True)
     if Tag.ACQUIRED_RANGES in told:
-        line["acquired"] = tags.read_acquired(told[Tag.ACQUIRED_RANGES])[:_MOST]
+        line["acquired"] = _listed(tags.read_acquired(told[Tag.ACQUIRED_RANGES]))
     return line
 
 
@@ -55,13 +55,17 @@ def of_commit(asked: Mapping[int, bytes], told: Mapping[int, bytes]) -> Line:
     """The ranges of a commit, and how the group stands then."""
     line: Line = {}
     if Tag.COMMIT_RANGES in asked:
-        ranges = _told(read_offset_ranges, asked[Tag.COMMIT_RANGES])
-        line["ranges"] = None if ranges is None else ranges[:_MOST]
+        line["ranges"] = _listed(_told(read_offset_ranges, asked[Tag.COMMIT_RANGES]))
     if Tag.STABLE_OFFSET in told:
         line["stable"] = _told(tags.read_offset, told[Tag.STABLE_OFFSET])
     if Tag.RANGE_COUNT in told:
         line["held"] = int.from_bytes(told[Tag.RANGE_COUNT][:4], "big")
     return line
+
+
+def _listed(ranges: Sequence[tuple[int, ...]] | None) -> list[list[int]] | None:
+    """As JSON has them: a line is the same before it is written and after it is read."""
+    return None if ranges is None else [list(each) for each in ranges[:_MOST]]
 
 
 def _told(read: Callable[[bytes], T], data: bytes) -> T | None:

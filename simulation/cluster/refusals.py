@@ -11,7 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mockbroker.metadata.names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.metadata.names import (
+    GROUP_METADATA_TOPIC,
+    INDIVIDUAL_COMMITS_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+)
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
@@ -57,7 +61,7 @@ STRANGER = 99
 LATEST = -1
 NO_LIMIT = 1 << 20
 REFUSED = b"refused"
-INTERNAL = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)
+INTERNAL = (GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC, TRANSACTION_STATE_TOPIC)
 
 
 class Refusal(NamedTuple):

@@ -22,6 +22,7 @@ from mockbroker_protocol.messages.group_membership import (
 )
 from mockbroker_protocol.messages.group_offsets import OffsetCommitResponse
 from tests.mockbroker.coop.test_fetch import asking, parts_of
+from tests.support.cluster_core import ClusterCore
 from tests.support.coop_groups import SharingGroup
 from tests.support.core import Core
 from tests.support.keyed_log import spans
@@ -70,8 +71,11 @@ class Reader:
     """A member of nobody's generation: it names its group and itself."""
 
     def __init__(self, core: Core, name: str, node: int | None = None) -> None:
-        at_node = {} if node is None else {"node": node}
-        self.client: CoreClient = core.client(**at_node)
+        if node is None:
+            self.client: CoreClient = core.client()
+        else:
+            assert isinstance(core, ClusterCore)
+            self.client = core.client(node=node)
         self.identity = Identity("g", name, -1, None)
         self.commits = RangeGroup(self.client)
         self.commits.member = name

@@ -34,7 +34,7 @@ def test_a_filtered_fetch_says_what_it_cost() -> None:
     told = line(core, "Fetch")["fetch"]
     assert (told["group"], told["member"], told["generation"]) == ("g", group.members[0], 1)
     (part,) = told["partitions"]
-    assert (part["slots"], part["next_offset"]) == ([LOW], 10)
+    assert (part["slots"], part["next_offset"]) == ([list(LOW)], 10)
     assert (part["scanned_records"], part["matched_records"], part["cache_hits"]) == (10, 5, 0)
     assert part["scanned_bytes"] > part["bytes"] > 0
 
@@ -47,7 +47,7 @@ def test_a_cooperative_fetch_says_what_it_was_handed_out() -> None:
     reader.take()
     told = line(core, "Fetch")["fetch"]
     assert told["member"] == "A"
-    assert told["partitions"][0]["acquired"] == [(0, 9, 2)]
+    assert told["partitions"][0]["acquired"] == [[0, 9, 2]]
 
 
 def test_a_commit_of_ranges_says_how_the_group_stands() -> None:
@@ -55,7 +55,7 @@ def test_a_commit_of_ranges_says_how_the_group_stands() -> None:
     group = RangeGroup(core.client())
     group.commit((0, 3), (7, 8), (10, 10))
     (told,) = line(core, "OffsetCommit")["group"]["offsets"]
-    assert told["ranges"] == [(0, 3), (7, 8), (10, 10)]
+    assert told["ranges"] == [[0, 3], [7, 8], [10, 10]]
     assert (told["stable"], told["held"], told["error"]) == (4, 2, 0)
 
 
