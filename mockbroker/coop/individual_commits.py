@@ -243,8 +243,8 @@ class IndividualCommits:
         index = shard.partition_index
         mine = self.runtime.shard_at(index)
         if mine is None:
-            partition = self._services.replicas.partition(INDIVIDUAL_COMMITS_TOPIC, index)
-            log = None if partition is None else partition.log
+            replica = self._services.replicas.partition(INDIVIDUAL_COMMITS_TOPIC, index)
+            log = None if replica is None else replica.log
             has_some = log is not None and log.has_ongoing_transaction(marker.producer_id)
             return None if has_some else done
         pending = mine.pending_of(marker.producer_id)

@@ -127,6 +127,8 @@ class Waits(Observer):
                 return late
         if request.session_epoch != -1 or answer.throttle_time_ms or request.isolation_level:
             return ""
+        if request.unknown_tags or request.topics[0].partitions[0].unknown_tags:
+            return ""  # it waits for records that match, or that nobody has
         for asked, told in zip(request.topics, answer.responses, strict=True):
             for at, data in zip(asked.partitions, told.partitions, strict=True):
                 place = wait.node, asked.topic, at.partition
