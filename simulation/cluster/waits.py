@@ -125,10 +125,8 @@ class Waits(Observer):
             late = self._untold(wait, request)
             if late:
                 return late
-        if request.session_epoch != -1 or answer.throttle_time_ms or request.isolation_level:
+        if answer.throttle_time_ms or _waits_for_more(request):
             return ""
-        if request.unknown_tags or request.topics[0].partitions[0].unknown_tags:
-            return ""  # it waits for records that match, or that nobody has
         for asked, told in zip(request.topics, answer.responses, strict=True):
             for at, data in zip(asked.partitions, told.partitions, strict=True):
                 place = wait.node, asked.topic, at.partition
@@ -190,3 +188,11 @@ class Waits(Observer):
                 ):
                     return f"it leads no more since {lost_ms:.3f}"
         return ""
+
+
+def _waits_for_more(request: FetchRequest) -> bool:
+    """Whether records that are visible may not be what it waits for, or have been told."""
+    if request.session_epoch != -1 or request.isolation_level or request.unknown_tags:
+        return True
+    # Through a filter it waits for records that match.
+    return any(one.unknown_tags for topic in request.topics for one in topic.partitions)
