@@ -314,7 +314,6 @@ FULL: Final[dict[str, Callable[[], bytes]]] = {
     "Metadata: one name 30,000,000 times": lambda: metadata(30_000_000),
     "Fetch: one partition 6,000,000 times": lambda: fetch(6_000_000),
     "Fetch: 100,000 unknown partitions": lambda: fetch_of_unknown_partitions(100_000),
-    "Fetch: a session of 100,000 partitions, opened": lambda: fetch_of_a_session(100_000),
     "Fetch v15: 466,000 topics of no partition": lambda: fetch_of_empty_topics(466_000),
     "Fetch v15: 4,000,000 empty tags": lambda: fetch_of_empty_tags(4_000_000),
     "ListOffsets: one partition 8,000,000 times": lambda: list_offsets(8_000_000),
