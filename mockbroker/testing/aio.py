@@ -73,6 +73,8 @@ class AsyncGroupView(AsyncView[GroupView[Any]]):
     members = Awaited(GroupView.members)
     committed = Awaited(GroupView.committed)
     lag = Awaited(GroupView.lag)
+    sharing = Awaited(GroupView.sharing)
+    expire_leases = Awaited(GroupView.expire_leases)
     wait_stable = Awaited(GroupView.wait_stable)
     wait_state = Awaited(GroupView.wait_state)
     wait_empty = Awaited(GroupView.wait_empty)
