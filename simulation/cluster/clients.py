@@ -156,6 +156,11 @@ class ClusterClient:
 
         channel.call(request, version, take)
 
+    def wire_to(self, node: int) -> Wire | None:
+        """The connection to a broker, if there is one."""
+        channel = self._channels.get(node)
+        return None if channel is None else channel.wire
+
     def any_node(self) -> int:
         """Some broker, up or down."""
         return self.rng.choice(self.world.nodes)

@@ -128,6 +128,8 @@ class Telemeter(ClusterClient):
         self._may_renew = any(plan.on[kind] for kind in ("admin", "skew", "scope"))
         """Whether a client may be known anew: clocks are moved, or subscriptions are others."""
         self._node = 0
+        self._wire: object = None
+        """By which it asked what to send: with a connection its client is forgotten."""
         self._asked: GetTelemetrySubscriptionsResponse | None = None
         self._step = 0
 
@@ -147,7 +149,7 @@ class Telemeter(ClusterClient):
                 told = answer.push_interval_ms, answer.requested_metrics
                 self.expect("the subscription", told, (INTERVAL_MS, METRICS))
                 self.expect("an id", any(answer.client_instance_id), True)
-                self._asked, self._step = answer, 0
+                self._asked, self._step, self._wire = answer, 0, self.wire_to(node)
             self.note(f"asks {node} what to send")
             self.later()
 
@@ -160,9 +162,8 @@ class Telemeter(ClusterClient):
         broker = self.world.cluster.broker(node)
 
         def answered(answer: PushTelemetryResponse | None) -> None:
-            now = self.world.cluster.broker(node)
-            if answer is None or now is not broker or now is None:
-                self._asked = None  # a connection that ends takes its client with it
+            if answer is None or broker is None or self.wire_to(node) is not self._wire:
+                self._asked = None
                 self.later()
                 return
             error = answer.error_code
@@ -173,7 +174,7 @@ class Telemeter(ClusterClient):
                 return
             self.expect("the error", error, push.error)
             if not error:
-                kept = now.services.client_metrics().pushed
+                kept = broker.services.client_metrics().pushed
                 mine = [one.metrics for one in kept if one.client_id == self.name]
                 self.expect("what lies there", mine[-1:], [metrics])
                 self.pushes += 1

@@ -6,6 +6,7 @@ made together with whether they hold, which Python says.
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker_protocol.api_keys import ApiKey
@@ -17,7 +18,6 @@ from simulation.cluster.filled_requests import leaf_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from random import Random
 
 Rule = dict[str, object]
 ERROR: Final = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -43,6 +43,11 @@ class Form(NamedTuple):
     ends: bool = False
     topics: int = 2
     releases_ms: float | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the broker's clock decides when it acts."""
+        return bool(self.late_ms) or "after_ms" in self.rule(Random(0))
 
     @property
     def waits_ms(self) -> float:
