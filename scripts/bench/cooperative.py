@@ -59,6 +59,7 @@ CONFIG = {
 PRODUCE, FETCH, FETCH_VERSION, PRODUCE_VERSION = 0, 1, 12, 9
 HALVES = KeyRange(0, SLOTS // 2 - 1), KeyRange(SLOTS // 2, SLOTS - 1)
 MEGABYTE = 1_000_000
+ENOUGH_SECONDS = 0.3
 CODECS = {"none": 0, "lz4": 3, "zstd": 4, "gzip": 1}
 
 Mode = Literal["plain group", "key ranges", "cooperative fetch"]
@@ -262,16 +263,17 @@ def next_offset(records: bytes) -> int:
     return found
 
 
-def cost_ms(peer: peers.Peer, megabytes: float, read: Callable[[], object], times: int) -> float:
-    """The broker's milliseconds of processor time for a MB."""
+def cost_ms(peer: peers.Peer, megabytes: float, read: Callable[[], object]) -> float:
+    """The broker's milliseconds of processor time for a MB: read until it took some time."""
     read()
-    before = peer.cpu_seconds()
-    for _ in range(times):
+    before, times = peer.cpu_seconds(), 0
+    while (took := peer.cpu_seconds() - before) < ENOUGH_SECONDS:
         read()
-    return 1000 * (peer.cpu_seconds() - before) / times / megabytes
+        times += 1
+    return 1000 * took / times / megabytes
 
 
-def show_costs(megabytes: int, times: int) -> None:
+def show_costs(megabytes: int) -> None:
     print("| value | codec | whole | a half | times | both halves, no cache | with the cache |")
     print("| ---: | --- | ---: | ---: | ---: | ---: | ---: |")
     dice = random.Random(7)
@@ -305,9 +307,7 @@ def show_costs(megabytes: int, times: int) -> None:
                     def half(wire: Wire = wire, end: int = end) -> None:
                         wire.read_all("orders", end, HALVES[0])
 
-                    costs[cache] = [
-                        cost_ms(peer, inflated, each, times) for each in (whole, half, halves)
-                    ]
+                    costs[cache] = [cost_ms(peer, inflated, each) for each in (whole, half, halves)]
             (once, part, both), (_, _, cached) = costs.values()
             print(
                 f"| {value_bytes} | {name} | {once:.2f} | {part:.2f} | {part / max(once, 1e-9):.1f}"
@@ -321,7 +321,6 @@ def main() -> None:
     parser.add_argument("--workers", default="1,2,4,8,16,32,64")
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each is counted")
     parser.add_argument("--megabytes", type=int, default=8, help="of a partition that is filtered")
-    parser.add_argument("--times", type=int, default=5, help="how often it is read")
     parser.add_argument("--only", choices=["workers", "costs"])
     asked = parser.parse_args()
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # of each rebalance it tells
@@ -330,7 +329,7 @@ def main() -> None:
         show_workers(map(int, asked.workers.split(",")), asked.seconds)
     if asked.only != "workers":
         print("\nThe broker's milliseconds of processor time for each MB of inflated records\n")
-        show_costs(asked.megabytes, asked.times)
+        show_costs(asked.megabytes)
 
 
 if __name__ == "__main__":
