@@ -58,10 +58,9 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file that runs on the sources alone is not even imported on the compiled build."""
-    name = collection_path.relative_to(config.rootpath).as_posix()
-    return True if COMPILED and name in PURE_ONLY else None
+def runs_pure_only(item: pytest.Item) -> bool:
+    names = PURE_ONLY.get(item.nodeid.partition("::")[0])
+    return names is not None and (not names or getattr(item, "originalname", "") in names)
 
 
 @pytest.hookimpl(trylast=True)
@@ -74,7 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # The one note on an item that its reports carry, also from another process.
         item.user_properties.append(("tier", tier))
         left_out = tier in without or item.get_closest_marker("bench")
-        if COMPILED and item.nodeid.partition("[")[0] in PURE_ONLY:
+        if COMPILED and runs_pure_only(item):
             left_out = True
         (dropped if left_out else kept).append(item)
     if dropped:
