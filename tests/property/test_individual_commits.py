@@ -1,11 +1,14 @@
 """Commits of single offsets on three brokers, against a plain set of offsets.
 
 Whatever order commits, positions, crashes and moves of the coordinator come in: what was answered
-is told by whoever coordinates next, and nothing else.
+is told by whoever coordinates next, and nothing else. Ten thousand runs take a quarter of an hour:
+
+    INDIVIDUAL_COMMIT_RUNS=10000 pytest --timeout 0 tests/property/test_individual_commits.py
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from hypothesis import given, settings
@@ -20,6 +23,7 @@ from tests.support.range_group import COMMIT_VERSION, ON, Committed, RangeGroup,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+RUNS = int(os.environ.get("INDIVIDUAL_COMMIT_RUNS", "25"))
 LOG_END = 40
 CONFIG = {
     **ON,
@@ -132,7 +136,7 @@ class World:
         assert self.group.fetch() == (self.stable, ranges, [], ErrorCode.NONE)
 
 
-@settings(max_examples=25)
+@settings(max_examples=RUNS)
 @given(st.lists(STEP, max_size=12))
 def test_what_was_answered_is_told_by_whoever_coordinates(
     steps: list[Commit | Position | Crash | Move],

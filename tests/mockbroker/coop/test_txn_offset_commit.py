@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.coop import tags
 from mockbroker.coop.commit_tags import commit_fields
-from mockbroker.metadata.names import INDIVIDUAL_COMMITS_TOPIC
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transactions import (
     EndTxnResponse,
@@ -44,13 +44,19 @@ def test_a_transaction_ends_once_one_broker_has_both_topics(commit: bool) -> Non
     made.client.send(staging(producer, (3, 5)), 5)
     core.advance(100)
     assert staged(made.client.receive(TxnOffsetCommitResponse)).error == OK
-    core.controls.move_leader(INDIVIDUAL_COMMITS_TOPIC, 0, here % 3 + 1)
+    behind = here % 3 + 1
+    core.controls.hold_follower(INDIVIDUAL_COMMITS_TOPIC, 0, behind)
+    core.controls.shrink_isr(INDIVIDUAL_COMMITS_TOPIC, 0, without=behind)
+    core.controls.move_leader(GROUP_METADATA_TOPIC, 0, behind)
     core.advance(100)
+    assert core.state(INDIVIDUAL_COMMITS_TOPIC).leader == here
     client = producer.send_end(commit=commit)
     core.advance(1_000)
     assert client.receive(EndTxnResponse).error_code == OK
-    core.controls.move_leader(INDIVIDUAL_COMMITS_TOPIC, 0, here)
-    core.advance(1_000)
+    core.controls.release_follower(INDIVIDUAL_COMMITS_TOPIC, 0, behind)
+    core.advance(5_000)
+    assert core.state(INDIVIDUAL_COMMITS_TOPIC).leader == behind
+    made = RangeGroup(core.client(node=behind))
     ranges = [(3, 5)] if commit else []
     assert made.fetch(require_stable=True) == (0, ranges, [], OK)
 
