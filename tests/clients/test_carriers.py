@@ -149,11 +149,8 @@ class Worker:
 
     async def kill(self) -> None:
         """It is gone without a word: neither heartbeats nor leaving."""
-        coordinator = self.consumer._coordinator
-        coordinator._heartbeat_task.cancel()
-        coordinator._coordination_task.cancel()
-        coordinator._maybe_leave_group = self._nothing
-        await self.consumer._client.close()
+        self.consumer._coordinator._maybe_leave_group = self._nothing
+        await self.consumer.stop()
 
     async def _nothing(self) -> None:
         """Nobody leaves."""

@@ -76,6 +76,7 @@ class Run:
         self.gate = asyncio.Event()
         self.ending = asyncio.Event()
         self.changed = asyncio.Event()
+        self.parts: dict[int, object] = {}
 
     def note(self, seen: Seen) -> None:
         if seen.offset in self.committed:
@@ -88,12 +89,26 @@ class Run:
             self.changed.clear()
             await self.changed.wait()
 
+    async def until_all_share(self, workers: int) -> None:
+        """Before there is a record: whoever is held up by one cannot join again."""
+        while len(set(map(str, self.parts.values()))) < workers:
+            self.changed.clear()
+            await self.changed.wait()
+
+    def has(self, worker: int, parts: object) -> None:
+        self.parts[worker] = parts
+        self.changed.set()
+
     async def work(self, worker: int) -> None:
+        settings: Settings = {
+            **self.settings,
+            "on_ranges": lambda parts: self.has(worker, parts),
+        }
         async with SharedConsumer(
             self.bootstrap,
             group_id="workers",
             topics=["orders"],
-            **self.settings,
+            **settings,
         ) as consumer:
             while not self.ending.is_set():
                 done = []
@@ -165,8 +180,9 @@ async def produce(bootstrap: str, numbers: range) -> None:
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 async def test_workers_share_a_partition(bootstrap: str, protocol: Protocol) -> None:
     run = Run(bootstrap, protocol)
-    await produce(bootstrap, range(RECORDS))
     workers = [asyncio.create_task(run.work(number)) for number in range(3)]
+    await asyncio.wait_for(run.until_all_share(3), 30)
+    await produce(bootstrap, range(RECORDS))
     # The slow key holds up its own worker alone: the other two finish their thirds meanwhile.
     third = 3 * slot_of(SLOW.encode()) >> 31
     others = {
@@ -174,13 +190,13 @@ async def test_workers_share_a_partition(bootstrap: str, protocol: Protocol) -> 
         for number in range(RECORDS)
         if 3 * slot_of(KEYS[number % len(KEYS)].encode()) >> 31 != third
     }
-    await asyncio.wait_for(run.until(others), 20)
+    await asyncio.wait_for(run.until(others), 30)
     slow = {offset for offset in range(RECORDS) if offset % len(KEYS) == 0}
     assert len(slow & {one.offset for one in run.seen}) < len(slow)
     run.gate.set()
     victim = asyncio.create_task(run.victim())
     more = asyncio.create_task(produce(bootstrap, range(RECORDS, 2 * RECORDS)))
-    await asyncio.wait_for(run.until(set(range(RECORDS))), 20)
+    await asyncio.wait_for(run.until(set(range(RECORDS))), 30)
     # Records go on coming until it has had its share; then it is gone, and its keys go to others.
     await more
     sent = 2 * RECORDS
@@ -188,7 +204,7 @@ async def test_workers_share_a_partition(bootstrap: str, protocol: Protocol) -> 
         await produce(bootstrap, range(sent, sent + len(KEYS)))
         sent += len(KEYS)
     await victim
-    await asyncio.wait_for(run.until(set(range(sent))), 20)
+    await asyncio.wait_for(run.until(set(range(sent))), 30)
     run.ending.set()
     await asyncio.gather(*workers)
 
