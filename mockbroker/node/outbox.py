@@ -76,6 +76,8 @@ class Outbox:
             if size_bytes:
                 conn.out = []
                 conn.out_bytes = 0
+            else:
+                chunks = []  # not the connection's own, to which the next answer is added
             if conn.queue:
                 read, more = not (conn.full or conn.starved), conn.can_work
             else:

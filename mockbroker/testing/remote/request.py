@@ -9,6 +9,8 @@ from mockbroker.journal.request import RequestServed
 if TYPE_CHECKING:
     from mockbroker.journal.details import Line, TopicName
 
+__tracebackhide__ = True
+
 _LENGTH_BYTES = 4
 
 

@@ -41,6 +41,14 @@ def test_what_comes_after_the_outbox_was_taken_is_told_anew() -> None:
         assert [each.chunks for each in outbox.take()] == [[data]]
 
 
+def test_what_was_taken_without_bytes_has_none_of_the_next_answer() -> None:
+    outbox, conn = Outbox(), connection(1)
+    outbox.touch(conn)
+    (outgoing,) = outbox.take()
+    conn.send([b"a"], 1)
+    assert outgoing.chunks == []
+
+
 def test_a_queue_says_whether_to_read_on_and_to_come_back() -> None:
     outbox, conn = Outbox(), connection(1)
     for frames, told in ((1, (True, True)), (QUEUED_FRAMES_LIMIT, (False, True))):
