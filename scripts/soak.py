@@ -406,7 +406,7 @@ def costly(count: int, seed: int) -> None:
     for _ in range(count):
         name, data = costly_bytes(rng)
         try:
-            run.send(data)
+            run.send(name, data)
         except AssertionError as error:
             raise AssertionError(f"{name}, {len(data)} bytes: {error}") from error
         turns += len(run.turns)

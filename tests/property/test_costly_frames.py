@@ -19,10 +19,10 @@ def run() -> WorkRun:
 @pytest.mark.parametrize("count", [700, 8000])
 @pytest.mark.parametrize("name", COSTLY)
 def test_no_turn_takes_more_work_than_it_may(run: WorkRun, name: str, count: int) -> None:
-    run.send(COSTLY[name](count))
+    run.send(name, COSTLY[name](count))
 
 
 def test_more_work_than_it_may_take_is_seen(run: WorkRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work_counts, "LINES_A_TURN", 1000)
     with pytest.raises(AssertionError, match="lines="):
-        run.send(COSTLY["Fetch: one partition"](700))
+        run.send("Fetch: one partition", COSTLY["Fetch: one partition"](700))

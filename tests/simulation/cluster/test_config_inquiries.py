@@ -68,7 +68,7 @@ def test_a_row_of_another_value_and_one_that_is_missing_are_noticed(
         monkeypatch.setattr(
             describe_configs,
             described,
-            lambda of, change=change: change(list(describe(of))),
+            lambda *of, change=change: change(list(describe(*of))),
         )
         before = len(inquirer.world.violations)
         assert len(asked(inquirer, question)) > before
