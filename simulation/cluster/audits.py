@@ -31,7 +31,9 @@ class AuditCrew(Crew):
         self._changed: dict[Partition, int] = {}
         """What grew since it was last looked at, and the broker that it is at."""
         self._stopped = self._done = False
-        self.followers = FollowerAudits(setting.world, setting.truth)
+        self.followers = FollowerAudits(
+            setting.world, setting.truth, tails_are_lost=self.plan.on["lose_tail"]
+        )
         self.waits = Waits(setting.world, setting.truth)
         if not any(self.plan.on[kind] for kind in SLOW_KINDS):
             setting.world.on_answer.append(self.waits.judge)
@@ -62,7 +64,8 @@ class AuditCrew(Crew):
 
     def _audit(self, partition: Partition, node: int) -> None:
         if partition.log is not None and not partition.deleted:
-            for wrong in wrong_with(partition.log, self._rng):
+            cut = self.plan.may_lose or self.plan.on["lose_tail"]
+            for wrong in wrong_with(partition.log, self._rng, may_be_cut=cut):
                 self.world.violate(f"{partition.log!r} of {node}: {wrong}")
 
     def check(self) -> None:

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 class FollowerAudits:
     """Watches leaders; what is wrong goes to `world.violate`."""
 
-    def __init__(self, world: ClusterWorld, truth: Truth) -> None:
+    def __init__(self, world: ClusterWorld, truth: Truth, *, tails_are_lost: bool = False) -> None:
         self._world = world
+        self._tails_are_lost = tails_are_lost
+        """A follower may come back with less than its leader knows of, until it fetches."""
         self._truth = truth
         self._lag_ms = world.cluster.brokers[0].services.replicas.max_lag_ms()
         self._hosts: set[ReplicaManager] = set()
@@ -121,7 +123,7 @@ class FollowerAudits:
     def _on_replica(self, at: Node, partition: Partition, _before: ReplicaState | None) -> None:
         if at.broker is not None:
             self._hear(at.broker)
-        if partition.followers is None:
+        if partition.followers is None or self._tails_are_lost:
             return
         for follower in partition.followers.all():
             peer = self._world.cluster.broker(follower.replica_id)

@@ -97,11 +97,15 @@ class LogModel:
         }
 
 
-def wrong_with(log: UnifiedLog, rng: Random) -> Iterator[str]:
-    """What does not follow from the batches of a log; one of its offsets is read."""
+def wrong_with(log: UnifiedLog, rng: Random, *, may_be_cut: bool = False) -> Iterator[str]:
+    """What does not follow from the batches of a log; one of its offsets is read.
+
+    A log that `may_be_cut` within a batch, where leaders differ, is truncated before that batch
+    and ends where it was to end (LocalLog.truncateTo).
+    """
     model = LogModel(log)
     compacted = log.config.compact and log.topic not in INTERNAL_TOPICS  # those never roll
-    yield from _wrong_order(log, model, compacted=compacted)
+    yield from _wrong_order(log, model, compacted=compacted, may_be_cut=may_be_cut)
     yield from _wrong_epochs(log, model)
     if not compacted:
         yield from _wrong_producers(log, model)
@@ -109,13 +113,15 @@ def wrong_with(log: UnifiedLog, rng: Random) -> Iterator[str]:
     yield from _wrong_reads(log, model, rng)
 
 
-def _wrong_order(log: UnifiedLog, model: LogModel, *, compacted: bool) -> Iterator[str]:
-    end = -1
+def _wrong_order(
+    log: UnifiedLog, model: LogModel, *, compacted: bool, may_be_cut: bool
+) -> Iterator[str]:
+    end, gaps = -1, compacted or may_be_cut
     for header in model.headers:
-        if header.base_offset < end or (not compacted and end >= 0 and header.base_offset > end):
+        if header.base_offset < end or (not gaps and end >= 0 and header.base_offset > end):
             yield f"a batch begins at {header.base_offset} after {end}"
         end = header.last_offset + 1
-    if model.headers and (end > log.log_end_offset or (not compacted and end < log.log_end_offset)):
+    if model.headers and (end > log.log_end_offset or (not gaps and end < log.log_end_offset)):
         yield f"the last batch ends at {end}"
 
 

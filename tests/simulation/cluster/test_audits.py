@@ -25,7 +25,7 @@ def crew_of(simulated: SimulatedCluster) -> AuditCrew:
 def test_each_log_is_looked_at_once_it_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[UnifiedLog] = []
 
-    def look(log: UnifiedLog, _: Random) -> list[str]:
+    def look(log: UnifiedLog, _: Random, *, may_be_cut: bool) -> list[str]:
         looked.append(log)
         return []
 
@@ -44,7 +44,7 @@ def test_each_log_is_looked_at_once_it_changed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simulation.cluster.audits.wrong_with", lambda *_: ["too short"])
+    monkeypatch.setattr("simulation.cluster.audits.wrong_with", lambda *_, **__: ["too short"])
     simulated = SimulatedCluster()
     crew = crew_of(simulated)
     simulated.produce(1)
