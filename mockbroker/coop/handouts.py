@@ -40,6 +40,13 @@ class LeaseChanges(NamedTuple):
     renew: Sequence[tuple[int, int]] = ()
 
 
+class Taken(NamedTuple):
+    """What a commit took out of what was handed out, and where the group stood before."""
+
+    stable: int
+    pieces: Sequence[Piece] = ()
+
+
 class Handouts:
     """Of one broker, which leads the partitions and coordinates the groups."""
 
@@ -184,15 +191,16 @@ class Handouts:
 
     def apply(
         self, shared: Shared, stable: int, ranges: Iterable[tuple[int, int]], said: LeaseChanges
-    ) -> list[Piece]:
+    ) -> Taken:
         """These are committed, and those are free, or held for longer.
 
         What was handed out of the committed ones: `give_back` takes it if they cannot be written.
         """
         leases = self._in_force(shared)
         if leases is None:
-            return []
-        self._stable[shared] = max(stable, self._stable[shared])
+            return Taken(stable)
+        before = self._stable[shared]
+        self._stable[shared] = max(stable, before)
         done = [piece for each in ranges for piece in leases.done(*each)]
         for each in said.release:
             leases.release(*each)
@@ -202,14 +210,17 @@ class Handouts:
         for each in said.renew:
             leases.renew(*each, until_ms)
         self.arm()
-        return done
+        return Taken(before, done)
 
-    def give_back(self, shared: Shared, pieces: list[Piece]) -> None:
-        """The commit of these has failed."""
+    def give_back(self, shared: Shared, taken: Taken) -> None:
+        """The commit of these has failed: the group stands where it did, nobody set it back."""
         leases = self._tables.get(shared)
-        if leases is not None and pieces:
-            for piece in pieces:
-                leases.take_back(piece)
+        if leases is None:
+            return
+        self._stable[shared] = min(taken.stable, self._stable[shared])
+        for piece in taken.pieces:
+            leases.take_back(piece)
+        if taken.pieces:
             self.wake(shared)
 
     def metrics(self) -> dict[str, float]:

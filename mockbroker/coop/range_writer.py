@@ -13,7 +13,7 @@ from mockbroker.coop.commit_tags import (
 )
 from mockbroker.coop.errors import Refusal
 from mockbroker.coop.extension import extension_of
-from mockbroker.coop.handouts import LeaseChanges, Shared
+from mockbroker.coop.handouts import LeaseChanges, Shared, Taken
 from mockbroker.coop.ic_records import IndividualCommitKey, IndividualCommitValue
 from mockbroker.coop.individual_commit import (
     MALFORMED,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from mockbroker.apis.context import Services
     from mockbroker.coop.ic_shard import CommittedRanges, IndividualCommitShard
-    from mockbroker.coop.leases import Piece
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker_protocol.messages.group_offsets import (
         OffsetCommitRequest,
@@ -62,7 +61,7 @@ class RangeWriter:
         self._asked: dict[tuple[str, int], AskedCommit | Refusal] = {}
         self._said: dict[tuple[str, int], LeaseChanges] = {}
         self._handouts = extension_of(services).handouts
-        self._handed_out: list[tuple[Shared, list[Piece]]] = []
+        self._handed_out: list[tuple[Shared, Taken]] = []
         """What of it is committed: it is free again if that fails."""
         self._outcomes: dict[tuple[str, int], Outcome] = {}
         self._sweeps: list[tuple[Place, int]] = []
@@ -151,15 +150,15 @@ class RangeWriter:
     def _then_sweep(
         self, shard: GroupShard, done: Callable[[ErrorCode], None]
     ) -> Callable[[ErrorCode], None]:
-        sweeps = self._sweeps
+        sweeps, handed_out = self._sweeps, self._handed_out
 
         def written(error: ErrorCode) -> None:
             if error is ErrorCode.NONE:
                 for place, stable in sweeps:
                     self._commits.sweep(shard, place, stable)
             else:
-                for shared, pieces in self._handed_out:
-                    self._handouts.give_back(shared, pieces)
+                for shared, taken in handed_out:
+                    self._handouts.give_back(shared, taken)
             done(error)
 
         return written
@@ -210,8 +209,8 @@ class RangeWriter:
         if outcome.refusal is not None:
             self._refused(shard, mine, outcome.refusal)
             return False
-        done = self._handouts.apply(shared, outcome.stable, asked.ranges, said)
-        self._handed_out.append((shared, done))
+        taken = self._handouts.apply(shared, outcome.stable, asked.ranges, said)
+        self._handed_out.append((shared, taken))
         self._write_ranges(place, value, outcome, asked)
         if outcome.stable == committed:
             return False

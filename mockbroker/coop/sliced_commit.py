@@ -137,7 +137,7 @@ class SlicedRangeWriter(RangeWriter):
         asked: AskedCommit | Refusal | None,
         joined: Both,
     ) -> None:
-        self._ranges, self._sweeps, self._grown = [], [], 0
+        self._ranges, self._sweeps, self._handed_out, self._grown = [], [], [], 0
         key = place.topic, place.partition
         if isinstance(asked, AskedCommit) and asked.ranges:
             asked = asked._replace(ranges=self._not_done(shard, place, asked))

@@ -6,14 +6,21 @@ from mockbroker.coop.commit_tags import commit_fields
 from mockbroker.coop.extension import extension_of
 from mockbroker.coop.handouts import Shared, is_current
 from mockbroker.coop.leases import Holder
-from mockbroker.metadata.names import INDIVIDUAL_COMMITS_TOPIC
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC
 from mockbroker.metadata.topic_requests import ConfigAlteration
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse
 from tests.mockbroker.coop.test_cooperative_fetch import LEASE_MS, Reader, core_of, leases_of
 from tests.support.cluster_core import ClusterCore
 from tests.support.coop_groups import SharingGroup
+from tests.support.core import Core
 from tests.support.range_group import COMMIT_VERSION, ON, fill
+
+
+def allow(core: Core, topic: str, size: int) -> None:
+    """Let no batch of the topic be larger."""
+    asked = ConfigAlteration(2, topic, [("max.message.bytes", 0, str(size))])
+    core.cluster.controller.alter_configs([asked])
 
 
 def test_what_is_counted() -> None:
@@ -58,17 +65,24 @@ def test_a_commit_that_fails_gives_back_what_it_took() -> None:
     reader, other = Reader(core, "A"), Reader(core, "B")
     reader.commits.commit(initial=0)
     reader.take()
-
-    def allow(size: int) -> None:
-        change = ("max.message.bytes", 0, str(size))
-        asked = ConfigAlteration(2, INDIVIDUAL_COMMITS_TOPIC, [change])
-        core.cluster.controller.alter_configs([asked])
-
-    allow(1)
+    allow(core, INDIVIDUAL_COMMITS_TOPIC, 1)
     assert reader.commits.commit((2, 3)).error != ErrorCode.NONE
-    allow(1 << 20)
+    allow(core, INDIVIDUAL_COMMITS_TOPIC, 1 << 20)
     assert other.take() == [(2, 3, 2)]
     assert leases_of(core).refuses("A", 2, 3)
+
+
+def test_a_commit_of_the_first_that_fails_leaves_the_rest_to_who_has_it() -> None:
+    core = core_of()
+    reader, other = Reader(core, "A"), Reader(core, "B")
+    reader.commits.commit(initial=0)
+    reader.take()
+    allow(core, GROUP_METADATA_TOPIC, 1)
+    assert reader.commits.commit((0, 3)).error != ErrorCode.NONE
+    allow(core, GROUP_METADATA_TOPIC, 1 << 20)
+    assert other.take() == [(0, 3, 2)]
+    assert leases_of(core).holds("A", 4, 9)
+    assert reader.commits.commit((4, 9)).error == ErrorCode.NONE
 
 
 def test_who_leads_or_coordinates_again_begins_anew() -> None:

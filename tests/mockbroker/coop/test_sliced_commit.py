@@ -9,10 +9,12 @@ import pytest
 from mockbroker.coop import sliced_commit
 from mockbroker.coop.commit_tags import commit_fields
 from mockbroker.coop.extension import extension_of
-from mockbroker.metadata.names import GROUP_METADATA_TOPIC
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC
 from mockbroker.state.reloading import reload_coordinators
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.group_offsets import OffsetCommitResponse
+from tests.mockbroker.coop.test_cooperative_fetch import Reader, leases_of
+from tests.mockbroker.coop.test_handouts import allow
 from tests.support.core import Core
 from tests.support.range_group import COMMIT_VERSION, ON, Committed, RangeGroup, fill, told
 
@@ -132,3 +134,16 @@ def test_another_coordinator_is_told_of(case: Case) -> None:
     case.core.act(lambda: reload_coordinators(case.core.cluster, GROUP_METADATA_TOPIC, [0]))
     assert case.answer().error == ErrorCode.NOT_COORDINATOR
     assert case.group.commit(*EVERY_OTHER[:10]) == Committed(OK, None, 0, 10)
+
+
+def test_a_slice_that_fails_gives_back_its_own_and_no_other(case: Case) -> None:
+    case.core.broker.requests.turn_over = lambda: False
+    assert Reader(case.core, "A").take() == [(0, 199, 1)]
+    case.core.broker.requests.turn_over = case.over
+    case.group.member = "A"
+    case.send(*EVERY_OTHER)
+    case.turn()
+    allow(case.core, INDIVIDUAL_COMMITS_TOPIC, 1)
+    assert case.answer().error != OK
+    assert case.held() == EVERY_OTHER[:10]
+    assert [piece[:2] for piece in leases_of(case.core).free] == EVERY_OTHER[10:20]
