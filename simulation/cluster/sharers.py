@@ -477,12 +477,13 @@ class Sharer(ClusterClient):
         self, node: int, what: str, fields: dict[int, bytes], ranges: list[tuple[int, int]]
     ) -> None:
         asked = self.book.ask(node)
-        self.book.tries(ranges)
+        self.book.commits(asked, ranges)
 
         def answered(answer: OffsetCommitResponse | None) -> None:
             one = None if answer is None else answer.topics[0].partitions[0]
             error = -1 if one is None else one.error_code
             if one is None or error:
+                self.book.refused(asked, ranges)
                 self._commit_refused(what, one, error)
                 return
             self.note(f"{what} at {node}")

@@ -97,6 +97,10 @@ class SharingBook:
         self._holes: set[int] = set()
         self._owners: dict[tuple[object, bytes | None], str] = {}
         self._leases: dict[int, Leased] = {}
+        self._committing: dict[int, Asked] = {}
+        """With which commit a member asked for it last, until that is answered."""
+        self._doubts: list[tuple[Asked, str]] = []
+        """What was wrong if that commit is acknowledged."""
 
     # -- asking ----------------------------------------------------------------------------
 
@@ -132,8 +136,28 @@ class SharingBook:
         for first, last in ranges:
             self.tried.update(dict.fromkeys(range(first, last + 1), now_ms))
 
+    def commits(self, asked: Asked, ranges: Sequence[OffsetRange]) -> None:
+        """A member asks to commit these: what cannot be written is free before it is told so."""
+        self.tries(ranges)
+        for first, last in ranges:
+            self._committing.update(dict.fromkeys(range(first, last + 1), asked))
+
+    def refused(self, asked: Asked, ranges: Iterable[OffsetRange]) -> None:
+        """They were not, or nobody knows."""
+        self._answered(asked)
+        self.frees(ranges)
+
+    def _answered(self, asked: Asked) -> list[str]:
+        """What was in doubt until now."""
+        doubts = [wrong for by, wrong in self._doubts if by is asked]
+        self._doubts = [each for each in self._doubts if each[0] is not asked]
+        self._committing = {at: by for at, by in self._committing.items() if by is not asked}
+        return doubts
+
     def committed(self, asked: Asked, ranges: Iterable[OffsetRange]) -> None:
         """These were acknowledged."""
+        for wrong in self._answered(asked):
+            self.world.violate(wrong)
         offsets = {offset for first, last in ranges for offset in range(first, last + 1)}
         for offset in offsets:
             self._leases.pop(offset, None)
@@ -299,8 +323,16 @@ class SharingBook:
         for offset in offsets:
             before = self._leases.get(offset)
             if before is not None and self._still_has(before, now, asked.node):
-                self.world.violate(f"{who} is dealt {offset}, which {before.holder} has")
+                self._is_wrong(offset, f"{who} is dealt {offset}, which {before.holder} has")
             self._leases[offset] = now
+
+    def _is_wrong(self, offset: int, what: str) -> None:
+        """At once, or once it is known that a commit under way did not give it back."""
+        by = self._committing.get(offset)
+        if by is None:
+            self.world.violate(what)
+        else:
+            self._doubts.append((by, what))
 
     def _still_has(self, before: Leased, now: Leased, node: int) -> bool:
         """Whether it was leased to another by the same broker, and neither went nor is late."""

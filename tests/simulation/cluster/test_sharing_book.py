@@ -103,3 +103,25 @@ def test_a_lease_is_of_one_and_ends(book: SharingBook, monkeypatch: pytest.Monke
     book.committed(book.ask(1), [(1, 1)])
     book.was_dealt("m2", book.ask(1), other, [(1, 1)], 100.0)
     assert wrong(book)[1] == "m2 is dealt [1], which were committed"
+
+
+def test_a_commit_may_give_back_until_it_is_acknowledged(
+    book: SharingBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simulation.cluster.sharing_book.is_current", lambda *_: True)
+    monkeypatch.setattr(book, "_led", lambda _: (0, 0, 0))
+    one, other = Holder("one", 1), Holder("other", 1)
+    book.was_dealt("m1", book.ask(1), one, [(0, 2)], 100.0)
+    fails, succeeds = book.ask(1), book.ask(1)
+    book.commits(fails, [(0, 0)])
+    book.was_dealt("m2", book.ask(1), other, [(0, 0)], 100.0)
+    book.refused(fails, [(0, 0)])
+    book.was_dealt("m1", book.ask(1), one, [(0, 0)], 100.0)
+    book.commits(succeeds, [(1, 1)])
+    book.was_dealt("m2", book.ask(1), other, [(1, 1)], 100.0)
+    assert not wrong(book)
+    book.committed(succeeds, [(1, 1)])
+    assert len(wrong(book)) == 1
+    assert wrong(book)[0].startswith("m2 is dealt 1, which Holder(member='one'")
+    book.was_dealt("m2", book.ask(1), other, [(0, 0)], 100.0)
+    assert "m2 is dealt 0" in wrong(book)[1]
