@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.coop import tags
 from mockbroker.coop.commit_tags import commit_fields
 from mockbroker.coop.errors import Refusal
+from mockbroker.coop.extension import extension_of
 from mockbroker.coop.fencing import NOT_OPTED_IN, STALE, TOPIC_REFUSES
 from mockbroker.coop.handouts import Shared, holder_of, is_current
 from mockbroker.coop.leases import Bounds, Piece, Span
@@ -156,6 +157,9 @@ class CooperativeReader(LogReader):
             return NOT_OPTED_IN
         if services.groups.service.runtime.shard_for(identity.group) is None:
             return _NOT_HERE
+        extension = extension_of(services)
+        if extension.has_commits and not extension.commits.is_here(identity.group):
+            return _NOT_HERE  # what is committed beyond the stable offset is another's to tell
         known = services.metadata.topics.get(topic)
         if known is not None and not known.config.bool("range.fetch.enable"):
             return TOPIC_REFUSES

@@ -117,6 +117,30 @@ def test_who_leads_or_coordinates_again_begins_anew() -> None:
         assert again.take() == [(0, 9, 1)]
 
 
+def test_who_does_not_know_the_ranges_hands_out_nothing() -> None:
+    config = {**ON, "default.replication.factor": "3", "offsets.topic.replication.factor": "3"}
+    core = ClusterCore(topics={"t": 1}, config={**config, "log.retention.ms": "-1"})
+    controls, here = core.controls, core.state("t").leader
+    there = here % 3 + 1
+    fill(core.client(node=here), 10)
+    controls.coordinator("g")
+    core.advance(10)
+    controls.move_coordinator("g", there)
+    core.advance(100)
+    commits = Reader(core, "A", there).commits
+    for fields in (commit_fields([], 0), commit_fields([(2, 3)], 0)):
+        commits.client.send(commits.asking(0, fields), COMMIT_VERSION)
+        core.advance(100)
+    controls.hold_follower(INDIVIDUAL_COMMITS_TOPIC, 0, here)
+    controls.shrink_isr(INDIVIDUAL_COMMITS_TOPIC, 0, here)
+    controls.move_coordinator("g", here)
+    core.advance(100)
+    assert Reader(core, "A", here).fetch().error == ErrorCode.NOT_COORDINATOR
+    controls.release_follower(INDIVIDUAL_COMMITS_TOPIC, 0, here)
+    core.advance(2_000)
+    assert Reader(core, "A", here).take() == [(0, 1, 1), (4, 9, 1)]
+
+
 def test_who_is_in_a_group_now() -> None:
     core = core_of()
     group = SharingGroup(core, 7)
