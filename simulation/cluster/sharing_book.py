@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.coop.extension import extension_of
 from mockbroker.coop.handouts import is_current
 from mockbroker.coop.key_filter import KeyFilter
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC
@@ -35,13 +36,17 @@ OffsetRange = tuple[int, int]
 
 
 class Asked(NamedTuple):
-    """What was so when somebody asked: `led` are epochs of who leads and coordinates."""
+    """What was so when somebody asked: `led` are epochs of who leads and coordinates.
+
+    `pending`: what is sure, but the markers of its transactions are yet to come there.
+    """
 
     node: int
     at_ms: float
     led: tuple[int, ...]
     sure: frozenset[int]
     resets: int
+    pending: frozenset[int]
 
 
 class Leased(NamedTuple):
@@ -107,8 +112,23 @@ class SharingBook:
     def ask(self, node: int) -> Asked:
         """What is so now, before a broker is asked."""
         return Asked(
-            node, self.world.now_ms, self._led(node), frozenset(self.sure), self._reset_number()
+            node,
+            self.world.now_ms,
+            self._led(node),
+            frozenset(self.sure),
+            self._reset_number(),
+            self._pending(node),
         )
+
+    def _pending(self, node: int) -> frozenset[int]:
+        broker = self.world.cluster.broker(node)
+        if broker is None or INDIVIDUAL_COMMITS_TOPIC not in self.world.cluster.metadata.topics:
+            return frozenset()
+        commits = extension_of(broker.services).commits
+        part = commits.ranges_of(self.group, *self.part, live=True)
+        if part is None or not part.pending:
+            return frozenset()
+        return frozenset(each for each in self.sure if part.is_pending(each, each))
 
     def _led(self, node: int) -> tuple[int, ...]:
         """Epochs in which it coordinates, and leads the partition; -1: it does not."""
@@ -316,7 +336,7 @@ class SharingBook:
         in_force = min(asked.led[0], asked.led[2]) >= 0 and self._led(asked.node) == asked.led
         if not in_force or not self._unchanged(asked):
             return
-        again = sorted(asked.sure.intersection(offsets))
+        again = sorted(asked.sure.intersection(offsets) - asked.pending - self._pending(asked.node))
         if again:
             self.world.violate(f"{who} is dealt {again}, which were committed")
         now = Leased(holder, asked.at_ms + lease_ms, asked.led, asked.resets)

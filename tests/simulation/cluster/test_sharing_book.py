@@ -125,3 +125,20 @@ def test_a_commit_may_give_back_until_it_is_acknowledged(
     assert wrong(book)[0].startswith("m2 is dealt 1, which Holder(member='one'")
     book.was_dealt("m2", book.ask(1), other, [(0, 0)], 100.0)
     assert "m2 is dealt 0" in wrong(book)[1]
+
+
+def test_what_waits_for_a_marker_may_be_dealt(
+    book: SharingBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book, "_led", lambda _: (0, 0, 0))
+    book.committed(book.ask(1), [(0, 1)])
+    holder = Holder("one", 1)
+    monkeypatch.setattr(book, "_pending", lambda _: frozenset((0,)))
+    waiting = book.ask(1)
+    monkeypatch.undo()
+    monkeypatch.setattr(book, "_led", lambda _: (0, 0, 0))
+    book.was_dealt("m1", waiting, holder, [(0, 0)], 100.0)
+    assert not wrong(book)
+    book.was_dealt("m1", waiting, holder, [(1, 1)], 100.0)
+    book.was_dealt("m1", book.ask(1), holder, [(0, 0)], 100.0)
+    assert wrong(book) == [f"m1 is dealt [{at}], which were committed" for at in (1, 0)]
