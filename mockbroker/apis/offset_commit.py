@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.committed_topics import merge_topics, split_topics
-from mockbroker.apis.context import PARKED, Verdict
+from mockbroker.apis.context import MADE_AT_ONCE, PARKED, Verdict, in_slices
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitResponse,
@@ -22,6 +22,8 @@ from mockbroker_protocol.messages.group_offsets import (
 from mockbroker_protocol.versions import OFFSET_COMMIT_TOPIC_IDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.coordinator.group.offsets import CommitWriter
@@ -50,7 +52,16 @@ def handle(
         response.topics = merge_topics(refused, response.topics)
         ctx.respond(response)
 
-    services.groups.service.offsets.commit(request, ctx.api_version, respond, writer)
+    offsets = services.groups.service.offsets
+    if writer is not None or sum(len(one.partitions) for one in known) <= MADE_AT_ONCE:
+        offsets.commit(request, ctx.api_version, respond, writer)
+        return PARKED
+
+    def steps() -> Iterator[None]:
+        records = yield from in_slices(offsets.records_of(request))
+        offsets.commit(request, ctx.api_version, respond, records=records)
+
+    services.work_in_slices(ctx, steps())
     return PARKED
 
 

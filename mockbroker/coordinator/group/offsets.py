@@ -46,7 +46,7 @@ from mockbroker_protocol.primitives import ZERO_UUID
 from mockbroker_protocol.versions import OFFSET_COMMIT_GROUP_NOT_FOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TypeAlias
 
     from mockbroker.coordinator.group.classic_group import ClassicGroup
@@ -132,8 +132,12 @@ class OffsetMetadataManager:
         api_version: int,
         on_complete: Callable[[OffsetCommitResponse], None],
         writer: CommitWriter | None = None,
+        records: list[CoordinatorRecord] | None = None,
     ) -> None:
-        """OffsetCommit; `request` names existing partitions only."""
+        """OffsetCommit; `request` names existing partitions only.
+
+        `records` are those of `records_of`, where they were made in slices.
+        """
         error_of = self._metadata_check()
 
         def answer(error: ErrorCode) -> None:
@@ -153,11 +157,15 @@ class OffsetMetadataManager:
         group = shard.groups.get(request.group_id)
         if group is not None and group.state in _RENEWS_SESSION:
             self._rebalancer.touch_session(shard, group, group.members[request.member_id])
+        write = shard.write if writer is None else partial(writer.write, shard)
+        write(list(self.records_of(request)) if records is None else records, answer)
+
+    def records_of(self, request: OffsetCommitRequest) -> Iterator[CoordinatorRecord]:
+        """What an OffsetCommit writes, should it be allowed."""
         expiry_ms = _NO_EXPIRY
         if request.retention_time_ms != _NO_RETENTION_TIME:
             expiry_ms = self._rebalancer.clock.wall_ms() + request.retention_time_ms
-        write = shard.write if writer is None else partial(writer.write, shard)
-        write(self._records(request, expiry_ms, error_of), answer)
+        return self._records(request, expiry_ms, self._metadata_check())
 
     def commit_transactional(
         self,
@@ -184,7 +192,7 @@ class OffsetMetadataManager:
         if error is not ErrorCode.NONE:
             answer(error)
             return
-        records = self._records(request, _NO_EXPIRY, error_of)
+        records = list(self._records(request, _NO_EXPIRY, error_of))
         if writer is not None:
             writer.write(shard, records, answer)
             return
@@ -220,9 +228,9 @@ class OffsetMetadataManager:
 
     def _records(
         self, request: _Request, expiry_ms: int, error_of: _ErrorOf
-    ) -> list[CoordinatorRecord]:
+    ) -> Iterator[CoordinatorRecord]:
         now_wall_ms = self._rebalancer.clock.wall_ms()
-        return [
+        return (
             offset_commit_record(
                 request.group_id,
                 topic.name,
@@ -239,7 +247,7 @@ class OffsetMetadataManager:
             for topic in request.topics
             for partition in topic.partitions
             if error_of(partition) is ErrorCode.NONE
-        ]
+        )
 
     # -- fetch -----------------------------------------------------------------------------
 

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from tests.support.core import CoreClient
 
 MANY = 300
+POSITIONS = [
+    group_offsets.OffsetCommitRequestTopic(
+        f"topic-{index:04d}", partitions=[group_offsets.OffsetCommitRequestPartition(0, 5)]
+    )
+    for index in range(MANY)
+]
 LONG: dict[str, tuple[object, int, str]] = {
     "Metadata": (metadata.MetadataRequest(None), 12, "topics"),
     "DescribeLogDirs": (log_dirs.DescribeLogDirsRequest(None), 4, "results"),
@@ -50,6 +56,11 @@ LONG: dict[str, tuple[object, int, str]] = {
         "groups",
     ),
     "ListTransactions": (transaction_admin.ListTransactionsRequest(), 2, "transaction_states"),
+    "OffsetCommit": (
+        group_offsets.OffsetCommitRequest("reader", topics=POSITIONS),
+        7,
+        "topics",
+    ),
 }
 
 
@@ -74,13 +85,7 @@ def _fill(core: Core) -> None:
     client = core.client()
     find = find_coordinator.FindCoordinatorRequest("id-0", 1)
     client.call(find, 1, find_coordinator.FindCoordinatorResponse)
-    positions = [
-        group_offsets.OffsetCommitRequestTopic(
-            topic.name, partitions=[group_offsets.OffsetCommitRequestPartition(0, 5)]
-        )
-        for topic in topics
-    ]
-    read = group_offsets.OffsetCommitRequest("reader", topics=positions)
+    read = group_offsets.OffsetCommitRequest("reader", topics=POSITIONS)
     client.call(read, 7, group_offsets.OffsetCommitResponse)
     for index in range(MANY):
         init = transactions.InitProducerIdRequest(f"id-{index}", 60_000)
