@@ -18,6 +18,7 @@ KEPT: dict[int, str] = {
     3: "a partition that was delayed, added again and removed is forgotten by the session",
     94: "a leader of before that has not heard so may miss what came after it",
     128: "a broker that is let in without having been kept out is still watched",
+    288: "an outbox that was empty has nothing of what is answered later",
     1539: "an in-sync set that shrank after a coordinator's append is error 15 to its client",
     1549: "a leader that is enough by a lowered min.insync.replicas leaves nobody eligible",
     2425: "one that hears at once of a smaller in-sync set and of its successor commits before",
@@ -59,6 +60,7 @@ KEPT: dict[int, str] = {
     22530: "configs are altered from what the controller knows, not the broker that is asked",
     22757: "who is of another generation joins as the member that it was",
     23130: "as 22478",
+    23678: "a coordinator tells at once of a generation that it has loaded",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""

@@ -61,6 +61,16 @@ def test_a_generation_that_is_not_replicated_is_noticed(group: World) -> None:
     assert "generation 5 is assigned before it is replicated" in group.broken
 
 
+def test_a_coordinator_may_tell_of_a_generation_that_it_loaded(group: World) -> None:
+    broker = group.world.cluster.broker(group.leader)
+    assert broker is not None
+    partition = broker.services.replicas.partition("__consumer_offsets", 0)
+    assert partition is not None
+    partition.epoch_start_offset = partition.high_watermark + 1
+    group.book.assigned(group.book.ask(group.leader), 5, "a", [PART])
+    assert not group.broken
+
+
 def test_a_partition_is_of_one_member_in_a_generation(group: World) -> None:
     book = group.book
     book.offsets._generations["g"] = 2
