@@ -25,7 +25,7 @@ from mockbroker.metadata.topic_requests import ACCEPTED, Refusal
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mockbroker.clock import Clock, Timer, TimerTask
     from mockbroker.config.broker import BrokerConfig
@@ -334,12 +334,11 @@ class ReplicationControl:
             return f"topic {name!r} has partitions 0 to {len(topic.partitions) - 1}, not {index}"
         return topic.partitions[index]
 
-    def _partitions(self) -> list[tuple[Topic, int, PartitionState]]:
-        return [
-            (topic, index, state)
-            for topic in self._store.topics.values()
-            for index, state in enumerate(topic.partitions)
-        ]
+    def _partitions(self) -> Iterator[tuple[Topic, int, PartitionState]]:
+        """Each as it is when its turn comes: one that was changed may have changed another."""
+        for topic in list(self._store.topics.values()):
+            for index in range(len(topic.partitions)):
+                yield topic, index, topic.partitions[index]
 
     def _is_active(self, node_id: int) -> bool:
         broker = self._store.brokers.get(node_id)

@@ -59,6 +59,21 @@ def test_a_fenced_broker_leads_nothing_and_is_nowhere_in_sync(controller: Contro
     assert controller.state().leader_epoch == 6
 
 
+def test_what_a_change_brought_about_elsewhere_is_what_the_next_one_goes_on_from() -> None:
+    """The log beside the groups' goes where that goes, once."""
+    store = MetadataStore("cluster", BrokerConfig({"coop.extension.enable": "true"}))
+    for node in (1, 2, 3):
+        store.apply(BrokerChanged(BrokerInfo(node)))
+    names = ("__consumer_offsets", "__individual_commit_offsets")
+    for name, replicas in zip(names, ([1, 2, 3], [1, 3, 2]), strict=True):
+        state = PartitionState(1, replicas, replicas)
+        store.apply(TopicCreated(name, name[-16:].encode(), [state], {}))
+    ReplicationControl(store).fence(1)
+    groups, beside = (store.topics[name].partitions[0] for name in names)
+    assert (groups.leader, groups.leader_epoch) == (2, 1)
+    assert (beside.leader, beside.leader_epoch, beside.isr) == (2, 1, [3, 2])
+
+
 def test_a_broker_that_is_back_leads_what_nobody_could() -> None:
     controller = Controller(PartitionState(1, [1], [1]))
     controller.control.fence(1)
