@@ -249,6 +249,10 @@ class ReplicaFetcher:
             if followed.asked == state and self._epoch != _FULL:
                 continue
             followed.asked = state
+            if (
+                self._forgotten
+            ):  # it was delayed, and whoever is asked for what is forgotten forgets
+                self._forgotten.pop((partition.topic_id, partition.index), None)
             topic = topics.get(partition.topic_id)
             if topic is None:
                 topic = topics[partition.topic_id] = FetchRequestTopic(

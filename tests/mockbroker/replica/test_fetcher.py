@@ -223,6 +223,17 @@ def test_a_partition_in_error_rests_while_others_go_on() -> None:
     assert [each.partition for each in leader.asked[-1].topics[0].partitions] == [0]
 
 
+def test_what_is_asked_for_again_after_all_rested_is_not_forgotten(leader: Leader) -> None:
+    """A leader adds what is asked for, and then takes away what is to be forgotten."""
+    leader.answer(told())
+    leader.answer(told(error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    assert len(leader.asked) == 2
+    leader.advance(1000.0)
+    request = leader.asked[-1]
+    assert [each.partition for each in request.topics[0].partitions] == [0]
+    assert request.forgotten_topics_data == []
+
+
 def test_a_partition_that_is_removed_is_forgotten() -> None:
     leader = Leader(0, 1)
     leader.answer(told(), told(index=1))
