@@ -173,9 +173,23 @@ class IndividualCommits:
         write(index, records, both.one_done, replay=replay, appended=appended)
         if both.error is ErrorCode.NONE:
             self.counted["tombstones"] += sum(one.value is None for one in ranges)
-            self.runtime.write(index, ranges, both.one_done) if ranges else both.one_done(
-                ErrorCode.NONE
-            )
+            self.write_ranges(index, ranges, both.one_done)
+
+    def write_ranges(
+        self,
+        index: int,
+        ranges: list[CoordinatorRecord],
+        done: Callable[[ErrorCode], None],
+        *producer: int,
+    ) -> None:
+        """Write ranges, in a producer's transaction if one is given.
+
+        Without any it waits for those before: what a commit found done may not be replicated yet.
+        """
+        if ranges or self.runtime.shard_at(index) is not None:
+            self.runtime.write(index, ranges, done, *producer)
+        else:
+            done(ErrorCode.NONE)
 
     def sweep(self, shard: GroupShard, place: Place, stable: int) -> None:
         """The stable offset is replicated: the ranges below need no records any more."""
@@ -211,22 +225,19 @@ class IndividualCommits:
         appended: Callable[[], None] | None,
     ) -> None:
         """Offsets that are deleted, or set from outside, take their ranges with them."""
-        mine = self.runtime.shard_at(shard.partition_index)
+        index = shard.partition_index
+        mine = self.runtime.shard_at(index)
+        set_there = [one.key for one in records if isinstance(one.key, OffsetCommitKey)]
+        if mine is None or not set_there:
+            runtime = self._services.groups.service.runtime
+            runtime.write(index, records, done, replay=replay, appended=appended)
+            return
         gone: list[CoordinatorRecord] = []
-        if mine is not None and mine.groups:
-            gone = [one for record in records for one in self._with_ranges(mine, record)]
+        for key in set_there:
+            part = mine.of(key.group, key.topic, key.partition)
+            if part is not None:
+                gone += self.dropped(Place(key.group, key.topic, key.partition), part)
         self.write_both(shard, records, gone, done, replay=replay, appended=appended)
-
-    def _with_ranges(
-        self, mine: IndividualCommitShard, record: CoordinatorRecord
-    ) -> list[CoordinatorRecord]:
-        key = record.key
-        if not isinstance(key, OffsetCommitKey):
-            return []
-        part = mine.of(key.group, key.topic, key.partition)
-        return (
-            [] if part is None else self.dropped(Place(key.group, key.topic, key.partition), part)
-        )
 
     def dropped(self, place: Place, part: CommittedRanges) -> list[CoordinatorRecord]:
         """The records that take all of a group's ranges in a partition away."""
@@ -248,12 +259,13 @@ class IndividualCommits:
             has_some = log is not None and log.has_ongoing_transaction(marker.producer_id)
             return None if has_some else done
         pending = mine.pending_of(marker.producer_id)
+        both = Both(done)
         if not pending:
-            return done
+            self.write_ranges(index, [], both.one_done)  # the marker may have come before
+            return both.one_done
         if marker.commit:
             for group_id, topic, partition, ranges in pending:
                 self.on_committed(Place(group_id, topic, partition), ranges)
-        both = Both(done)
         self.runtime.complete_transaction(index, marker, self._log.append_marker, both.one_done)
         return both.one_done
 

@@ -83,12 +83,8 @@ class TransactionalRangeWriter(RangeWriter):
         groups = self._services.groups.service.runtime
         groups.write(index, self._beginnings, joined.one_done)
         groups.write(index, records, joined.one_done, *self._producer)
-        mine = self._commits.runtime
-        for written, producer in ((self._left_over, ()), (self._ranges, self._producer)):
-            if written:
-                mine.write(index, written, joined.one_done, *producer)
-            else:
-                joined.one_done(ErrorCode.NONE)
+        self._commits.write_ranges(index, self._left_over, joined.one_done)
+        self._commits.write_ranges(index, self._ranges, joined.one_done, *self._producer)
 
     def _decide_plain(
         self, _place: Place, _committed: int, _part: CommittedRanges, _value: OffsetCommitValue

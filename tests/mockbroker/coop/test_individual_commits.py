@@ -305,6 +305,40 @@ def test_a_commit_is_answered_when_both_logs_have_it(replicated: Replicated, hel
     assert other.fetch() == (44, [(45, 47), (50, 50)], [], OK)
 
 
+def test_what_is_committed_again_is_answered_when_it_is_replicated(replicated: Replicated) -> None:
+    """What a commit that was given up has written is no more safe for being asked for again."""
+    replicated.commit((45, 47), initial=43)
+    replicated.hold(INDIVIDUAL_COMMITS_TOPIC)
+    assert replicated.commit((50, 52)) is None
+    replicated.core.advance(5_000)
+    answer = replicated.group.client.receive(OffsetCommitResponse)
+    assert told(answer.topics[0].partitions[0]).error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert replicated.commit((50, 51)) is None
+    replicated.release(INDIVIDUAL_COMMITS_TOPIC)
+    answer = replicated.group.client.receive(OffsetCommitResponse)
+    assert told(answer.topics[0].partitions[0]) == Committed(OK, None, 43, 2)
+
+
+def test_a_reset_again_is_answered_when_no_range_is_left_anywhere(replicated: Replicated) -> None:
+    replicated.commit((45, 47), initial=43)
+    replicated.hold(INDIVIDUAL_COMMITS_TOPIC)
+    client = replicated.group.client
+    for _ in range(2):
+        client.send(replicated.group.asking(40, None), COMMIT_VERSION)
+        replicated.core.advance(6_000)
+        answer = client.receive(OffsetCommitResponse)
+        assert told(answer.topics[0].partitions[0]).error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert commits_of_leader(replicated).metrics()["ranges"] == 0
+    replicated.release(INDIVIDUAL_COMMITS_TOPIC)
+    assert replicated.group.plain(40).error == OK
+
+
+def commits_of_leader(replicated: Replicated) -> IndividualCommits:
+    broker = replicated.core.cluster.broker(replicated.coordinator)
+    assert broker is not None
+    return extension_of(broker.services).commits
+
+
 def test_a_range_stays_until_what_is_stable_is_replicated(replicated: Replicated) -> None:
     replicated.commit((45, 47), initial=43)
     broker = replicated.core.cluster.broker(replicated.coordinator)

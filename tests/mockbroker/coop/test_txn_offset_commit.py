@@ -7,6 +7,7 @@ import pytest
 from mockbroker.coop import tags
 from mockbroker.coop.commit_tags import commit_fields
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC
+from mockbroker.replica.append_entry import TransactionMarker
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.transactions import (
     EndTxnResponse,
@@ -26,24 +27,73 @@ OK = ErrorCode.NONE
 CONFIG = {**ON, "transaction.state.log.num.partitions": "1", "log.retention.ms": "-1"}
 
 
+class Replicated:
+    """Three brokers, and a transaction that has staged t-0 from 3 to 5."""
+
+    def __init__(self) -> None:
+        replicated = dict.fromkeys(("offsets.topic", "transaction.state.log", "default"), "3")
+        config = {**ON, **{f"{name}.replication.factor": n for name, n in replicated.items()}}
+        core = self.core = ClusterCore(topics={"t": 1}, config={**config, "log.retention.ms": "-1"})
+        fill(core.client(node=core.state("t").leader), 10)
+        core.controls.coordinator("g")
+        core.advance(10)
+        self.here = core.controls.coordinator("g")
+        self.client = core.client(node=self.here)
+        self.producer = OnCluster(core)
+        for _ in range(2):
+            self.producer.find()
+            core.advance(100)
+        self.producer.become(self.producer.init())
+        assert self.stage((3, 5), 100).error == OK
+
+    def stage(self, staged_range: tuple[int, int], for_ms: float) -> Committed:
+        self.client.send(staging(self.producer, staged_range), 5)
+        self.core.advance(for_ms)
+        return staged(self.client.receive(TxnOffsetCommitResponse))
+
+    def hold(self) -> None:
+        """The followers of the log of ranges fetch no more."""
+        for node in {1, 2, 3} - {self.here}:
+            self.core.controls.hold_follower(INDIVIDUAL_COMMITS_TOPIC, 0, node)
+
+    def release(self) -> None:
+        for node in {1, 2, 3} - {self.here}:
+            self.core.controls.release_follower(INDIVIDUAL_COMMITS_TOPIC, 0, node)
+
+
+def test_what_is_staged_again_is_answered_when_it_is_replicated() -> None:
+    replicated = Replicated()
+    replicated.hold()
+    for _ in range(2):
+        assert replicated.stage((7, 8), 6_000).error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    replicated.release()
+    assert replicated.stage((7, 8), 1_000).error == OK
+
+
+def test_a_marker_that_comes_again_is_done_when_it_is_replicated() -> None:
+    replicated = Replicated()
+    core, producer = replicated.core, replicated.producer
+    broker = core.cluster.broker(replicated.here)
+    assert broker is not None
+    marker = TransactionMarker(producer.producer_id, producer.epoch + 1, 0, True, 2)
+    offsets = broker.services.groups.service.offsets
+    replicated.hold()
+    told_of: list[ErrorCode] = []
+    for _ in range(2):
+        core.act(lambda: offsets.complete_transaction(0, marker, told_of.append))
+        core.advance(6_000)
+    assert len(told_of) == 2
+    assert OK not in told_of
+    replicated.release()
+    core.act(lambda: offsets.complete_transaction(0, marker, told_of.append))
+    core.advance(1_000)
+    assert told_of[2:] == [OK]
+
+
 @pytest.mark.parametrize("commit", [True, False])
 def test_a_transaction_ends_once_one_broker_has_both_topics(commit: bool) -> None:
-    replicated = dict.fromkeys(("offsets.topic", "transaction.state.log", "default"), "3")
-    config = {**ON, **{f"{name}.replication.factor": n for name, n in replicated.items()}}
-    core = ClusterCore(topics={"t": 1}, config={**config, "log.retention.ms": "-1"})
-    fill(core.client(node=core.state("t").leader), 10)
-    core.controls.coordinator("g")
-    core.advance(10)
-    here = core.controls.coordinator("g")
-    made = RangeGroup(core.client(node=here))
-    producer = OnCluster(core)
-    for _ in range(2):
-        producer.find()
-        core.advance(100)
-    producer.become(producer.init())
-    made.client.send(staging(producer, (3, 5)), 5)
-    core.advance(100)
-    assert staged(made.client.receive(TxnOffsetCommitResponse)).error == OK
+    replicated = Replicated()
+    core, producer, here = replicated.core, replicated.producer, replicated.here
     behind = here % 3 + 1
     core.controls.hold_follower(INDIVIDUAL_COMMITS_TOPIC, 0, behind)
     core.controls.shrink_isr(INDIVIDUAL_COMMITS_TOPIC, 0, without=behind)
