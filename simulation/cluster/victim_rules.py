@@ -226,13 +226,14 @@ BAD_RULES: Final[tuple[tuple[str, Rule], ...]] = (
 
 
 class Meeting(NamedTuple):
-    """A request that met a rule: `wanted` is what was answered to it before."""
+    """A request to a node that met a rule: `wanted` is what was answered to it before."""
 
     form: Form
     rule: Rule
     version: int
     wanted: bytes
     since_ms: float
+    node: int
 
     def wrong(self, data: bytes, *, closed: bool, passed_ms: float, hits: int) -> str | None:
         """What did not come as it must, or None."""

@@ -16,7 +16,7 @@ from simulation.clients import frame_of
 from simulation.cluster.clients import ClusterClient
 from simulation.cluster.crews import Crew
 from simulation.cluster.filled_requests import Subject, filled
-from simulation.cluster.victim_rules import BAD_RULES, FORMS, Meeting
+from simulation.cluster.victim_rules import BAD_RULES, FORMS, SAME, Form, Meeting
 
 if TYPE_CHECKING:
     from random import Random
@@ -80,8 +80,7 @@ class Victim(ClusterClient):
         self._try_a_preset()
         form = self.rng.choice(self._forms)
         version = self.rng.choice(form.versions)
-        request = filled(form.api, version, Subject(NAME, form.topics))
-        frame = frame_of(request, version, 7, self.name)
+        frame = self._asking(form, version)
         answers = self.world.probe(frame, broker)
         if len(answers) != 1:
             self.later()
@@ -91,7 +90,7 @@ class Victim(ClusterClient):
         made: list[str] = []
         faults = self.world.cluster.faults
         self.world.operate(lambda: made.extend(faults.add(*parse([rule]))))
-        meeting = Meeting(form, rule, version, wanted, self.world.now_ms)
+        meeting = Meeting(form, rule, version, wanted, self.world.now_ms, node)
         line = Line(self.world)
         line.wire = self.world.wire_to(broker, line)
         line.wire.may_be_closed = True
@@ -99,6 +98,19 @@ class Victim(ClusterClient):
         if form.releases_ms is not None:
             self.world.at(form.releases_ms, lambda: self._release(made[0]))
         self._wait(made[0], meeting, line, meeting.since_ms + form.waits_ms)
+
+    def _asking(self, form: Form, version: int) -> bytes:
+        return frame_of(
+            filled(form.api, version, Subject(NAME, form.topics)), version, 7, self.name
+        )
+
+    def _is_known(self, meeting: Meeting) -> bool:
+        """Whether what is the answer without a rule still is: who coordinates a group may move."""
+        broker = self.world.cluster.broker(meeting.node)
+        if broker is None or meeting.form.outcome != SAME:
+            return True
+        answers = self.world.probe(self._asking(meeting.form, meeting.version), broker)
+        return answers == [meeting.wanted[4:]]
 
     def _release(self, rule_id: str) -> None:
         if rule_id in {armed.id for armed in self.world.cluster.faults.list()}:
@@ -129,7 +141,7 @@ class Victim(ClusterClient):
                 passed_ms=(line.first_ms if line.data else line.end_ms) - meeting.since_ms,
                 hits=armed.hits,
             )
-            if wrong is not None:
+            if wrong is not None and self._is_known(meeting):
                 self.world.violate(f"{self.name}: {meeting.rule}: {wrong}")
         wire.close()
         self.later(self.rng.random() * PAUSE_MS)

@@ -61,6 +61,8 @@ KEPT: dict[int, str] = {
     22757: "who is of another generation joins as the member that it was",
     23130: "as 22478",
     23678: "a coordinator tells at once of a generation that it has loaded",
+    24052: "ranges that a commit before has written are not replicated for being found there",
+    24109: "who coordinates a group may move between two answers of one broker",
     24137: "the log beside the groups' is changed from what it is, not from what it was",
     24444: "a follower that asks for what it was to forget forgets it no more",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),

@@ -57,7 +57,7 @@ def wrong(
     ends: bool = False,
 ) -> str | None:
     form = Form(no_rule, outcome, late_ms=10.0 if passed_ms else 0.0, ends=ends)
-    meeting = Meeting(form, rule or {}, 5, BEFORE, 0.0)
+    meeting = Meeting(form, rule or {}, 5, BEFORE, 0.0, 1)
     return meeting.wrong(data, closed=closed, passed_ms=passed_ms, hits=1)
 
 
@@ -90,7 +90,7 @@ def test_what_comes_otherwise_is_told() -> None:
     assert wrong(THROTTLED, BEFORE, {"throttle_ms": 5}) == "it tells to wait 0 ms"
     assert wrong(REFUSED, answer(-1, 3), error) == "it tells of [-1, 3]"
     assert wrong(PARTLY, answer(-1, -1), error) == "it tells of [-1, -1]"
-    assert Meeting(Form(no_rule, SAME), {}, 5, BEFORE, 0.0).wrong(
+    assert Meeting(Form(no_rule, SAME), {}, 5, BEFORE, 0.0, 1).wrong(
         BEFORE, closed=False, passed_ms=0.0, hits=2
     ) == "2 hits"  # fmt: skip
 
