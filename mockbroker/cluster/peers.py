@@ -277,15 +277,23 @@ class Peers:
             self.links.get(source, target).send(arrive)
 
     def _leader_log(self, source: int, topic: str, index: int) -> UnifiedLog | None:
-        """The log of a partition at its leader, if a link to it carries."""
+        """The log of a partition at its leader, if a link to it carries.
+
+        A leader of before that has not heard so, as far as `source` has or others tell, is none.
+        """
+        known = self.running[source].broker.services.metadata.topics.get(topic)
+        if known is None or index >= len(known.partitions):
+            return None
+        epoch, log = known.partitions[index].leader_epoch, None
         for node_id, incarnation in self.running.items():
             partition = incarnation.broker.services.replicas.partition(topic, index)
-            if partition is not None and partition.is_leader:
-                is_near = node_id == source
-                ends = (source, node_id), (node_id, source)
-                if is_near or all(self.links.get(*each).open for each in ends):
-                    return partition.log
-        return None
+            if partition is None or not partition.is_leader or partition.leader_epoch < epoch:
+                continue
+            is_near = node_id == source
+            ends = (source, node_id), (node_id, source)
+            if is_near or all(self.links.get(*each).open for each in ends):
+                epoch, log = partition.leader_epoch, partition.log
+        return log
 
     def end_step(self) -> None:
         """A broker's verb has set its own clock: let the others have that time, and arrive all."""

@@ -64,6 +64,7 @@ KEPT: dict[int, str] = {
     24052: "ranges that a commit before has written are not replicated for being found there",
     24109: "who coordinates a group may move between two answers of one broker",
     24137: "the log beside the groups' is changed from what it is, not from what it was",
+    24217: "what a leader of before has is not what a partition has",
     24444: "a follower that asks for what it was to forget forgets it no more",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }

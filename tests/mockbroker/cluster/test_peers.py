@@ -190,6 +190,25 @@ def test_a_leader_that_is_cut_off_believes_that_it_leads_until_it_hears(core: Cl
     assert sorted(core.state("t").isr) == [1, 2, 3]
 
 
+def test_who_looks_into_a_leaders_log_is_not_shown_that_of_one_before(core: ClusterCore) -> None:
+    before = core.state("t").leader
+    after = before % 3 + 1
+    core.controls.hold_link(-1, before)
+    core.controls.move_leader("t", 0, after)
+    core.advance(10)
+    assert all(core.partition(node, "t").is_leader for node in (before, after))
+    for node in (1, 2, 3):
+        broker = core.cluster.broker(node)
+        assert broker is not None
+        assert broker.services.leader_log("t", 0) is core.partition(after, "t").log
+        assert broker.services.leader_log("t", 9) is None
+    (third,) = {1, 2, 3} - {before, after}
+    core.controls.hold_link(third, after)
+    broker = core.cluster.broker(third)
+    assert broker is not None
+    assert broker.services.leader_log("t", 0) is None
+
+
 def test_a_partition_without_anyone_in_sync_has_no_leader(core: ClusterCore) -> None:
     for node in (1, 2, 3):
         core.controls.kill(node)
