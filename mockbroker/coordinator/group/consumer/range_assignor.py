@@ -46,7 +46,7 @@ def assign_ranges(spec: GroupSpec) -> Assignments:
     assignments: Assignments = {}
     for member_id in sorted(spec.members, key=lambda one: _order(spec, one)):
         ranges: Partitions = {}
-        for topic_id in spec.members[member_id].topic_ids:
+        for topic_id in sorted(spec.members[member_id].topic_ids):
             taken = topics[topic_id].take()
             if taken:
                 ranges[topic_id] = taken

@@ -101,7 +101,7 @@ def compute_target(
     subscribed = frozenset().union(*(spec.topic_ids for spec in specs.values()))
     spec = GroupSpec(
         specs,
-        view.counts(subscribed),
+        view.counts(sorted(subscribed)),
         _owners(kept) if extra else group.target_owners,
         is_homogeneous=_is_homogeneous(members),
     )

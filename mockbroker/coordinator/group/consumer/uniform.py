@@ -22,7 +22,7 @@ def assign_homogeneous(spec: GroupSpec) -> Assignments:
         return {}
     free: list[tuple[bytes, int]] = []
     total = 0
-    for topic_id in ordered_uuids(topic_ids):
+    for topic_id in ordered_uuids(sorted(topic_ids)):
         count = spec.partition_counts[topic_id]
         total += count
         free += [

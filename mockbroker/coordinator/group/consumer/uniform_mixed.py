@@ -36,7 +36,7 @@ class _Builder:
         self._loads = [0] * len(self._member_ids)
         self._subscribers: dict[bytes, list[int]] = {}
         for number, member_id in enumerate(self._member_ids):
-            for topic_id in spec.members[member_id].topic_ids:
+            for topic_id in sorted(spec.members[member_id].topic_ids):
                 self._subscribers.setdefault(topic_id, []).append(number)
         self._owners = {
             topic_id: [_NOBODY] * self._counts[topic_id] for topic_id in self._subscribers
