@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from mockbroker.state.snapshot import Snapshot
     from tests.support.core import Core, CoreClient
 
-DECLARED = {"orders": 3, "__consumer_offsets": None}
 KEEP = {"retention.ms": "-1"}
 GROWTH = 1.05
 PAGE = os.sysconf("SC_PAGE_SIZE")

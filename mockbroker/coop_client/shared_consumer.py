@@ -61,23 +61,6 @@ _MOST_RECORDS: Final = 500
 _CLOSING_SECONDS: Final = 5.0
 _MORE_THAN_A_REBALANCE_MS: Final = 5000
 
-_FETCH_WAIT_MS: Final = 500
-_FETCH_BYTES: Final = 1 << 20
-_NO_SESSION: Final = -1
-_LATEST, _EARLIEST = -1, -2
-_REFRESH: Final = frozenset(
-    (
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.REPLICA_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_LEADER_EPOCH,
-    )
-)
-
 
 class Settings(TypedDict, total=False):
     """What else a consumer may be told.
