@@ -7,14 +7,10 @@ or be too slow for its session. All that it is told goes to the group's `GroupBo
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker_protocol.errors import ErrorCode
-from mockbroker_protocol.messages.find_coordinator import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
 from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -32,7 +28,7 @@ from mockbroker_protocol.versions import (
     OFFSET_FETCH_GROUPS,
     OFFSET_FETCH_TOPIC_IDS,
 )
-from simulation.cluster.clients import ClusterClient
+from simulation.cluster.coordinated_members import CoordinatedMember
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +39,6 @@ if TYPE_CHECKING:
     from simulation.cluster.plan import ClusterPlan
     from simulation.cluster.truth import Truth
 
-FIND_VERSION = 3
 STABLE_FETCH = 7
 COMMIT_VERSIONS = range(2, OFFSET_COMMIT_TOPIC_IDS + 1)
 FETCH_VERSIONS = range(2, OFFSET_FETCH_TOPIC_IDS + 1)
@@ -76,9 +71,11 @@ class Setting(NamedTuple):
     group: GroupPlan
 
 
-class GroupMember(ClusterClient, ABC):
+class GroupMember(CoordinatedMember):
     """A member of either protocol; `owned` is what it thinks that it has."""
 
+    group: GroupPlan
+    leaves = 0.05
     expected: frozenset[int]
     """What a coordinator may answer to it, beside `MOVED`."""
 
@@ -89,9 +86,6 @@ class GroupMember(ClusterClient, ABC):
         self.group = setting.group
         self.instance_id = f"i-{name}" if self.group.on["static"] and rng.random() < 0.7 else None
         self.owned: dict[Part, None] = {}
-        self.coordinator: int | None = None
-        self.calm = False
-        """Whether it behaves from now on."""
         self.commits = self.fetches = 0
         """How many were answered since the calm began."""
 
@@ -109,9 +103,9 @@ class GroupMember(ClusterClient, ABC):
         return self.is_in and (not known or (self.commits > 0 and self.fetches > 0))
 
     @property
-    @abstractmethod
-    def is_in(self) -> bool:
-        """Whether it has joined and knows what is its own."""
+    def group_id(self) -> str:
+        """Whose coordinator it looks for."""
+        return self.book.name
 
     def wanted(self) -> set[Part]:
         """What the group must read because of it."""
@@ -120,10 +114,10 @@ class GroupMember(ClusterClient, ABC):
     # -- one step --------------------------------------------------------------------------
 
     def begin(self) -> None:
-        if not self.calm and self._misbehave():
+        if not self.calm and self.misbehaves():
             return
         if self.coordinator is None:
-            self._find()
+            self.find()
         else:
             self.act(self.coordinator)
 
@@ -132,45 +126,12 @@ class GroupMember(ClusterClient, ABC):
         """The next request to the coordinator."""
 
     @abstractmethod
-    def leave(self, node: int) -> None:
-        """Say good bye to the coordinator; `lose_identity` when it has heard so, or not."""
-
-    @abstractmethod
     def identity(self) -> Identity:
         """As what it commits."""
 
     def lose_identity(self) -> None:
         """It begins anew, as a new process would or as one that was thrown out."""
         self.give_up(list(self.owned))
-
-    def _misbehave(self) -> bool:
-        on, rng = self.group.on, self.rng
-        if on["crash"] and rng.random() < 0.03:
-            self.note("crashes")
-            self.lose_identity()
-            self.later(rng.choice((20.0, 400.0, 1_200.0)))
-            return True
-        if on["slow"] and rng.random() < 0.04:
-            self.note("is slow")
-            self.later(rng.choice((200.0, 900.0, 2_000.0)))
-            return True
-        if on["leave"] and self.coordinator is not None and self.is_in and rng.random() < 0.05:
-            self.leave(self.coordinator)
-            return True
-        return False
-
-    def pause(self) -> None:
-        """Go on at the usual pace."""
-        self.later(self.rng.random() * self.group.pause_ms + 1.0)
-
-    def _find(self) -> None:
-        def found(answer: FindCoordinatorResponse | None) -> None:
-            if answer is not None and answer.error_code == ErrorCode.NONE:
-                self.coordinator = answer.node_id
-            self.later(1.0 if self.coordinator is not None else 100.0)
-
-        request = FindCoordinatorRequest(key=self.book.name)
-        self.ask(self.any_node(), request, FIND_VERSION, FindCoordinatorResponse, found)
 
     def refused(self, what: str, error: int) -> None:
         """An answer that is nothing but an error, or -1 for none: look for the coordinator."""

@@ -21,10 +21,6 @@ from mockbroker.coop.numbers import DraftError, Tag
 from mockbroker.coop.tags import Cooperative, Identity
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchResponse
-from mockbroker_protocol.messages.find_coordinator import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
 from mockbroker_protocol.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -35,8 +31,8 @@ from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from simulation.cluster.clients import ClusterClient
 from simulation.cluster.consumers import fetch_of
+from simulation.cluster.coordinated_members import CoordinatedMember
 from simulation.cluster.plan import SHARED
 from simulation.record_reader import read_records
 
@@ -51,7 +47,7 @@ if TYPE_CHECKING:
     from simulation.cluster.truth import Truth
 
 PART = SHARED, 0
-FIND_VERSION, COMMIT_VERSION, OFFSETS_VERSION = 3, 9, 8
+COMMIT_VERSION, OFFSETS_VERSION = 9, 8
 FETCH_VERSIONS = (12, 13, 16)
 BY_IDS = 13
 NO_GENERATION = -1
@@ -116,9 +112,11 @@ def draft_error(data: object) -> int:
     return 0 if told is None else int.from_bytes(told[:2], "big")
 
 
-class Sharer(ClusterClient):
+class Sharer(CoordinatedMember):
     """A member without a group protocol: always in, always the same ranges."""
 
+    group: SharingPlan
+    leaves = 0.04
     reads_on = True
 
     def __init__(self, setting: Setting, name: str, rng: Random) -> None:
@@ -128,9 +126,6 @@ class Sharer(ClusterClient):
         self.group = setting.group
         self.lease_ms = setting.lease_ms
         self.rack = rng.choice(("", *dict.fromkeys(setting.plan.racks)))
-        self.coordinator: int | None = None
-        self.calm = False
-        """Whether it behaves from now on."""
         self.member_id = name
         self.generation = NO_GENERATION
         self.ranges: tuple[KeyRange, ...] | None = ()
@@ -154,6 +149,11 @@ class Sharer(ClusterClient):
         self.calm = True
 
     @property
+    def group_id(self) -> str:
+        """Whose coordinator it looks for."""
+        return self.book.group
+
+    @property
     def is_in(self) -> bool:
         """Whether it may work."""
         return True
@@ -175,11 +175,11 @@ class Sharer(ClusterClient):
         self._session = 0, 0, -1
 
     def begin(self) -> None:
-        if not self.calm and self._misbehave():
+        if not self.calm and self.misbehaves():
             return
         node = self.coordinator
         if node is None:
-            self._find()
+            self.find()
         elif not self.is_in:
             self.get_in(node)
         elif self.ranges is None:
@@ -206,34 +206,6 @@ class Sharer(ClusterClient):
         del node
         self.lose_identity()
         self.later(100.0)
-
-    def _misbehave(self) -> bool:
-        on, rng = self.group.on, self.rng
-        if on["crash"] and rng.random() < 0.03:
-            self.note("crashes")
-            self.lose_identity()
-            self.later(rng.choice((20.0, 400.0, 1_200.0)))
-            return True
-        if on["slow"] and rng.random() < 0.04:
-            self.later(rng.choice((200.0, 900.0, 2_000.0)))
-            return True
-        if on["leave"] and self.coordinator is not None and self.is_in and rng.random() < 0.04:
-            self.leave(self.coordinator)
-            return True
-        return False
-
-    def pause(self) -> None:
-        """Go on at the usual pace."""
-        self.later(self.rng.random() * self.group.pause_ms + 1.0)
-
-    def _find(self) -> None:
-        def found(answer: FindCoordinatorResponse | None) -> None:
-            if answer is not None and answer.error_code == ErrorCode.NONE:
-                self.coordinator = answer.node_id
-            self.later(1.0 if self.coordinator is not None else 100.0)
-
-        request = FindCoordinatorRequest(key=self.book.group)
-        self.ask(self.any_node(), request, FIND_VERSION, FindCoordinatorResponse, found)
 
     def refused(self, what: str, error: int, *also: ErrorCode) -> None:
         """An answer that is an error, or -1 for none; `also` may be answered beside the usual."""
