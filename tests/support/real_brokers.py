@@ -51,7 +51,7 @@ class RealBroker:
         subprocess.run([*_java(), "kafka.tools.StorageTool", *formatting], check=True)
 
     def start(self) -> None:
-        """Start it, and wait until clients of ours are told of it: caught up and unfenced."""
+        """Start it, and wait until clients of ours are told of it and it takes their connections."""
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(
                 [*_java(), "kafka.Kafka", str(self._properties)], stdout=output, stderr=output
@@ -100,7 +100,13 @@ class RealBroker:
         assert self._process is not None
         assert self._process.poll() is None, self._log.read_text()
         admin = AdminClient({"bootstrap.servers": self._ours.bootstrap_servers})
-        return self.node_id in admin.list_topics(timeout=10).brokers
+        return self.node_id in admin.list_topics(timeout=10).brokers and self._listens()
+
+    def _listens(self) -> bool:
+        """Whether its port is open: its acceptors start after it is unfenced."""
+        host, port = self.address.split(":")
+        with socket.socket() as probe:
+            return probe.connect_ex((host, int(port))) == 0
 
 
 def _java() -> list[str]:

@@ -77,7 +77,7 @@ def test_how_a_group_shares_partitions_is_told_alike() -> None:
         assert (one.stable, one.ranges, one.marker) == (0, [(2, 3)], 4)
         leased = [(each.first, each.last, each.member_id) for each in one.leases]
         assert leased == [(0, 1, "worker")]
-        broker.clock.advance(60_000)
+        broker.clock.advance(60_001)  # timers tick in whole milliseconds
         assert [tuple(each) for each in near.sharing()["t", 0].free] == [(0, 1, 1)]
         client.call(asking(("t", 0, None), own_tags=named), 12, FetchResponse)
         assert far.expire_leases() == 1
