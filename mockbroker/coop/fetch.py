@@ -173,11 +173,7 @@ class FilteredReader(LogReader):
         found = FilteredRead(offset).scan(
             log.iterate_batches(offset, isolation),
             wanted,
-            self._limits(entry, max_bytes, min_one=self.min_one)._replace(
-                remainders=extension.remainders,
-                place=(partition.topic_id, entry.index),
-                cache_bytes=cache_budget(self._services),
-            ),
+            self._limits(entry, partition, max_bytes, min_one=self.min_one),
         )
         extension.count(found)
         self._passed[entry] = found
@@ -234,7 +230,7 @@ class FilteredReader(LogReader):
         found = FilteredRead(before.next_offset).scan(
             log.iterate_batches(before.next_offset, params.isolation),
             wanted,
-            self._limits(entry, entry.max_bytes, min_one=True),
+            self._limits(entry, partition, entry.max_bytes, min_one=True)._replace(takes=False),
         )
         extension_of(self._services).count(found)
         found.add(before)
@@ -242,14 +238,19 @@ class FilteredReader(LogReader):
         looked_at_enough = found.scanned_bytes >= self._budget()
         return COMPLETE if found.stopped or looked_at_enough else found.matched_bytes
 
-    def _limits(self, entry: FetchEntry, max_bytes: int, *, min_one: bool) -> Limits:
+    def _limits(
+        self, entry: FetchEntry, partition: Partition, max_bytes: int, *, min_one: bool
+    ) -> Limits:
         topic = self._services.metadata.topics.get(entry.topic.name or "")
         return Limits(
             max_bytes,
             min_one,
             self._budget(),
+            extension_of(self._services).remainders,
+            (partition.topic_id, entry.index),
             self._services.config.bool("range.fetch.fold.empty"),
             "spread" if topic is None else topic.config.str("range.fetch.null.key.policy"),
+            cache_bytes=cache_budget(self._services),
             keeps_keys=topic is not None and topic.config.str("range.fetch.load") == "key",
         )
 

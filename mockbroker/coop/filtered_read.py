@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mockbroker.coop.key_filter import record_slot
-from mockbroker.coop.remainders import LeftOver, Remainders
+from mockbroker.coop.batch_index import BatchIndex, pieces
+from mockbroker.coop.remainders import Remainder, Remainders, Source
 from mockbroker_protocol.records.batch import (
     RECORD_BATCH_OVERHEAD,
     cover_batch,
     records_data,
     thinned_batch,
 )
-from mockbroker_protocol.records.record_codec import record_slices
+from mockbroker_protocol.records.record_codec import locate_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mockbroker.coop.key_filter import KeyFilter
     from mockbroker_protocol.primitives import Buffer
@@ -35,29 +35,44 @@ _MOST_OFFSETS: Final = 1 << 31
 class Limits(NamedTuple):
     """Of one pass: `max_bytes` given, unless `min_one` and nothing matched yet; `budget` bytes
     looked at, of which one batch is always allowed. `fold`: batches may reach over what follows.
-    `remainders` keep what others will want of this partition, within `cache_bytes`: of a record
-    its bytes, or with `keeps_keys` where they are.
+    `remainders` keep what others will want of the partition `place`, within `cache_bytes`: of a
+    record its bytes, or with `keeps_keys` where they are; and all of what is only looked at, which
+    is so without `takes`.
     """
 
     max_bytes: int
     min_one: bool
     budget: int
+    remainders: Remainders
+    place: tuple[bytes, int] = (b"", 0)
     fold: bool = True
     null_keys: str = "spread"
-    remainders: Remainders | None = None
-    place: tuple[bytes, int] = (b"", 0)
     cache_bytes: int = 0
     keeps_keys: bool = False
+    takes: bool = True
+
+
+class _Kept(NamedTuple):
+    """`records` of a batch's records, of `size_bytes`: pieces of one or several of them.
+
+    `entry`: whence they and those before the offset come, `numbers` of it.
+    """
+
+    pieces: list[Buffer]
+    records: int
+    size_bytes: int
+    entry: Remainder | None = None
+    numbers: Sequence[int] = ()
 
 
 class _Open:
-    """The last batch given, while it may still reach further: `records` None is a cover."""
+    """The last batch given, while it may still reach further: `kept` None is a cover."""
 
-    __slots__ = ("header", "last_offset", "records")
+    __slots__ = ("header", "kept", "last_offset")
 
-    def __init__(self, header: BatchHeader, records: list[Buffer] | None) -> None:
+    def __init__(self, header: BatchHeader, kept: _Kept | None) -> None:
         self.header = header
-        self.records = records
+        self.kept = kept
         self.last_offset = header.last_offset
 
     def takes(self, header: BatchHeader, fold: bool) -> bool:
@@ -66,14 +81,14 @@ class _Open:
         return (
             mine.partition_leader_epoch == header.partition_leader_epoch
             and header.last_offset - mine.base_offset < _MOST_OFFSETS
-            and (self.records is None or (fold and not mine.is_transactional))
+            and (self.kept is None or (fold and not mine.is_transactional))
         )
 
     def packed(self) -> bytes:
         mine = self.header
-        if self.records is None:
+        if self.kept is None:
             return cover_batch(mine.base_offset, self.last_offset, mine.partition_leader_epoch)
-        return thinned_batch(mine, self.records, self.last_offset)
+        return thinned_batch(mine, self.kept.pieces, self.kept.records, self.last_offset)
 
 
 class FilteredRead:
@@ -125,18 +140,25 @@ class FilteredRead:
                 self.chunks.append(data)
                 continue
             kept = self._kept(header, data, offset, key_filter, limits)
-            if not kept:
-                self._cover(header, limits.fold)
-                continue
-            size = RECORD_BATCH_OVERHEAD + sum(map(len, kept))
-            if self.size_bytes + size > limits.max_bytes and (
-                self.matched_records or not limits.min_one
-            ):
+            size = RECORD_BATCH_OVERHEAD + kept.size_bytes
+            is_too_much = (
+                kept.records
+                and self.size_bytes + size > limits.max_bytes
+                and (self.matched_records or not limits.min_one)
+            )
+            if kept.entry is not None:
+                if limits.takes and not is_too_much:
+                    kept.entry.take(key_filter.ranges, kept.numbers)
+                limits.remainders.keep(kept.entry, limits.cache_bytes)
+            if is_too_much:
                 self.stopped = SIZE
                 break
+            if not kept.records:
+                self._cover(header, limits.fold)
+                continue
             self._give(header, _Open(header, kept), size)
             self.matched_bytes += size
-            self.matched_records += len(kept)
+            self.matched_records += kept.records
         self._close()
         return self
 
@@ -154,74 +176,75 @@ class FilteredRead:
         offset: int,
         key_filter: KeyFilter,
         limits: Limits,
-    ) -> list[Buffer]:
+    ) -> _Kept:
         """The bytes of the batch's records that match, from `offset` on."""
-        cache, null_keys = limits.remainders, limits.null_keys
-        if cache is not None and not key_filter.has_keys:
-            return self._kept_with(cache, header, data, offset, key_filter, limits)
-        records, start, end = records_data(data, 0, header)
-        self.scanned_bytes += max(header.size_in_bytes, end - start)
-        self.scanned_records += header.record_count
-        plain, base = bytes(records), header.base_offset
-        matches = key_filter.matches
-        return [
-            plain[at:stop]
-            for delta, key, at, stop in record_slices(plain, start, end, header.record_count)
-            if base + delta >= offset and matches(key, base + delta, null_keys)
-        ]
+        if key_filter.has_keys:
+            return self._kept_by_key(header, data, offset, key_filter, limits)
+        cache, base = limits.remainders, header.base_offset
+        source = Source((*limits.place, base), header.crc, limits.null_keys)
+        entry = cache.find(source, key_filter)
+        if entry is None:
+            entry = self._indexed(header, data, source, limits)
+        else:
+            self.cache_hits += 1
+            self.scanned_bytes += RECORD_BATCH_OVERHEAD
+        index = entry.index
+        numbers = mine = index.matching(key_filter.ranges)
+        if offset > base:
+            mine = [number for number in numbers if base + index.deltas[number] >= offset]
+        plain: Buffer | None = entry.plain
+        if plain is None:
+            plain = self._inflated(header, data)[0] if header.compression else data
+        kept = pieces(plain, index.edges, mine)
+        size = sum(map(len, kept))
+        return _Kept(kept, len(mine), size, entry, numbers)
 
-    def _kept_with(
+    def _indexed(
+        self, header: BatchHeader, data: Buffer, source: Source, limits: Limits
+    ) -> Remainder:
+        """What the log has of a batch."""
+        records, located = self._located(header, data)
+        edges, deltas, keys = located
+        slots = limits.remainders.slots.of(keys, header.base_offset, deltas, limits.null_keys)
+        return Remainder(
+            source,
+            BatchIndex(edges, deltas, slots),
+            records if header.compression and not limits.keeps_keys else None,
+            keys if limits.keeps_keys else None,
+        )
+
+    def _kept_by_key(
         self,
-        cache: Remainders,
         header: BatchHeader,
         data: Buffer,
         offset: int,
         key_filter: KeyFilter,
         limits: Limits,
-    ) -> list[Buffer]:
-        """The same, from what an earlier filter left; what this one leaves is kept."""
-        null_keys = limits.null_keys
-        found = cache.take(limits.place, header, key_filter, null_keys)
-        if found is not None:
-            self.cache_hits += 1
-            return self._left_over(found, header, data, offset)
-        records, start, end = records_data(data, 0, header)
-        self.scanned_bytes += max(header.size_in_bytes, end - start)
-        self.scanned_records += header.record_count
-        plain, base = bytes(records), header.base_offset
-        kept: list[Buffer] = []
-        rest: list[LeftOver] = []
-        for delta, key, at, stop in record_slices(plain, start, end, header.record_count):
-            slot = record_slot(key, base + delta, null_keys)
-            if slot is None:
-                continue
-            if not key_filter.has(slot, slot):
-                left = (at, stop) if limits.keeps_keys else plain[at:stop]
-                size = len(key or b"") if limits.keeps_keys else stop - at
-                rest.append(LeftOver(slot, base + delta, left, size))
-            elif base + delta >= offset:
-                kept.append(plain[at:stop])
-        cache.put(limits.place, header, key_filter, null_keys, rest, limits.cache_bytes)
-        return kept
+    ) -> _Kept:
+        """The same for a filter that has keys, which no index knows."""
+        records, (edges, deltas, keys) = self._located(header, data)
+        base, null_keys = header.base_offset, limits.null_keys
+        mine = [
+            number
+            for number, (key, delta) in enumerate(zip(keys, deltas, strict=True))
+            if base + delta >= offset and key_filter.matches(key, base + delta, null_keys)
+        ]
+        kept = pieces(records, edges, mine)
+        return _Kept(kept, len(mine), sum(map(len, kept)))
 
-    def _left_over(
-        self, found: list[LeftOver], header: BatchHeader, data: Buffer, offset: int
-    ) -> list[Buffer]:
-        """The bytes of these records, for which the batch is inflated if it must be."""
-        kept: list[Buffer] = []
-        plain: bytes | None = None
-        for each in found:
-            if not isinstance(each.data, bytes):
-                if plain is None:
-                    records, start, end = records_data(data, 0, header)
-                    self.scanned_bytes += max(header.size_in_bytes, end - start)
-                    plain = bytes(records)
-                first, stop = each.data
-                kept.append(plain[first:stop])
-            else:
-                self.scanned_bytes += len(each.data)
-                kept.append(each.data)
-        return [one for one, each in zip(kept, found, strict=True) if each.offset >= offset]
+    def _located(
+        self, header: BatchHeader, data: Buffer
+    ) -> tuple[bytes, tuple[list[int], list[int], list[bytes | None]]]:
+        """A batch's inflated records, and what `locate_records` says of them."""
+        records, start, end = self._inflated(header, data)
+        self.scanned_records += header.record_count
+        plain = bytes(records)
+        return plain, locate_records(plain, start, end, header.record_count)
+
+    def _inflated(self, header: BatchHeader, data: Buffer) -> tuple[Buffer, int, int]:
+        records = records_data(data, 0, header)
+        self.scanned_bytes += max(header.size_in_bytes, records[2] - records[1])
+        return records
 
     def _give(self, header: BatchHeader, batch: _Open | None, size: int) -> None:
         self._close()
@@ -240,5 +263,5 @@ class FilteredRead:
     def _close(self) -> None:
         if self._open is not None:
             self.chunks.append(self._open.packed())
-            self.covers += self._open.records is None
+            self.covers += self._open.kept is None
             self._open = None

@@ -10,10 +10,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mockbroker_protocol.murmur2 import murmur2
+from mockbroker_protocol.murmur2 import murmur2, murmur2_each
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 SLOTS: Final = 1 << 31
 _SLOT_MASK: Final = SLOTS - 1
@@ -39,6 +39,11 @@ def slot_of(key: bytes) -> int:
     return murmur2(key) & _SLOT_MASK
 
 
+def slots_of(keys: Sequence[bytes]) -> list[int]:
+    """The slots of many keys."""
+    return [value & _SLOT_MASK for value in murmur2_each(keys)]
+
+
 def record_slot(key: bytes | None, offset: int, null_keys: str) -> int | None:
     """The slot of a record; None: it is in no range."""
     if key is not None:
@@ -51,7 +56,7 @@ def record_slot(key: bytes | None, offset: int, null_keys: str) -> int | None:
 class KeyFilter:
     """Ranges of slots, any of which may hold a record's; and keys that pass whatever their slot."""
 
-    __slots__ = ("_highs", "_keys", "_lows")
+    __slots__ = ("_highs", "_keys", "_lows", "ranges")
 
     def __init__(self, ranges: Iterable[KeyRange], keys: Iterable[bytes | None] = ()) -> None:
         """Raises BadRangeError. An end behind the last slot is the last slot."""
@@ -64,14 +69,11 @@ class KeyFilter:
                 before = merged.pop()
                 wanted = KeyRange(before.lo, max(before.hi, wanted.hi))
             merged.append(wanted)
+        self.ranges = merged
+        """In order, those that touch as one."""
         self._lows = [each.lo for each in merged]
         self._highs = [each.hi for each in merged]
         self._keys = frozenset(keys)
-
-    @property
-    def ranges(self) -> list[KeyRange]:
-        """Its ranges in order, those that touch as one."""
-        return list(map(KeyRange, self._lows, self._highs))
 
     @property
     def has_keys(self) -> bool:

@@ -1,8 +1,8 @@
-"""Records that a filter of keys left over of a batch, kept for the filter that comes next.
+"""What filters of keys left over of a batch, kept for the filter that comes next.
 
 Members that share a partition read the same batches one after the other; who comes second finds
-here what the first one did not want, and the batch is not inflated again. What is found goes out
-and is forgotten. An entry knows for which slots it has all of its batch, and serves no others: a
+here where the records of its keys lie, and the batch is not inflated and hashed again. What goes
+out is forgotten. An entry knows for which slots it has all of its batch, and serves no others: a
 fetch that is sent again reads the log.
 
 Over its budget the oldest entries go. Nothing depends on what is here, so it goes with the broker.
@@ -10,97 +10,114 @@ Over its budget the oldest entries go. Nothing depends on what is here, so it go
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mockbroker.coop.batch_index import pieces
 from mockbroker.coop.key_filter import SLOTS, KeyFilter, KeyRange
+from mockbroker.coop.slots import Slots
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from mockbroker_protocol.records.batch import BatchHeader
+    from mockbroker.coop.batch_index import BatchIndex
 
 RECORD_OVERHEAD: Final = 24
 """What a record counts besides its bytes."""
+_ALL_SLOTS: Final = (KeyRange(0, SLOTS - 1),)
 
 
-class LeftOver(NamedTuple):
-    """A record that did not match: its slot and its offset.
+class Source(NamedTuple):
+    """Of one batch at one place: topic id, partition, first offset; and what it is known by."""
 
-    `data` is its bytes in the batch, or where they begin and end there; `size_bytes` is what it
-    counts.
-    """
-
-    slot: int
-    offset: int
-    data: bytes | tuple[int, int]
-    size_bytes: int
-
-
-class _Entry(NamedTuple):
-    """`slots`: for these, all records of the batch with this checksum are in `records`."""
-
+    key: tuple[bytes, int, int]
     crc: int
     null_keys: str
-    slots: tuple[KeyRange, ...]
-    records: list[LeftOver]
-    charge: int
 
 
-_Key = tuple[bytes, int, int]
+class Remainder:
+    """`slots`: for these, `index` has all records of the batch.
+
+    `plain` is what the index tells of, if that is not the batch as it lies in the log: inflated
+    records, of which those that went out are thrown away now and then. None: the batch, or what it
+    inflates to. `key_sizes`: records count with their keys alone. `charge`: what they count.
+    """
+
+    __slots__ = ("charge", "index", "key_sizes", "plain", "slots", "source")
+
+    def __init__(
+        self,
+        source: Source,
+        index: BatchIndex,
+        plain: bytes | None,
+        keys: Sequence[bytes | None] | None,
+    ) -> None:
+        self.source = source
+        self.slots: tuple[KeyRange, ...] = _ALL_SLOTS
+        self.index = index
+        self.plain = plain
+        self.key_sizes = None if keys is None else array("I", [len(key or b"") for key in keys])
+        self.charge = self._counted(index.matching(_ALL_SLOTS))
+
+    def has(self, ranges: Iterable[KeyRange]) -> bool:
+        """Whether all records in these ranges are here."""
+        return all(any(lo <= one.lo and one.hi <= hi for lo, hi in self.slots) for one in ranges)
+
+    def take(self, ranges: Sequence[KeyRange], numbers: Sequence[int]) -> None:
+        """The records in these ranges, which have these numbers, went out."""
+        self.slots = without(self.slots, ranges)
+        self.charge -= self._counted(numbers)
+        if self.plain is not None and 2 * self.charge < len(self.plain) and self.slots:
+            left = self.index.matching(self.slots)
+            self.plain = b"".join(pieces(self.plain, self.index.edges, left))
+            self.index = self.index.thinned(left)
+
+    def _counted(self, numbers: Sequence[int]) -> int:
+        sizes, edges = self.key_sizes, self.index.edges
+        if sizes is None:
+            counted = sum([edges[number + 1] - edges[number] for number in numbers])
+        else:
+            counted = sum([sizes[number] for number in numbers])
+        return counted + RECORD_OVERHEAD * len(numbers)
 
 
 class Remainders:
-    """Of one broker, by topic id, partition and first offset of the batch; oldest first."""
+    """Of one broker, oldest first; and the slots of the keys that came by."""
 
-    __slots__ = ("_entries", "evictions", "hits", "misses", "size_bytes")
+    __slots__ = ("_entries", "evictions", "hits", "misses", "size_bytes", "slots")
 
     def __init__(self) -> None:
-        self._entries: dict[_Key, _Entry] = {}
+        self._entries: dict[tuple[bytes, int, int], Remainder] = {}
+        self.slots = Slots()
         self.size_bytes = 0
         self.hits = self.misses = self.evictions = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def take(
-        self, place: tuple[bytes, int], header: BatchHeader, wanted: KeyFilter, null_keys: str
-    ) -> list[LeftOver] | None:
-        """The batch's records with these slots, in order; None: the log must be read."""
-        key = (*place, header.base_offset)
-        entry = self._entries.get(key)
-        if (
-            entry is None
-            or (entry.crc, entry.null_keys) != (header.crc, null_keys)
-            or not wanted.is_within(entry.slots)
-        ):
+    def find(self, source: Source, wanted: KeyFilter) -> Remainder | None:
+        """What has all records of the batch that a filter wants; None: the log must be read.
+
+        It is not kept here any more, until it is given to `keep` again.
+        """
+        entry = self._entries.get(source.key)
+        if entry is None or entry.source != source or not entry.has(wanted.ranges):
             self.misses += 1
             return None
         self.hits += 1
-        found = [each for each in entry.records if wanted.has(each.slot, each.slot)]
-        rest = [each for each in entry.records if not wanted.has(each.slot, each.slot)]
-        self._drop(key)
-        if rest:
-            slots = without(entry.slots, wanted.ranges)
-            self._keep(key, entry._replace(slots=slots, records=rest, charge=_charge(rest)))
-        return found
+        self._drop(source.key)
+        return entry
 
-    def put(
-        self,
-        place: tuple[bytes, int],
-        header: BatchHeader,
-        wanted: KeyFilter,
-        null_keys: str,
-        rest: list[LeftOver],
-        budget: int,
-    ) -> None:
-        """Keep what a filter left of a batch that was read from the log."""
-        key = (*place, header.base_offset)
-        self._drop(key)
-        charge = _charge(rest)
-        if not rest or charge > budget:
+    def keep(self, entry: Remainder, budget: int) -> None:
+        """Keep an entry, found or new, if anything is left in it; it is the newest then.
+
+        It and all others count `budget` at the most.
+        """
+        self._drop(entry.source.key)
+        if not 0 < entry.charge <= budget:
             return
-        slots = without((KeyRange(0, SLOTS - 1),), wanted.ranges)
-        self._keep(key, _Entry(header.crc, null_keys, slots, rest, charge))
+        self._entries[entry.source.key] = entry
+        self.size_bytes += entry.charge
         while self.size_bytes > budget:
             self._drop(next(iter(self._entries)))
             self.evictions += 1
@@ -113,13 +130,10 @@ class Remainders:
     def clear(self) -> None:
         """Forget all, as a reset does; what was counted stays."""
         self._entries.clear()
+        self.slots.clear()
         self.size_bytes = 0
 
-    def _keep(self, key: _Key, entry: _Entry) -> None:
-        self._entries[key] = entry
-        self.size_bytes += entry.charge
-
-    def _drop(self, key: _Key) -> None:
+    def _drop(self, key: tuple[bytes, int, int]) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None:
             self.size_bytes -= entry.charge
@@ -139,7 +153,3 @@ def without(slots: Sequence[KeyRange], taken: Sequence[KeyRange]) -> tuple[KeyRa
         if start <= hi:
             left.append(KeyRange(start, hi))
     return tuple(left)
-
-
-def _charge(records: list[LeftOver]) -> int:
-    return sum(RECORD_OVERHEAD + each.size_bytes for each in records)

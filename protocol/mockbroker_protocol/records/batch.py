@@ -14,7 +14,6 @@ freely: they lie before the checksum's range.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from copy import copy
 from struct import Struct
 
 from mockbroker_protocol.errors import ProtocolError
@@ -353,16 +352,23 @@ def rebuild_batch(
     return _assemble(records, header, compression_level)
 
 
-def thinned_batch(of: BatchHeader, records: Sequence[Buffer], last_offset: int) -> bytes:
-    """The batch with the header `of` and only these of its records, as their bytes lie in it.
+def thinned_batch(of: BatchHeader, pieces: Sequence[Buffer], count: int, last_offset: int) -> bytes:
+    """The batch with the header `of` and only `count` of its records, as their bytes lie in it.
 
-    It is uncompressed, and reaches to `last_offset`; base offset, timestamps, producer and flags
-    stay, so that the records' deltas count as before.
+    Each piece is one record or several. The batch is uncompressed, and reaches to `last_offset`;
+    base offset, timestamps, producer and flags stay, so that the records' deltas count as before.
     """
-    header = copy(of)
+    header = BatchHeader()
+    header.base_offset = of.base_offset
     header.last_offset_delta = last_offset - of.base_offset
+    header.partition_leader_epoch = of.partition_leader_epoch
+    header.base_timestamp = of.base_timestamp
+    header.max_timestamp = of.max_timestamp
     header.attributes = of.attributes & ~_COMPRESSION_MASK
-    return _assembled(header, b"".join(records), len(records))
+    header.producer_id = of.producer_id
+    header.producer_epoch = of.producer_epoch
+    header.base_sequence = of.base_sequence
+    return _assembled(header, b"".join(pieces), count)
 
 
 def cover_batch(first_offset: int, last_offset: int, leader_epoch: int) -> bytes:

@@ -354,20 +354,25 @@ def decode_records(
         raise ProtocolError("bytes follow the last record of the batch")
 
 
-def record_slices(
+def locate_records(
     data: bytes, pos: int, end: int, count: int
-) -> Iterator[tuple[int, bytes | None, int, int]]:
-    """(offset delta, key, start, stop) of each of the `count` records that fill data[pos:end].
+) -> tuple[list[int], list[int], list[bytes | None]]:
+    """Where the `count` records that fill data[pos:end] begin, and `end`; offset deltas; keys.
 
     Nothing behind the key is looked at: for those who keep some records as they are.
     """
+    edges, deltas, keys = [pos], [], []
     try:
         for _ in range(count):
-            start = pos
             size = data[pos]
             pos += 1
             if size >= 0x80:
-                size, pos = _varint_tail(data, pos, size)
+                more = data[pos]
+                if more < 0x80:
+                    size = size & 0x7F | more << 7
+                    pos += 1
+                else:
+                    size, pos = _varint_tail(data, pos, size)
             stop = pos + (size >> 1)
             if size & 1 or stop > end:
                 raise ProtocolError("a record is longer than its batch")
@@ -378,14 +383,25 @@ def record_slices(
             offset = data[pos]
             pos += 1
             if offset >= 0x80:
-                offset, pos = _varint_tail(data, pos, offset)
-            key, _ = _nullable_bytes(data, pos)
-            yield (offset >> 1) ^ -(offset & 1), key, start, stop
+                more = data[pos]
+                if more < 0x80:
+                    offset = offset & 0x7F | more << 7
+                    pos += 1
+                else:
+                    offset, pos = _varint_tail(data, pos, offset)
+            deltas.append((offset >> 1) ^ -(offset & 1))
+            size = data[pos]
+            pos += 1
+            if size >= 0x80:
+                size, pos = _varint_tail(data, pos, size)
+            keys.append(None if size & 1 else data[pos : pos + (size >> 1)])
+            edges.append(stop)
             pos = stop
     except IndexError:
         raise ProtocolError("a record is cut") from None
     if pos != end:
         raise ProtocolError("bytes follow the last record of the batch")
+    return edges, deltas, keys
 
 
 def _check_room(count: int, size: int, base_offset: int) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mockbroker.coop.filtered_read import BUDGET, SIZE, FilteredRead, Limits
 from mockbroker.coop.key_filter import KeyFilter, KeyRange
+from mockbroker.coop.remainders import Remainders
 from mockbroker_protocol.records.batch import (
     GZIP,
     iterate_batches,
@@ -41,7 +42,9 @@ def read(
     headers = [(read_batch_header(batch), batch) for batch in log]
     wanted = [each for each in headers if offset <= each[0].last_offset < upper]
     return FilteredRead(offset).scan(
-        wanted, key_filter or KeyFilter([LOW]), Limits(max_bytes, min_one, budget, **limits)
+        wanted,
+        key_filter or KeyFilter([LOW]),
+        Limits(max_bytes, min_one, budget, Remainders(), **limits),
     )
 
 
@@ -198,3 +201,24 @@ def test_any_division_gives_each_record_once(
             seen += [at for _, _, records in tiles for at in records]
             offset = found.next_offset
     assert sorted(seen) == list(range(start, end))
+
+
+def test_what_is_only_looked_at_is_kept_for_those_who_read_it() -> None:
+    cache = Remainders()
+    limits = Limits(WIDE, True, WIDE, cache, cache_bytes=WIDE)
+    batches = [(read_batch_header(batch), batch) for batch in LOG]
+    looked = FilteredRead(0).scan(batches, KeyFilter([LOW]), limits._replace(takes=False))
+    assert (looked.cache_hits, len(cache)) == (0, 4)
+    for half in (HIGH, LOW):
+        assert FilteredRead(0).scan(batches, KeyFilter([half]), limits).cache_hits == 4
+    assert len(cache) == 0
+
+
+def test_what_does_not_fit_is_kept_for_the_next_fetch() -> None:
+    cache = Remainders()
+    limits = Limits(80, True, WIDE, cache, cache_bytes=WIDE)
+    batches = [(read_batch_header(batch), batch) for batch in LOG]
+    found = FilteredRead(0).scan(batches, KeyFilter([LOW]), limits)
+    assert (found.stopped, found.next_offset) == (SIZE, 7)
+    again = FilteredRead(7).scan(batches[2:3], KeyFilter([LOW]), limits)
+    assert (again.cache_hits, again.matched_records) == (1, 3)

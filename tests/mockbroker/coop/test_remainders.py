@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,38 +10,51 @@ from hypothesis import strategies as st
 
 from mockbroker.coop.filtered_read import FilteredRead, Limits
 from mockbroker.coop.key_filter import KeyFilter, KeyRange
-from mockbroker.coop.remainders import RECORD_OVERHEAD, Remainders, without
-from mockbroker_protocol.records.batch import iterate_batches
-from tests.support.keyed_log import HIGH, LOW, log_k, spans
+from mockbroker.coop.remainders import RECORD_OVERHEAD, Remainders, Source, without
+from mockbroker_protocol.records.batch import (
+    GZIP,
+    build_batch,
+    iterate_batches,
+    iterate_records,
+    read_batch_header,
+)
+from tests.support.keyed_log import HIGH, LOW, keyed, log_k, spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 PLACE = (b"t" * 16, 0)
 BIG = 1 << 20
 WHOLE = KeyRange(LOW.lo, HIGH.hi)
 
 
+LOG = log_k()
+PACKED = [
+    build_batch(list(iterate_records(batch, 0, read_batch_header(batch))), compression=GZIP)
+    for batch in LOG
+    if not read_batch_header(batch).is_control
+]
+
+
 def read(
-    cache: Remainders | None,
+    cache: Remainders,
     *ranges: KeyRange,
     offset: int = 0,
     budget: int = BIG,
     keys: Iterable[bytes | None] = (),
     keeps_keys: bool = False,
+    log: Sequence[bytes] = LOG,
 ) -> tuple[list[int], int]:
     """The offsets of the records found, and how many batches came from the cache."""
     batches = []
-    for batch in log_k():
+    for batch in log:
         ((_, header),) = iterate_batches(batch)
         if header.last_offset >= offset:
             batches.append((header, memoryview(batch)))
     found = FilteredRead(offset).scan(
         batches,
         KeyFilter(ranges, keys),
-        Limits(BIG, True, BIG, remainders=cache, place=PLACE, cache_bytes=budget)._replace(
-            keeps_keys=keeps_keys
-        ),
+        Limits(BIG, True, BIG, cache, PLACE, cache_bytes=budget, keeps_keys=keeps_keys),
     )
     data = [each for each in spans([bytes(one) for one in found.chunks]) if each[0] != 10]
     return [record for _, _, records in data for record in records], found.cache_hits
@@ -122,13 +134,12 @@ def test_another_batch_at_the_same_offset_is_no_match() -> None:
     cache = Remainders()
     read(cache, LOW)
     ((_, header),) = iterate_batches(log_k()[0])
-    other = copy(header)
-    other.crc = 1
-    wanted = KeyFilter([HIGH])
-    assert cache.take(PLACE, other, wanted, "spread") is None
-    assert cache.take(PLACE, header, wanted, "first") is None
-    assert cache.take((PLACE[0], 1), header, wanted, "spread") is None
-    assert cache.take(PLACE, header, wanted, "spread") is not None
+    there = Source((*PLACE, 0), header.crc, "spread")
+    assert cache.find(there._replace(crc=1), KeyFilter([HIGH])) is None
+    assert cache.find(there._replace(null_keys="first"), KeyFilter([HIGH])) is None
+    assert cache.find(there._replace(key=(PLACE[0], 1, 0)), KeyFilter([HIGH])) is None
+    assert cache.find(there, KeyFilter([WHOLE])) is None
+    assert cache.find(there, KeyFilter([HIGH])) is not None
 
 
 def test_what_is_forgotten() -> None:
@@ -163,12 +174,29 @@ EIGHTHS = [KeyRange(part << 28, ((part + 1) << 28) - 1) for part in range(8)]
 
 
 @given(
-    st.lists(st.tuples(st.sets(st.sampled_from(EIGHTHS), min_size=1), st.integers(0, 12))),
+    st.lists(
+        st.tuples(st.sets(st.sampled_from(EIGHTHS), min_size=1), st.integers(0, 12), st.booleans())
+    ),
     st.integers(0, 400),
+    st.sampled_from([LOG, PACKED]),
 )
-def test_the_cache_changes_no_answer(fetches: list[tuple[set[KeyRange], int]], budget: int) -> None:
+def test_the_cache_changes_no_answer(
+    fetches: list[tuple[set[KeyRange], int, bool]], budget: int, log: list[bytes]
+) -> None:
     cache = Remainders()
-    for ranges, offset in fetches:
-        expected, _ = read(None, *ranges, offset=offset)
-        assert read(cache, *ranges, offset=offset, budget=budget)[0] == expected
-        assert cache.size_bytes <= budget
+    for ranges, offset, keeps_keys in fetches:
+        expected, _ = read(Remainders(), *ranges, offset=offset, log=log)
+        found = read(cache, *ranges, offset=offset, budget=budget, keeps_keys=keeps_keys, log=log)
+        assert found[0] == expected
+        assert cache.size_bytes == sum(one.charge for one in cache._entries.values()) <= budget
+
+
+def test_inflated_records_that_went_out_are_thrown_away() -> None:
+    cache = Remainders()
+    batch = keyed(0, *[f"key-{number}" for number in range(64)], compression=GZIP)
+    for at, part in enumerate(EIGHTHS):
+        assert read(cache, part, log=[batch])[1] == (at > 0)
+        for entry in cache._entries.values():
+            assert entry.plain is not None
+            assert len(entry.plain) <= 2 * entry.charge
+    assert (len(cache), cache.size_bytes, cache.misses) == (0, 0, 1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.records import batch as b
-from mockbroker_protocol.records.record_codec import Record, record_slices
+from mockbroker_protocol.records.record_codec import Record, locate_records
 from tests.protocol.records import golden
 from tests.protocol.records.libraries import BATCH_BUILDERS, BATCH_READERS
 from tests.support.batches import stamped_batch
@@ -369,10 +369,10 @@ def test_a_thinned_batch_keeps_its_place_and_its_producer(codec: int) -> None:
     of = b.read_batch_header(whole)
     data, start, end = b.records_data(whole, 0, of)
     plain = bytes(data)
-    parts = [plain[at:stop] for _, _, at, stop in record_slices(plain, start, end, 5)]
-    thin = b.thinned_batch(of, [parts[1], parts[3]], 50)
+    edges, _, _ = locate_records(plain, start, end, 5)
+    thin = b.thinned_batch(of, [plain[edges[1] : edges[2]], plain[edges[3] : edges[5]]], 3, 50)
     header = b.read_batch_header(thin)
-    assert read_back(thin) == [records[1], records[3]]
+    assert read_back(thin) == [records[1], *records[3:]]
     assert (header.base_offset, header.last_offset, header.compression) == (40, 50, b.NONE)
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (77, 3, 9)
     assert (header.is_transactional, header.partition_leader_epoch) == (True, 5)

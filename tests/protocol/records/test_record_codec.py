@@ -12,7 +12,7 @@ from mockbroker_protocol.records.record_codec import (
     count_records,
     decode_records,
     encode_records,
-    record_slices,
+    locate_records,
     scan_records,
     varint,
 )
@@ -282,16 +282,18 @@ def test_records_print_and_compare_by_value() -> None:
 
 
 @given(records)
-def test_slices_are_the_records_one_by_one(batch: list[Record]) -> None:
+def test_records_are_located_one_by_one(batch: list[Record]) -> None:
     data = b"ab" + encode_records(batch, 0, BASE)
-    slices = list(record_slices(data, 2, len(data), len(batch)))
-    assert [(delta, key) for delta, key, _, _ in slices] == [(one.offset, one.key) for one in batch]
-    assert b"".join(data[start:stop] for _, _, start, stop in slices) == data[2:]
+    edges, deltas, keys = locate_records(data, 2, len(data), len(batch))
+    assert (deltas, keys) == ([one.offset for one in batch], [one.key for one in batch])
+    assert (edges[0], edges[-1], len(edges)) == (2, len(data), len(batch) + 1)
+    for start, stop, one in zip(edges, edges[1:], batch, strict=False):
+        assert list(decode_records(data, start, stop, 1, 0, BASE)) == [one]
 
 
 @given(records.filter(len), st.data())
-def test_slices_of_what_is_cut_are_refused(batch: list[Record], data: st.DataObject) -> None:
+def test_records_that_are_cut_are_not_located(batch: list[Record], data: st.DataObject) -> None:
     whole = encode_records(batch, 0, BASE)
     cut = data.draw(st.integers(0, len(whole) - 1))
     with pytest.raises(ProtocolError):
-        list(record_slices(whole[:cut], 0, cut, len(batch)))
+        locate_records(whole[:cut], 0, cut, len(batch))
