@@ -5,7 +5,9 @@ here where the records of its keys lie, and the batch is not inflated and hashed
 out is forgotten. An entry knows for which slots it has all of its batch, and serves no others: a
 fetch that is sent again reads the log.
 
-Over its budget the oldest entries go. Nothing depends on what is here, so it goes with the broker.
+Over its budget the oldest entries go. Of a batch of which no record is left, that much is known for
+a while: members without any in a small batch come last as often as first. Nothing depends on what
+is here, so it goes with the broker.
 """
 
 from __future__ import annotations
@@ -13,17 +15,18 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mockbroker.coop.batch_index import pieces
+from mockbroker.coop.batch_index import BatchIndex, pieces
 from mockbroker.coop.key_filter import SLOTS, KeyFilter, KeyRange
 from mockbroker.coop.slots import Slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mockbroker.coop.batch_index import BatchIndex
 
 RECORD_OVERHEAD: Final = 24
 """What a record counts besides its bytes."""
+_MOST_SPENT: Final = 4096
+"""Batches of which no record is left, which count nothing."""
 _ALL_SLOTS: Final = (KeyRange(0, SLOTS - 1),)
 
 
@@ -67,7 +70,9 @@ class Remainder:
         """The records in these ranges, which have these numbers, went out."""
         self.slots = without(self.slots, ranges)
         self.charge -= self._counted(numbers)
-        if self.plain is not None and 2 * self.charge < len(self.plain) and self.slots:
+        if not self.charge:
+            self.index, self.plain, self.key_sizes = _NOTHING, b"", None
+        elif self.plain is not None and 2 * self.charge < len(self.plain):
             left = self.index.matching(self.slots)
             self.plain = b"".join(pieces(self.plain, self.index.edges, left))
             self.index = self.index.thinned(left)
@@ -84,10 +89,11 @@ class Remainder:
 class Remainders:
     """Of one broker, oldest first; and the slots of the keys that came by."""
 
-    __slots__ = ("_entries", "evictions", "hits", "misses", "size_bytes", "slots")
+    __slots__ = ("_entries", "_spent", "evictions", "hits", "misses", "size_bytes", "slots")
 
     def __init__(self) -> None:
         self._entries: dict[tuple[bytes, int, int], Remainder] = {}
+        self._spent: dict[tuple[bytes, int, int], Remainder] = {}
         self.slots = Slots()
         self.size_bytes = 0
         self.hits = self.misses = self.evictions = 0
@@ -100,7 +106,7 @@ class Remainders:
 
         It is not kept here any more, until it is given to `keep` again.
         """
-        entry = self._entries.get(source.key)
+        entry = self._entries.get(source.key) or self._spent.get(source.key)
         if entry is None or entry.source != source or not entry.has(wanted.ranges):
             self.misses += 1
             return None
@@ -109,11 +115,12 @@ class Remainders:
         return entry
 
     def keep(self, entry: Remainder, budget: int) -> None:
-        """Keep an entry, found or new, if anything is left in it; it is the newest then.
-
-        It and all others count `budget` at the most.
-        """
+        """Keep an entry, found or new; it is the newest then. All count `budget` at the most."""
         self._drop(entry.source.key)
+        if not entry.charge and entry.slots and budget:
+            self._spent[entry.source.key] = entry
+            if len(self._spent) > _MOST_SPENT:
+                del self._spent[next(iter(self._spent))]
         if not 0 < entry.charge <= budget:
             return
         self._entries[entry.source.key] = entry
@@ -124,12 +131,13 @@ class Remainders:
 
     def forget_topic(self, topic_id: bytes) -> None:
         """The topic is gone."""
-        for key in [each for each in self._entries if each[0] == topic_id]:
+        for key in [each for each in (*self._entries, *self._spent) if each[0] == topic_id]:
             self._drop(key)
 
     def clear(self) -> None:
         """Forget all, as a reset does; what was counted stays."""
         self._entries.clear()
+        self._spent.clear()
         self.slots.clear()
         self.size_bytes = 0
 
@@ -137,6 +145,11 @@ class Remainders:
         entry = self._entries.pop(key, None)
         if entry is not None:
             self.size_bytes -= entry.charge
+        else:
+            self._spent.pop(key, None)
+
+
+_NOTHING: Final = BatchIndex((0,), (), ())
 
 
 def without(slots: Sequence[KeyRange], taken: Sequence[KeyRange]) -> tuple[KeyRange, ...]:

@@ -376,11 +376,13 @@ def test_what_a_filter_left_is_there_for_the_next(core: Core, client: CoreClient
     (part,) = parts_of(ask(client, asking(("t", 0, OTHER_HALF))))
     assert batches(part) == [(0, 3, [1, 3]), (4, 9, [4, 5, 6])]
     assert part.unknown_tags is not None
-    assert part.unknown_tags[Tag.FILTER_STATS][-4:] == (2).to_bytes(4, "big")
+    assert part.unknown_tags[Tag.FILTER_STATS][-4:] == (3).to_bytes(4, "big")
     metrics = core.broker.metrics()
     named = "mockbroker:type=CooperativeMetrics,name=cache."
     counted = {name: metrics[named + name] for name in ("bytes", "hits", "misses", "evictions")}
-    assert counted == {"bytes": 99, "hits": 2, "misses": 4, "evictions": 0}
+    assert counted == {"bytes": 0, "hits": 3, "misses": 3, "evictions": 0}
+    ask(client, asking(("t", 0, OTHER_HALF)))
+    assert core.broker.metrics()[named + "bytes"] == 165
     services = core.broker.services
     services.back_to(services.mark())
     assert core.broker.metrics()[named + "bytes"] == 0

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockbroker.coop import remainders as module
 from mockbroker.coop.filtered_read import FilteredRead, Limits
 from mockbroker.coop.key_filter import KeyFilter, KeyRange
 from mockbroker.coop.remainders import RECORD_OVERHEAD, Remainders, Source, without
@@ -67,11 +68,12 @@ def test_kf_25_who_comes_second_finds_what_the_first_left() -> None:
     cache = Remainders()
     assert read(cache, LOW) == (LOWS, 0)
     assert (cache.misses, len(cache), cache.size_bytes) == (4, 3, 220)
-    assert read(cache, HIGH) == (HIGHS, 3)
-    assert (cache.hits, cache.misses, len(cache), cache.size_bytes) == (3, 5, 1, 99)
+    assert read(cache, HIGH) == (HIGHS, 4)
+    # That nothing is left of the third batch is known too.
+    assert (cache.hits, cache.misses, len(cache), cache.size_bytes) == (4, 4, 0, 0)
     # Sent is forgotten: the same again comes from the log.
     assert read(cache, HIGH) == (HIGHS, 0)
-    assert (cache.hits, cache.misses, cache.size_bytes) == (3, 9, 198)
+    assert (cache.hits, cache.misses, cache.size_bytes) == (4, 8, 198)
 
 
 def test_kf_27_a_budget() -> None:
@@ -86,15 +88,17 @@ def test_where_records_are_is_enough() -> None:
     cache = Remainders()
     assert read(cache, LOW, keeps_keys=True) == (LOWS, 0)
     assert (len(cache), cache.size_bytes) == (3, 6 * RECORD_OVERHEAD + 28)
-    assert read(cache, HIGH, keeps_keys=True) == (HIGHS, 3)
-    assert (len(cache), cache.size_bytes) == (1, 3 * RECORD_OVERHEAD + 3)
-    assert read(cache, LOW, offset=8) == ([8, 9, 11], 1)
+    assert read(cache, HIGH, keeps_keys=True) == (HIGHS, 4)
+    assert (len(cache), cache.size_bytes) == (0, 0)
+    assert read(cache, HIGH, keeps_keys=True) == (HIGHS, 0)
+    assert (len(cache), cache.size_bytes) == (3, 6 * RECORD_OVERHEAD + 6)
+    assert read(cache, LOW, offset=8) == ([8, 9, 11], 2)
 
 
 def test_what_is_kept_may_change() -> None:
     cache = Remainders()
     read(cache, LOW, keeps_keys=True)
-    assert read(cache, HIGH, keeps_keys=False) == (HIGHS, 3)
+    assert read(cache, HIGH, keeps_keys=False) == (HIGHS, 4)
 
 
 def test_a_fetch_that_is_sent_again_loses_nothing() -> None:
@@ -110,16 +114,16 @@ def test_thirds_take_what_is_theirs() -> None:
     last = KeyRange(quarter.hi + 1, HIGH.hi)
     assert read(cache, LOW)[0] == LOWS
     first, hits = read(cache, quarter)
-    assert hits == 3
+    assert hits == 4
     second, hits = read(cache, last)
-    assert hits > 0
+    assert hits == 4
     assert sorted(first + second) == HIGHS
 
 
 def test_what_lies_before_the_offset_is_not_given() -> None:
     cache = Remainders()
     read(cache, LOW)
-    assert read(cache, HIGH, offset=3) == ([3, 4, 5, 6, 12], 3)
+    assert read(cache, HIGH, offset=3) == ([3, 4, 5, 6, 12], 4)
 
 
 def test_keys_are_read_from_the_log() -> None:
@@ -127,7 +131,7 @@ def test_keys_are_read_from_the_log() -> None:
     read(cache, LOW)
     assert read(cache, keys=[b"foobar"]) == ([1, 4], 0)
     assert read(cache, HIGH, keys=[b"a"]) == (sorted([*HIGHS, 0, 7]), 0)
-    assert read(cache, HIGH) == (HIGHS, 3)
+    assert read(cache, HIGH) == (HIGHS, 4)
 
 
 def test_another_batch_at_the_same_offset_is_no_match() -> None:
@@ -189,6 +193,17 @@ def test_the_cache_changes_no_answer(
         found = read(cache, *ranges, offset=offset, budget=budget, keeps_keys=keeps_keys, log=log)
         assert found[0] == expected
         assert cache.size_bytes == sum(one.charge for one in cache._entries.values()) <= budget
+
+
+def test_batches_of_which_nothing_is_left_are_known_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_MOST_SPENT", 2)
+    cache = Remainders()
+    log = [keyed(offset, "a") for offset in range(3)]
+    assert read(cache, LOW, log=log) == ([0, 1, 2], 0)
+    assert (len(cache), cache.size_bytes) == (0, 0)
+    assert read(cache, HIGH, log=log) == ([], 2)
 
 
 def test_inflated_records_that_went_out_are_thrown_away() -> None:
