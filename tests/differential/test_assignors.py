@@ -49,7 +49,7 @@ class KafkaAssignors:
         assert stdin is not None
         assert stdout is not None
         lines = [f"topic {one.hex()} {count}" for one, count in spec.partition_counts.items()]
-        # In ascending order, as our assignors take them: a HashSet of few keeps that of their arrival.
+        # In ascending order, as our assignors take them: a HashSet of few keeps that of arrival.
         lines += [
             f"member {member_id} {member.instance_id or '-'} "
             f"{','.join(one.hex() for one in sorted(member.topic_ids)) or '-'} "

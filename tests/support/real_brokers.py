@@ -51,7 +51,7 @@ class RealBroker:
         subprocess.run([*_java(), "kafka.tools.StorageTool", *formatting], check=True)
 
     def start(self) -> None:
-        """Start it, and wait until clients of ours are told of it and it takes their connections."""
+        """Start it, and wait until our clients are told of it and it takes their connections."""
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(
                 [*_java(), "kafka.Kafka", str(self._properties)], stdout=output, stderr=output
