@@ -271,6 +271,21 @@ class IndividualCommits:
 
     # -- too many ranges -------------------------------------------------------------------
 
+    def held(self, shard: GroupShard, mine: IndividualCommitShard, group_id: str) -> int:
+        """How many ranges a group has, as `individual.commit.max.ranges.per.group` counts them.
+
+        Transactions commit ranges without moving a position: what the stable offset has passed
+        by them keeps its record until the next commit of ranges, and counts no more.
+        """
+        count = mine.count(group_id)
+        if count >= self._services.config.int("individual.commit.max.ranges.per.group"):
+            for (topic, index), part in mine.groups.get(group_id, {}).items():
+                place = Place(group_id, topic, index)
+                committed = committed_offset(shard, place)
+                standing = self.standing(committed, part, place, read_committed=True)
+                count -= sum(1 for _ in part.keys.within(0, standing.stable() - 1))
+        return count
+
     def call_out(self, shard: GroupShard, mine: IndividualCommitShard, group_id: str) -> None:
         """Let the group rebalance, unless it did for this and made no progress since."""
         self.counted["cap_hits"] += 1

@@ -46,7 +46,7 @@ def progress_of(
     stable = max(standing.stable(), log.log_start_offset)
     mine = commits.runtime.shard_for(shared.group)
     most = services.config.int("individual.commit.max.ranges.per.group")
-    is_full = mine is not None and mine.count(shared.group) >= most
+    is_full = mine is not None and commits.held(shard, mine, shared.group) >= most
     if part is None:
         return Progress(stable, IntervalSet(), is_full)
     return Progress(stable, IntervalSet(part.beyond(stable)) if part.stray else part.keys, is_full)

@@ -204,7 +204,8 @@ class RangeWriter:
         standing = self._commits.standing(
             committed, part, place, read_committed=asked.read_committed
         )
-        outcome = self._outcome(mine, standing, asked)
+        held = self._commits.held(shard, mine, place.group) + self._grown
+        outcome = self._outcome(mine, standing, asked, held)
         self._outcomes[place.topic, place.partition] = outcome
         if outcome.refusal is not None:
             self._refused(shard, mine, outcome.refusal)
@@ -221,13 +222,12 @@ class RangeWriter:
         return True
 
     def _outcome(
-        self, mine: IndividualCommitShard, standing: Standing, asked: AskedCommit
+        self, mine: IndividualCommitShard, standing: Standing, asked: AskedCommit, held: int
     ) -> Outcome:
         if standing.is_new and not asked.ranges and asked.initial is None:
             return Outcome(NOTHING_COMMITTED, 0)
         group_id = self._request.group_id
         most = self._services.config.int("individual.commit.max.ranges.per.group")
-        held = mine.count(group_id) + self._grown
         initial = -1 if asked.initial is None else asked.initial
         outcome = commit(standing, asked.ranges, initial, most - held)
         if outcome.refusal is None:

@@ -9,6 +9,7 @@ from mockbroker.coop.commit_tags import commit_fields
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC
 from mockbroker.replica.append_entry import TransactionMarker
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.group_offsets import OffsetCommitResponse
 from mockbroker_protocol.messages.transactions import (
     EndTxnResponse,
     TxnOffsetCommitRequest,
@@ -20,7 +21,7 @@ from tests.mockbroker.coop.test_cooperative_fetch import LEASE_MS, Reader, core_
 from tests.support.cluster_core import ClusterCore
 from tests.support.cluster_transactions import OnCluster
 from tests.support.core import Core
-from tests.support.range_group import ON, Committed, Ops, RangeGroup, fill, told
+from tests.support.range_group import COMMIT_VERSION, ON, Committed, Ops, RangeGroup, fill, told
 from tests.support.transactions import Transactional
 
 OK = ErrorCode.NONE
@@ -243,3 +244,33 @@ def test_leases_and_transactions() -> None:
     assert [lease[:2] for lease in leases_of(core).leased] == [(0, 1), (6, 9)]
     core.advance(LEASE_MS)
     assert thief.take() == [(0, 1, 2), (6, 9, 2)]
+
+
+def test_what_the_stable_offset_has_passed_is_no_reason_to_deal_nothing() -> None:
+    config = {"transaction.state.log.num.partitions": "1"}
+    core = core_of(4, **config, individual_commit_max_ranges_per_group="1")
+    reader = Reader(core, "A")
+    for first in (0, 10, 20):
+        assert reader.take() == [(first, first + 9, 1)]
+        producer = begin(reader.commits)
+        assert stage(reader.commits, producer, (first, first + 9), member="A")[0] == OK
+        producer.finish(commit=True)
+    assert reader.commits.fetch().stable == 30
+
+
+def test_what_the_stable_offset_has_passed_leaves_room_elsewhere() -> None:
+    config = {**CONFIG, "individual.commit.max.ranges.per.group": "1"}
+    group = RangeGroup(Core(topics={"t": 1, "u": 1}, config=config).client())
+    fill(group.client, 10)
+    fill(group.client, 10, "u")
+    producer = begin(group)
+    stage(group, producer, (0, 4))
+    producer.finish(commit=True)
+    assert group.fetch() == (5, [], [], OK)
+    elsewhere = group.asking(-1, commit_fields([(5, 5)]))
+    elsewhere.topics[0].name = "u"
+    for expected in (OK, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS):  # there is room for one
+        answer = group.client.call(elsewhere, COMMIT_VERSION, OffsetCommitResponse)
+        assert answer.topics[0].partitions[0].error_code == expected
+        elsewhere = group.asking(-1, commit_fields([(7, 7)]))
+        elsewhere.topics[0].name = "u"
