@@ -110,13 +110,14 @@ class SharingCrew(Crew):
         """What an operator does who finds that the two topics are on different brokers."""
         super().finish()
         self._calm_down()
-        if self.groups:
-            self._come_together()
+        self._come_together()
 
     def _come_together(self) -> None:
-        if self.world.violations or all(group.book.is_at_end for group in self.groups):
+        """Until all went home: more may be written for a group that is at the end by now."""
+        if self.world.violations or all(member.stopped for member in self.clients):
             return
-        self.world.operate(self._bring_together)
+        if not all(group.book.is_at_end for group in self.groups):
+            self.world.operate(self._bring_together)
         self.world.at(1_000.0, self._come_together)
 
     def _bring_together(self) -> None:

@@ -22,6 +22,7 @@ from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    HeartbeatTopicPartitions,
 )
 from mockbroker_protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -210,6 +211,8 @@ class ConsumerSharer(Sharer):
         self.ranges = None
         self._lives = 0
         self._must_tell_all = True
+        self._gave_up = False
+        """Whether an answer took from it what it had: it says so, or is thrown out in the end."""
 
     @property
     def is_in(self) -> bool:
@@ -218,7 +221,7 @@ class ConsumerSharer(Sharer):
     def lose_identity(self) -> None:
         super().lose_identity()
         self.generation, self.ranges = JOINS, None
-        self._must_tell_all = True
+        self._must_tell_all, self._gave_up = True, False
 
     def refused(self, what: str, error: int, *also: ErrorCode) -> None:
         self._must_tell_all = True
@@ -237,7 +240,8 @@ class ConsumerSharer(Sharer):
             request.rebalance_timeout_ms = self.group.rebalance_timeout_ms
             request.subscribed_topic_names = [SHARED]
             request.server_assignor = KRANGE if self.opts_in else None
-            request.topic_partitions = []
+        if tells_all or self._gave_up:
+            request.topic_partitions = self._held()
 
         def answered(answer: ConsumerGroupHeartbeatResponse | None) -> None:
             if answer is None or answer.error_code:
@@ -248,6 +252,11 @@ class ConsumerSharer(Sharer):
 
         version = HEARTBEAT_VERSION
         self.ask(node, request, version, ConsumerGroupHeartbeatResponse, answered)
+
+    def _held(self) -> list[HeartbeatTopicPartitions]:
+        if self.ranges is None:
+            return []
+        return [HeartbeatTopicPartitions(self.world.cluster.metadata.topics[SHARED].id, [0])]
 
     def _request(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
         request = ConsumerGroupHeartbeatRequest(
@@ -260,6 +269,7 @@ class ConsumerSharer(Sharer):
     def _go_on(self, answer: ConsumerGroupHeartbeatResponse) -> None:
         before = self.ranges
         self.generation = answer.member_epoch
+        self._gave_up = False
         if answer.assignment is None:
             return
         self.ranges = None
@@ -268,6 +278,7 @@ class ConsumerSharer(Sharer):
                 told = tags.tagged_fields(topic).get(Tag.HEARTBEAT_RANGES)
                 ranges = {} if told is None else tags.read_partition_ranges(told)
                 self.ranges = tuple(ranges.get(0, ()))
+        self._gave_up = before is not None and self.ranges is None
         if self.ranges != before:
             self.note(f"has {self.ranges} at epoch {self.generation}")
             self.lose_work()

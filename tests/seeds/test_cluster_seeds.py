@@ -66,6 +66,9 @@ KEPT: dict[int, str] = {
     24137: "the log beside the groups' is changed from what it is, not from what it was",
     24217: "what a leader of before has is not what a partition has",
     24444: "a follower that asks for what it was to forget forgets it no more",
+    24523: "ranges that the stable offset has passed count no more",
+    24903: "the topics of a group come together again when more is written",
+    30196: "a member that shares a partition says what it gave up",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""
