@@ -78,15 +78,16 @@ class Mirror:
         del entries[end:]
         return self._take(log, max(len(entries) - 1, 0))
 
-    def _take(self, log: UnifiedLog, start: int) -> int:
+    def _take(self, log: UnifiedLog, start: int, *, doubted: bool = False) -> int:
         """Read from `start` on; where the last entry known is another one by now, read all.
 
         Where it is there no more (deleted, compacted, below where a follower began anew), nothing
-        is known of what no high watermark had passed.
+        is known of what no high watermark had passed, and what one had is held against the log:
+        after an unclean election that may have been cut and have grown again since.
         """
         entries = self.entries
         first = len(entries)
-        found = first == 0 or entries[start] is None
+        found = doubted or first == 0 or entries[start] is None
         for header, batch in log.iterate_batches(start):
             for record in iterate_records(batch, 0, header):
                 found = found or record.offset == start
@@ -100,11 +101,9 @@ class Mirror:
                     entries.clear()
                     return self._take(log, 0)
         if not found:
-            unknown = range(min(self.high_watermark, first), first)
-            for offset in unknown:
+            for offset in range(min(self.high_watermark, first), first):
                 entries[offset] = None
-            if unknown:
-                return self._take(log, unknown.start)
+            return min(self._take(log, 0, doubted=True), first)
         _pad(entries, log.log_end_offset)
         return first
 

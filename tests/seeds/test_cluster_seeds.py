@@ -65,6 +65,7 @@ KEPT: dict[int, str] = {
     24109: "who coordinates a group may move between two answers of one broker",
     24137: "the log beside the groups' is changed from what it is, not from what it was",
     24217: "what a leader of before has is not what a partition has",
+    24415: "a log that was cut and has grown again is another, also where its last is compacted",
     24444: "a follower that asks for what it was to forget forgets it no more",
     24523: "ranges that the stable offset has passed count no more",
     24903: "the topics of a group come together again when more is written",

@@ -46,6 +46,22 @@ def test_a_mirror_reads_on_and_starts_over_where_the_log_was_replaced() -> None:
     assert mirror.entries == []
 
 
+def test_a_mirror_notices_that_a_log_was_cut_whose_last_record_is_compacted_since() -> None:
+    from mockbroker.log.unified_log import UnifiedLog
+
+    log, mirror = UnifiedLog(), Mirror()
+    for value in (b"a", b"b", b"c"):
+        log.append_as_leader(records(value), 1, 0)
+    mirror.read(log)
+    mirror.high_watermark = 3
+    log.truncate_to(1)
+    for offset, value in ((1, b"d"), (3, b"e")):  # as of a leader that has compacted 2
+        batch = build_batch([Record(offset, 0, None, value, [])], partition_leader_epoch=2)
+        log.append_as_follower(batch, 0)
+    mirror.read(log)
+    assert mirror.entries == [(1, b"=a"), (2, b"=d"), None, (2, b"=e")]
+
+
 def test_two_leaders_in_an_epoch_are_noticed(simulated: SimulatedCluster) -> None:
     topic = simulated.world.cluster.metadata.topics["t0"]
     state = topic.partitions[0]
