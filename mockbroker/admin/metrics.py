@@ -131,6 +131,21 @@ FAMILIES: Final[dict[str, Family]] = {
     "mockbroker_memory_pool_used_bytes": Family(
         GAUGE, ("broker",), "Bytes of requests under way, where queued.max.request.bytes counts."
     ),
+    "mockbroker_log_memory_limit_bytes": Family(
+        GAUGE, ("broker",), "What mockbroker.memory.limit.bytes allows, where it is set."
+    ),
+    "mockbroker_log_memory_held_bytes": Family(
+        GAUGE, ("broker",), "Bytes of batches that all logs hold, where they have a limit."
+    ),
+    "mockbroker_log_memory_deleted_bytes_total": Family(
+        COUNTER, ("broker",), "Bytes of segments that went because the limit was reached."
+    ),
+    "mockbroker_log_memory_deleted_segments_total": Family(
+        COUNTER, ("broker",), "Segments that went because the limit was reached."
+    ),
+    "mockbroker_log_memory_refused_total": Family(
+        COUNTER, ("broker",), "Appends that were refused because nothing might go."
+    ),
     "mockbroker_client_connections": Family(
         GAUGE, ("broker", "client_id"), "Connections that are open, by client id."
     ),
@@ -255,6 +270,17 @@ _OF_NODES: Final = {
         "mockbroker_memory_pool_available_bytes"
     ),
     "kafka.network:type=SocketServer,name=MemoryPoolUsed": "mockbroker_memory_pool_used_bytes",
+    "mockbroker:type=LogMetrics,name=MemoryLimit": "mockbroker_log_memory_limit_bytes",
+    "mockbroker:type=LogMetrics,name=MemoryHeld": "mockbroker_log_memory_held_bytes",
+    "mockbroker:type=LogMetrics,name=BytesDeletedForMemory": (
+        "mockbroker_log_memory_deleted_bytes_total"
+    ),
+    "mockbroker:type=LogMetrics,name=SegmentsDeletedForMemory": (
+        "mockbroker_log_memory_deleted_segments_total"
+    ),
+    "mockbroker:type=LogMetrics,name=AppendsRefusedForMemory": (
+        "mockbroker_log_memory_refused_total"
+    ),
     "mockbroker:type=LoopMetrics,name=LoopBlocked": "mockbroker_loop_blocked_total",
     "mockbroker:type=ClusterMetrics,name=IdleRoundsSkipped": (
         "mockbroker_idle_rounds_skipped_total"

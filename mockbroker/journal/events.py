@@ -233,6 +233,46 @@ class HighWatermarkMoved(EventValues):
         self.log_end_offset = log_end_offset
 
 
+class MemoryLimitMet(EventValues):
+    """A broker's logs hold as much as they may.
+
+    `event` is `deleted`: the oldest segments of a partition went, `size_bytes` in all, and its log
+    start moved; or `full`: nothing may go, and an append of `size_bytes` was refused, as others
+    may be until there is room (no partition then). `held_bytes` is what all logs hold now.
+    """
+
+    __slots__ = (
+        "after",
+        "before",
+        "broker_id",
+        "event",
+        "held_bytes",
+        "partition",
+        "size_bytes",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        broker_id: int,
+        event: str,
+        topic: str | None,
+        partition: int | None,
+        before: int,
+        after: int,
+        size_bytes: int,
+        held_bytes: int,
+    ) -> None:
+        self.broker_id = broker_id
+        self.event = event
+        self.topic = topic
+        self.partition = partition
+        self.before = before
+        self.after = after
+        self.size_bytes = size_bytes
+        self.held_bytes = held_bytes
+
+
 class ClockChanged(EventValues):
     """Someone changed the time: `action` is freeze, unfreeze, advance, jump or rate.
 
@@ -331,6 +371,7 @@ Event = (
     | RequestServed
     | SessionEvent
     | HighWatermarkMoved
+    | MemoryLimitMet
     | ClockChanged
     | FaultChanged
     | TransactionDecided

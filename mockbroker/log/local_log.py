@@ -40,6 +40,7 @@ class LocalLog:
         "_segments",
         "config",
         "log_end_offset",
+        "must_roll",
         "partition",
         "topic",
         "wants_upkeep",
@@ -51,6 +52,8 @@ class LocalLog:
         self.config = config
         self.log_end_offset = 0
         self._segments: Sequence[Segment] = ()
+        self.must_roll = False
+        """Whether the next batch begins another segment, whatever its size."""
         self.wants_upkeep = False
         """Whether something began since it was last looked at that grows old: see `LogUpkeep`."""
         # Made when it is asked for, dropped when the log moves.
@@ -198,7 +201,7 @@ class LocalLog:
         segments = self._segments
         if segments:
             segment = segments[-1]
-            if segment.should_roll(
+            if (self.must_roll and segment.size_bytes) or segment.should_roll(
                 len(batch), max_timestamp, now_wall_ms, config.segment_bytes, self._segment_ms()
             ):
                 segment = self._roll(base_offset, now_wall_ms)
@@ -226,6 +229,7 @@ class LocalLog:
     def _roll(self, base_offset: int, now_wall_ms: int) -> Segment:
         segment = Segment(base_offset, now_wall_ms, self.config.index_interval_bytes)
         self._segments = [*self._segments, segment]
+        self.must_roll = False
         self.wants_upkeep = True
         return segment
 

@@ -3,7 +3,8 @@
 `UnifiedLog` owns the segments; nobody else sees one. This is the port behind which the bytes lie:
 here they are in memory, in blocks. Small batches are copied together into blocks that double in
 size, so that a read over a thousand of them is one slice and a partition with one record costs
-half a KiB. A large batch is a block of its own, in the buffer that it arrived in.
+half a KiB. A batch may lie in two of them, its header in one. A large batch is a block of its own,
+in the buffer that it arrived in.
 
 Bytes once written never change and a block never moves: views of them may be handed out and kept.
 
@@ -141,9 +142,17 @@ class Segment:
         tail = self._tail
         at = position - self._tail_start
         if tail is None or at + size > len(tail):
-            tail = self._new_tail(size, position)
-            at = 0
-        tail[at : at + size] = batch
+            room = 0 if tail is None else len(tail) - at
+            if tail is not None and room >= RECORD_BATCH_OVERHEAD:  # a header is in one block
+                tail[at:] = batch[:room]
+                rest = self._new_tail(size - room, position + room)
+                rest[: size - room] = batch[room:]
+            else:
+                tail = self._new_tail(size, position)
+                at = 0
+                tail[:size] = batch
+        else:
+            tail[at : at + size] = batch
         if header is not None:
             tail[at : at + RECORD_BATCH_OVERHEAD] = header
         _BEFORE_MAGIC.pack_into(tail, at, base_offset, size - 12, leader_epoch)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from mockbroker.apis.context import ServedApis, Services
     from mockbroker.fetch.manager import FetchManager
+    from mockbroker.replica.log_memory import LogMemory
     from mockbroker.replica.manager import ReplicaManager
 
 _CACHE: Final = "kafka.server:type=FetchSessionCache,name="
@@ -24,6 +25,7 @@ _CONNECTIONS: Final = "mockbroker:type=ConnectionMetrics,name="
 _CLUSTER: Final = "mockbroker:type=ClusterMetrics,name="
 _LOOP: Final = "mockbroker:type=LoopMetrics,name="
 _MEMORY: Final = "kafka.network:type=SocketServer,name="
+_LOGS: Final = "mockbroker:type=LogMetrics,name="
 _NO_BOUND: Final = 2**63 - 1
 """What Kafka tells of a pool that there is not (MemoryPool.NONE)."""
 _REQUESTS: Final = "mockbroker:type=RequestMetrics,name="
@@ -45,6 +47,7 @@ def read(
         **_of_sessions(services.fetch),
         **_of_purgatories(services.replicas),
         **_of_fetches(services.fetch),
+        **_of_memory(services.replicas.log_memory),
         f"{_CONNECTIONS}Connections": connections,
         f"{_CONNECTIONS}ConnectionsOpened": connections_opened,
         f"{_CONNECTIONS}ConnectionsRefused": connections_refused,
@@ -94,6 +97,19 @@ def _of_fetches(fetch: FetchManager) -> dict[str, int]:
     values[f"{_FETCHES}RequestBytesSaved"] = fetch.request_bytes_saved
     values[f"{_FETCHES}ResponseBytesSaved"] = fetch.response_bytes_saved
     return values
+
+
+def _of_memory(memory: LogMemory | None) -> dict[str, int]:
+    """What the logs hold, where that has a limit, and what went for it."""
+    if memory is None:
+        return {}
+    return {
+        f"{_LOGS}MemoryLimit": memory.limit_bytes,
+        f"{_LOGS}MemoryHeld": memory.held_bytes,
+        f"{_LOGS}BytesDeletedForMemory": memory.deleted_bytes,
+        f"{_LOGS}SegmentsDeletedForMemory": memory.deleted_segments,
+        f"{_LOGS}AppendsRefusedForMemory": memory.refused,
+    }
 
 
 def _of_apis(registry: ServedApis) -> dict[str, int]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.kept_logs import KeptLogs
+    from mockbroker.replica.log_memory import LogMemory
 
 EMPTY_LOG: Final = UnifiedLog()
 """What a read finds where there is no log yet. It knows no epochs, and nobody appends to it."""
@@ -59,6 +60,7 @@ class LogHost(Protocol):
     """The node, as far as a log needs it: `replica.partition.PartitionHost`."""
 
     kept_logs: KeptLogs
+    log_memory: LogMemory | None
     metadata: MetadataStore
     gave_back: Callable[[int], None] | None
 
@@ -137,12 +139,20 @@ class HostedLog(Generic[Host_co]):
             self.log_to_write()
         self._host.kept_logs.forget(self)
         self.log = log
+        self.note_size()
 
     def tell_given_back(self, before_bytes: int) -> None:
         """The log had so many bytes before something was deleted in it, or all of it."""
+        self.note_size()
         gave_back = self._host.gave_back
         if gave_back is not None:
             gave_back(before_bytes - (0 if self.log is None else self.log.size_bytes))
+
+    def note_size(self) -> None:
+        """The log's segments changed, where they are counted."""
+        memory = self._host.log_memory
+        if memory is not None:
+            memory.note(self)
 
     def watch(self, reader: PartitionReader) -> None:
         """Tell `reader` of each change from now on; nothing happens when it is told already."""

@@ -191,11 +191,14 @@ class LogUpkeep:
         if self._config.bool("log.cleaner.enable") and partition not in self._uncleanable:
             found = cleanable(log, now_wall_ms)
             if found.is_due:
+                size = log.size_bytes
                 try:
                     clean(log, found.first_dirty_offset, found.end_offset, now_wall_ms)
                 except ProtocolError:
                     # As Kafka: a log that cannot be read is not cleaned any more.
                     self._uncleanable.add(partition)
+                else:
+                    partition.tell_given_back(size)
             times.append(next_cleaning_ms(log, now_wall_ms))
         return min((time for time in times if time is not None), default=None)
 

@@ -22,10 +22,12 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal import DATA, ERROR, HIGH_WATERMARK, LAST_STABLE_OFFSET, HighWatermarkMoved
+from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.brokers import UNKNOWN_EPOCH, is_stale
 from mockbroker.purgatory.purgatory import Purgatory
 from mockbroker.replica.hosted_log import HostedLog
 from mockbroker.replica.kept_logs import KeptLogs
+from mockbroker.replica.log_memory import LogMemory
 from mockbroker.replica.log_upkeep import LogUpkeep
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.records.batch import read_batch_header
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.journal import Journal
-    from mockbroker.log.results import AppendOrigin, AppendResult, Buffer
+    from mockbroker.log.results import AppendResult, Buffer
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.log.validator import InspectedBatch
     from mockbroker.metadata.changes import PartitionState
@@ -61,6 +63,7 @@ class PartitionHost:
         "held_high_watermarks",
         "journal",
         "kept_logs",
+        "log_memory",
         "metadata",
         "propose_isr",
         "ready",
@@ -96,6 +99,8 @@ class PartitionHost:
         """Asks the controller for an in-sync set; None where there are no followers."""
         self.gave_back: Callable[[int], None] | None = None
         """Told by a shell to be told how many bytes of logs were deleted."""
+        limit_bytes = config.int("mockbroker.memory.limit.bytes")
+        self.log_memory = LogMemory(limit_bytes, self) if limit_bytes else None
 
     def mark_ready(self, partition: Partition, cause: str) -> None:
         """Something happened to the partition that parked operations may wait for.
@@ -228,6 +233,10 @@ class Partition(HostedLog[PartitionHost]):
 
         The caller has checked that this node leads. What waits for records is marked ready.
         """
+        memory = self._host.log_memory
+        refused = None if memory is None else memory.make_room(self, len(records), origin)
+        if refused is not None:
+            return refused
         log = self.writable_log or self.log_to_write()
         segments = log.segment_count
         result = log.append_as_leader(
@@ -277,6 +286,8 @@ class Partition(HostedLog[PartitionHost]):
             self.followers.leader_appended(base_offset)
         if log.wants_upkeep:
             self._host.upkeep.look_at(self, log)
+        if self._host.log_memory is not None:
+            self._host.log_memory.note(self)
         self._advance_high_watermark(log)
         self.mark_watchers()
         self._host.mark_ready(self, cause)
@@ -417,6 +428,9 @@ class Partition(HostedLog[PartitionHost]):
 
         An error of the log leaves all as it was (Kafka: ReplicaFetcherThread.processPartitionData).
         """
+        memory = self._host.log_memory
+        if memory is not None:
+            memory.make_room(self, len(records), AppendOrigin.REPLICATION)
         log = self.writable_log or self.log_to_write()
         if len(records):
             segments = log.segment_count
@@ -441,6 +455,7 @@ class Partition(HostedLog[PartitionHost]):
             self._host.tell_high_watermark(journal, self, log, known)
         if leader_log_start > log.log_start_offset:
             log.advance_log_start(min(leader_log_start, log.high_watermark))
+        self.note_size()
         self.mark_watchers()
         if moved:
             self._host.mark_ready(self, HIGH_WATERMARK)
@@ -449,6 +464,7 @@ class Partition(HostedLog[PartitionHost]):
     def truncate_to(self, offset: int) -> None:
         """Drop what the leader does not have."""
         if self.log is not None and self.log_to_write().truncate_to(offset):
+            self.note_size()
             self.mark_watchers()
             self._host.mark_ready(self, HIGH_WATERMARK)
 
@@ -460,6 +476,7 @@ class Partition(HostedLog[PartitionHost]):
     def restart_at(self, offset: int) -> None:
         """Drop everything: the leader's log begins behind the end of this one."""
         self.log_to_write().truncate_fully_and_start_at(offset)
+        self.note_size()
         self.mark_watchers()
         self._host.mark_ready(self, HIGH_WATERMARK)
 

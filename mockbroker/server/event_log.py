@@ -19,6 +19,7 @@ from mockbroker.journal import (
     ConnectionRefused,
     HandlerFailed,
     LoopBlocked,
+    MemoryLimitMet,
     RequestRefused,
     RequestServed,
 )
@@ -46,6 +47,8 @@ _NUMBERS: Final = {"TRACE": 10, "DEBUG": 10, "INFO": 20, "WARN": 30, "ERROR": 40
 REFUSALS: Final = 10
 """Refused requests that have a line of their own in each time of `REFUSALS_SECONDS`."""
 REFUSALS_SECONDS: Final = 10.0
+MEMORY_SECONDS: Final = 10.0
+"""So long no other line tells of segments that went because of the memory limit."""
 
 
 class EventLog:
@@ -64,6 +67,7 @@ class EventLog:
         self._now = now
         self._refusals = 0
         self._refusals_until = 0.0
+        self._memory_lines_from = -MEMORY_SECONDS
         self._level = LEVELS[level]
         self._stream = sys.stderr if stream is None else stream
         self._json = log_format == "json" or (log_format == "auto" and not self._stream.isatty())
@@ -162,12 +166,25 @@ class EventLog:
                 "the loop was blocked: nobody else was served meanwhile",
                 **{**_fields(event), "blocked_ms": round(event.blocked_ms)},
             )
+        elif isinstance(event, MemoryLimitMet):
+            self._memory_limit(event)
         elif isinstance(event, HandlerFailed):
             self.logger().error(
                 "connection closed: the handler failed, this is a defect of mockbroker",
                 exc_info=event.error,
                 **_fields(event),
             )
+
+    def _memory_limit(self, event: MemoryLimitMet) -> None:
+        """One line in a while: where a limit is met once, it is met with each segment."""
+        facts = _fields(event)
+        del facts["event"]  # the name of a line's text
+        if event.event == "full":
+            told = "produce refused: the memory limit is met, and nothing may go"
+            self.warn(told, **facts)
+        elif self._now() >= self._memory_lines_from:
+            self._memory_lines_from = self._now() + MEMORY_SECONDS
+            self.warn("the memory limit is met: the oldest segments go", **facts)
 
     def _refused(self, event: RequestRefused | ConnectionRefused) -> None:
         if self._now() >= self._refusals_until:

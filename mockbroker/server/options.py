@@ -27,6 +27,7 @@ from mockbroker.server.values import (
     parse_number,
     parse_port,
     parse_ports,
+    parse_size,
     parse_tables,
     parse_text,
     parse_token,
@@ -197,6 +198,16 @@ class BrokerOptions(TypedDict, total=False):
             flag="set",
             many="one a line",
             table="config",
+        ),
+    ]
+    memory_limit: Annotated[
+        int | str | None,
+        Option(
+            parse_size,
+            "SIZE",
+            "bytes of batches that each broker's logs hold at most, such as 512M or 2G; the oldest"
+            " segments go first (docs/limits.md) (default: without end)",
+            config="mockbroker.memory.limit.bytes",
         ),
     ]
     records: Annotated[

@@ -22,6 +22,7 @@ MAX_BROKERS: Final = 50
 MIN_TOKEN_CHARACTERS: Final = 8
 # Patterns are compiled when they are first needed: a start without topics needs none.
 _TOPIC_NAME: Final = r"[a-zA-Z0-9._-]{1,249}"
+_UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _CLUSTER_ID: Final = r"[a-zA-Z0-9_.-]{1,249}"
 _WORDS: Final = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
@@ -100,6 +101,18 @@ def parse_brokers(option: str, value: object) -> int:
 def parse_int32(option: str, value: object) -> int:
     """A limit of at least 1, as Kafka's configs have them."""
     return parse_count(option, value, 2**31 - 1)
+
+
+def parse_size(option: str, value: object) -> int:
+    """Bytes: a number of at least 1, or with K, M or G for as many times 1024, 1024² or 1024³."""
+    allowed = "bytes, from 1 up, such as 536870912, 512M or 2G"
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]?)(?:I?B)?", str(value).strip().upper())
+    if found is None:
+        raise SettingsError(option, f"{value!r} is not a size", allowed)
+    size = int(float(found[1]) * _UNITS[found[2]])
+    if not 1 <= size < 2**63:
+        raise SettingsError(option, f"{value} is out of range", allowed)
+    return size
 
 
 def parse_token(option: str, value: object) -> str:

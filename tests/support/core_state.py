@@ -290,7 +290,7 @@ mockbroker.log.unified_log.UnifiedLog
   kept log_start_offset log_end_offset _segments
   wiring config partition topic
   growing _epochs flushed_offset
-  passing _idle_read _end_metadata wants_upkeep
+  passing _idle_read _end_metadata must_roll wants_upkeep
 mockbroker.metadata.controller.Controller
   wiring _store config rng
 mockbroker.metadata.replication_control.ReplicationControl
@@ -319,7 +319,7 @@ mockbroker.quorum.metadata_log.MetadataLog
   wiring config partition topic
   growing _aborted _end_metadata _epochs _first_unstable_offset _idle_read _producers _segments
   growing first_dirty_offset flushed_offset high_watermark log_end_offset log_start_offset
-  growing wants_upkeep
+  growing must_roll wants_upkeep
 mockbroker.quorum.observers.Observers
   wiring _clock
   passing _replicas
@@ -354,6 +354,10 @@ mockbroker.replica.log_dirs.LogDirs
 mockbroker.replica.log_reader.LogReader
   passing _checks_reader _is_follower available budget bytes_read fetched last_size_bytes
   passing leader_errors min_one params respond_now
+mockbroker.replica.log_memory.LogMemory
+  wiring limit_bytes _host _generation_bytes
+  passing held_bytes is_full _held _oldest _is_ordered
+  growing deleted_bytes deleted_segments refused _appended_bytes _newest_wall_ms
 mockbroker.replica.log_upkeep.LogUpkeep
   wiring _clock _config _timer _duties
   passing _task _uncleanable
@@ -364,7 +368,7 @@ mockbroker.replica.log_upkeep._Duty
 mockbroker.replica.manager.ReplicaManager
   kept _partitions held_high_watermarks log_dirs
   wiring broker_id clock config journal kept_logs metadata propose_isr on_role upkeep
-  wiring gave_back
+  wiring gave_back log_memory
   wiring fetch_purgatory produce_purgatory delete_records_purgatory
   passing draining puts_off ready waking _under_replicated
   growing follower_fetches_expired

@@ -30,6 +30,8 @@ class BrokerOut(BaseModel):
     running: bool
     fenced: bool
     connections: int
+    log_bytes: int | None = Field(description="What its logs hold, where that has a limit")
+    memory_limit_bytes: int | None = Field(description="What they may hold; null: without end")
 
 
 class ClusterOut(BaseModel):
@@ -165,6 +167,11 @@ def _look(host: Host) -> ClusterOut:
         connections = {
             broker.services.broker_id: len(broker.connections()) for broker in cluster.brokers
         }
+        memory = {
+            broker.services.broker_id: limited
+            for broker in cluster.brokers
+            if (limited := broker.services.replicas.log_memory) is not None
+        }
         return ClusterOut(
             mockbroker=host.version,
             cluster_id=cluster.metadata.cluster_id,
@@ -179,6 +186,8 @@ def _look(host: Host) -> ClusterOut:
                     running=node_id in connections,
                     fenced=info.fenced,
                     connections=connections.get(node_id, 0),
+                    log_bytes=memory[node_id].held_bytes if node_id in memory else None,
+                    memory_limit_bytes=memory[node_id].limit_bytes if node_id in memory else None,
                 )
                 for node_id, info in sorted(cluster.metadata.brokers.items())
             ],

@@ -61,6 +61,7 @@ requests BIGINT, lifetime_ms DOUBLE, blocked_ms BIGINT,
 event STRING, session_id INT, rule STRING, why STRING, expected_epoch INT, epoch INT,
 partitions INT, age_ms DOUBLE, idle_ms DOUBLE,
 topic STRING, partition INT, `from` BIGINT, `to` BIGINT, log_end_offset BIGINT,
+size_bytes BIGINT, held_bytes BIGINT,
 `by` STRING, open_ms BIGINT,
 action STRING, by_ms DOUBLE, rate DOUBLE, frozen BOOLEAN, id STRING, hits BIGINT,
 lines BIGINT"""

@@ -17,6 +17,7 @@ from mockbroker.journal import (
     HandlerFailed,
     HighWatermarkMoved,
     LoopBlocked,
+    MemoryLimitMet,
     RequestRefused,
     SessionEvent,
     TransactionDecided,
@@ -35,6 +36,7 @@ EVENTS: dict[str, Event] = {
     "failed": HandlerFailed(1, "/127.0.0.1", "app", "Fetch", 12, ZeroDivisionError(), 2),
     "session": SessionEvent(2, "evicted", 5, rule="idle", partitions=3, idle_ms=120_001.0),
     "high_watermark": HighWatermarkMoved(2, "orders", 0, 4, 9, 9),
+    "memory_limit": MemoryLimitMet(2, "deleted", "orders", 0, 4, 9, 5000, 60_000),
     "clock": ClockChanged("advance", 1000.0, 1.0, False),
     "fault": FaultChanged("added", "f1", 0, {"api": "Fetch"}),
     "transaction": TransactionDecided(

@@ -85,6 +85,12 @@ def test_one_small_batch_takes_little_room() -> None:
     assert sum(block.nbytes for block in segment.blocks) == 512
 
 
+def test_batches_of_some_kilobytes_leave_no_room_unused() -> None:
+    segment = _filled(100, 11_000)
+    assert sum(block.nbytes for block in segment.blocks[:-1]) > 0.99 * segment.block_starts[-1]
+    assert sum(block.nbytes for block in segment.blocks) < 1.1 * segment.size_bytes + 128 * 1024
+
+
 @given(st.lists(st.integers(1, 600), min_size=1, max_size=40), st.data())
 def test_any_range_of_bytes_is_that_range(sizes: list[int], data: st.DataObject) -> None:
     segment = Segment(0, NOW)

@@ -15,12 +15,13 @@ from mockbroker.journal import (
     Event,
     HandlerFailed,
     Journal,
+    MemoryLimitMet,
     RequestRefused,
     RequestServed,
 )
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.store import MetadataStore
-from mockbroker.server.event_log import REFUSALS, REFUSALS_SECONDS, EventLog
+from mockbroker.server.event_log import MEMORY_SECONDS, REFUSALS, REFUSALS_SECONDS, EventLog
 
 OPENED = ConnectionOpened(3, "/127.0.0.1", "PLAINTEXT", peer_port=50_123)
 CLOSED = ConnectionClosed(3, "/127.0.0.1", "app", 7, 12.4, None)
@@ -57,6 +58,22 @@ def test_a_connection_is_told_at_debug_with_its_port_and_its_clients_id() -> Non
     assert (opened["event"], opened["level"]) == ("connection opened", "debug")
     assert (opened["peer"], opened["port"], opened["client_id"]) == ("/127.0.0.1", 50_123, "app")
     assert (request["event"], closed["event"]) == ("request", "connection closed")
+
+
+def test_a_memory_limit_is_told_once_in_a_while() -> None:
+    seconds = [0.0]
+    stream = io.StringIO()
+    journal = Journal()
+    EventLog("info", "json", stream, lambda: seconds[0]).attach(journal)
+    deleted = MemoryLimitMet(1, "deleted", "orders", 0, 0, 9, 5000, 60_000)
+    for now in (0.0, MEMORY_SECONDS - 1, MEMORY_SECONDS):
+        seconds[0] = now
+        journal.record(deleted)
+    journal.record(MemoryLimitMet(1, "full", None, None, 0, 0, 5000, 60_000))
+    first, second, full = map(json.loads, stream.getvalue().splitlines())
+    assert first["event"] == second["event"] == "the memory limit is met: the oldest segments go"
+    assert (first["topic"], first["from"], first["to"]) == ("orders", 0, 9)
+    assert full["event"] == "produce refused: the memory limit is met, and nothing may go"
 
 
 def test_a_connection_without_a_request_is_told_when_it_closes() -> None:

@@ -16,6 +16,7 @@ from mockbroker.server.values import (
     parse_pair,
     parse_port,
     parse_ports,
+    parse_size,
     parse_tables,
     parse_token,
     parse_topic,
@@ -133,3 +134,17 @@ def test_tables_are_a_list() -> None:
     assert parse_tables("records", [{"topic": "t"}]) == [{"topic": "t"}]
     with pytest.raises(SettingsError, match=r"^records: it is not a list"):
         parse_tables("records", "t")
+
+
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [(1, 1), ("4096", 4096), ("512M", 512 << 20), ("1.5 GiB", 3 << 29), ("10kb", 10 << 10)],
+)
+def test_a_size_is_bytes_or_has_a_unit(written: object, size: int) -> None:
+    assert parse_size("memory-limit", written) == size
+
+
+@pytest.mark.parametrize("written", ["", "M", "-1", "0", "2T", "1e9", "9999999999G"])
+def test_another_size_is_refused(written: str) -> None:
+    with pytest.raises(SettingsError, match=r"^memory-limit: .*512M or 2G"):
+        parse_size("memory-limit", written)

@@ -31,6 +31,17 @@ def test_the_cluster_tells_how_to_reach_it(api: Api) -> None:
     assert cluster["cluster_id"] == api.broker.cluster_id
     assert (cluster["topics"], cluster["groups"]) == (1, 0)
     assert [broker["fenced"] for broker in cluster["brokers"]] == [False]
+    assert cluster["brokers"][0]["memory_limit_bytes"] is None
+
+
+def test_brokers_tell_what_their_logs_hold_where_that_is_limited() -> None:
+    with MockBroker(topics={"t": 1}, admin_port=0, memory_limit="1M") as broker:
+        broker.topic("t").put(b"x" * 1000)
+        (told,) = Api(broker)("GET", "/v1/cluster").body["brokers"]
+        assert told["memory_limit_bytes"] == 1 << 20
+        assert 1000 < told["log_bytes"] < 1200
+        text = Api(broker)("GET", "/metrics").text
+        assert f'mockbroker_log_memory_held_bytes{{broker="1"}} {told["log_bytes"]}\n' in text
 
 
 def test_connections_are_listed_while_they_are_open(api: Api) -> None:
