@@ -25,6 +25,7 @@ from mockbroker.coop.ic_shard import CommittedRanges, IndividualCommitShard
 from mockbroker.coop.individual_commit import NOTHING_COMMITTED, Standing
 from mockbroker.coop.numbers import DraftError
 from mockbroker.coordinator.deferred_writes import ignore_error
+from mockbroker.coordinator.group.offset_store import offset_commit_record
 from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.coordinator.runtime import CoordinatorRuntime, InternalTopic
@@ -32,7 +33,7 @@ from mockbroker.metadata.changes import TopicDeleted
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker_protocol.errors import ErrorCode
-from mockbroker_protocol.messages.coordinator_records import OffsetCommitKey
+from mockbroker_protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
 from mockbroker_protocol.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -259,23 +260,59 @@ class IndividualCommits:
             has_some = log is not None and log.has_ongoing_transaction(marker.producer_id)
             return None if has_some else done
         pending = mine.pending_of(marker.producer_id)
-        both = Both(done)
+        places = [Place(*one[:3]) for one in pending] if marker.commit else []
+        both = Both(self._then_push(index, places, done) if places else done)
         if not pending:
             self.write_ranges(index, [], both.one_done)  # the marker may have come before
             return both.one_done
-        if marker.commit:
-            for group_id, topic, partition, ranges in pending:
-                self.on_committed(Place(group_id, topic, partition), ranges)
+        for place, (*_, ranges) in zip(places, pending, strict=False):
+            self.on_committed(place, ranges)
         self.runtime.complete_transaction(index, marker, self._log.append_marker, both.one_done)
         return both.one_done
+
+    def _then_push(
+        self, index: int, places: list[Place], done: Callable[[ErrorCode], None]
+    ) -> Callable[[ErrorCode], None]:
+        def ended(error: ErrorCode) -> None:
+            if error is ErrorCode.NONE:
+                for place in places:
+                    self._push(index, place)
+            done(error)
+
+        return ended
+
+    def _push(self, index: int, place: Place) -> None:
+        """Move a group's position over what a transaction has committed, as a commit would.
+
+        Not past a position that another transaction has pending: that is older then, and is gone.
+        """
+        runtime = self._services.groups.service.runtime
+        shard, mine = runtime.shard_at(index), self.runtime.shard_at(index)
+        part = None if mine is None else mine.of(*place[:3])
+        if shard is None or part is None or shard.offsets.is_pending(*place[:3]):
+            return
+        committed = shard.offsets.get(*place[:3])
+        if committed is None:
+            return
+        stable = self.standing(committed.offset, part, place, read_committed=True).stable()
+        if stable == committed.offset:
+            return
+        now_ms = self._services.clock.wall_ms()
+        value = OffsetCommitValue(stable, -1, "", now_ms, topic_id=committed.topic_id)
+
+        def written(error: ErrorCode) -> None:
+            if error is ErrorCode.NONE:
+                self.sweep(shard, place, stable)
+
+        self.counted["primary_pushes"] += 1
+        runtime.write(index, [offset_commit_record(*place[:3], value)], written)
 
     # -- too many ranges -------------------------------------------------------------------
 
     def held(self, shard: GroupShard, mine: IndividualCommitShard, group_id: str) -> int:
         """How many ranges a group has, as `individual.commit.max.ranges.per.group` counts them.
 
-        Transactions commit ranges without moving a position: what the stable offset has passed
-        by them keeps its record until the next commit of ranges, and counts no more.
+        What the stable offset has passed counts no more, though its record may be there still.
         """
         count = mine.count(group_id)
         if count >= self._services.config.int("individual.commit.max.ranges.per.group"):

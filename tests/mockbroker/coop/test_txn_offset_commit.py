@@ -136,6 +136,15 @@ def stage(
     return staged(group.client.call(request, version, TxnOffsetCommitResponse))
 
 
+def stage_a_position(group: RangeGroup, offset: int) -> Transactional:
+    """In another transaction, which is left open."""
+    producer = begin(group, "other")
+    request = staging(producer)
+    request.topics[0].partitions = [TxnOffsetCommitRequestPartition(0, offset)]
+    assert staged(group.client.call(request, 5, TxnOffsetCommitResponse)).error == OK
+    return producer
+
+
 def staging(
     producer: Transactional, *ranges: tuple[int, int], member: str = ""
 ) -> TxnOffsetCommitRequest:
@@ -246,10 +255,32 @@ def test_leases_and_transactions() -> None:
     assert thief.take() == [(0, 1, 2), (6, 9, 2)]
 
 
+def test_what_a_transaction_commits_moves_the_position_and_needs_no_record(
+    group: RangeGroup,
+) -> None:
+    producer = begin(group)
+    ops = Ops(group.client.core.broker)
+    stage(group, producer, (0, 5), (8, 9))
+    producer.finish(commit=True)
+    assert ops.take() == ["P(0)", "P(6)", "+(0-5)", "+(8-9)", "T(0-5)"]
+    assert group.fetch() == (6, [(8, 9)], [], OK)
+
+
+def test_a_position_that_is_pending_elsewhere_counts_at_its_marker(group: RangeGroup) -> None:
+    one = begin(group)
+    stage(group, one, (0, 5))
+    other = stage_a_position(group, 50)
+    one.finish(commit=True)
+    assert group.fetch() == (6, [], [], OK)
+    other.finish(commit=True)
+    assert group.fetch() == (50, [], [], OK)
+
+
 def test_what_the_stable_offset_has_passed_is_no_reason_to_deal_nothing() -> None:
     config = {"transaction.state.log.num.partitions": "1"}
     core = core_of(4, **config, individual_commit_max_ranges_per_group="1")
     reader = Reader(core, "A")
+    stage_a_position(reader.commits, 35)
     for first in (0, 10, 20):
         assert reader.take() == [(first, first + 9, 1)]
         producer = begin(reader.commits)
@@ -265,6 +296,7 @@ def test_what_the_stable_offset_has_passed_leaves_room_elsewhere() -> None:
     fill(group.client, 10, "u")
     producer = begin(group)
     stage(group, producer, (0, 4))
+    stage_a_position(group, 9)
     producer.finish(commit=True)
     assert group.fetch() == (5, [], [], OK)
     elsewhere = group.asking(-1, commit_fields([(5, 5)]))
