@@ -83,6 +83,12 @@ class AuthHelper:
         """Whether its sender may do this to the topic."""
         return self.authorize(operation, ResourceType.TOPIC, name)
 
+    def rights(self, operation: AclOperation) -> tuple[object, ...]:
+        """Equal for those who may do this to the same resources, with the same ACLs."""
+        authorizer = self.services.authorizer
+        assert authorizer is not None
+        return (self._principal, self._host, operation, authorizer.changes)
+
     def authorize_group(self, operation: AclOperation, name: str) -> bool:
         """Whether its sender may do this to the group."""
         return self.authorize(operation, ResourceType.GROUP, name)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.apis.context import PARKED
 from mockbroker.fetch.contexts import IN_SLICES, INCREMENTAL, SessionErrorContext, rejection
 from mockbroker.fetch.incremental import IncrementalFetchContext
+from mockbroker.fetch.sessions import Gate
 from mockbroker.fetch.waiting import SessionWait
 from mockbroker.journal import DISCONNECT, SHUTDOWN, TIMEOUT
 from mockbroker.metadata.authorized_operations import AclOperation
@@ -238,7 +239,7 @@ class _LongFetch:
         return PARKED
 
     def _steps(
-        self, params: FetchParams, gate: Callable[[str | None], bool] | None, *, takes: bool
+        self, params: FetchParams, gate: Gate | None, *, takes: bool
     ) -> Generator[None, None, None]:
         services, request = self.services, self.request
         if takes:
@@ -338,7 +339,7 @@ class _LongFetch:
 
 def _gated(
     services: Services,
-    gate: Callable[[str | None], bool] | None,
+    gate: Gate | None,
     steps: Generator[None, None, int],
 ) -> Generator[None, None, int]:
     """Each slice with the gate that was there when the request was authorized."""
@@ -488,8 +489,10 @@ def guard(auth: AuthHelper, request: FetchRequest) -> None:
     replica_id = request.replica_id if state is None else state.replica_id
     if replica_id >= 0:
         may_follow = auth.authorize_cluster(AclOperation.CLUSTER_ACTION)
-        auth.services.fetch.gate = lambda _: may_follow
+        gate = Gate(lambda _: may_follow, auth.rights(AclOperation.CLUSTER_ACTION))
     else:
-        auth.services.fetch.gate = lambda name: (
-            name is None or auth.authorize_topic(AclOperation.READ, name)
+        gate = Gate(
+            lambda name: name is None or auth.authorize_topic(AclOperation.READ, name),
+            auth.rights(AclOperation.READ),
         )
+    auth.services.fetch.gate = gate

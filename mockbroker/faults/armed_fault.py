@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Tells = Callable[[Asking, RequestView], str]
 
 
+MAX_KNOWN_TOPICS: Final = 10_000
+"""Names of which a rule remembers whether it is about them."""
 BETWEEN_BROKERS: Final = frozenset({"REPLICATION"})
 """Listeners that only brokers use: a rule meets what they say if it names the listener."""
 
@@ -50,6 +52,7 @@ class ArmedFault:
     __slots__ = (
         "_checks",
         "_client",
+        "_known_topics",
         "_listener",
         "_name_of",
         "_topic",
@@ -96,6 +99,7 @@ class ArmedFault:
         self._client = _glob(fault.client)
         self._listener = _glob(fault.listener)
         self._topic = _glob(fault.topic)
+        self._known_topics: dict[str, bool] = {}
         self._when = _condition(fault.when)
         self._checks = list(self._made_checks())
 
@@ -216,7 +220,7 @@ class ArmedFault:
             )
         if self.is_partial:
             yield (
-                (lambda _, view: any(map(self._names_one, view.topic_refs))),
+                (lambda _, view: view.meets(self)),
                 (lambda _, view: f"topics are {_topics_text(view)}"),
             )
 
@@ -235,7 +239,13 @@ class ArmedFault:
         """Whether it is about some topics or partitions of a request only."""
         return self._topic is not None or self.fault.partition is not None
 
-    def _names_one(self, ref: TopicRef) -> bool:
+    @property
+    def partition(self) -> int | None:
+        """The index of the partitions that it is about; None: all."""
+        return self.fault.partition
+
+    def selects_one(self, ref: TopicRef) -> bool:
+        """Whether it is about something that this names."""
         if ref.partitions is None:
             return self.selects(ref, None)
         return any(self.selects(ref, index) for index in ref.partitions)
@@ -245,12 +255,22 @@ class ArmedFault:
         wanted = self.fault.partition
         if wanted is not None and index is not None and index != wanted:
             return False
+        return self.selects_topic(ref.name, ref.topic_id) is True
+
+    def selects_topic(self, name: str | None, topic_id: bytes | None) -> bool | None:
+        """Whether it is about this topic, whatever the partition; None: nobody knows its name."""
         if self._topic is None:
             return True
-        name = ref.name
-        if not name and ref.topic_id is not None:
-            name = self._name_of(ref.topic_id)
-        return name is not None and self._topic(name) is not None
+        if not name and topic_id is not None:
+            name = self._name_of(topic_id)
+        if name is None:
+            return None
+        known = self._known_topics.get(name)
+        if known is None:
+            if len(self._known_topics) >= MAX_KNOWN_TOPICS:
+                self._known_topics.clear()
+            known = self._known_topics[name] = self._topic(name) is not None
+        return known
 
     # -- what it does ----------------------------------------------------------------------
 

@@ -230,6 +230,10 @@ class FaultSet:
         """Whether any rule is about requests, and can still fire."""
         return bool(self._any or self._by_api)
 
+    def meets(self, api_key: int) -> bool:
+        """Whether one of them may be about requests of this API."""
+        return bool(self._any) or api_key in self._by_api
+
     @property
     def meets_brokers(self) -> bool:
         """Whether one of them is about what brokers send each other: it names that listener."""

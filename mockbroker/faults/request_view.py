@@ -37,6 +37,14 @@ if TYPE_CHECKING:
         @property
         def connection_id(self) -> int: ...
 
+    class TopicRule(Protocol):
+        """A rule about some topics or partitions: `armed_fault.ArmedFault`."""
+
+        @property
+        def partition(self) -> int | None: ...
+        def selects_topic(self, name: str | None, topic_id: bytes | None) -> bool | None: ...
+        def selects_one(self, ref: TopicRef) -> bool: ...
+
     NameOf = Callable[[bytes], str | None]
 
 
@@ -70,7 +78,7 @@ class RequestRecord(NamedTuple):
 class RequestView:
     """One request. `body` is the decoded message, with Kafka's field names in snake_case."""
 
-    __slots__ = ("_asking", "_records", "_subjects", "body", "name_of")
+    __slots__ = ("_asking", "_meets", "_records", "_subjects", "body", "name_of")
 
     def __init__(
         self,
@@ -78,10 +86,13 @@ class RequestView:
         body: object,
         subjects: Callable[[], Subjects],
         name_of: NameOf,
+        meets: Callable[[TopicRule], bool] | None = None,
     ) -> None:
+        """`meets` is the method of that name, where it costs less than to list all topics."""
         self._asking = asking
         self._subjects = subjects
         self.name_of = name_of
+        self._meets = meets
         self._records: list[RequestRecord] | None = None
         self.body: Any = body
 
@@ -122,6 +133,12 @@ class RequestView:
     def topic_refs(self) -> list[TopicRef]:
         """The topics and partitions that it speaks of; of a fetch, its session's too."""
         return self._subjects().topics
+
+    def meets(self, rule: TopicRule) -> bool:
+        """Whether a rule about some topics or partitions is about one that it speaks of."""
+        if self._meets is None:
+            return any(map(rule.selects_one, self.topic_refs))
+        return self._meets(rule)
 
     @property
     def topics(self) -> list[str]:

@@ -82,8 +82,10 @@ class IncrementalFetchContext:
         session.adopt_reader(params)
         if session.size > LONG and self._is_long():
             return IN_SLICES
-        if self._sessions.gate is not None:
-            self._sessions.drop_refused(session.partitions())
+        sessions = self._sessions
+        if sessions.gate is not None and sessions.has_other_rights(session):
+            sessions.drop_refused(session.partitions())
+            sessions.note_rights(session)
         for cached in session.changed:
             partition = cached.partition
             if partition is None or partition.deleted:
@@ -93,9 +95,12 @@ class IncrementalFetchContext:
         return session.size - len(self._rejected)
 
     def _is_long(self) -> bool:
-        """Whether much is to be looked at; an authorizer looks at all."""
+        """Whether much is to be looked at: all of it by a reader with other rights."""
         session = self.session
-        return self._sessions.gate is not None or len(session.changed) + len(session.ready) > LONG
+        return (
+            self._sessions.has_other_rights(session)
+            or len(session.changed) + len(session.ready) > LONG
+        )
 
     def _find_again(self, cached: CachedPartition) -> None:
         error = self._sessions.resolve_again(cached)

@@ -226,10 +226,11 @@ class LongIncrementalContext(IncrementalFetchContext):
     def resolve_in_slices(self, params: FetchParams) -> Generator[None, None, int]:
         session = self.session
         session.adopt_reader(params)
-        if self._sessions.gate is not None:
+        if self._sessions.has_other_rights(session):
             for some in _chunks(list(session.partitions())):
                 self._sessions.drop_refused(some)
                 yield
+            self._sessions.note_rights(session)
         changed = sorted(session.changed, key=by_stamp)
         yield
         for some in _chunks(changed):

@@ -204,6 +204,8 @@ class FetchSession:
         "privileged",
         "profile",
         "ready",
+        "rights",
+        "selections",
         "size",
         "smallest_ready_bytes",
         "topics",
@@ -235,6 +237,10 @@ class FetchSession:
         self.closed = False
         self.isolation = FetchIsolation.HIGH_WATERMARK
         self.profile: ReaderProfile | None = None
+        self.rights: object | None = None
+        """Under which its partitions were looked at last, where readers have rights (`Gate`)."""
+        self.selections: dict[object, bool] | None = None
+        """By fault rule, whether it selects one of the partitions; None: they are others since."""
         self.extension: object | None = None
         """What an extension of the protocol keeps of it."""
 
@@ -273,6 +279,7 @@ class FetchSession:
                     wire_size.retag(known, request.high_watermark)
             if len(partitions) != before:
                 wire_size.resize_topic(key, before, len(partitions))
+                self.selections = None
         for gone in forgotten:
             topic = self.topics.get(gone.topic_id if by_id else gone.topic)
             if topic is not None:
@@ -304,6 +311,7 @@ class FetchSession:
             self.size -= 1
             self.wire_size.retag(cached.high_watermark, UNKNOWN_HIGH_WATERMARK)
         self.wire_size.resize_topic(key, before, len(topic.partitions))
+        self.selections = None
         if not topic.partitions:
             del self.topics[key]
 

@@ -24,6 +24,20 @@ if TYPE_CHECKING:
     from mockbroker.replica.manager import ReplicaManager
 
 
+class Gate:
+    """Which topics the reader of a fetch may read.
+
+    `allows` says it of a topic by its name, and, for None, whether the reader may read anything. It
+    says the same as long as `rights` are equal.
+    """
+
+    __slots__ = ("allows", "rights")
+
+    def __init__(self, allows: Callable[[str | None], bool], rights: object) -> None:
+        self.allows = allows
+        self.rights = rights
+
+
 class FetchSessions:
     """`partitions_looked_at` counts what fetches read, for those who check what a poll costs."""
 
@@ -54,9 +68,8 @@ class FetchSessions:
             config.int("min.incremental.fetch.session.eviction.ms"),
         )
         self.log = SessionLog(clock)
-        self.gate: Callable[[str | None], bool] | None = None
-        """Set while a fetch is begun whose reader may not read everything: whether it may read
-        the topic of this name, and, for None, anything."""
+        self.gate: Gate | None = None
+        """Set while a fetch is begun whose reader may not read everything."""
         self.partitions_looked_at = 0
 
     def try_create_session(self, session: FetchSession) -> bool:
@@ -95,7 +108,7 @@ class FetchSessions:
         topic = entry.topic
         metadata = self._metadata
         gate = self.gate
-        if gate is not None and not gate(None):
+        if gate is not None and not gate.allows(None):
             entry.partition = None
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if topic.name is None:
@@ -106,7 +119,7 @@ class FetchSessions:
             topic.name = found.name
         else:
             found = metadata.topics.get(topic.name)
-        if gate is not None and not gate(topic.name):
+        if gate is not None and not gate.allows(topic.name):
             entry.partition = None
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if found is None or not 0 <= entry.index < len(found.partitions):
@@ -114,6 +127,15 @@ class FetchSessions:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         entry.partition = self._replicas.partition(found.name, entry.index)
         return ErrorCode.NONE
+
+    def has_other_rights(self, session: FetchSession) -> bool:
+        """Whether who polls may read other partitions of it than at the last poll."""
+        gate = self.gate
+        return gate is not None and gate.rights != session.rights
+
+    def note_rights(self, session: FetchSession) -> None:
+        """All of the session's partitions were looked at."""
+        session.rights = None if self.gate is None else self.gate.rights
 
     def drop_refused(self, partitions: Iterable[CachedPartition]) -> None:
         """Let go of those of a session's partitions that its reader may not read any more."""
@@ -123,7 +145,7 @@ class FetchSessions:
         for cached in partitions:
             name = cached.topic.name
             if cached.partition is not None and name is not None:
-                if gate(None) and gate(name):
+                if gate.allows(None) and gate.allows(name):
                     continue
                 cached.mark()
                 cached.link(None)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mockbroker.faults.armed_fault import ArmedFault
     from mockbroker.faults.fault import Fault
     from mockbroker.faults.fault_set import FaultSet
+    from mockbroker.faults.request_view import TopicRule
     from mockbroker_protocol.primitives import Buffer
 
 PROCESSED_ANYWAY: Final = frozenset({ApiKey.FETCH, ApiKey.METADATA})
@@ -57,6 +58,8 @@ _SESSION_ERRORS: Final = frozenset(
         ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     }
 )
+MAX_SELECTIONS: Final = 1000
+"""Rules, those that are gone among them, whose topics a session remembers."""
 _INT32: Final = 1 << 32
 
 
@@ -97,7 +100,7 @@ def intercept(
     works on it as a whole, and refused then.
     """
     subjects = _Subjects(boundary, request)
-    fired = faults.fire(ctx, RequestView(ctx, request, subjects, faults.name_of))
+    fired = faults.fire(ctx, RequestView(ctx, request, subjects, faults.name_of, subjects.meets))
     if not fired:
         return False
     ctx.fault = ",".join(armed.id for armed in fired)
@@ -129,6 +132,51 @@ class _Subjects:
                 found.topics.extend(self._of_session(self._request.session_id))
             self._found = found
         return self._found
+
+    def meets(self, rule: TopicRule) -> bool:
+        """Whether a rule about some topics or partitions is about one of them.
+
+        Of a session only topics are looked at, and again only when its partitions are others.
+        """
+        request, wanted = self._request, rule.partition
+        if isinstance(request, FetchRequest):
+            if any(
+                topic.partitions
+                and rule.selects_topic(topic.topic, topic.topic_id)
+                and (wanted is None or any(each.partition == wanted for each in topic.partitions))
+                for topic in request.topics
+            ) or any(
+                topic.partitions
+                and rule.selects_topic(topic.topic, topic.topic_id)
+                and (wanted is None or wanted in topic.partitions)
+                for topic in request.forgotten_topics_data
+            ):
+                return True
+            return request.session_epoch > 0 and self._is_in_session(rule, request.session_id)
+        return any(map(rule.selects_one, self().topics))
+
+    def _is_in_session(self, rule: TopicRule, session_id: int) -> bool:
+        session = self._boundary.services.fetch.cache.get(session_id)
+        if session is None:
+            return False
+        if session.selections is None or len(session.selections) >= MAX_SELECTIONS:
+            session.selections = {}
+        known = session.selections.get(rule)
+        if known is not None:
+            return known
+        wanted, lasts = rule.partition, True
+        for topic in session.topics.values():
+            if wanted is None or wanted in topic.partitions:
+                selected = rule.selects_topic(topic.name, topic.topic_id)
+                if selected:
+                    break
+                lasts = lasts and selected is not None  # it may have a name at the next poll
+        else:
+            if lasts:
+                session.selections[rule] = False
+            return False
+        session.selections[rule] = True
+        return True
 
     def _of_session(self, session_id: int) -> list[TopicRef]:
         session = self._boundary.services.fetch.cache.get(session_id)

@@ -77,6 +77,8 @@ def _intercepted(
     request: object,
     process: Handle | None,
 ) -> bool:
+    if not faults.meets(ctx.api_key):
+        return False
     from mockbroker.node.interceptor import intercept
 
     return intercept(handler, faults, ctx, api, request, process)

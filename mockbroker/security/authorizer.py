@@ -72,7 +72,7 @@ def make_authorizer(config: BrokerConfig, metadata: MetadataStore) -> StandardAu
 class StandardAuthorizer:
     """The decisions of one node."""
 
-    __slots__ = ("_acls", "_allows_without_acl", "_decided", "_super_users")
+    __slots__ = ("_acls", "_allows_without_acl", "_decided", "_super_users", "changes")
 
     def __init__(self, config: BrokerConfig, metadata: MetadataStore) -> None:
         names = config.str("super.users").split(";")
@@ -86,6 +86,8 @@ class StandardAuthorizer:
         self._allows_without_acl = config.bool("allow.everyone.if.no.acl.found")
         self._acls = metadata.acls
         self._decided: dict[_Question, bool] = {}
+        self.changes = 0
+        """How often the ACLs changed: decisions are the same in between."""
         metadata.subscribe(self._on_change)
 
     def allows(
@@ -167,6 +169,7 @@ class StandardAuthorizer:
     def _on_change(self, change: Change) -> None:
         if isinstance(change, AclsChanged):
             self._decided.clear()
+            self.changes += 1
 
 
 def _concerns(acl: Acl, principal: str, host: str) -> bool:

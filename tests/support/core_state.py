@@ -265,7 +265,7 @@ mockbroker.coordinator.txn.verification.TransactionVerifier
 mockbroker.faults.armed_fault.ArmedFault
   kept fault hits matched idle id rng problem
   wiring _checks _client _listener _name_of _topic _when api_keys family
-  passing armed_ms starts_ms ends_ms waiting cursor reported
+  passing armed_ms starts_ms ends_ms waiting cursor reported _known_topics
 mockbroker.faults.fault_set.FaultSet
   kept _rules _next
   wiring _brokers _clock _name_of _served _substream _tell

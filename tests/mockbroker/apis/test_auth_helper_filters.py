@@ -6,6 +6,7 @@ import pytest
 
 from mockbroker.metadata.acls import CLUSTER_NAME
 from mockbroker.metadata.authorized_operations import AclOperation
+from mockbroker.security.authorizer import StandardAuthorizer
 from mockbroker_protocol.messages import (
     acls,
     configs,
@@ -106,6 +107,44 @@ def test_a_fetch_reads_what_it_may() -> None:
     assert fetch_of(core, "open", "shut", version=12) == {"open": 0, "shut": 29}
     deny_cluster(core, OP.CLUSTER_ACTION)
     assert fetch_of(core, "open", version=12) == {"open": 0}
+
+
+def test_an_idle_poll_asks_of_a_session_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = guarded_core()
+    asked: list[str] = []
+    allows = StandardAuthorizer.allows
+
+    def counted(
+        self: StandardAuthorizer, principal: str, host: str, operation: int, kind: int, name: str
+    ) -> bool:
+        asked.append(name)
+        return allows(self, principal, host, operation, kind, name)
+
+    monkeypatch.setattr(StandardAuthorizer, "allows", counted)
+    wanted = [
+        fetch.FetchRequestTopic(
+            name, ZERO_UUID, [fetch.FetchRequestPartition(0, -1, 0, -1, -1, 1000)]
+        )
+        for name in ("open", "shut")
+    ]
+    client = core.client()
+
+    def poll(sid: int, epoch: int, topics: list[fetch.FetchRequestTopic]) -> fetch.FetchResponse:
+        asked.clear()
+        request = fetch.FetchRequest(-1, 0, 0, 1000, 0, sid, epoch, topics)
+        return client.call(request, 12, fetch.FetchResponse)
+
+    sid = poll(0, 0, wanted).session_id
+    assert asked == ["open", "shut"]
+    poll(sid, 1, [])
+    poll(sid, 2, [])
+    assert asked == []
+    deny(core, TOPIC, "shut", OP.READ)
+    (refused,) = poll(sid, 3, []).responses
+    assert (refused.topic, refused.partitions[0].error_code) == ("shut", 29)
+    assert set(asked) == {"open", "shut"}
+    poll(sid, 4, [])
+    assert asked == ["shut"], "what is refused is asked for again"
 
 
 @pytest.mark.parametrize("version", [12, 17])

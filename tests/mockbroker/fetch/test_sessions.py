@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.fetch.sessions import Gate
 from mockbroker.replica.fetch_entry import FetchEntry, FetchTopic
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchRequestPartition
@@ -35,7 +36,7 @@ def test_partitions_are_found_by_name_and_by_id(world: World) -> None:
 
 @pytest.mark.parametrize("refused", ["t0", None])
 def test_what_the_gate_refuses_is_not_found(world: World, refused: str | None) -> None:
-    world.fetch.gate = lambda name: name != refused
+    world.fetch.gate = Gate(lambda name: name != refused, "rights")
     found = entry("t0")
     assert world.fetch.resolve(found) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
     assert found.partition is None

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.faults import Delay, Fault
+from mockbroker.faults.armed_fault import ArmedFault
+from mockbroker.metadata.changes import TopicCreated
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
+    FetchRequestForgottenTopic,
     FetchRequestPartition,
     FetchRequestTopic,
     FetchResponse,
@@ -27,6 +30,7 @@ from mockbroker_protocol.messages.produce import (
     ProduceRequestTopic,
     ProduceResponse,
 )
+from mockbroker_protocol.primitives import ZERO_UUID
 from mockbroker_protocol.records.batch import read_batch_header, verify_crc
 from tests.support.core import Core
 from tests.support.fetch_world import batch
@@ -35,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from mockbroker.faults.armed_fault import ArmedFault
     from tests.support.core import CoreClient
 
 BEAT = HeartbeatRequest("g", 1, "m")
@@ -375,6 +378,75 @@ def test_several_rules_act_together(core: Core) -> None:
     assert served.fault == "slow,quota"
 
 
+@pytest.mark.parametrize("partitions", [3, 30])
+@pytest.mark.parametrize("rule", [{"topic": "logs"}, {"topic": "orders", "partition": 99}])
+def test_a_rule_on_other_topics_looks_at_a_session_when_it_changes(
+    monkeypatch: pytest.MonkeyPatch, partitions: int, rule: dict[str, object]
+) -> None:
+    core = Core(topics={"orders": 60, "logs": 1})
+    client = core.client()
+    first = fetch_request(*range(partitions), session=(0, 0))
+    sid = client.call(first, 12, FetchResponse).session_id
+    arm(core, error="OFFSET_OUT_OF_RANGE", maybe=True, **rule)
+    arm(core, error="OFFSET_OUT_OF_RANGE", maybe=True, api="Produce", topic="orders")
+    asked: list[list[str | None]] = []
+    selects = ArmedFault.selects_topic
+
+    def counted(self: ArmedFault, name: str | None, topic_id: bytes | None) -> bool | None:
+        asked[-1].append(name)
+        return selects(self, name, topic_id)
+
+    monkeypatch.setattr(ArmedFault, "selects_topic", counted)
+    for epoch in range(1, 6):
+        asked.append([])
+        request = fetch_request(*([partitions] if epoch == 3 else []), session=(sid, epoch))
+        client.call(request, 12, FetchResponse)
+    looked = [] if "partition" in rule else ["orders"]
+    named = ["orders"]  # in the third request, before its session has it too
+    assert asked == [looked, [], named, looked, []]
+
+
+def test_a_rule_meets_what_its_session_has_then() -> None:
+    core = Core(topics={"orders": 3, "logs": 1})
+    client = core.client()
+    armed = arm(core, topic="orders", partition=2, observe=True)
+    sid = client.call(fetch_request(0, session=(0, 0)), 12, FetchResponse).session_id
+    client.call(fetch_request(session=(sid, 1)), 12, FetchResponse)
+    assert armed.hits == 0
+    client.call(fetch_request(2, session=(sid, 2)), 12, FetchResponse)
+    client.call(fetch_request(session=(sid, 3)), 12, FetchResponse)
+    assert armed.hits == 2
+    gone = FetchRequest(
+        -1, 0, 1, 1 << 20, 0, sid, 4, [], [FetchRequestForgottenTopic("orders", ZERO_UUID, [2])]
+    )
+    client.call(gone, 12, FetchResponse)
+    assert armed.hits == 3, "the request names it"
+    client.call(fetch_request(session=(sid, 5)), 12, FetchResponse)
+    assert armed.hits == 3
+    core.cluster.faults.clear()
+    again = arm(core, topic="ord*", observe=True)
+    client.call(fetch_request(session=(sid, 6)), 12, FetchResponse)
+    assert again.hits == 1
+
+
+def test_a_topic_that_gets_its_name_later_is_met_then() -> None:
+    core = Core(topics={"orders": 1})
+    client = core.client()
+    armed = arm(core, topic="late", observe=True)
+    asked = FetchRequest(-1, 0, 1, 1 << 20, 0, 0, 0, [])
+    unknown = b"u" * 16
+    asked.topics = [
+        FetchRequestTopic("", unknown, [FetchRequestPartition(0, -1, 0, -1, -1, 1 << 20)])
+    ]
+    sid = client.call(asked, 13, FetchResponse).session_id
+    client.call(fetch_request(session=(sid, 1)), 13, FetchResponse)
+    assert armed.hits == 0
+    state = core.cluster.metadata.topics["orders"].partitions[0]
+    core.cluster.metadata.apply(TopicCreated("late", unknown, [state], {}))
+    client.call(fetch_request(session=(sid, 2)), 13, FetchResponse)
+    assert armed.hits == 1
+
+
 def rooms_called(work: Callable[[], object]) -> set[str]:
     """The modules whose functions run during `work`."""
     called: set[str] = set()
@@ -396,9 +468,13 @@ def test_without_an_armed_rule_nobody_is_asked(core: Core) -> None:
     beat(client)
     quiet = rooms_called(lambda: beat(client))
     armed = arm(core, api="Produce", error=7)
+    other = rooms_called(lambda: beat(client))
+    mine = arm(core, api="Heartbeat", group="another", error=7, maybe=True)
     asked = rooms_called(lambda: beat(client))
+    core.cluster.faults.remove(mine.id)
     core.cluster.faults.remove(armed.id)
     again = rooms_called(lambda: beat(client))
     assert "mockbroker.node.interceptor" in asked
+    assert "mockbroker.node.interceptor" not in other
     ours = ("mockbroker.faults", "mockbroker.node.interceptor")
     assert not [room for room in quiet | again if room.startswith(ours)]
