@@ -51,8 +51,8 @@ def read_records(
     turn: int,
     *,
     only_committed: bool,
-) -> list[Record]:
-    """What of an answer is this member's to process; its position moves behind all of it.
+) -> Iterator[Record]:
+    """What of an answer is this member's to process; its position moves behind all that was read.
 
     Left out is what is not in its ranges or leases, what is committed already and what lies before
     its position. Control batches and aborted records are noted as holes.
@@ -60,31 +60,30 @@ def read_records(
     fields = tags.tagged_fields(data)
     packed = fields.get(Tag.ACQUIRED_RANGES)
     leased = None if packed is None else tags.read_acquired(packed)
-    found: list[Record] = []
+    checks_keys = bool(share.ranges) and Tag.FILTER_STATS not in fields
     for header, pos, raw in _batches(data, share, only_committed=only_committed):
         for one in iterate_records(raw, pos, header):
             deliveries = _deliveries(leased, one.offset)
             if leased is None and one.offset < share.position:
                 continue
-            if not deliveries or not _is_mine(share, one.key) or share.is_done(one.offset):
+            if not deliveries or share.is_done(one.offset):
                 continue
-            found.append(
-                Record(
-                    *place,
-                    one.offset,
-                    one.timestamp,
-                    one.key,
-                    one.value,
-                    one.headers,
-                    deliveries,
-                    turn,
-                )
+            if checks_keys and not _is_mine(share, one.key):
+                continue
+            yield Record(
+                *place,
+                one.offset,
+                one.timestamp,
+                one.key,
+                one.value,
+                one.headers,
+                deliveries,
+                turn,
             )
         share.position = max(share.position, header.next_offset)
     told = fields.get(Tag.NEXT_FETCH_OFFSET)
     if told is not None:
         share.position = tags.read_offset(told)
-    return found
 
 
 def _batches(
@@ -119,8 +118,11 @@ def _deliveries(leased: list[tuple[int, int, int]] | None, offset: int) -> int:
 
 
 def _is_mine(share: Share, key: bytes | None) -> bool:
-    """Whether a key is in the member's ranges; where those without one go is the topic's rule."""
-    if not share.ranges or key is None:
+    """Whether a key is in the member's ranges; where those without one go is the topic's rule.
+
+    It is asked where the broker does not say that it looked: one that ignores tagged fields.
+    """
+    if key is None:
         return True
     slot = slot_of(key)
     return any(lo <= slot <= hi for lo, hi in share.ranges)

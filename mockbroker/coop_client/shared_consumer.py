@@ -20,6 +20,7 @@ import asyncio
 import uuid
 from collections import deque
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, Self, TypedDict, TypeVar, Unpack
 
 from mockbroker.coop import tags
@@ -48,7 +49,7 @@ from mockbroker.coop_client.share import Committed, Share
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from mockbroker.coop.key_filter import KeyRange
     from mockbroker_protocol.messages.fetch import FetchResponsePartition
@@ -115,6 +116,8 @@ class SharedConsumer:
         self._beating: asyncio.Task[None] | None = None
         self._shares: dict[TopicPartition, Share] = {}
         self._buffer: deque[Record] = deque()
+        self._unread: deque[Iterator[Record]] = deque()
+        """What was fetched behind it; it is decoded as it is wanted, and so nobody waits long."""
         self._fetches: Fetches | None = None
         self._turn = 0
         self._commit_due = 0.0
@@ -199,6 +202,7 @@ class SharedConsumer:
 
     async def __anext__(self) -> Record:
         await self._settle()
+        self._read(1)
         while not self._buffer:
             await self._fill(1.0, _MOST_RECORDS)
             await self._settle()
@@ -207,6 +211,7 @@ class SharedConsumer:
     async def poll(self, seconds: float = 1.0, max_records: int = _MOST_RECORDS) -> list[Record]:
         """Records to process now; none after so many seconds. Rebalances happen here."""
         await self._settle()
+        self._read(max_records)
         if not self._buffer:
             await self._fill(seconds, max_records)
         return [self._buffer.popleft() for _ in range(min(max_records, len(self._buffer)))]
@@ -248,6 +253,7 @@ class SharedConsumer:
     def _start_turn(self, assigned: Assigned) -> None:
         self._turn += 1
         self._buffer.clear()
+        self._unread.clear()
         self._shares = {place: Share(ranges) for place, ranges in assigned.items()}
 
     async def _place(self) -> None:
@@ -284,7 +290,7 @@ class SharedConsumer:
                 if answer.error_code:
                     await self._refused(place, answer)
                 else:
-                    self._buffer.extend(
+                    self._unread.append(
                         read_records(
                             place,
                             answer,
@@ -293,10 +299,19 @@ class SharedConsumer:
                             only_committed=self._only_committed,
                         )
                     )
+            self._read(max_records)
             is_moving = self._member is not None and self._member.must_join
             if left <= 0 or is_moving:
                 return
             await self._place()
+
+    def _read(self, records: int) -> None:
+        """Decode what was fetched until so many records are there."""
+        buffer, unread = self._buffer, self._unread
+        while unread and len(buffer) < records:
+            buffer.extend(islice(unread[0], records - len(buffer)))
+            if len(buffer) < records:
+                unread.popleft()
 
     async def _refused(self, place: TopicPartition, answer: FetchResponsePartition) -> None:
         code = answer.error_code

@@ -29,7 +29,7 @@ def share(*ranges: KeyRange, stable: int = 0, done: tuple[tuple[int, int], ...] 
 
 
 def offsets(data: FetchResponsePartition, of: Share, *, only_committed: bool = False) -> list[int]:
-    found = read_records(PLACE, data, of, 3, only_committed=only_committed)
+    found = list(read_records(PLACE, data, of, 3, only_committed=only_committed))
     assert {one.turn for one in found} <= {3}
     return [one.offset for one in found]
 
@@ -37,6 +37,22 @@ def offsets(data: FetchResponsePartition, of: Share, *, only_committed: bool = F
 def test_a_broker_that_ignores_the_filter_does_no_harm() -> None:
     mine = share(LOW)
     assert offsets(answer(*log_k()), mine) == [0, 2, 7, 8, 9, 11]
+    assert mine.position == 13
+
+
+def test_what_the_broker_looked_at_is_not_hashed_again() -> None:
+    mine = share(LOW)
+    stats = tags.stats(1, 1, 1, 0)
+    assert offsets(answer(log_k()[0], FILTER_STATS=stats), mine) == [0, 1, 2, 3]
+
+
+def test_an_answer_is_read_as_far_as_it_is_wanted() -> None:
+    mine = share()
+    found = read_records(PLACE, answer(*log_k()), mine, 0, only_committed=False)
+    assert [next(found).offset for _ in range(5)] == [0, 1, 2, 3, 4]
+    assert mine.position == 4
+    mine.note_done(5, 9)
+    assert [one.offset for one in found] == [11, 12]
     assert mine.position == 13
 
 
