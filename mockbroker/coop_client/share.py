@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mockbroker.coop.interval_set import IntervalSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from mockbroker.coop.assignor import Ranges
 
@@ -71,11 +71,16 @@ class Share:
             glued.append((first, last))
         return glued
 
-    def committed(self, ranges: Iterable[tuple[int, int]], stable: int) -> None:
+    def committed(self, ranges: Sequence[tuple[int, int]], stable: int) -> None:
         """The broker took these, and says how far all is done."""
+        takes_all = len(ranges) == len(self.acked) and list(self.acked) == ranges
+        if takes_all:
+            self.acked = IntervalSet()
         for first, last in ranges:
-            self.acked.discard(first, last)
-            self.note_done(first, last)
+            if not takes_all:
+                self.acked.discard(first, last)
+            if last >= stable:
+                self.note_done(first, last)
         self._advance(stable)
 
     def lost(self, first: int, last: int) -> None:

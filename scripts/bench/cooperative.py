@@ -3,10 +3,13 @@
 Workers: each record takes 5 ms of waiting, as a call to some service does. A plain group has one
 busy worker whatever its size; members with ranges of keys, and members that are dealt batches, work
 side by side. Told is how many records a second are done while there is a backlog, and how many of
-them were begun before an earlier one of the same key was done.
+them were begun before an earlier one of the same key was done. Beside them: how often so many tasks
+wait 5 ms that have no broker at all, which is what this machine and one event loop allow.
 
-Filtering: the broker's processor time for each MB of a partition, fetched whole and by halves of
-the slots, with and without its cache of what the first half left.
+Filtering: the processor time for each MB of a partition, fetched whole, by one half of the slots that
+comes first, and by sixteen members one after the other, a mean of them. Of the broker alone, whose
+unfiltered fetch copies bytes and looks at none; and end to end, with a client that decodes each record
+that it got.
 """
 
 from __future__ import annotations
@@ -17,9 +20,10 @@ import logging
 import random
 import socket
 import time
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+import uvloop
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from mockbroker.coop import tags
@@ -40,12 +44,12 @@ from mockbroker_protocol.messages.produce import (
     ProduceResponse,
 )
 from mockbroker_protocol.plan import decode, encode
-from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.batch import build_batch, iterate_batches, iterate_records
 from mockbroker_protocol.records.record_codec import Record
 from scripts.bench import peers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 WORK_SECONDS = 0.005
 KEYS = 2000
@@ -57,7 +61,7 @@ CONFIG = {
     "group.initial.rebalance.delay.ms": "1000",
 }
 PRODUCE, FETCH, FETCH_VERSION, PRODUCE_VERSION = 0, 1, 12, 9
-HALVES = KeyRange(0, SLOTS // 2 - 1), KeyRange(SLOTS // 2, SLOTS - 1)
+MEMBERS = 16
 MEGABYTE = 1_000_000
 ENOUGH_SECONDS = 0.3
 CODECS = {"none": 0, "lz4": 3, "zstd": 4, "gzip": 1}
@@ -139,7 +143,7 @@ async def measure(address: str, topic: str, mode: Mode, workers: int, seconds: f
                     topics=[topic],
                     mode="key_range" if mode == "key ranges" else "round_robin",
                     auto_offset_reset="earliest",
-                    heartbeat_ms=300,
+                    heartbeat_ms=1000,
                 )
                 await stack.enter_async_context(shared)
                 running.append(asyncio.create_task(work_together(shared, worker, tally, ending)))
@@ -181,19 +185,36 @@ async def work_together(
                 await consumer.commit()
 
 
+async def wait_alone(workers: int, seconds: float) -> float:
+    """How often a second so many tasks have waited as long as a record's work takes."""
+    until, counted = time.monotonic() + seconds, 0
+
+    async def work() -> None:
+        nonlocal counted
+        while time.monotonic() < until:
+            await asyncio.sleep(WORK_SECONDS)
+            counted += 1
+
+    await asyncio.gather(*[work() for _ in range(workers)])
+    return counted / seconds
+
+
 def show_workers(counts: Iterable[int], seconds: float) -> None:
     print(
-        "| workers | " + " | ".join(f"{mode} | times one | out of order" for mode in MODES) + " |"
+        "| workers | waiting alone | times one | "
+        + " | ".join(f"{mode} | times one | out of order" for mode in MODES)
+        + " |"
     )
-    print("|" + " ---: |" * (1 + 3 * len(MODES)))
-    alone: dict[Mode, float] = {}
+    print("|" + " ---: |" * (3 + 3 * len(MODES)))
+    alone: dict[str, float] = {}
     for workers in counts:
-        cells = []
+        bare = uvloop.run(wait_alone(workers, 2.0))
+        cells = [f"{bare:.0f}/s", f"{bare / alone.setdefault('', bare):.1f}"]
         for mode in MODES:
             with peers.run_peer("mockbroker", CONFIG) as peer:
                 backlog = int(workers * (seconds + 3) / WORK_SECONDS) + 20_000
-                asyncio.run(fill(peer.address, "orders", backlog))
-                done = asyncio.run(measure(peer.address, "orders", mode, workers, seconds))
+                uvloop.run(fill(peer.address, "orders", backlog))
+                done = uvloop.run(measure(peer.address, "orders", mode, workers, seconds))
             once = alone.setdefault(mode, done.per_second)
             cells += [
                 f"{done.per_second:.0f}/s",
@@ -227,27 +248,28 @@ class Wire:
         told, _ = decode(ProduceResponse, PRODUCE_VERSION, answer, 5)
         assert told.responses[0].partition_responses[0].error_code == 0
 
-    def read_all(self, topic: str, end: int, ranges: KeyRange | None) -> int:
-        """Fetch all of partition 0; how many fetches that took."""
-        offset = fetches = 0
+    def read_all(self, topic: str, end: int, ranges: KeyRange | None, *, decodes: bool) -> int:
+        """Fetch all of partition 0; how many of its records were decoded."""
+        offset = records = 0
         while offset < end:
             part = FetchRequestPartition(0, fetch_offset=offset, partition_max_bytes=1 << 20)
             if ranges is not None:
                 tags.tag(part, {Tag.KEY_RANGES: tags.write_ranges([ranges])})
-            else:
-                tags.tag(part, {Tag.KEY_RANGES: tags.write_ranges([])})
             asked = [FetchRequestTopic(topic, partitions=[part])]
             request = FetchRequest(max_bytes=1 << 20, session_epoch=-1, topics=asked)
             answer = self.call(FETCH, FETCH_VERSION, encode_fetch_request(request, FETCH_VERSION))
             (told,) = decode_fetch_response(answer, 5, FETCH_VERSION).responses[0].partitions
             assert not told.error_code
+            given = bytes(told.records or b"")  # type: ignore[arg-type]
             fields = tags.tagged_fields(told)
             if Tag.NEXT_FETCH_OFFSET in fields:
                 offset = tags.read_offset(fields[Tag.NEXT_FETCH_OFFSET])
             else:
-                offset = next_offset(bytes(told.records or b""))  # type: ignore[arg-type]
-            fetches += 1
-        return fetches
+                offset = next_offset(given)
+            if decodes:
+                for pos, header in iterate_batches(given):
+                    records += sum(1 for _ in iterate_records(given, pos, header))
+        return records
 
 
 def next_offset(records: bytes) -> int:
@@ -263,57 +285,96 @@ def next_offset(records: bytes) -> int:
     return found
 
 
-def cost_ms(peer: peers.Peer, megabytes: float, read: Callable[[], object]) -> float:
-    """The broker's milliseconds of processor time for a MB: read until it took some time."""
-    read()
-    before, times = peer.cpu_seconds(), 0
-    while (took := peer.cpu_seconds() - before) < ENOUGH_SECONDS:
-        read()
-        times += 1
-    return 1000 * took / times / megabytes
+class Cost(NamedTuple):
+    """Milliseconds of processor time for a MB."""
+
+    broker: float
+    both: float
+
+
+def cost_of(peer: peers.Peer, megabytes: float, read: Callable[[bool], object]) -> Cost:
+    """Of the broker while nothing is decoded, and of both ends: read until it took some time."""
+    found = []
+    for decodes in (False, True):
+        read(decodes)
+        began, mine, times = peer.cpu_seconds(), time.process_time(), 0
+        while True:
+            read(decodes)
+            times += 1
+            theirs = peer.cpu_seconds() - began
+            both = theirs + time.process_time() - mine
+            if (both if decodes else theirs) >= ENOUGH_SECONDS:
+                break
+        found.append(1000 * (both if decodes else theirs) / times / megabytes)
+    return Cost(*found)
+
+
+def parts(count: int) -> list[KeyRange]:
+    """So many ranges of slots."""
+    return [KeyRange(SLOTS * at // count, SLOTS * (at + 1) // count - 1) for at in range(count)]
+
+
+def fill_in_batches(wire: Wire, value_bytes: int, codec: int, megabytes: int) -> tuple[int, float]:
+    """Batches of 16 KB; where they end, and how many MB of records they are."""
+    dice = random.Random(7)
+    end = size = 0
+    while size < megabytes * MEGABYTE:
+        text = dice.randbytes(value_bytes // 4).hex() * 2
+        records = [
+            Record(n, 0, f"customer-{dice.randrange(KEYS)}".encode(), text.encode())
+            for n in range(16_384 // value_bytes)
+        ]
+        size += len(records) * (value_bytes + 20)
+        wire.produce("orders", build_batch(records, compression=codec))
+        end += len(records)
+    return end, size / MEGABYTE
 
 
 def show_costs(megabytes: int) -> None:
-    print("| value | codec | whole | a half | times | both halves, no cache | with the cache |")
-    print("| ---: | --- | ---: | ---: | ---: | ---: | ---: |")
-    dice = random.Random(7)
+    print(
+        "| value | codec | broker: whole | first half | times | one of 16 | times "
+        "| end to end: whole | first half | times | one of 16 | times |"
+    )
+    print("| ---: | --- |" + " ---: |" * 10)
     for value_bytes in (100, 1000):
         for name, codec in CODECS.items():
-            costs = {}
-            for cache in ("0", "209715200"):
-                config = {**CONFIG, "max.bytes.key.range.cache": cache}
-                with peers.run_peer("mockbroker", config) as peer:
-                    asyncio.run(fill(peer.address, "orders", 0))
+            with ExitStack() as stack:
+                with_cache, without = [
+                    stack.enter_context(
+                        peers.run_peer("mockbroker", {**CONFIG, "max.bytes.key.range.cache": cache})
+                    )
+                    for cache in ("209715200", "0")
+                ]
+                costs = []
+                filled: dict[peers.Peer, tuple[int, float]] = {}
+                for peer, asked in (
+                    (with_cache, [None]),
+                    (without, parts(2)[:1]),
+                    (with_cache, parts(MEMBERS)),
+                ):
                     wire = Wire(peer.address)
-                    end = size = 0
-                    while size < megabytes * MEGABYTE:
-                        text = dice.randbytes(value_bytes // 4).hex() * 2
-                        records = [
-                            Record(n, 0, f"customer-{dice.randrange(KEYS)}".encode(), text.encode())
-                            for n in range(16_384 // value_bytes)
-                        ]
-                        size += len(records) * (value_bytes + 20)
-                        wire.produce("orders", build_batch(records, compression=codec))
-                        end += len(records)
-                    inflated = size / MEGABYTE
+                    if peer not in filled:
+                        asyncio.run(fill(peer.address, "orders", 0))
+                        filled[peer] = fill_in_batches(wire, value_bytes, codec, megabytes)
+                    end, inflated = filled[peer]
 
-                    def halves(wire: Wire = wire, end: int = end) -> None:
-                        for half in HALVES:
-                            wire.read_all("orders", end, half)
+                    def read(
+                        decodes: bool,
+                        wire: Wire = wire,
+                        end: int = end,
+                        asked: Sequence[KeyRange | None] = asked,
+                    ) -> None:
+                        for each in asked:
+                            wire.read_all("orders", end, each, decodes=decodes)
 
-                    def whole(wire: Wire = wire, end: int = end) -> None:
-                        wire.read_all("orders", end, None)
-
-                    def half(wire: Wire = wire, end: int = end) -> None:
-                        wire.read_all("orders", end, HALVES[0])
-
-                    costs[cache] = [cost_ms(peer, inflated, each) for each in (whole, half, halves)]
-            (once, part, both), (_, _, cached) = costs.values()
-            print(
-                f"| {value_bytes} | {name} | {once:.2f} | {part:.2f} | {part / max(once, 1e-9):.1f}"
-                f" | {both:.2f} | {cached:.2f} |",
-                flush=True,
-            )
+                    costs.append(cost_of(peer, inflated * len(asked), read))
+            whole, half, member = costs
+            cells = [
+                f"{once:.2f} | {first:.2f} | {first / max(once, 1e-9):.1f}"
+                f" | {mean:.2f} | {mean / max(once, 1e-9):.1f}"
+                for once, first, mean in zip(whole, half, member, strict=True)
+            ]
+            print(f"| {value_bytes} | {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 def main() -> None:
@@ -328,7 +389,7 @@ def main() -> None:
         print(f"Records a second, {WORK_SECONDS * 1000:.0f} ms each, of one partition\n")
         show_workers(map(int, asked.workers.split(",")), asked.seconds)
     if asked.only != "workers":
-        print("\nThe broker's milliseconds of processor time for each MB of inflated records\n")
+        print("\nMilliseconds of processor time for each MB of inflated records\n")
         show_costs(asked.megabytes)
 
 
