@@ -46,6 +46,8 @@ VERSIONS: Final = {
     ApiKey.SYNC_GROUP: 5,
     ApiKey.API_VERSIONS: 3,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
+    ApiKey.ADD_OFFSETS_TO_TXN: 3,
+    ApiKey.TXN_OFFSET_COMMIT: 4,  # the last one before which a group is added
 }
 """All of them flexible, all of them in Kafka 4.0 too."""
 BACKOFF_SECONDS: Final = 0.05
@@ -120,7 +122,7 @@ class _Call:
 
 
 class Brokers:
-    """The brokers of one cluster, and the coordinator of one group."""
+    """The brokers of one cluster, the coordinator of one group, and those of transactions."""
 
     def __init__(
         self,
@@ -148,7 +150,8 @@ class Brokers:
         self._broken = (KafkaError, OSError, TimeoutError)
         self._group_id = group_id
         self._patience = timeout_ms / 1000
-        self._coordinator: int | None = None
+        self._coordinators: dict[str | None, int] = {}
+        """By transactional id; None: that of the group."""
 
     async def start(self, stages: int) -> None:
         """Connect, and see that the brokers have these stages of the extension."""
@@ -195,20 +198,26 @@ class Brokers:
         raise AssertionError("pauses have no end")
 
     async def ask_coordinator(
-        self, message: object, answer: type[T], codes: Callable[[T], Iterable[int]]
+        self,
+        message: object,
+        answer: type[T],
+        codes: Callable[[T], Iterable[int]],
+        transactional_id: str | None = None,
     ) -> T:
-        """The answer of the group's coordinator, which is looked for anew when it has moved."""
+        """The answer of the group's or a transaction's coordinator, wherever it moves to."""
         async with self._waiting(f"no coordinator answered {type(message).__name__}"):
             for pause in _pauses():
                 try:
-                    if self._coordinator is None:
-                        self._coordinator = await self._find_coordinator()
-                    found = await self.ask(self._coordinator, message, answer, "coordinator")
+                    node = self._coordinators.get(transactional_id)
+                    if node is None:
+                        node = await self._find_coordinator(transactional_id)
+                        self._coordinators[transactional_id] = node
+                    found = await self.ask(node, message, answer, "coordinator")
                     if _MOVED.isdisjoint(codes(found)):
                         return found
                 except UnreachableError:
                     self._client.force_metadata_update()
-                self._coordinator = None
+                self._coordinators.pop(transactional_id, None)
                 await asyncio.sleep(pause)
         raise AssertionError("pauses have no end")
 
@@ -220,14 +229,16 @@ class Brokers:
         except TimeoutError:
             raise UnreachableError(what) from None
 
-    async def _find_coordinator(self) -> int:
-        assert self._group_id is not None
-        request = FindCoordinatorRequest(coordinator_keys=[self._group_id])
+    async def _find_coordinator(self, transactional_id: str | None) -> int:
+        key = self._group_id if transactional_id is None else transactional_id
+        assert key is not None
+        kind = int(transactional_id is not None)
+        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
         (found,) = (await self.ask_any(request, FindCoordinatorResponse)).coordinators
         if found.error_code in _MOVED:
             raise UnreachableError("no coordinator yet")
         if found.error_code:
-            raise RefusedError(f"looking for the coordinator of {self._group_id}", found.error_code)
+            raise RefusedError(f"looking for the coordinator of {key}", found.error_code)
         return found.node_id
 
     async def topics(self, names: Iterable[str]) -> dict[str, Topic]:

@@ -24,6 +24,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, Self, TypedDict, TypeVar, Unpack
 
 from mockbroker.coop import tags
+from mockbroker.coop.interval_set import IntervalSet
 from mockbroker.coop.numbers import (
     COOPERATIVE_STAGE,
     INDIVIDUAL_COMMIT_STAGE,
@@ -46,10 +47,13 @@ from mockbroker.coop_client.fetches import REFRESH, Fetches
 from mockbroker.coop_client.offsets import NOTHING, Offsets, StaleError
 from mockbroker.coop_client.reading import Record, TopicPartition, read_records
 from mockbroker.coop_client.share import Committed, Share
+from mockbroker.coop_client.transactions import add_group, stage_ranges
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+
+    from aiokafka import AIOKafkaProducer
 
     from mockbroker.coop.key_filter import KeyRange
     from mockbroker_protocol.messages.fetch import FetchResponsePartition
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_NO_GROUP: Final = "commits are a group's, in an `async with` block"
 _MOST_RECORDS: Final = 500
 _CLOSING_SECONDS: Final = 5.0
 _MORE_THAN_A_REBALANCE_MS: Final = 5000
@@ -356,6 +361,33 @@ class SharedConsumer:
             for place, share in self._shares.items()
         }
 
+    async def send_to_transaction(
+        self, producer: AIOKafkaProducer, records: Iterable[Record]
+    ) -> None:
+        """Commit these with the transaction that a producer is in; `ack` them not.
+
+        If it is aborted they are not committed, and given again after the next rebalance. Raises
+        NotInGroupError for records of before the last one, and RefusedError if one of them is
+        committed or in another transaction: abort then.
+        """
+        done: dict[TopicPartition, IntervalSet] = {}
+        for record in records:
+            if record.turn != self._turn:
+                raise NotInGroupError(f"offset {record.offset} came before the last rebalance")
+            place = TopicPartition(record.topic, record.partition)
+            done.setdefault(place, IntervalSet()).add(record.offset, record.offset)
+        if not done:
+            return
+        link, group_id = self._brokers, self._group_id
+        if group_id is None or link is None:
+            raise ValueError(_NO_GROUP)
+        transaction = await add_group(link, group_id, producer)
+        ranges = {place: (self._shares[place].stable, [*each]) for place, each in done.items()}
+        staging = stage_ranges(
+            link, group_id, ranges, transaction, self._who, only_committed=self._only_committed
+        )
+        await self._said(staging)
+
     async def committed(self, place: TopicPartition) -> Committed:
         """How the group stands in a partition, as its coordinator says."""
         return (await self._offsets().fetch((place,)))[place]
@@ -407,5 +439,5 @@ class SharedConsumer:
     def _offsets(self, brokers: Brokers | None = None) -> Offsets:
         link = brokers or self._brokers
         if self._group_id is None or link is None:
-            raise ValueError("commits are a group's, in an `async with` block")
+            raise ValueError(_NO_GROUP)
         return Offsets(link, self._group_id, only_committed=self._only_committed)
