@@ -6,10 +6,10 @@ side by side. Told is how many records a second are done while there is a backlo
 them were begun before an earlier one of the same key was done. Beside them: how often so many tasks
 wait 5 ms that have no broker at all, which is what this machine and one event loop allow.
 
-Filtering: the processor time for each MB of a partition, fetched whole, by one half of the slots that
-comes first, and by sixteen members one after the other, a mean of them. Of the broker alone, whose
-unfiltered fetch copies bytes and looks at none; and end to end, with a client that decodes each record
-that it got.
+Filtering: the processor time for each MB of a partition, fetched whole, by one half of the slots
+that comes first, and by sixteen members one after the other, a mean of them. Of the broker alone,
+whose unfiltered fetch copies bytes and looks at none; and end to end, with a client that decodes
+each record that it got.
 """
 
 from __future__ import annotations
