@@ -70,6 +70,7 @@ class AnswerChecker(Observer):
     def __init__(self, world: World) -> None:
         self._world = world
         self._books: dict[int, _WireBook] = {}
+        self._tolerance_ms = TOLERANCE_MS + world.slack_ms
         self.answers = 0
         world.observers.append(self)
 
@@ -112,7 +113,7 @@ class AnswerChecker(Observer):
             return
         began_ms = max(expected.arrived_ms, book.answered_ms)
         elapsed_ms = world.now_ms - began_ms
-        if elapsed_ms > expected.max_wait_ms + TOLERANCE_MS:
+        if elapsed_ms > expected.max_wait_ms + self._tolerance_ms:
             world.violate(
                 f"wire {wire.id}: answer {correlation_id} after {elapsed_ms:.3f} ms of at most "
                 f"{expected.max_wait_ms:.3f}"
@@ -131,7 +132,7 @@ class AnswerChecker(Observer):
                 first = book.expected[0]
                 assert first.arrived_ms is not None
                 due_ms = max(first.arrived_ms, book.answered_ms) + first.max_wait_ms
-                if now_ms > due_ms + TOLERANCE_MS:
+                if now_ms > due_ms + self._tolerance_ms:
                     self._world.violate(
                         f"wire {wire_id}: request {first.correlation_id} is unanswered "
                         f"{now_ms - due_ms:.3f} ms after its time"

@@ -8,11 +8,13 @@ hands its parts to the world and the actors.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING
+
+from simulation.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from random import Random
 
 KINDS = (
     "cut",
@@ -105,6 +107,8 @@ class SwarmPlan:
             cut_every_ms=rng.choice((10.0, 30.0)) if on["cut"] else 0.0,
             lose_chance=rng.choice((0.02, 0.1)) if on["lose_answers"] else 0.0,
         )
+        base = rng.random()
+        self.limits = Limits(Random(f"{base}/limits"), self.on)
         self.without: Sequence[str] = ()
         """Clients that a shrunk run does without, by name."""
 

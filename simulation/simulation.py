@@ -31,6 +31,8 @@ from simulation.ledger import Ledger
 from simulation.operators import Operator
 from simulation.producers import Producer, ProducerStyle
 from simulation.runner import Report, carry_out
+from simulation.turns import KIND as TURNS
+from simulation.turns import Turns
 from simulation.world import World
 
 if TYPE_CHECKING:
@@ -58,16 +60,15 @@ class Run:
         self.seed = seed
         self.command = "python -m simulation"
         plan = self.plan = plan or swarm_plan_of(seed)
-        self.world = World(
-            {
-                "max.incremental.fetch.session.cache.slots": str(plan.cache_slots),
-                "min.incremental.fetch.session.eviction.ms": str(plan.eviction_ms),
-                "auto.create.topics.enable": "false",
-            },
-            {},
-            substream=self.stream,
-            faults=NetworkFaults(),
-        )
+        config = {
+            "max.incremental.fetch.session.cache.slots": str(plan.cache_slots),
+            "min.incremental.fetch.session.eviction.ms": str(plan.eviction_ms),
+            "auto.create.topics.enable": "false",
+        }
+        with plan.limits.lowered():
+            self.world = World(config, {}, substream=self.stream, faults=NetworkFaults())
+        if plan.on[TURNS]:
+            self.world.turns = Turns(self.stream(TURNS))
         self.ledger = Ledger(self.world)
         self.answers = AnswerChecker(self.world)
         setting = self.setting = Setting(self.world, self.answers, self.ledger, plan)
@@ -109,12 +110,13 @@ class Run:
 
     def live(self) -> None:
         """From the first connection to the last check."""
-        self.create_topics()
-        for number in range(self.plan.rounds):
-            self._live(first=not number)
-            if not self.calm():
-                break
-        self.leave()
+        with self.plan.limits.lowered():
+            self.create_topics()
+            for number in range(self.plan.rounds):
+                self._live(first=not number)
+                if not self.calm():
+                    break
+            self.leave()
 
     def create_topics(self) -> None:
         """The topics are there before anyone comes, with the segments of the plan."""

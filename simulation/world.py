@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mockbroker.cluster.cluster import Cluster
 from mockbroker.node.metered_broker import MeteredBroker
 from simulation.stage import EPOCH_MS, Stage, Wire
+from simulation.turns import ALLOWED_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mockbroker.node.outbox import Outgoing
     from simulation.faults import NetworkFaults
     from simulation.stage import Endpoint, Observer
+    from simulation.turns import Turns
 
 PROBE = 0
 """The connection of `World.exchange`; wires count from 1."""
@@ -47,6 +49,9 @@ class World(Stage):
         self.broker = self.cluster.brokers[0]
         self.skips = False
         """Whether idle rounds among brokers are skipped: nothing may come out otherwise by it."""
+        self.turns: Turns | None = None
+        """None: each step does all that there is."""
+        self._goes_on = False
         self.observers: list[Observer] = []
         self.on_step: list[Callable[[], None]] = []
         self._wires: dict[int, Wire] = {}
@@ -125,6 +130,8 @@ class World(Stage):
         if pool is not None:
             pool.available += LENT_BYTES
             waiting, pool._waiting = pool._waiting, {}  # noqa: SLF001 -- as the lender
+        self.finish_work()
+        over, broker.requests.turn_over = broker.requests.turn_over, None
         self._open(broker, PROBE)
         broker.receive(PROBE, frame, self.now_ms)
         answers = [
@@ -133,6 +140,7 @@ class World(Stage):
             if outgoing.connection_id == PROBE and outgoing.chunks
         ]
         broker.disconnect(PROBE, self.now_ms)
+        broker.requests.turn_over = over
         if pool is not None and waiting is not None:
             pool.available -= LENT_BYTES
             pool._waiting = waiting  # noqa: SLF001
@@ -142,25 +150,70 @@ class World(Stage):
         """Do something to the cluster that no client can ask for, as one step."""
         self.steps += 1
         self.cluster.set_time(self.now_ms)
+        if self.turns is not None:
+            self.turns.unlimited = True
         action()
         self.carry_out()
 
+    @property
+    def slack_ms(self) -> float:
+        """How much later than its time an answer may come, because others had their turns."""
+        return 0.0 if self.turns is None else ALLOWED_MS
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a broker has left work to a later turn."""
+        return any(broker.requests.unfinished for broker in self.cluster.brokers)
+
+    def finish_work(self) -> None:
+        """Have all brokers do what they left to later turns, now."""
+        while self.turns is not None and self.unfinished:
+            self.turns.unlimited = True
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Each broker has its next turn, if it wants one."""
+        self._goes_on = False
+        over = self._over
+        for broker in self.cluster.brokers:
+            if broker.requests.unfinished:
+                self.steps += 1
+                broker.go_on(self.now_ms, over)
+        self.carry_out()
+
+    def _over(self) -> bool:
+        return self.turns is not None and self.turns.over()
+
     def carry_out(self) -> None:
         """Let all arrive that the step sent, and put on the wires what is for clients."""
+        turns = self.turns
         again = True
         while again:
             again = False
             self.cluster.drain(self.now_ms)
             for broker in self.cluster.brokers:
-                if broker.requests.unfinished:
-                    broker.go_on(self.now_ms, lambda: False)
+                requests = broker.requests
+                if requests.unfinished and (turns is None or turns.unlimited):
+                    broker.go_on(self.now_ms, self._over)
             for index in range(len(self.cluster.nodes)):
                 for outgoing in self.cluster.take_outbox(index):
                     wire = self._wires.get(outgoing.connection_id)
                     if wire is not None and self._write(wire, outgoing):
                         again = True
+        if turns is not None:
+            self._give_turns(turns)
         for look in self.on_step:
             look()
+
+    def _give_turns(self, turns: Turns) -> None:
+        """The step is over: see that those who have left something go on."""
+        turns.unlimited = False
+        turns.begin()
+        for broker in self.cluster.brokers:
+            broker.requests.turn_over = turns.over
+        if not self._goes_on and self.unfinished:
+            self._goes_on = True
+            self.at(turns.pause_ms(), self._go_on)
 
     def _write(self, wire: Wire, outgoing: Outgoing) -> bool:
         """Put it on the wire as the shell does; True when the broker went on with more."""

@@ -74,8 +74,13 @@ class FetchManager(FetchSessions):
         self.request_bytes_saved = 0
         self.response_bytes_saved = 0
 
-    def new_context(self, request: FetchRequest, version: int) -> FetchContext:
-        """Accept a fetch: close, open or continue a session as it asks."""
+    def new_context(
+        self, request: FetchRequest, version: int, *, is_whole: bool = True
+    ) -> FetchContext:
+        """Accept a fetch: close, open or continue a session as it asks.
+
+        If it is not whole, what it names is taken in afterwards: an empty session may be filled.
+        """
         session_id = request.session_id
         epoch = request.session_epoch
         by_id = version >= FETCH_TOPIC_IDS
@@ -98,13 +103,15 @@ class FetchManager(FetchSessions):
         if found.uses_topic_ids != by_id:
             self.log.mixed_ids(found)
             return SessionErrorContext(self, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        return self._continue(found, request, version)
+        return self._continue(found, request, version, is_whole=is_whole)
 
-    def _continue(self, session: FetchSession, request: FetchRequest, version: int) -> FetchContext:
+    def _continue(
+        self, session: FetchSession, request: FetchRequest, version: int, *, is_whole: bool
+    ) -> FetchContext:
         names_some = request.topics or request.forgotten_topics_data
         if names_some:
             session.update(request.topics, request.forgotten_topics_data)
-        if not session.size:
+        if not session.size and is_whole:
             self.end(session.id, "emptied")
             entries = entries_of(request.topics, session.uses_topic_ids)
             return SessionlessFetchContext(self, entries)
@@ -127,7 +134,7 @@ class FetchManager(FetchSessions):
         """As `new_context` for a request that names much, which its context has yet to take in."""
         topics, forgotten = request.topics, request.forgotten_topics_data
         request.topics, request.forgotten_topics_data = [], []
-        context = self.new_context(request, version)
+        context = self.new_context(request, version, is_whole=False)
         request.topics, request.forgotten_topics_data = topics, forgotten
         if isinstance(context, SessionErrorContext):
             return context

@@ -65,6 +65,7 @@ class ImpostorCrew(Crew):
     def _act(self) -> None:
         if self._stopped:
             return
+        self.world.finish_work()  # what is to be refused follows from all that was asked before
         brokers = self.world.cluster.brokers
         if brokers:
             broker = self._rng.choice(brokers)

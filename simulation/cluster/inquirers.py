@@ -58,6 +58,7 @@ class Inquirer(ClusterClient):
         broker = self.world.cluster.broker(self.node)
         if broker is not None:
             self.broker = broker
+            self.world.finish_work()
             inquiry = self.rng.choice(INQUIRIES)
             self._about = inquiry.__name__
             inquiry(self)

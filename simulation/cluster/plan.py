@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from simulation.cluster.group_plan import GROUP_KINDS, GroupTimes
 from simulation.cluster.sharing_plan import SharingTimes
 from simulation.faults import NetworkFaults
+from simulation.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -190,6 +191,7 @@ class ClusterPlan:
             self.on["coop"] = False  # what was committed of what is lost is committed anew
         self.sharing = SharingTimes(Random(f"{base}/sharing"))
         self.flush_messages = Random(f"{base}/flush").choice((None, 1, 3, 10))
+        self.limits = Limits(Random(f"{base}/limits"), self.on)
         self.without: Sequence[str] = ()
         """Clients that a shrunk run does without, by name."""
 

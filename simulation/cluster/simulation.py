@@ -41,6 +41,8 @@ from simulation.cluster.watchers import WatcherCrew
 from simulation.cluster.world import ClusterWorld
 from simulation.faults import NetworkFaults
 from simulation.runner import Report, carry_out
+from simulation.turns import KIND as TURNS
+from simulation.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -134,13 +136,16 @@ class ClusterRun:
         self.seed = seed
         self.command = "python -m simulation --cluster"
         plan = self.plan = plan or plan_of(seed)
-        self.world = ClusterWorld(
-            plan.config(),
-            brokers=plan.brokers,
-            racks=plan.racks,
-            substream=self.stream,
-            faults=plan.network,
-        )
+        with plan.limits.lowered():
+            self.world = ClusterWorld(
+                plan.config(),
+                brokers=plan.brokers,
+                racks=plan.racks,
+                substream=self.stream,
+                faults=plan.network,
+            )
+        if plan.on[TURNS]:
+            self.world.turns = Turns(self.stream(TURNS))
         self.world.skips = plan.on["skip_idle"]
         self.truth = Truth(self.world)
         self.supervision = Supervision(self.world)
@@ -167,6 +172,10 @@ class ClusterRun:
 
     def live(self) -> None:
         """From the first topic to the last check."""
+        with self.plan.limits.lowered():
+            self._live()
+
+    def _live(self) -> None:
         self._create_topics()
         if self._steps is None:
             self.operator.start()

@@ -59,6 +59,7 @@ class Waits(Observer):
 
     def __init__(self, world: ClusterWorld, truth: Truth) -> None:
         self._world = world
+        self._tolerance_ms = TOLERANCE_MS + world.slack_ms
         self._began: dict[int, float] = {}
         self._ended: dict[int, Wait] = {}
         self._passed: dict[Place, list[tuple[float, int, int]]] = {}
@@ -110,7 +111,7 @@ class Waits(Observer):
         elif isinstance(answer, ProduceResponse):
             assert isinstance(request, ProduceRequest)
             wrong = self._wrong_produce(wait, request, answer)
-        elif isinstance(request, AT_ONCE) and wait.took_ms > TOLERANCE_MS:
+        elif isinstance(request, AT_ONCE) and wait.took_ms > self._tolerance_ms:
             wrong = "nothing to wait for"
         if wrong:
             kind = type(answer).__name__
@@ -119,7 +120,7 @@ class Waits(Observer):
             )
 
     def _wrong_fetch(self, wait: Wait, request: FetchRequest, answer: FetchResponse) -> str:
-        if wait.took_ms > request.max_wait_ms + TOLERANCE_MS:
+        if wait.took_ms > request.max_wait_ms + self._tolerance_ms:
             return f"of at most {request.max_wait_ms}"
         if wait.by_timer and wait.took_ms >= request.max_wait_ms:
             late = self._untold(wait, request)
@@ -135,12 +136,12 @@ class Waits(Observer):
                     return f"it is gone ({data.error_code}), and nobody said so"
                 if not size_of(data):
                     nothing = not data.error_code and data.preferred_read_replica < 0
-                    early = wait.took_ms < request.max_wait_ms - TOLERANCE_MS
+                    early = wait.took_ms < request.max_wait_ms - self._tolerance_ms
                     if nothing and early and data.high_watermark >= at.fetch_offset:
                         return "nothing is told"
                 elif at_deadline:
                     seen_ms = self._visible_ms(place, at.fetch_offset, data.high_watermark)
-                    if seen_ms < wait.ended_ms - TOLERANCE_MS:
+                    if seen_ms < wait.ended_ms - self._tolerance_ms:
                         return f"records were visible at {seen_ms:.3f}"
         return ""
 
@@ -162,7 +163,7 @@ class Waits(Observer):
                     if before <= at.high_watermark:
                         passed_ms = time_ms
                         break
-                if passed_ms < wait.ended_ms - TOLERANCE_MS:
+                if passed_ms < wait.ended_ms - self._tolerance_ms:
                     return f"{name}-{at.partition} passed {at.high_watermark} at {passed_ms:.3f}"
         return ""
 
@@ -177,14 +178,14 @@ class Waits(Observer):
         if request.transactional_id is not None:
             return ""
         limit_ms = request.timeout_ms if request.acks == -1 else 0
-        if wait.took_ms > limit_ms + TOLERANCE_MS:
+        if wait.took_ms > limit_ms + self._tolerance_ms:
             return f"of at most {limit_ms}"
         for topic in answer.responses:
             for data in topic.partition_responses:
                 lost_ms = self._lost.get((wait.node, topic.name, data.index), -1.0)
                 if (
                     data.error_code == ErrorCode.REQUEST_TIMED_OUT
-                    and wait.began_ms < lost_ms < wait.ended_ms - TOLERANCE_MS
+                    and wait.began_ms < lost_ms < wait.ended_ms - self._tolerance_ms
                 ):
                     return f"it leads no more since {lost_ms:.3f}"
         return ""

@@ -54,6 +54,7 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
     "tests/mockbroker/fetch/test_long_contexts.py": (
         "test_what_a_session_is_told_of_is_taken_in_in_slices_too",
     ),
+    "tests/simulation/test_limits.py": ("test_a_run_with_slices_is_the_run_without",),
     "tests/mockbroker/quorum/test_metadata_log.py": ("test_many_records_are_several_batches",),
     # Counts slots.
     "tests/mockbroker/log/test_unified_log.py": ("test_an_empty_log_is_small",),

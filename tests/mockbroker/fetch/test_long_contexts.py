@@ -90,6 +90,15 @@ def test_what_a_session_is_told_of_is_taken_in_in_slices_too() -> None:
     assert pending.ctx.fetch.fetch_class == SESSIONLESS
 
 
+def test_a_session_that_was_opened_empty_is_filled_in_slices() -> None:
+    world = sliced()
+    session_id = slices_of(world, ask(session=(0, 0)))[0].answer().session_id
+    response = slices_of(world, ask(*PARTS, session=(session_id, 1)))[0].answer()
+    assert response.session_id == session_id
+    assert world.fetch.cache.get(session_id) is not None
+    assert len(told(response)) == PARTITIONS
+
+
 def until_read(world: World, partitions: int) -> None:
     """Slices, until so many partitions were read and nothing was told yet."""
     before = world.fetch.partitions_looked_at
