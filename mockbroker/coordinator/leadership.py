@@ -129,5 +129,5 @@ class CoordinatorLeadership:
             runtime.end_load(loading)
 
     def _unload(self, index: int) -> None:
-        if index not in self._owned:
+        if index not in self._owned and index not in self._loads:  # the lead is back
             self._coordinator.service.runtime.unload(index)

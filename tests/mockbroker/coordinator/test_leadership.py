@@ -166,6 +166,22 @@ def test_a_partition_that_moves_on_while_it_is_loaded_is_loaded_from_the_start_a
     assert fetched(core, loading, "a") == (0, 10)
 
 
+def test_a_lead_that_is_lost_and_won_again_in_one_step_is_loaded(
+    core: ClusterCore, loading: int
+) -> None:
+    index = core.cluster.brokers[0].services.groups.service.runtime.partition_for("a")
+    before = (loading - 2) % 3 + 1
+    core.advance(1)
+    core.controls.move_leader("__consumer_offsets", index, before)
+    core.deliver()
+    core.advance(1)
+    for node in (loading, before, loading):
+        core.controls.move_leader("__consumer_offsets", index, node)
+    core.deliver()
+    core.advance(1)
+    assert fetched(core, loading, "a") == (0, 10)
+
+
 def test_a_log_that_is_replaced_while_it_is_loaded_is_not_loaded_twice(
     core: ClusterCore, loading: int
 ) -> None:
