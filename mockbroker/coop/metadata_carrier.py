@@ -19,7 +19,7 @@ from mockbroker.coop.commit_tags import commit_fields, write_offset_ranges
 from mockbroker.coop.numbers import Tag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _BEGINS: Final = "ic1;"
 _CUT: Final = ";t=1"
@@ -48,19 +48,59 @@ def read_text(metadata: str | None) -> Mapping[int, bytes] | None:
     return NO_COMMIT if said else fields
 
 
+def write_commits(
+    ranges: Sequence[tuple[int, int]],
+    max_bytes: int,
+    *,
+    beginning: int | None = None,
+    read_committed: bool = False,
+) -> Iterator[tuple[str, Sequence[tuple[int, int]]]]:
+    """Texts that commit all of these ranges, and which of them each has; one where there is none.
+
+    `beginning`: where a group begins that has committed nothing.
+    """
+    tail = f";b={beginning}" if beginning is not None else ""
+    tail += ";i=1" if read_committed else ""
+    parts: list[str] = []
+    begun, size = 0, len(_BEGINS) + len(tail)
+    for at, (first, last) in enumerate(ranges):
+        part = _range_text(first, last)
+        if parts and size + len(part) + 1 > max_bytes:
+            yield _BEGINS + ",".join(parts) + tail, ranges[begun:at]
+            parts, begun, size = [], at, len(_BEGINS) + len(tail)
+        parts.append(part)
+        size += len(part) + 1
+    yield _BEGINS + ",".join(parts) + tail, ranges[begun:]
+
+
+def read_answer(metadata: str | None) -> list[tuple[int, int]] | None:
+    """The ranges that an answer's text tells of; None: it is what a client wrote.
+
+    confluent-kafka reads on behind the end of a text; nothing behind the count is looked at.
+    """
+    if metadata is None or not metadata.startswith(_BEGINS):
+        return []
+    ranges, counted, _ = metadata.removeprefix(_BEGINS).partition(";n=")
+    return list(_read_ranges(ranges)) if counted else None
+
+
 def write_text(ranges: Sequence[tuple[int, int]], max_bytes: int) -> str:
     """The text of an answer: the lowest ranges, as many as there is room for."""
     tail = f";n={len(ranges)}"
     parts: list[str] = []
     size = len(_BEGINS) + len(tail) + len(_CUT)
     for first, last in ranges:
-        part = f"{first}-{last}" if last > first else str(first)
+        part = _range_text(first, last)
         size += len(part) + 1
         if size > max_bytes:
             tail += _CUT
             break
         parts.append(part)
     return _BEGINS + ",".join(parts) + tail
+
+
+def _range_text(first: int, last: int) -> str:
+    return f"{first}-{last}" if last > first else str(first)
 
 
 def _read_ranges(text: str) -> Iterable[tuple[int, int]]:

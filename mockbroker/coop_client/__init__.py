@@ -1,12 +1,13 @@
 """Consumers that share partitions: `SharedConsumer`, for brokers with the extension of `coop`.
 
 A client on asyncio, apart from the broker: it needs aiokafka (`pip install 'mockbroker[coop]'`)
-when it connects. docs/cooperative-consumption.md tells what it promises.
+when it connects. `BlockingSharedConsumer` does with confluent-kafka what that allows. docs/cooperative-consumption.md tells what it promises.
 """
 
 from __future__ import annotations
 
 from mockbroker.coop.key_filter import KeyRange
+from mockbroker.coop_client.blocking_consumer import BlockingSharedConsumer
 from mockbroker.coop_client.errors import (
     ConsumerRangeFetchNotAccepted,
     ExtensionMissingError,
@@ -23,6 +24,7 @@ from mockbroker.coop_client.share import Committed
 from mockbroker.coop_client.shared_consumer import SharedConsumer
 
 __all__ = [
+    "BlockingSharedConsumer",
     "Committed",
     "ConsumerRangeFetchNotAccepted",
     "ExtensionMissingError",

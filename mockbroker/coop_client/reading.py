@@ -68,7 +68,7 @@ def read_records(
                 continue
             if not deliveries or share.is_done(one.offset):
                 continue
-            if checks_keys and not _is_mine(share, one.key):
+            if checks_keys and not is_mine(share, one.key):
                 continue
             yield Record(
                 *place,
@@ -117,7 +117,7 @@ def _deliveries(leased: list[tuple[int, int, int]] | None, offset: int) -> int:
     return next((times for first, last, times in leased if first <= offset <= last), 0)
 
 
-def _is_mine(share: Share, key: bytes | None) -> bool:
+def is_mine(share: Share, key: bytes | None) -> bool:
     """Whether a key is in the member's ranges; where those without one go is the topic's rule.
 
     It is asked where the broker does not say that it looked: one that ignores tagged fields.

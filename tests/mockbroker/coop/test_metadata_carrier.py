@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.coop.commit_tags import commit_fields, read_commit, read_lease_changes
-from mockbroker.coop.metadata_carrier import NO_COMMIT, read_text, write_text
+from mockbroker.coop.metadata_carrier import (
+    NO_COMMIT,
+    read_answer,
+    read_text,
+    write_commits,
+    write_text,
+)
 
 
 def test_a_text_stands_for_its_fields_cm_01() -> None:
@@ -44,3 +50,20 @@ def test_an_answer_tells_the_lowest_ranges_that_fit() -> None:
     cut = write_text(ranges, 24)
     assert cut == "ic1;45-47,50;n=3;t=1"
     assert len(write_text([(n, n) for n in range(0, 9999, 2)], 4096)) <= 4096
+
+
+def test_what_a_client_commits_fits_into_texts() -> None:
+    ranges = [(45, 47), (50, 50), (1000, 2000)]
+    assert list(write_commits(ranges, 99)) == [("ic1;45-47,50,1000-2000", ranges)]
+    assert list(write_commits(ranges, 17, read_committed=True)) == [
+        ("ic1;45-47,50;i=1", ranges[:2]),
+        ("ic1;1000-2000;i=1", ranges[2:]),
+    ]
+    assert list(write_commits([], 99, beginning=7)) == [("ic1;;b=7", [])]
+
+
+def test_what_a_client_reads_of_an_answer() -> None:
+    assert read_answer("ic1;45-47,50;n=2;t=1") == [(45, 47), (50, 50)]
+    assert read_answer("ic1;;n=0\0behind") == []
+    assert read_answer("") == read_answer(None) == read_answer("note") == []
+    assert read_answer("ic1;;b=7") is None
