@@ -1,8 +1,7 @@
 """A blocking consumer that shares partitions, on confluent-kafka, which cannot send tagged fields.
 
-    with BlockingSharedConsumer(
-        "localhost:9092", group_id="g", ranges={TopicPartition("orders", 0): [KeyRange(0, 2**30 - 1)]}
-    ) as consumer:
+    lower_half = {TopicPartition("orders", 0): [KeyRange(0, 2**30 - 1)]}
+    with BlockingSharedConsumer("localhost:9092", group_id="g", ranges=lower_half) as consumer:
         for record in consumer.poll(1.0):
             handle(record)
             consumer.ack(record)
