@@ -1,7 +1,8 @@
 """Consumers that share partitions: `SharedConsumer`, for brokers with the extension of `coop`.
 
 A client on asyncio, apart from the broker: it needs aiokafka (`pip install 'mockbroker[coop]'`)
-when it connects. `BlockingSharedConsumer` does with confluent-kafka what that allows. docs/cooperative-consumption.md tells what it promises.
+when it connects. `BlockingSharedConsumer` does with confluent-kafka what that allows.
+docs/cooperative-consumption.md tells what they promise.
 """
 
 from __future__ import annotations
