@@ -14,6 +14,7 @@ from simulation.cluster.waits import Waits
 
 if TYPE_CHECKING:
     from mockbroker.cluster.nodes import Node
+    from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.replica.partition import Partition
     from simulation.cluster.truth import ReplicaState
 
@@ -30,6 +31,8 @@ class AuditCrew(Crew):
         self._rng = setting.stream("audits")
         self._changed: dict[Partition, int] = {}
         """What grew since it was last looked at, and the broker that it is at."""
+        self._passed: dict[UnifiedLog, int] = {}
+        """The highest high watermark that each log had."""
         self._stopped = self._done = False
         self.followers = FollowerAudits(
             setting.world, setting.truth, tails_are_lost=self.plan.on["lose_tail"]
@@ -50,6 +53,7 @@ class AuditCrew(Crew):
         log = partition.log
         if log is None:
             return
+        self._passed[log] = max(self._passed.get(log, 0), log.high_watermark)
         if before is not None and before[0] is log and log.log_end_offset < before[1]:
             self._audit(partition, at.node_id)
         elif not self._done:
@@ -63,10 +67,12 @@ class AuditCrew(Crew):
             self.world.at(LOOK_EVERY_MS, self._look)
 
     def _audit(self, partition: Partition, node: int) -> None:
-        if partition.log is not None and not partition.deleted:
+        log = partition.log
+        if log is not None and not partition.deleted:
             cut = self.plan.may_lose or self.plan.on["lose_tail"]
-            for wrong in wrong_with(partition.log, self._rng, may_be_cut=cut):
-                self.world.violate(f"{partition.log!r} of {node}: {wrong}")
+            passed = self._passed.get(log, 0)
+            for wrong in wrong_with(log, self._rng, may_be_cut=cut, passed=passed):
+                self.world.violate(f"{log!r} of {node}: {wrong}")
 
     def check(self) -> None:
         """Logs that nobody has looked at since they changed."""

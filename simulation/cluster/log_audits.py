@@ -97,11 +97,15 @@ class LogModel:
         }
 
 
-def wrong_with(log: UnifiedLog, rng: Random, *, may_be_cut: bool = False) -> Iterator[str]:
+def wrong_with(
+    log: UnifiedLog, rng: Random, *, may_be_cut: bool = False, passed: int = 0
+) -> Iterator[str]:
     """What does not follow from the batches of a log; one of its offsets is read.
 
     A log that `may_be_cut` within a batch, where leaders differ, is truncated before that batch
-    and ends where it was to end (LocalLog.truncateTo).
+    and ends where it was to end (LocalLog.truncateTo). `passed` is the highest high watermark that
+    it ever had: a follower that goes back to a new leader's holds no transaction for open again
+    that a marker below has ended (ProducerStateManager.removeUnreplicatedTransactions).
     """
     model = LogModel(log)
     compacted = log.config.compact and log.topic not in INTERNAL_TOPICS  # those never roll
@@ -109,7 +113,7 @@ def wrong_with(log: UnifiedLog, rng: Random, *, may_be_cut: bool = False) -> Ite
     yield from _wrong_epochs(log, model)
     if not compacted:
         yield from _wrong_producers(log, model)
-        yield from _wrong_transactions(log, model)
+        yield from _wrong_transactions(log, model, passed)
     yield from _wrong_reads(log, model, rng)
 
 
@@ -169,10 +173,11 @@ def _wrong_producers(log: UnifiedLog, model: LogModel) -> Iterator[str]:
             yield f"producer {producer_id} is open since {began}, not {wanted.open_at}"
 
 
-def _wrong_transactions(log: UnifiedLog, model: LogModel) -> Iterator[str]:
-    stable, start = log.last_stable_offset, log.log_start_offset
-    wanted = max(model.last_stable_offset(log.high_watermark), start)
-    if stable != wanted and (start == 0 or stable != start):
+def _wrong_transactions(log: UnifiedLog, model: LogModel, passed: int) -> Iterator[str]:
+    stable, start, mark = log.last_stable_offset, log.log_start_offset, log.high_watermark
+    wanted = max(model.last_stable_offset(mark), start)
+    once = max(min(model.last_stable_offset(max(passed, mark)), mark), start)
+    if stable not in (wanted, once) and (start == 0 or stable != start):
         yield f"its last stable offset is not {wanted}"
     bound = log.high_watermark
     offsets = {start, *(first for _, first, _, _ in model.ended)}

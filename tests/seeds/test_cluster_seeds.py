@@ -71,6 +71,7 @@ KEPT: dict[int, str] = {
     24523: "ranges that the stable offset has passed count no more",
     24903: "the topics of a group come together again when more is written",
     30196: "a member that shares a partition says what it gave up",
+    31107: "as 6025, below a marker that the high watermark had passed",
     50127: "a coordinator that wins a lead back in one step keeps what it has begun to load",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }

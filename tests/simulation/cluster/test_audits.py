@@ -25,7 +25,9 @@ def crew_of(simulated: SimulatedCluster) -> AuditCrew:
 def test_each_log_is_looked_at_once_it_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[UnifiedLog] = []
 
-    def look(log: UnifiedLog, _: Random, *, may_be_cut: bool) -> list[str]:
+    def look(log: UnifiedLog, _: Random, *, may_be_cut: bool, passed: int) -> list[str]:
+        assert not may_be_cut
+        assert passed >= log.high_watermark
         looked.append(log)
         return []
 

@@ -35,8 +35,10 @@ def a_log() -> UnifiedLog:
     return log
 
 
-def wrong(log: UnifiedLog) -> str:
-    return " | ".join(one for seed in range(30) for one in wrong_with(log, Random(seed)))
+def wrong(log: UnifiedLog, passed: int = 0) -> str:
+    return " | ".join(
+        one for seed in range(30) for one in wrong_with(log, Random(seed), passed=passed)
+    )
 
 
 def test_nothing_is_wrong_with_a_log() -> None:
@@ -49,6 +51,14 @@ def test_nothing_is_wrong_with_one_that_was_cut_at_either_end() -> None:
     assert not wrong(log)
     log.advance_log_start(8)
     assert not wrong(log)
+
+
+def test_what_a_high_watermark_has_passed_is_not_open_again_where_that_goes_back() -> None:
+    log = a_log()
+    log.set_high_watermark(8)  # a follower's, of a new leader
+    assert log.last_stable_offset == 8
+    assert "its last stable offset is not 7" in wrong(log)
+    assert not wrong(log, passed=log.log_end_offset)
 
 
 def forget_a_batch(log: UnifiedLog) -> None:
