@@ -469,7 +469,7 @@ class Services:
 
     def _own_leader_log(self, topic: str, index: int) -> UnifiedLog | None:
         partition = self.replicas.partition(topic, index)
-        return partition.log if partition is not None and partition.is_leader else None
+        return partition.open_log() if partition is not None and partition.is_leader else None
 
     def _own_progress(self) -> Mapping[int, int]:
         return {self.broker_id: self.metadata.version}

@@ -284,7 +284,7 @@ class Peers:
         known = self.running[source].broker.services.metadata.topics.get(topic)
         if known is None or index >= len(known.partitions):
             return None
-        epoch, log = known.partitions[index].leader_epoch, None
+        epoch, leading = known.partitions[index].leader_epoch, None
         for node_id, incarnation in self.running.items():
             partition = incarnation.broker.services.replicas.partition(topic, index)
             if partition is None or not partition.is_leader or partition.leader_epoch < epoch:
@@ -292,8 +292,8 @@ class Peers:
             is_near = node_id == source
             ends = (source, node_id), (node_id, source)
             if is_near or all(self.links.get(*each).open for each in ends):
-                epoch, log = partition.leader_epoch, partition.log
-        return log
+                epoch, leading = partition.leader_epoch, partition
+        return None if leading is None else leading.open_log()
 
     def end_step(self) -> None:
         """A broker's verb has set its own clock: let the others have that time, and arrive all."""

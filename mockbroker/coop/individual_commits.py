@@ -250,15 +250,14 @@ class IndividualCommits:
         """The ranges of a transaction count with its offsets, or are gone with them.
 
         While another broker leads the partition of ranges, a marker of one that has some there
-        waits: nobody would write theirs later.
+        waits: nobody would write theirs later. So does one while that leader cannot be asked.
         """
         index = shard.partition_index
         mine = self.runtime.shard_at(index)
         if mine is None:
-            replica = self._services.replicas.partition(INDIVIDUAL_COMMITS_TOPIC, index)
-            log = None if replica is None else replica.log
-            has_some = log is not None and log.has_ongoing_transaction(marker.producer_id)
-            return None if has_some else done
+            log = self._services.leader_log(INDIVIDUAL_COMMITS_TOPIC, index)
+            has_none = log is not None and not log.has_ongoing_transaction(marker.producer_id)
+            return done if has_none else None
         pending = mine.pending_of(marker.producer_id)
         places = [Place(*one[:3]) for one in pending] if marker.commit else []
         both = Both(self._then_push(index, places, done) if places else done)

@@ -112,6 +112,32 @@ def test_a_transaction_ends_once_one_broker_has_both_topics(commit: bool) -> Non
     assert made.fetch(require_stable=True) == (0, ranges, [], OK)
 
 
+def test_a_marker_waits_for_ranges_of_which_its_broker_has_no_replica() -> None:
+    """Their topic was moved to the coordinator of before alone; it has those of one producer."""
+    replicated = Replicated()
+    core, producer, here = replicated.core, replicated.producer, replicated.here
+    there = here % 3 + 1
+    core.controls.reassign(INDIVIDUAL_COMMITS_TOPIC, 0, [here])
+    core.controls.move_leader(GROUP_METADATA_TOPIC, 0, there)
+    core.advance(100)
+    broker = core.cluster.broker(there)
+    assert broker is not None
+    offsets = broker.services.groups.service.offsets
+    told_of: list[ErrorCode] = []
+    marker = TransactionMarker(producer.producer_id + 1, 0, 0, True, 2)
+    core.act(lambda: offsets.complete_transaction(0, marker, told_of.append))
+    core.advance(100)
+    assert told_of == [OK]
+    client = producer.send_end(commit=True)
+    core.advance(1_000)
+    assert client.receive(EndTxnResponse).error_code == OK
+    core.controls.reassign(INDIVIDUAL_COMMITS_TOPIC, 0, [there, here])
+    core.advance(5_000)
+    assert core.state(INDIVIDUAL_COMMITS_TOPIC).leader == there
+    made = RangeGroup(core.client(node=there))
+    assert made.fetch(require_stable=True) == (0, [(3, 5)], [], OK)
+
+
 @pytest.fixture
 def group() -> RangeGroup:
     made = RangeGroup(Core(topics={"t": 1}, config=CONFIG).client())
