@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mockbroker.journal import Event
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.metadata.changes import Change, PartitionState
+    from mockbroker.node.broker import Broker
     from mockbroker.replica.partition import Partition
     from simulation.cluster.world import ClusterWorld
 
@@ -204,6 +205,8 @@ class Truth:
         self._names: dict[tuple[str, int], Key] = {}
         self._seen: dict[Partition, ReplicaState] = {}
         """What each replica was when it was last looked at."""
+        self._up: dict[int, Broker] = {}
+        """The brokers that were up then."""
         self._changed: dict[Key, None] = {}
         """Where something happened since the last look."""
         self.on_replica: list[Callable[[Node, Partition, ReplicaState | None], None]] = []
@@ -292,39 +295,48 @@ class Truth:
     # -- after each step ---------------------------------------------------------------------
 
     def look(self) -> None:
-        """Every replica that changed, as it is now. One that is down does not change."""
+        """Every replica that changed, as it is now. One that is down does not change any more."""
         changed = self._changed
-        seen = self._seen
         for node in self._world.cluster.nodes:
             broker = node.broker
-            if broker is None:
-                continue
-            for partition in broker.services.replicas.all_partitions():
-                log = partition.log
-                state = (
-                    log,
-                    0 if log is None else log.log_end_offset,
-                    -1 if log is None else log.latest_epoch,
-                    0 if log is None else log.high_watermark,
-                    partition.leader_epoch,
-                    partition.is_leader,
-                    0 if log is None else log.log_start_offset,
-                )
-                before = seen.get(partition)
-                if before != state:
-                    seen[partition] = state
-                    key = partition.topic_id, partition.index
-                    changed[key] = None
-                    since_epoch = 0 if before is None else before[4]
-                    self._look_at_replica(self.partitions[key], node, partition, since_epoch)
-                    for watch in self.on_replica:
-                        watch(node, partition, before)
+            if broker is not None:
+                self._up[node.node_id] = broker
+                self._look_at_broker(node, broker)
+            elif node.node_id in self._up:
+                # In the step in which it went down it may have written, and told that it had.
+                self._look_at_broker(node, self._up.pop(node.node_id), grown_alone=True)
         if changed:
             for key in changed:
                 truth = self.partitions[key]
                 if truth.cut_epoch < 0 and truth.committed:
                     self._check_in_sync(truth)
             changed.clear()
+
+    def _look_at_broker(self, node: Node, broker: Broker, *, grown_alone: bool = False) -> None:
+        """`grown_alone`: not at a log that has lost its tail, which counts when it is up again."""
+        seen = self._seen
+        for partition in broker.services.replicas.all_partitions():
+            log = partition.log
+            state = (
+                log,
+                0 if log is None else log.log_end_offset,
+                -1 if log is None else log.latest_epoch,
+                0 if log is None else log.high_watermark,
+                partition.leader_epoch,
+                partition.is_leader,
+                0 if log is None else log.log_start_offset,
+            )
+            before = seen.get(partition)
+            if grown_alone and before is not None and state[1] <= before[1]:
+                continue
+            if before != state:
+                seen[partition] = state
+                key = partition.topic_id, partition.index
+                self._changed[key] = None
+                since_epoch = 0 if before is None else before[4]
+                self._look_at_replica(self.partitions[key], node, partition, since_epoch)
+                for watch in self.on_replica:
+                    watch(node, partition, before)
 
     def _on_moved(self, event: Event) -> None:
         """A high watermark moved, perhaps one of several times in a step: a follower's may go back.

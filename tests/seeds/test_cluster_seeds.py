@@ -72,6 +72,8 @@ KEPT: dict[int, str] = {
     24903: "the topics of a group come together again when more is written",
     30196: "a member that shares a partition says what it gave up",
     31107: "as 6025, below a marker that the high watermark had passed",
+    31237: "a marker waits for the ranges of a log that is elsewhere alone",
+    31357: "in the step in which it stops a broker fetches what is committed thereby",
     50127: "a coordinator that wins a lead back in one step keeps what it has begun to load",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }

@@ -158,6 +158,19 @@ def test_an_in_sync_replica_that_lacks_committed_records_is_noticed(
     assert "lacks some of" in simulated.world.violations[0]
 
 
+def test_what_a_broker_has_written_in_its_last_step_is_known(simulated: SimulatedCluster) -> None:
+    truth, node, log = simulated.truth.find("t0", 0), simulated.follower(), simulated.follower_log()
+    assert truth is not None
+    batch = build_batch([Record(log.log_end_offset, 0, None, b"last", [])])
+
+    def stop() -> None:
+        log.append_as_follower(batch, 0)
+        simulated.world.controls.stop(node)
+
+    simulated.world.operate(stop)
+    assert truth.mirrors[node].entries[-1] == (-1, b"=last")
+
+
 def test_another_record_under_an_offset_and_epoch_is_noticed(simulated: SimulatedCluster) -> None:
     follower = simulated.follower_log()
     epoch = follower.latest_epoch
