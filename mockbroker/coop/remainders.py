@@ -60,7 +60,11 @@ class Remainder:
         self.index = index
         self.plain = plain
         self.key_sizes = None if keys is None else array("I", [len(key or b"") for key in keys])
-        self.charge = self._counted(index.matching(_ALL_SLOTS))
+        numbers = index.matching(_ALL_SLOTS)
+        if keys is None and len(numbers) == len(index.deltas):
+            self.charge = index.edges[-1] - index.edges[0] + RECORD_OVERHEAD * len(numbers)
+        else:
+            self.charge = self._counted(numbers)
 
     def has(self, ranges: Iterable[KeyRange]) -> bool:
         """Whether all records in these ranges are here."""
