@@ -120,8 +120,10 @@ class World(Stage):
         assert len(answers) == 1, "a probe was not answered at once"
         return answers[0]
 
-    def probe(self, frame: bytes, broker: Broker) -> list[bytes]:
+    def probe(self, frame: bytes, broker: Broker, principal: str | None = None) -> list[bytes]:
         """The same for what is perhaps not answered at once: then there is none.
+
+        `principal`: who asks; None: whoever connects without a name.
 
         A broker whose memory for requests is full is lent some, and nobody else may have it.
         """
@@ -133,6 +135,9 @@ class World(Stage):
         self.finish_work()
         over, broker.requests.turn_over = broker.requests.turn_over, None
         self._open(broker, PROBE)
+        connection = broker.connection(PROBE)
+        if principal is not None and connection is not None:
+            connection.principal = principal
         broker.receive(PROBE, frame, self.now_ms)
         answers = [
             b"".join(outgoing.chunks)[4:]

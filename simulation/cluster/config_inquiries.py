@@ -13,7 +13,11 @@ from mockbroker.config.registry import BROKER, GROUP, TOPIC
 from mockbroker.config.rows import ConfigSource
 from mockbroker.metadata.acls import Acl
 from mockbroker_protocol.errors import ErrorCode
-from mockbroker_protocol.messages.acls import DescribeAclsRequest, DescribeAclsResponse
+from mockbroker_protocol.messages.acls import (
+    DeleteAclsFilter,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
 from mockbroker_protocol.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -25,6 +29,7 @@ from mockbroker_protocol.messages.quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
+from simulation.cluster.acl_rules import ANY, LITERAL, MATCH, PREFIXED, acl_fits
 from simulation.cluster.admin_changes import ENTITIES, GUARDED
 from simulation.cluster.metadata_inquiries import BAD_NAME, NOBODY
 
@@ -42,7 +47,6 @@ LEVELS: Final = (
     ConfigSource.STATIC_BROKER_CONFIG,
 )
 INVALID: Final = ErrorCode.INVALID_REQUEST
-ANY, MATCH, LITERAL, PREFIXED = range(1, 5)
 
 
 def _describe(
@@ -246,27 +250,12 @@ def acls(asker: Asker) -> None:
         for of in answer.resources for one in of.acls
     }  # fmt: skip
 
-    def fits(acl: Acl) -> bool:
-        same = name is None or acl.resource_name == name
-        if pattern == MATCH and name is not None:
-            same = acl.resource_name in (name, "*") or (
-                acl.pattern_type == PREFIXED and name.startswith(acl.resource_name)
-            )
-        return (
-            same
-            and kind in (ANY, acl.resource_type)
-            and pattern in (ANY, MATCH, acl.pattern_type)
-            and who in (None, acl.principal)
-            and host in (None, acl.host)
-            and operation in (1, acl.operation)
-            and permission in (1, acl.permission)
-        )
-
+    asked = DeleteAclsFilter(kind, name, pattern, who, host, operation, permission)
     there = asker.services.metadata.acls
     if asker.services.authorizer is None:
         asker.expect("the error", answer.error_code, ErrorCode.SECURITY_DISABLED)
         there = {}
-    asker.expect("ACLs", told, {acl for acl in there if fits(acl)})
+    asker.expect("ACLs", told, {acl for acl in there if acl_fits(acl, asked)})
 
 
 CONFIG_INQUIRIES: Final[tuple[Callable[[Asker], None], ...]] = (

@@ -66,6 +66,7 @@ CREW_KINDS: tuple[str, ...] = (
     "memory",
     "telemetry",
     "coop",
+    "acls",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
@@ -124,6 +125,8 @@ AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
 }
+SUPER_USERS = {"super.users": "User:ANONYMOUS"}
+"""Who everybody is but those whom ACLs are about."""
 MEMORY = {"queued.max.request.bytes": "100000", "socket.request.max.bytes": "100000"}
 """Two large requests at once are more."""
 EXPIRATION_MS, EXPIRY_CHECK_MS = 100_000, 10_000
@@ -187,6 +190,10 @@ class ClusterPlan:
             self.on["lose_tail"] = False  # what was acknowledged may be lost then
         if self.on["skew"]:
             self.on["expiry"] = False  # clocks that are ahead let it happen at once
+        if self.on["admin"] or self.on["strangers"]:
+            self.on["acls"] = False  # theirs are about everybody
+        self.everyone = Random(f"{base}/everyone").random() < 0.5
+        """Whether what no ACL is about is allowed to everyone, beside lawyers."""
         if self.may_lose:
             self.on["coop"] = False  # what was committed of what is lost is committed anew
         self.sharing = SharingTimes(Random(f"{base}/sharing"))
@@ -267,13 +274,19 @@ class ClusterPlan:
             **(EXPIRIES if self.on["expiry"] else {}),
             **({"telemetry.max.bytes": "1000"} if self.on["telemetry"] else {}),
             **(MEMORY if self.on["memory"] else {}),
-            **(AUTHORIZER if self.on["admin"] or self.on["strangers"] else {}),
+            **self._authorizer_config(),
             **(self.sharing.config() if self.on["coop"] else {}),
             "auto.create.topics.enable": "false",
             "offsets.topic.num.partitions": "1",
             "min.insync.replicas": str(self.min_isr),
             "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
         }
+
+    def _authorizer_config(self) -> dict[str, str]:
+        if self.on["acls"]:
+            everyone = str(self.everyone).lower()
+            return {**AUTHORIZER, **SUPER_USERS, "allow.everyone.if.no.acl.found": everyone}
+        return AUTHORIZER if self.on["admin"] or self.on["strangers"] else {}
 
     def _transaction_config(self) -> dict[str, str]:
         return {

@@ -22,6 +22,7 @@ from simulation.cluster.groups import GroupCrew
 from simulation.cluster.hogs import HogCrew
 from simulation.cluster.impostors import ImpostorCrew
 from simulation.cluster.inquirers import InquiryCrew
+from simulation.cluster.lawyers import LawyerCrew
 from simulation.cluster.misproducers import MisproducerCrew
 from simulation.cluster.operators import ClusterOperator
 from simulation.cluster.plan import MAX_SKEW_MS, ClusterPlan
@@ -122,6 +123,7 @@ CREWS: tuple[type[Crew], ...] = (
     ExpiryCrew,
     AuditCrew,
     ImpostorCrew,
+    LawyerCrew,
 )
 
 

@@ -1,0 +1,86 @@
+"""Lawyers find nothing in brokers that keep to their ACLs, and notice what is decided wrongly."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.metadata.acls import AclFilter
+from mockbroker.security import authorizer
+from mockbroker.security.authorizer import StandardAuthorizer
+from simulation.cluster.lawyers import Lawyer, LawyerCrew
+from simulation.cluster.simulation import ClusterRun, plan_of
+from tests.support.simulated_cluster import SimulatedCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.sim
+
+
+def at_work() -> tuple[SimulatedCluster, Lawyer]:
+    simulated = SimulatedCluster("acls")
+    lawyer = Lawyer(simulated.world, "lawyer", Random(5), simulated.truth, simulated.plan)
+    lawyer.start()
+    return simulated, lawyer
+
+
+def test_brokers_keep_to_their_acls() -> None:
+    simulated, lawyer = at_work()
+    simulated.world.run_for(5_000)
+    assert not simulated.world.violations
+    assert lawyer.checks > 40
+    assert lawyer.changes > 40
+
+
+def forget_prefixes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(authorizer, "PatternType", type("PatternType", (), {"PREFIXED": 0, "LITERAL": 3}))
+
+
+def imply_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(authorizer, "_IMPLIED_BY", {})
+
+
+def remember_too_long(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(StandardAuthorizer, "_on_change", lambda *_: None)
+
+
+def find_nothing_to_write(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(StandardAuthorizer, "allows_some", lambda *_: False)
+
+
+def take_filters_by_name_alone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AclFilter, "_fits_name", lambda *_: True)
+
+
+@pytest.mark.parametrize(
+    "mutate",
+    [
+        forget_prefixes,
+        imply_nothing,
+        remember_too_long,
+        find_nothing_to_write,
+        take_filters_by_name_alone,
+    ],
+)
+def test_what_is_decided_wrongly_is_noticed(
+    mutate: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    simulated, _ = at_work()
+    violations = simulated.world.violations
+    assert simulated.world.run_until(lambda: bool(violations), 20_000)
+
+
+def test_a_seed_has_one_where_nobody_else_changes_acls() -> None:
+    plan = plan_of(3)
+    plan.on.update(acls=True, admin=False, strangers=False)
+    run = ClusterRun(3, plan)
+    (crew,) = (crew for crew in run.crews if isinstance(crew, LawyerCrew))
+    assert len(crew.clients) == 1
+    assert crew.counts() == {"ACLs changed": 0, "held to ACLs": 0}
+    plans = [plan_of(seed) for seed in range(100)]
+    assert any(each.on["acls"] for each in plans)
+    assert not any(each.on["acls"] and each.on["admin"] for each in plans)
