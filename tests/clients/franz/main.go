@@ -32,6 +32,7 @@ func main() {
 		"group":        group,
 		"transactions": transactions,
 		"follow":       follow,
+		"filtered":     filtered,
 	}
 	scenario, known := scenarios[os.Args[1]]
 	if !known && os.Args[1] != "failover" {

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from tests.clients.filtered_topic import GIVEN, serving_filtered
 from tests.clients.open_transaction import Lines, check
 
 pytestmark = [pytest.mark.go, pytest.mark.timeout(120)]
@@ -90,3 +91,10 @@ def test_no_reader_goes_past_an_open_transaction(
             return Lines(process.stdout)
 
         check(server_process, topic, follow, commit=commit)
+
+
+def test_a_filter_by_client_id(tmp_path: Path) -> None:
+    """It passes over batches that were rebuilt or are empty."""
+    with serving_filtered(tmp_path) as bootstrap:
+        for client_id, given in GIVEN.items():
+            assert run("filtered", bootstrap, "t", "-", client_id, str(len(given))) == given
