@@ -1,59 +1,58 @@
 """The journal in files: one JSON object a line, written by a thread of its own.
 
 `launch` starts a `JournalWriter` when a directory was given. The broker's thread does no more than
-append an event to a bounded queue; this thread decodes, writes, flushes once a second and begins a
-new file when one is large. What does not fit into the queue is left out, and a line says how much.
-docs/journal.md is the schema.
+append an event to a bounded queue; this thread decodes, writes, flushes twice a second and begins a
+new file when one is large (`journal_lines`). Where there is much to tell it has a process decode
+and write (`journal_encoder`), for good: a thread takes turns with the broker. What does not fit
+into the queue is left out, and a line says how much. docs/journal.md is the schema.
 
-Invariants: a file holds whole lines and begins with a `run` line; `seq` grows by one an event, so
-what was left out is a gap; after `stop` everything that was taken is written and no thread is left.
-Where a file cannot be written, as on a full disk, the journal ends there, whole lines still, with a
-line on standard error; the broker goes on.
+Invariants: `seq` grows by one an event, so what was left out is a gap; after `stop` everything that
+was taken is written and neither thread nor process is left. Where a file cannot be written, as on a
+full disk, the journal ends there with a line on standard error; the broker goes on.
 """
 
 from __future__ import annotations
 
-import errno
-import json
-import os
 import sys
 import threading
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mockbroker.journal.lines import line_of
-from mockbroker.journal.request import SCHEMA, RequestServed
+from mockbroker.journal.request import RequestServed
+from mockbroker.metadata.changes import TopicCreated, TopicDeleted
+from mockbroker.server.journal_encoder import (
+    EncoderProcess,
+    Item,
+    line_item,
+    name_item,
+    request_item,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from io import FileIO
-
     from mockbroker.clock import Clock
     from mockbroker.journal import Event, Journal
+    from mockbroker.metadata.changes import Change
+    from mockbroker.metadata.store import MetadataStore
+    from mockbroker.server.journal_lines import LineFiles
     from mockbroker_protocol.frames import Frame
     from mockbroker_protocol.primitives import Buffer
 
-FILE_BYTES: Final = 64 << 20
-QUEUE_EVENTS: Final = 65_536
+QUEUE_EVENTS: Final = 131_072
 QUEUE_BYTES: Final = 128 << 20
 """Of the requests and answers in the queue, which are kept undecoded."""
 FLUSH_SECONDS: Final = 0.5
-WRITE_BYTES: Final = 64 << 10
+BUSY_EVENTS: Final = 1000
+"""So many in the time between two flushes are for a process: their lines take a tenth of it."""
+BATCH_EVENTS: Final = 500
+"""Packed at a time, within a millisecond."""
 
 
-class _Taken(NamedTuple):
-    """An event in the queue, with what the ring may let go before it is written."""
-
-    seq: int
-    at_ms: float
-    wall_ms: int
-    event: Event
-    lost: int
-    size_bytes: int
-    frame: Frame | None
-    chunks: list[Buffer] | None
+_Taken: TypeAlias = tuple[int, float, int, int, "Event", int, "Frame | None", "list[Buffer] | None"]
+"""An event in the queue: its number and times, how many were lost before it; of a request the
+bytes, which the ring may let go before it is written, and their number."""
 
 
 class JournalWriter:
@@ -61,36 +60,32 @@ class JournalWriter:
 
     def __init__(
         self,
-        directory: str,
+        files: LineFiles,
         journal: Journal,
         clock: Clock,
-        run: str,
-        facts: Mapping[str, object],
+        metadata: MetadataStore | None = None,
         *,
-        file_bytes: int = FILE_BYTES,
         queue_events: int = QUEUE_EVENTS,
+        busy_events: int = BUSY_EVENTS,
     ) -> None:
-        """`run` names the run; `facts` are what its `run` lines tell beyond that."""
-        self.directory = directory
+        """`metadata` knows the names of topics, for the process."""
         self.lines_dropped = 0
+        self.files = files
         self._journal = journal
         self._clock = clock
-        self._run = run
-        self._facts = dict(facts)
-        self._file_bytes = file_bytes
+        self._metadata = metadata
         self._queue_events = queue_events
+        self._busy_events = busy_events
         self._queue: deque[_Taken] = deque()
+        self._names: deque[Item] | None = None
+        """What topics came and went, once the process wants to know."""
+        self._encoder: EncoderProcess | None = None
         self._seq = 0
         self._lost = 0
         self._bytes_in = 0
         self._bytes_out = 0
-        self._file: FileIO | None = None
-        self._lines = bytearray()
-        """What the file lacks."""
-        self._files = 0
-        self._written = 0
-        self._started_wall_ms = clock.epoch_ms
         self._wake = threading.Event()
+        self._wake_at = queue_events // 2
         self._stopping = False
         self.problem: str | None = None
         """Why it ended: nothing is written any more."""
@@ -98,9 +93,11 @@ class JournalWriter:
 
     def start(self) -> None:
         """Begin the first file. Raises OSError when the directory cannot be written."""
-        Path(self.directory).mkdir(parents=True, exist_ok=True)
-        self._begin_file()
+        Path(self.files.directory).mkdir(parents=True, exist_ok=True)
+        self.files.begin()
         self._journal.listen(self._take, requests=True, high_watermarks=True)
+        if self._metadata is not None:
+            self._metadata.subscribe(self._on_change)
         self._thread.start()
 
     def stop(self) -> None:
@@ -111,7 +108,7 @@ class JournalWriter:
         self._stopping = True
         self._wake.set()
         self._thread.join()
-        self._close()
+        self.files.close()
 
     # -- in the broker's thread ------------------------------------------------------------
 
@@ -119,7 +116,11 @@ class JournalWriter:
         self._seq += 1
         queue = self._queue
         length = len(queue)
-        if length >= self._queue_events or self._bytes_in - self._bytes_out > QUEUE_BYTES:
+        encoder = self._encoder
+        held_bytes = self._bytes_in - self._bytes_out
+        if encoder is not None:
+            held_bytes += encoder.bytes_in - encoder.bytes_out
+        if length >= self._queue_events or held_bytes > QUEUE_BYTES:
             self._lost += 1
             self.lines_dropped += 1
             return
@@ -131,9 +132,17 @@ class JournalWriter:
             frame, chunks = event.frame, event.chunks
         self._bytes_in += size_bytes
         now_ms, wall_ms = clock.now_ms, clock.wall_ms()
-        queue.append(_Taken(self._seq, now_ms, wall_ms, event, lost, size_bytes, frame, chunks))
-        if length * 2 == self._queue_events:
+        queue.append((self._seq, now_ms, wall_ms, lost, event, size_bytes, frame, chunks))
+        if length == self._wake_at:
             self._wake.set()
+
+    def _on_change(self, change: Change) -> None:
+        if self._names is None:
+            return
+        if isinstance(change, TopicCreated):
+            self._names.append(name_item(change.topic_id, change.name))
+        elif isinstance(change, TopicDeleted):
+            self._names.append(name_item(change.topic_id, None))
 
     # -- in the thread of its own ----------------------------------------------------------
 
@@ -144,91 +153,85 @@ class JournalWriter:
                 self._wake.clear()
                 self._write_queue()
             self._write_queue()
-            if self._lost:
-                self._write(self._dropped(self._lost, self._seq, self._clock.now_ms))
-            self._flush()
+            self._end()
         except OSError as error:
             self._journal.unlisten(self._take)
             self._queue.clear()
             reason = self.problem = (error.strerror or str(error)).lower()
             with suppress(OSError, ValueError):  # that stream may be closed, or as full
-                text = f"mockbroker: journal in {self.directory}: {reason}; it ends here\n"
+                text = f"mockbroker: journal in {self.files.directory}: {reason}; it ends here\n"
                 sys.stderr.write(text)
 
     def _write_queue(self) -> None:
-        queue = self._queue
-        while queue:
-            taken = queue.popleft()
-            if taken.lost:
-                self._write(self._dropped(taken.lost, taken.seq - 1, taken.at_ms))
-            self._write(self._line(taken))
-            self._bytes_out += taken.size_bytes
-        self._flush()
-
-    def _line(self, taken: _Taken) -> dict[str, object]:
-        event = taken.event
-        let_go = isinstance(event, RequestServed) and event.frame is None
-        if isinstance(event, RequestServed) and let_go:
-            event.frame, event.chunks = taken.frame, taken.chunks
-        line = line_of(event, self._journal.topic_name)
-        if isinstance(event, RequestServed) and let_go:
-            event.frame = event.chunks = None
-        return self._placed(line, taken.seq, taken.at_ms, taken.wall_ms)
-
-    def _placed(
-        self, line: dict[str, object], seq: int, at_ms: float, wall_ms: int
-    ) -> dict[str, object]:
-        place = {"run": self._run, "seq": seq, "at_ms": round(at_ms, 3), "wall_ms": wall_ms}
-        return {"schema": SCHEMA, "kind": line["kind"], **place, **line}
-
-    def _dropped(self, lines: int, seq: int, at_ms: float) -> dict[str, object]:
-        dropped: dict[str, object] = {"kind": "dropped", "lines": lines}
-        return self._placed(dropped, seq, at_ms, self._started_wall_ms + int(at_ms))
-
-    def _write(self, line: dict[str, object]) -> None:
-        if self._written >= self._file_bytes:
-            self._begin_file()
-        self._put(line)
-
-    def _put(self, line: dict[str, object]) -> None:
-        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
-        self._lines += data
-        self._written += len(data)
-        if len(self._lines) >= WRITE_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        """Write what is pending; of what does not fit, the lines that do."""
-        file, lines = self._file, self._lines
-        if file is None or not lines:
+        queue, files = self._queue, self.files
+        if self._encoder is None and len(queue) >= self._busy_events and sys.executable:
+            try:
+                self._begin_encoder()
+            except OSError:  # no process may be started here: the thread does it
+                self._busy_events = sys.maxsize
+        if self._encoder is not None:
+            self._hand_on(self._encoder)
             return
-        self._lines = bytearray()
-        at = 0
-        try:
-            while at < len(lines):
-                at += file.write(lines[at:])
-        except OSError:
-            cut = at - (lines.rfind(b"\n", 0, at) + 1)
-            with suppress(OSError):
-                file.truncate(file.tell() - cut)
-            raise
-        if not os.fstat(file.fileno()).st_nlink and not Path(file.name).exists():
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))  # it was deleted
+        while queue:
+            seq, at_ms, wall_ms, lost, event, size_bytes, frame, chunks = queue.popleft()
+            if lost:
+                files.write(files.dropped(lost, seq - 1, at_ms))
+            files.write(files.placed(self._line(event, frame, chunks), seq, at_ms, wall_ms))
+            self._bytes_out += size_bytes
+        files.flush()
 
-    def _close(self) -> None:
-        if self._file is not None:
-            with suppress(OSError):  # such as what a network's file system tells this late
-                self._file.close()
-            self._file = None
+    def _line(
+        self, event: Event, frame: Frame | None, chunks: list[Buffer] | None
+    ) -> dict[str, object]:
+        if not isinstance(event, RequestServed) or event.frame is not None:
+            return line_of(event, self._journal.topic_name)
+        event.frame, event.chunks = frame, chunks
+        line = line_of(event, self._journal.topic_name)
+        event.frame = event.chunks = None
+        return line
 
-    def _begin_file(self) -> None:
-        self._flush()
-        self._close()
-        name = f"journal-{self._run}-{self._files:06}.jsonl"
-        self._file = Path(self.directory, name).open("xb", buffering=0)  # noqa: SIM115 -- closed
-        self._written = 0
-        run: dict[str, object] = {"kind": "run", **self._facts}
-        run |= {"started_wall_ms": self._started_wall_ms, "file": self._files}
-        self._files += 1
-        self._put(self._placed(run, 0, 0.0, self._started_wall_ms))
-        self._flush()
+    def _begin_encoder(self) -> None:
+        """Leave the lines from here on to a process."""
+        self.files.flush()
+        self._names = deque()
+        known = () if self._metadata is None else list(self._metadata.topics_by_id.items())
+        self._encoder = EncoderProcess(self.files, {each: topic.name for each, topic in known})
+        self.files.close()
+        self._wake_at = BATCH_EVENTS
+
+    def _hand_on(self, encoder: EncoderProcess) -> None:
+        queue, names = self._queue, self._names
+        while queue or names:
+            items: list[Item] = []
+            while names:
+                items.append(names.popleft())
+            size_bytes = 0
+            for _ in range(min(len(queue), BATCH_EVENTS)):
+                seq, at_ms, wall_ms, lost, event, size, frame, chunks = queue.popleft()
+                size_bytes += size
+                if isinstance(event, RequestServed):
+                    place = (seq, at_ms, wall_ms, lost)
+                    items.append(request_item(event, frame, chunks, place))
+                else:
+                    line = line_of(event, _nobody)
+                    items.append(line_item(line, seq, at_ms, wall_ms, lost))
+            encoder.send(items)
+            self._bytes_out += size_bytes
+
+    def _end(self) -> None:
+        files, lost = self.files, self._lost
+        dropped = files.dropped(lost, self._seq, self._clock.now_ms) if lost else None
+        if self._encoder is not None:
+            if dropped is not None:
+                wall_ms = files.started_wall_ms + int(self._clock.now_ms)
+                at_ms = self._clock.now_ms
+                self._encoder.send([line_item(dropped, self._seq, at_ms, wall_ms, 0)])
+            self._encoder.stop()
+            return
+        if dropped is not None:
+            files.write(dropped)
+        files.flush()
+
+
+def _nobody(_topic_id: bytes) -> None:
+    """Events that are no requests name topics by name."""

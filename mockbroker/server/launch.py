@@ -307,6 +307,7 @@ async def launch(settings: Settings) -> RunningBroker:
 
 def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWriter:
     from mockbroker.server.journal_files import JournalWriter
+    from mockbroker.server.journal_lines import LineFiles
     from mockbroker.server.values import SettingsError
 
     options = settings.options
@@ -319,7 +320,8 @@ def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWr
         "settings": settings.config,
     }
     run = os.urandom(8).hex()
-    writer = JournalWriter(folder, cluster.journal, cluster.clock, run, facts)
+    files = LineFiles(folder, run, facts, cluster.clock.epoch_ms)
+    writer = JournalWriter(files, cluster.journal, cluster.clock, cluster.metadata)
     try:
         writer.start()
     except OSError as error:

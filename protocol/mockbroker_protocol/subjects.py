@@ -26,6 +26,8 @@ TRANSACTION_FIELDS: Final = frozenset(
 COORDINATOR_KEYS: Final = frozenset({"key", "coordinator_keys"})
 """Of FindCoordinator: groups or transactional ids, by its `key_type`."""
 _TOPIC_RESOURCE: Final = 2
+_PLAIN: Final = frozenset((int, str, bool, float, bytes, bytearray, memoryview, type(None)))
+"""Types of values that hold no structs."""
 
 
 class TopicRef(NamedTuple):
@@ -69,8 +71,9 @@ def _collect(message: object, found: Subjects) -> None:
         elif is_topic_list(name):
             found.topics.extend(_topics(value))
             continue
-        for child in _structs(value):
-            _collect(child, found)
+        if type(value) not in _PLAIN:
+            for child in _structs(value):
+                _collect(child, found)
 
 
 def is_topic_list(name: str) -> bool:
@@ -148,7 +151,7 @@ def errors_in(message: object) -> Iterator[int]:
         if name.endswith("error_code"):
             if isinstance(value, int):
                 yield value
-        else:
+        elif type(value) not in _PLAIN:
             nested.extend(_structs(value))
     for child in nested:
         yield from errors_in(child)

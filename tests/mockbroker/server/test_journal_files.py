@@ -16,6 +16,7 @@ from mockbroker import MockBroker
 from mockbroker.clock import Clock
 from mockbroker.journal import ConnectionOpened, Journal, RequestServed
 from mockbroker.server.journal_files import JournalWriter
+from mockbroker.server.journal_lines import FILE_BYTES, LineFiles
 from mockbroker.server.values import SettingsError
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest, HeartbeatResponse
 from tests.support.blocking import BlockingConnection
@@ -35,8 +36,11 @@ def files_in(directory: Path) -> list[Path]:
     return sorted(directory.iterdir())
 
 
-def writer(directory: Path, journal: Journal, **limits: int) -> JournalWriter:
-    made = JournalWriter(str(directory), journal, Clock(1_000), "ab", {"cluster_id": "c"}, **limits)
+def writer(
+    directory: Path, journal: Journal, file_bytes: int = FILE_BYTES, **limits: int
+) -> JournalWriter:
+    files = LineFiles(str(directory), "ab", {"cluster_id": "c"}, 1_000, file_bytes)
+    made = JournalWriter(files, journal, Clock(1_000), None, **limits)
     made.start()
     return made
 
@@ -125,10 +129,10 @@ def test_a_disk_that_takes_no_more_ends_the_journal_and_not_the_broker(
 ) -> None:
     journal = Journal()
     written = writer(tmp_path, journal)
-    assert written._file is not None
-    written._file.close()
+    assert written.files.file is not None
+    written.files.file.close()
     (path,) = files_in(tmp_path)
-    written._file = disk = SmallDisk(path, "a")
+    written.files.file = disk = SmallDisk(path, "a")
     disk.room = room
     for _ in range(10):
         journal.record(OPENED)
