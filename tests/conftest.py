@@ -17,7 +17,7 @@ import pytest
 
 from mockbroker.server.compiled import is_compiled
 from tests.support.jvm import SHORT_LIVED_JVM
-from tests.support.pure_only import PURE_ONLY
+from tests.support.pure_only import PURE_ONLY, skip_what_replaces_machine_code
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -44,6 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # Each test leaves a broker whose parts know each other: garbage is looked for less often.
     gc.set_threshold(10_000, 10, 10)
+    if COMPILED:
+        skip_what_replaces_machine_code()
     report = config.getoption("--tier-report")
     if report is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(TierReport(report), "tier-report")

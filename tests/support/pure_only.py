@@ -1,12 +1,18 @@
 """Tests that cannot run on the compiled build: they run on the sources alone.
 
-A compiled class takes no subclass but a compiled one, and no object but its own; a constant of its
-module is in the machine code, and what it holds is in no `__slots__`.
+A compiled class takes no subclass but a compiled one, and no object but its own, and what it holds
+is in no `__slots__`: tests that need that are named here. A constant, a function or a method is in
+the machine code of its module: a test that replaces one by `monkeypatch` is skipped as it does.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
 
 PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
     # Extend DelayedOperation, PartitionReader or FetchEntry.
@@ -50,13 +56,46 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
         "test_what_waits_goes_on_when_it_is_resumed",
         "test_what_was_dropped_is_not_resumed",
     ),
-    # Replace a constant.
+    # Replace a constant by `unittest.mock`.
     "tests/mockbroker/fetch/test_long_contexts.py": (
         "test_what_a_session_is_told_of_is_taken_in_in_slices_too",
     ),
-    "tests/simulation/test_limits.py": ("test_a_run_with_slices_is_the_run_without",),
-    "tests/mockbroker/quorum/test_metadata_log.py": ("test_many_records_are_several_batches",),
+    "tests/mockbroker/node/test_large_requests.py": (
+        "test_records_without_keys_of_a_compacted_topic_are_told_in_slices",
+    ),
+    # Put defects into the broker, to try those who are to notice.
+    "tests/seeds/test_cluster_group_mutations.py": (),
+    "tests/seeds/test_cluster_mutations.py": (),
+    "tests/seeds/test_mutations.py": (),
     # Counts slots.
     "tests/mockbroker/log/test_unified_log.py": ("test_an_empty_log_is_small",),
 }
 """By file; without names it is the whole file."""
+
+
+def _is_compiled(module: str) -> bool:
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return module.startswith("mockbroker") and file.endswith(EXTENSION_SUFFIXES[0])
+
+
+def _is_in_machine_code(target: object, name: str) -> bool:
+    if isinstance(target, ModuleType):
+        return _is_compiled(target.__name__)
+    if isinstance(target, str):
+        return _is_compiled(target.rpartition(".")[0])
+    owner = target if isinstance(target, type) else type(target)
+    return _is_compiled(owner.__module__) and callable(getattr(owner, name, None))
+
+
+def skip_what_replaces_machine_code() -> None:
+    """From now on a test that replaces a part of a compiled module is skipped at that point."""
+    replace = pytest.MonkeyPatch.setattr
+
+    def replace_or_skip(
+        patch: pytest.MonkeyPatch, target: Any, name: Any, *value: Any, **options: Any
+    ) -> None:
+        if _is_in_machine_code(target, name):
+            pytest.skip(f"replaces {name} of {target}, which is compiled")
+        replace(patch, target, name, *value, **options)
+
+    pytest.MonkeyPatch.setattr = replace_or_skip  # type: ignore[method-assign, assignment]

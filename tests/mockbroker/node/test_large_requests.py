@@ -7,7 +7,6 @@ from unittest.mock import patch
 
 import pytest
 
-from mockbroker.apis import produce
 from mockbroker.apis.registry import LARGE_BYTES
 from mockbroker.journal import TIMEOUT, HandlerFailed, RequestRefused
 from mockbroker.node import large_requests
@@ -84,7 +83,6 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Core:
     monkeypatch.setattr(record_codec, "SCANNED_AT_ONCE", SCANNED_AT_ONCE)
     monkeypatch.setattr(compression, "SLICE_BYTES", SLICE_BYTES)
     monkeypatch.setattr(compression, "_GZIP_SLICE_BYTES", SLICE_BYTES // 4)
-    monkeypatch.setattr(produce, "LARGE_BATCH_BYTES", 100)
     core = Core(topics={heavy.TOPIC: heavy.PARTITIONS})
     for api in core.broker.registry.apis():
         api.large_bytes = 4096  # so that requests of some thousand elements are large
@@ -330,7 +328,7 @@ def test_a_bomb_is_refused_at_its_first_record(
 @pytest.mark.parametrize("codec", ["gzip", "zstd", "lz4", "snappy"])
 def test_a_large_batch_is_looked_through_in_slices_and_stored(core: Core, codec: str) -> None:
     core.broker.requests.turn_over = turn = _EveryTime()
-    count = 3 * SCANNED_AT_ONCE
+    count = 5 * SCANNED_AT_ONCE
     records = heavy.tiny_records(count)
     number = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}[codec]
     client = core.client()
