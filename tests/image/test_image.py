@@ -138,7 +138,7 @@ def test_the_dockerfile_is_linted() -> None:
     assert run(str(LINTERS / "bin" / "hadolint"), str(ROOT / "Dockerfile")) == ""
 
 
-@pytest.mark.parametrize("file", sorted(ROOT.glob("**/docker-compose*.yml")), ids=lambda f: f.name)
+@pytest.mark.parametrize("file", sorted(ROOT.glob("docker-compose*.yml")), ids=lambda f: f.name)
 def test_compose_files_are_of_the_compose_specification(file: Path) -> None:
     checker = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
     environment = {**os.environ, "PYTHONPATH": str(LINTERS)}
@@ -172,10 +172,14 @@ def test_the_image_says_how_to_run_and_ask_it(image: Image) -> None:
     assert set(config["ExposedPorts"]) == {"9092/tcp", "9644/tcp"}
 
 
+def test_the_path_of_a_request_is_compiled(image: Image) -> None:
+    assert run(*image.command("mockbroker", "--version")).endswith(" (compiled)\n")
+
+
 def test_nothing_that_builds_is_left_in_it(image: Image) -> None:
     program = (
         "import importlib.util as u;"
-        "print([name for name in ('pip', 'hatchling') if u.find_spec(name)])"
+        "print([name for name in ('pip', 'hatchling', 'mypyc') if u.find_spec(name)])"
     )
     python = "/opt/mockbroker/bin/python3"
     assert run(*image.command(python, "-c", program)) == "[]\n"
