@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 bin := .venv/bin
 
-.PHONY: help setup format lint types imports tidy unit sim clients java node go image kafka spark test bench fuzz lock clean
+.PHONY: help setup format lint types imports tidy unit sim compiled clients java node go image kafka spark test bench fuzz lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -34,6 +34,9 @@ sim: ## the tests on virtual time
 
 clients: ## unmodified clients against a server process
 	scripts/test clients
+
+compiled: ## the unit and client tests on the compiled build
+	scripts/test $@
 
 image: ## the container image, built and run
 	scripts/test $@

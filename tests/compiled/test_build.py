@@ -1,4 +1,4 @@
-"""The compiled build beside its sources: `scripts/test --compiled` runs this in build/compiled."""
+"""The compiled build beside its sources: `scripts/test compiled` runs this in build/compiled."""
 
 from __future__ import annotations
 
