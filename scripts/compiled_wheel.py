@@ -36,8 +36,10 @@ class CompiledModules(BuildHookInterface[Any]):
 def compile_sources(sources: list[str]) -> dict[str, str]:
     """Where each library is, and where it belongs in the wheel."""
     work = Path("build", "mypyc", f"{sys.implementation.cache_tag}-{sys.platform}")
+    # Where it is built none of our dependencies need be: who else imports them is not looked at.
+    options = ("--ignore-missing-imports", "--follow-imports=silent")
     extensions = mypycify(
-        ["--config-file=pyproject.toml", "--ignore-missing-imports", *sources],
+        ["--config-file=pyproject.toml", *options, *sources],
         opt_level=os.environ.get("MYPYC_OPT_LEVEL", "2"),
         debug_level="0",
         target_dir=str(work / "c"),
