@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
-    # Extend DelayedOperation, PartitionReader or FetchEntry.
+    # Extend DelayedOperation, PartitionReader, FetchEntry or RequestServed.
     "tests/mockbroker/fetch/test_incremental.py": (
         "test_answers_equal_those_of_a_walk_over_the_whole_session",
         "test_so_do_those_that_are_made_in_slices",
@@ -50,6 +50,9 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
         "test_what_cannot_be_stored_changes_nothing",
         "test_who_polled_an_idle_partition_was_caught_up_then",
     ),
+    "tests/simulation/cluster/test_watchers.py": (
+        "test_a_request_that_is_told_twice_and_metrics_that_count_less_are_noticed",
+    ),
     # Have something that stands for the context of a request.
     "tests/mockbroker/node/test_slices.py": (
         "test_each_piece_has_its_turn",
@@ -63,6 +66,9 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
     "tests/mockbroker/node/test_large_requests.py": (
         "test_records_without_keys_of_a_compacted_topic_are_told_in_slices",
     ),
+    # Count what the interpreter does: there is little of it.
+    "tests/property/test_costly_frames.py": ("test_more_work_than_it_may_take_is_seen",),
+    "tests/simulation/test_many.py": ("test_how_much_of_each_room_ran_is_told",),
     # Put defects into the broker, to try those who are to notice.
     "tests/seeds/test_cluster_group_mutations.py": (),
     "tests/seeds/test_cluster_mutations.py": (),
