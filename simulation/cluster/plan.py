@@ -67,6 +67,7 @@ CREW_KINDS: tuple[str, ...] = (
     "telemetry",
     "coop",
     "acls",
+    "carriers",
 )
 """Kinds that crews look at; each is drawn by itself, so that another one changes no seed."""
 COMPACTED = "c0"
@@ -129,6 +130,8 @@ SUPER_USERS = {"super.users": "User:ANONYMOUS"}
 """Who everybody is but those whom ACLs are about."""
 MEMORY = {"queued.max.request.bytes": "100000", "socket.request.max.bytes": "100000"}
 """Two large requests at once are more."""
+CARRIER = {"coop.metadata.carrier": "true"}
+"""Ranges may be committed, and are told, in the metadata of offsets."""
 EXPIRATION_MS, EXPIRY_CHECK_MS = 100_000, 10_000
 """Longer than any run lasts until all is at rest."""
 EXPIRIES = {
@@ -196,6 +199,7 @@ class ClusterPlan:
         """Whether what no ACL is about is allowed to everyone, beside lawyers."""
         if self.may_lose:
             self.on["coop"] = False  # what was committed of what is lost is committed anew
+        self.on["carriers"] = self.on["carriers"] and self.on["coop"]
         self.sharing = SharingTimes(Random(f"{base}/sharing"))
         self.flush_messages = Random(f"{base}/flush").choice((None, 1, 3, 10))
         self.limits = Limits(Random(f"{base}/limits"), self.on)
@@ -276,6 +280,7 @@ class ClusterPlan:
             **(MEMORY if self.on["memory"] else {}),
             **self._authorizer_config(),
             **(self.sharing.config() if self.on["coop"] else {}),
+            **(CARRIER if self.on["carriers"] else {}),
             "auto.create.topics.enable": "false",
             "offsets.topic.num.partitions": "1",
             "min.insync.replicas": str(self.min_isr),

@@ -31,6 +31,7 @@ from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
+from simulation.cluster.carried_text import text_of_commit, wrong_in
 from simulation.cluster.consumers import fetch_of
 from simulation.cluster.coordinated_members import CoordinatedMember
 from simulation.cluster.plan import SHARED
@@ -85,6 +86,32 @@ NOT_NOW = frozenset(
 """What a fetch may be answered."""
 
 
+class Said(NamedTuple):
+    """What a commit says beside its ranges."""
+
+    begins: int | None = None
+    read_committed: bool = False
+    releases: list[tuple[int, int]] = []  # noqa: RUF012 -- never changed
+    renews: list[tuple[int, int]] = []  # noqa: RUF012
+
+    def fields(self, ranges: list[tuple[int, int]] | None) -> dict[int, bytes]:
+        """In tagged fields."""
+        if ranges is not None:
+            return commit_fields(ranges, self.begins, read_committed=self.read_committed)
+        return {
+            tag: write_offset_ranges(leases)
+            for tag, leases in (
+                (Tag.RELEASE_RANGES, self.releases),
+                (Tag.RENEW_RANGES, self.renews),
+            )
+            if leases
+        }
+
+    def text(self, ranges: list[tuple[int, int]]) -> str:
+        """In metadata."""
+        return text_of_commit(ranges, **self._asdict())
+
+
 class Setting(NamedTuple):
     """What the members of one group have in common."""
 
@@ -137,6 +164,8 @@ class Sharer(CoordinatedMember):
         """Offsets that it was told are committed."""
         self.got: list[int] = []
         """Offsets that it was given and has not committed."""
+        self._carries = setting.plan.on["carriers"]
+        """Whether it says some of what it commits in metadata, as who cannot send fields."""
         self._fetch_version = rng.choice(FETCH_VERSIONS)
         self._preferred: int | None = None
         self._session = 0, 0, -1
@@ -248,10 +277,12 @@ class Sharer(CoordinatedMember):
             one = answer.groups[0].topics[0].partitions[0]
             ranges = read_offset_ranges(tags.tagged_fields(one)[Tag.COMMITTED_RANGES])
             self.note(f"finds {one.committed_offset} {ranges} at {node}")
+            if self._carries and (wrong := wrong_in(one.metadata, ranges)) is not None:
+                self.world.violate(f"{self.name}: {wrong}")
             self.book.told(self.name, asked, one.committed_offset, ranges, all_of_it=stable)
             if one.committed_offset < 0:
                 # Agree with the others on a beginning.
-                self._send_commit(node, "begins", commit_fields([], 0), [])
+                self._send_commit(node, "begins", [], Said(begins=0))
             else:
                 self._stands_at(one.committed_offset, ranges)
                 self.later(1.0)
@@ -420,22 +451,24 @@ class Sharer(CoordinatedMember):
         else:
             chosen = sorted(rng.sample(got, rng.randint(1, len(got))))
         ranges = runs_of(chosen)
-        fields = commit_fields(ranges, read_committed=self.group.read_committed)
-        self._send_commit(node, f"commits {ranges}", fields, ranges)
+        said = Said(read_committed=self.group.read_committed)
+        self._send_commit(node, f"commits {ranges}", ranges, said)
 
     def _change_leases(self, node: int) -> None:
         """Give something back, or keep it for longer."""
         offsets = sorted(self.rng.sample(self.got, self.rng.randint(1, len(self.got))))
-        packed = write_offset_ranges(runs_of(offsets))
+        runs = runs_of(offsets)
         if self.rng.random() < 0.5:
             self.got = [each for each in self.got if each not in offsets]
-            self.book.frees(runs_of(offsets))
-            self._send_commit(node, f"releases {offsets}", {Tag.RELEASE_RANGES: packed}, [])
+            self.book.frees(runs)
+            self._send_commit(node, f"releases {offsets}", None, Said(releases=runs))
         else:
-            self._send_commit(node, f"renews {offsets}", {Tag.RENEW_RANGES: packed}, [])
+            self._send_commit(node, f"renews {offsets}", None, Said(renews=runs))
 
-    def _asking(self, offset: int, fields: dict[int, bytes] | None) -> OffsetCommitRequest:
-        one = OffsetCommitRequestPartition(0, offset)
+    def _asking(
+        self, offset: int, fields: dict[int, bytes] | None, text: str | None = None
+    ) -> OffsetCommitRequest:
+        one = OffsetCommitRequestPartition(0, offset, committed_metadata=text)
         if fields is not None:
             tags.tag(one, fields)
         return OffsetCommitRequest(
@@ -446,10 +479,12 @@ class Sharer(CoordinatedMember):
         )
 
     def _send_commit(
-        self, node: int, what: str, fields: dict[int, bytes], ranges: list[tuple[int, int]]
+        self, node: int, what: str, committed: list[tuple[int, int]] | None, said: Said
     ) -> None:
-        asked = self.book.ask(node)
+        """`committed` None: nothing is, its leases change."""
+        asked, ranges = self.book.ask(node), committed or []
         self.book.commits(asked, ranges)
+        in_text = self._carries and not self.calm and self.rng.random() < 0.5
 
         def answered(answer: OffsetCommitResponse | None) -> None:
             one = None if answer is None else answer.topics[0].partitions[0]
@@ -458,21 +493,29 @@ class Sharer(CoordinatedMember):
                 self.book.refused(asked, ranges)
                 self._commit_refused(what, one, error)
                 return
-            self.note(f"{what} at {node}")
-            stable = tags.tagged_fields(one)[Tag.STABLE_OFFSET]
-            self.book.told(
-                self.name, asked, int.from_bytes(stable, "big", signed=True), [], all_of_it=False
-            )
+            self.note(f"{what} at {node}{' in text' * in_text}")
+            told = tags.tagged_fields(one)
+            if in_text:
+                if told:
+                    self.world.violate(f"{self.name}: {told} is told to who cannot read it")
+            else:
+                stable = int.from_bytes(told[Tag.STABLE_OFFSET], "big", signed=True)
+                self.book.told(self.name, asked, stable, [], all_of_it=False)
             self.book.committed(asked, ranges)
             self.got = [each for each in self.got if not any(lo <= each <= hi for lo, hi in ranges)]
             self.pause()
 
-        request = self._asking(max(self.stable, 0), fields)
+        offset = max(self.stable, 0)
+        if in_text:
+            request = self._asking(offset, None, said.text(ranges))
+        else:
+            request = self._asking(offset, said.fields(committed))
         self.ask(node, request, COMMIT_VERSION, OffsetCommitResponse, answered)
 
     def _commit_refused(self, what: str, one: object | None, error: int) -> None:
         draft = draft_error(one)
         if draft == DraftError.INDIVIDUAL_COMMIT_TOO_OLD or error in (
+            *((ErrorCode.INVALID_COMMIT_OFFSET_SIZE,) if self._carries else ()),
             ErrorCode.INVALID_RECORD_STATE,
             ErrorCode.UNSTABLE_OFFSET_COMMIT,
         ):

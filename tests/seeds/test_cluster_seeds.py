@@ -80,7 +80,7 @@ KEPT: dict[int, str] = {
 """Seeds that once failed, and what they taught."""
 WITH_LIMITS = frozenset((50127,))
 """Those of them that failed when seeds drew limits and turns already."""
-LATER_KINDS = ["limits", "turns", "acls"]
+LATER_KINDS = ["limits", "turns", "acls", "carriers"]
 """What the others go without: they failed before seeds drew these."""
 
 
