@@ -68,12 +68,12 @@ def _parts(size: int) -> dict[str, object]:
 
 LIMITS: Final = (
     Limit(registry, tuple({"LARGE_BYTES": size, "LARGE_BYTES_OF": {}} for size in (0, 100))),
-    Limit(large_requests, (_parts(2), _parts(4))),
+    Limit(large_requests, (_parts(2), _parts(40))),
     _limit(clock, "_STALE_ENTRIES_ALLOWED", -2, 0),
     _limit(connection, "OUT_BYTES_LIMIT", 1, 200),
     _limit(request_handler, "FRAMES_PER_STEP", 1, 2),
-    _limit(large_requests, "LOOKED_AT", 1, 2),
-    _limit(slices, "FREED_AT_ONCE", 1),
+    _limit(large_requests, "LOOKED_AT", 2, 50),
+    _limit(slices, "FREED_AT_ONCE", 10),
     _limit(context, "MADE_AT_ONCE", 1, 2),
     _limit(describe_acls, "MADE_AT_ONCE", 1, 2),
     _limit(describe_log_dirs, "MADE_AT_ONCE", 1, 2),
