@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
-from simulation.many import run_seeds
-from simulation.seeds import BrokerSeed, ClusterSeed
-from simulation.shrinking import Shrinker
+if TYPE_CHECKING:
+    from simulation.shrinking import Shrinker
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,12 +23,19 @@ def main(arguments: list[str] | None = None) -> int:
         "--coverage", action="store_true", help="how much of each room the seeds ran; one process"
     )
     options = parser.parse_args(arguments)
+    covered = None
+    if options.coverage:
+        from simulation.coverages import RoomCoverage
+
+        covered = RoomCoverage()
+    from simulation.many import run_seeds
+    from simulation.seeds import BrokerSeed, ClusterSeed
+    from simulation.shrinking import Shrinker
+
     if options.seed is None:
         first, _, last = options.seeds.replace(":", "..").partition("..")
         seeds = range(int(first), int(last))
-        return run_seeds(
-            seeds, cluster=options.cluster, jobs=options.jobs, with_coverage=options.coverage
-        )
+        return run_seeds(seeds, cluster=options.cluster, jobs=options.jobs, covered=covered)
     seed = (ClusterSeed if options.cluster else BrokerSeed)(options.seed)
     if options.shrink:
         return _shrink(Shrinker(seed, lambda line: sys.stderr.write(f"{line}\n")))

@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from time import monotonic, process_time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,9 +14,10 @@ from simulation.seeds import BrokerSeed, ClusterSeed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from simulation.coverages import RoomCoverage
+
 TELL_EVERY_S = 0.5
 TELL_A_FILE_EVERY_S = 10.0
-ROOMS = Path(__file__).parent.parent / "mockbroker"
 
 
 class Outcome(NamedTuple):
@@ -46,7 +46,11 @@ def run_one(seed: int, *, cluster: bool) -> Outcome:
 
 
 def run_seeds(
-    seeds: range, *, cluster: bool = False, jobs: int = 1, with_coverage: bool = False
+    seeds: range,
+    *,
+    cluster: bool = False,
+    jobs: int = 1,
+    covered: RoomCoverage | None = None,
 ) -> int:
     """Run them all, explain the failed ones and sum up; 0 when none failed."""
     failed: list[int] = []
@@ -55,9 +59,6 @@ def run_seeds(
     cpu_s, began_s, told_s = 0.0, monotonic(), 0.0
     on_terminal = sys.stdout.isatty()
     every_s = TELL_EVERY_S if on_terminal else TELL_A_FILE_EVERY_S
-    covered = None
-    if with_coverage:
-        covered = _coverage()
     for done, outcome in enumerate(_outcomes(seeds, cluster=cluster, jobs=jobs), start=1):
         totals.update(outcome.counts)
         kinds.update(outcome.kinds)
@@ -77,7 +78,7 @@ def run_seeds(
         told = ", ".join(f"{count} {what}" for what, count in counter.items() if count)
         sys.stdout.write(f"{name}: {told}\n")
     if covered is not None:
-        _tell_coverage(covered)
+        covered.tell()
     if failed:
         flag = "--cluster " if cluster else ""
         sys.stdout.write(f"shrink: python -m simulation {flag}--seed {failed[0]} --shrink\n")
@@ -92,29 +93,3 @@ def _outcomes(seeds: range, *, cluster: bool, jobs: int) -> Iterator[Outcome]:
         return
     with get_context().Pool(jobs) as pool:
         yield from pool.imap(run, seeds, chunksize=5)
-
-
-def _coverage() -> object:
-    from coverage import Coverage
-
-    covered = Coverage(data_file=None, include=[f"{ROOMS}/*"], config_file=False)
-    covered.start()
-    return covered
-
-
-def _tell_coverage(covered: object) -> None:
-    """A line a room: lines that ran, of those that there are."""
-    from coverage import Coverage
-
-    assert isinstance(covered, Coverage)
-    covered.stop()
-    ran: Counter[str] = Counter()
-    there: Counter[str] = Counter()
-    for path in sorted(ROOMS.rglob("*.py")):
-        _, statements, _, missing, _ = covered.analysis2(str(path))
-        room = path.relative_to(ROOMS).parts[0]
-        there[room] += len(statements)
-        ran[room] += len(statements) - len(missing)
-    for room, count in there.items():
-        if ran[room]:
-            sys.stdout.write(f"{room:<16} {100 * ran[room] / count:5.1f} % of {count} lines\n")

@@ -40,8 +40,3 @@ def test_what_a_seed_raises_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) ->
     outcome = many.run_one(3, cluster=False)
     assert outcome.failure is not None
     assert outcome.failure.endswith("ZeroDivisionError: on purpose")
-
-
-def test_how_much_of_each_room_ran_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert many.run_seeds(range(3, 4), with_coverage=True) == 0
-    assert re.search(r"purgatory +\d+\.\d % of \d+ lines", capsys.readouterr().out)
