@@ -111,6 +111,8 @@ class RequestHandler:
         self.runnable: list[Connection] = []
         """Connections whose queued requests the next `drain` works on."""
         self.slices = SliceQueue()
+        self._unread: set[RequestContext] = set()
+        """Large requests that are being decoded: nobody knows yet that they can be read."""
         services.work_in_slices = self.work_in_slices
         self.turn_over: Callable[[], bool] | None = None
         """Whether it is time for others; None: a step does all that there is (see `slices`)."""
@@ -211,6 +213,7 @@ class RequestHandler:
 
         ctx = RequestContext(self, header, conn, self._clock.now_ms, len(frame), frame)
         conn.in_work = ctx
+        self._unread.add(ctx)
         steps = work_on(self, conn, ctx, api, header.body_pos)
         work = SlicedWork(ctx, steps)
         if self._advance(work):
@@ -231,6 +234,7 @@ class RequestHandler:
         process: Handle | None,
     ) -> bool:
         """Count a request that was decoded in slices; False when a fault rule takes it over."""
+        self._unread.discard(ctx)
         conn.requests += 1
         api.requests += 1
         quotas = self.services.quotas
@@ -256,6 +260,7 @@ class RequestHandler:
         except ProtocolError as error:
             assert ctx.frame is not None
             conn.in_work = None  # what cannot be read is no request
+            self._unread.discard(ctx)
             ctx.done = True
             self._refuse(conn, peek_request_header(ctx.frame), f"request body: {error}")
             return False
@@ -446,7 +451,9 @@ class RequestHandler:
             if ctx.on_disconnect is not None:
                 ctx.on_disconnect()
             ctx.woken_by = DISCONNECT
-            self._record(ctx)
+            if ctx not in self._unread:
+                self._record(ctx)
+            self._unread.discard(ctx)
 
     # -- the end of a step -----------------------------------------------------------------
 

@@ -313,7 +313,7 @@ mockbroker.node.broker.Broker
   growing connections_opened connections_refused loop_blocked rounds_skipped
 mockbroker.node.request_handler.RequestHandler
   wiring services broker_id _clock _timer _journal _connections _outbox connections faults
-  passing runnable step_cause _over turn_over beside latest unfinished slices
+  passing runnable step_cause _over turn_over beside latest unfinished slices _unread
   growing requests_refused
 mockbroker.quorum.metadata_log.MetadataLog
   wiring config partition topic

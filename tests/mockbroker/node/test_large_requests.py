@@ -294,6 +294,10 @@ def test_a_client_that_leaves_ends_what_is_done_for_it(core: Core) -> None:
     core.broker.go_on(core.now_ms, turn)
     core.broker.go_on(core.now_ms, turn)
     assert not core.broker.requests.unfinished
+    # What was not read to its end is no request: nobody is told of one that is not counted.
+    counted = core.broker.metrics()
+    assert "mockbroker:type=RequestMetrics,name=Requests,request=Metadata" not in counted
+    assert not [*core.cluster.journal.requests()]
 
 
 def test_requests_behind_a_large_one_are_answered_in_their_order(core: Core) -> None:
