@@ -198,12 +198,15 @@ class UnifiedLog(TransactionalLog):
         return AppendResult(_NONE, first_offset, next_offset - 1, -1, self.log_start_offset)
 
     def begins_within(self, records: Buffer) -> bool:
-        """Whether this log is empty and would begin in the middle of the first batch of these."""
-        start = self.log_start_offset
-        if start != self.log_end_offset:
+        """Whether this log is empty and would begin in the middle of the first batch of these.
+
+        That may be behind its start, where it was cut in the middle of its only batch.
+        """
+        end = self.log_end_offset
+        if end != self.log_start_offset and self.size_bytes:
             return False
         header = read_batch_header(records)
-        return header.base_offset < start <= header.last_offset
+        return header.base_offset < end <= header.last_offset
 
     def _refuse(self, refusal: Refusal) -> AppendResult:
         return AppendResult(

@@ -76,10 +76,11 @@ KEPT: dict[int, str] = {
     31357: "in the step in which it stops a broker fetches what is committed thereby",
     32107: "what is decoded in slices is no request before it is read",
     50127: "a coordinator that wins a lead back in one step keeps what it has begun to load",
+    62150: "a follower whose log was cut in its only batch begins with one around its end",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""
-WITH_LIMITS = frozenset((32107, 50127))
+WITH_LIMITS = frozenset((32107, 50127, 62150))
 """Those of them that failed when seeds drew limits and turns already."""
 LATER_KINDS = ["limits", "turns", "acls", "carriers"]
 """What the others go without: they failed before seeds drew these."""

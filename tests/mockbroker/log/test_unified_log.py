@@ -270,6 +270,16 @@ def test_truncation_drops_whole_batches_and_what_was_derived_from_them() -> None
     assert put(log, produced(9, 0, 5)).base_offset == 17, "sequence 5 is the next one again"
 
 
+def test_one_that_was_cut_in_its_only_batch_begins_with_a_batch_around_its_end() -> None:
+    log = log_with(plain(count=3))
+    log.truncate_to(1)
+    assert _offsets(log)[3] == 1
+    assert not log.size_bytes
+    assert log.begins_within(plain(count=3))
+    assert not log.begins_within(plain(count=1))
+    assert not log_with(plain()).begins_within(plain(count=3)), "it has a record"
+
+
 def test_truncation_past_the_end_only_forgets_epochs_that_wrote_nothing() -> None:
     log = log_with(plain())
     log.assign_epoch(8)
