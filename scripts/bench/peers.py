@@ -129,19 +129,36 @@ def run_peer(name: str, config: Mapping[str, str] | None = None) -> Iterator[Pee
         finally:
             subprocess.run([script, "stop", str(port)], check=True, stdout=sys.stderr)
         return
+    if name != "kfake":
+        with run_ours([f"--set={each}" for each in settings], name) as ours:
+            yield ours
+        return
+    with run_process(name, command_for(name, port), port, ROOT) as kfake:
+        yield kfake
+
+
+@contextlib.contextmanager
+def run_ours(options: list[str], name: str = "mockbroker") -> Iterator[Peer]:
+    """Ours, with more options."""
+    port = free_port()
     where = COMPILED if name == "compiled" else ROOT
+    with run_process(name, [*command_for(name, port), *options], port, where) as peer:
+        yield peer
+
+
+@contextlib.contextmanager
+def run_process(name: str, command: list[str], port: int, where: Path) -> Iterator[Peer]:
+    """A peer that is a process from `where`, once it answers; ended afterwards."""
+    address = f"127.0.0.1:{port}"
     found = {**os.environ, "PYTHONPATH": f"{where}{os.pathsep}{where / 'protocol'}"}
     with tempfile.TemporaryFile() as log:
-        command = command_for(name, port)
-        if name != "kfake":
-            command += [f"--set={each}" for each in settings]
         process = subprocess.Popen(command, cwd=where, env=found, stdout=log, stderr=log)
         try:
             _await(process, address)
             yield Peer(name, address, process.pid)
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(60)  # a journal is written to its end
 
 
 def _await(process: subprocess.Popen[bytes], address: str) -> None:
@@ -155,8 +172,7 @@ def _await(process: subprocess.Popen[bytes], address: str) -> None:
 def load(peer: Peer, scenario: str, **options: object) -> dict[str, float]:
     """Run one scenario of the load generator; its figures, and the CPU it cost the broker."""
     command = [str(BUILD / "loadgen"), "-addr", peer.address, "-scenario", scenario]
-    for option, value in options.items():
-        command += [f"-{option}", str(value)]
+    command += [f"-{option}={value}" for option, value in options.items()]
     before = peer.cpu_seconds()
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:

@@ -1,7 +1,7 @@
 // Command loadgen measures one broker over raw sockets and prints one JSON object.
 //
 // It sends prepared frames and looks only at what it must, so that it is never the slower side.
-// Scenarios: produce, consume, pingpong, fetches, sessions, parked. Loopback only, bounded in count and time.
+// Scenarios: produce, consume, pingpong, fetches, requests, sessions, parked. Loopback only, bounded in count and time.
 package main
 
 import (
@@ -28,13 +28,16 @@ type result map[string]float64
 
 func main() {
 	addr := flag.String("addr", "", "loopback HOST:PORT of the broker")
-	scenario := flag.String("scenario", "", "produce, consume, pingpong, fetches, sessions or parked")
+	scenario := flag.String("scenario", "", "produce, consume, pingpong, fetches, requests, sessions or parked")
 	topic := flag.String("topic", "bench", "topic, made if the scenario writes to it")
 	batches := flag.Int("batches", 500, "batches of 1,000 records of 1 KiB to produce or consume")
 	count := flag.Int("count", 20000, "requests, or ping-pong rounds")
 	depth := flag.Int("depth", 1, "requests in flight on each connection")
 	conns := flag.Int("conns", 1, "connections")
-	partitions := flag.Int("partitions", 100, "partitions of the fetch session")
+	partitions := flag.Int("partitions", 100, "partitions of the fetch session, or of each request")
+	api := flag.String("api", "fetch", "of requests: fetch (that finds nothing), read, produce or metadata")
+	size := flag.Int("size", 100, "bytes of a record of requests")
+	echo := flag.Bool("echo", false, "what is there sends requests back")
 	changes := flag.Int("changes", 500, "polls that follow an append")
 	pid := flag.Int("pid", 0, "process id of the broker, to read its memory")
 	flag.Parse()
@@ -52,6 +55,9 @@ func main() {
 		out, err = pingpong(*addr, *topic, *count)
 	case "fetches":
 		out, err = fetches(*addr, *topic, *count, *depth, *conns)
+	case "requests":
+		l := &load{*addr, *topic, *api, *count, *depth, *conns, *partitions, *size, *echo}
+		out, err = l.run()
 	case "sessions":
 		out, err = sessions(*addr, *topic, *partitions, *count, *changes, *pid)
 	case "parked":

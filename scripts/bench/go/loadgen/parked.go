@@ -48,6 +48,7 @@ func parked(addr, topic string, count int) (result, error) {
 		if _, err := writer.call(produceRequest(topic, batch(1, 100))); err != nil {
 			return nil, err
 		}
+		out["ack_ms"] = ms(time.Since(start))
 		if err := w.answers(false); err != nil {
 			return nil, err
 		}
