@@ -198,15 +198,17 @@ class UnifiedLog(TransactionalLog):
         return AppendResult(_NONE, first_offset, next_offset - 1, -1, self.log_start_offset)
 
     def begins_within(self, records: Buffer) -> bool:
-        """Whether this log is empty and would begin in the middle of the first batch of these.
+        """Whether this log ends in the middle of the first batch of these and has nothing of it.
 
-        That may be behind its start, where it was cut in the middle of its only batch.
+        An empty one does that begins there, and one that was cut within a batch of its own.
         """
-        end = self.log_end_offset
-        if end != self.log_start_offset and self.size_bytes:
-            return False
         header = read_batch_header(records)
-        return header.base_offset < end <= header.last_offset
+        if not header.base_offset < self.log_end_offset <= header.last_offset:
+            return False
+        for segment in reversed(self._segments):
+            if len(segment):
+                return segment.last_offsets[-1] < header.base_offset
+        return True
 
     def _refuse(self, refusal: Refusal) -> AppendResult:
         return AppendResult(

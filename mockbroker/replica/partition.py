@@ -437,9 +437,9 @@ class Partition(HostedLog[PartitionHost]):
             now_wall_ms = self._host.clock.wall_ms()
             result = log.append_as_follower(records, now_wall_ms)
             if result.error is ErrorCode.OFFSET_OUT_OF_RANGE and log.begins_within(records):
-                # The leader's log begins there, by DeleteRecords: take its first batch whole
-                # (Kafka: Partition.appendRecordsToFollowerOrFutureReplica).
-                log.truncate_fully_and_start_at(read_batch_header(records).base_offset)
+                # The leader's log begins there, by DeleteRecords: take its first batch whole (as
+                # Partition.appendRecordsToFollowerOrFutureReplica, if it has any records or none).
+                log.truncate_to(read_batch_header(records).base_offset)
                 result = log.append_as_follower(records, now_wall_ms)
             if result.error is not ErrorCode.NONE:
                 return result.error

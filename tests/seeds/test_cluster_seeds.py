@@ -75,6 +75,7 @@ KEPT: dict[int, str] = {
     31237: "a marker waits for the ranges of a log that is elsewhere alone",
     31357: "in the step in which it stops a broker fetches what is committed thereby",
     32107: "what is decoded in slices is no request before it is read",
+    51117: "a follower that was cut within a batch takes that of its leader whole",
     50127: "a coordinator that wins a lead back in one step keeps what it has begun to load",
     62150: "a follower whose log was cut in its only batch begins with one around its end",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),

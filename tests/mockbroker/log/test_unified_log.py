@@ -300,6 +300,23 @@ def test_truncation_over_segments_and_below_the_start() -> None:
     assert put(log, plain()).base_offset == 1
 
 
+@pytest.mark.parametrize(("kept", "end"), [(0, 1), (2, 3)])
+def test_a_log_that_was_cut_within_a_batch_ends_within_the_first_of_its_leader(
+    kept: int, end: int
+) -> None:
+    follower = log_with(*[plain()] * kept, plain(count=2))
+    follower.truncate_to(end)
+    wide = bytearray(plain(count=3))
+    wide[:8] = kept.to_bytes(8, "big")
+    assert follower.log_end_offset == end
+    assert follower.append_as_follower(bytes(wide), NOW).error is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert follower.begins_within(bytes(wide))
+    follower.truncate_to(kept)
+    assert follower.append_as_follower(bytes(wide), NOW).error is ErrorCode.NONE
+    assert follower.log_end_offset == kept + 3
+    assert not follower.begins_within(bytes(wide))
+
+
 def test_starting_over_at_an_offset() -> None:
     log = log_with(produced(9, 0, 0), plain())
     log.truncate_fully_and_start_at(100)
