@@ -68,7 +68,7 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
     ),
     # Count what the interpreter does: there is little of it.
     "tests/property/test_costly_frames.py": ("test_more_work_than_it_may_take_is_seen",),
-    "tests/simulation/test_many.py": ("test_how_much_of_each_room_ran_is_told",),
+    "tests/simulation/test_coverages.py": (),
     # Put defects into the broker, to try those who are to notice.
     "tests/seeds/test_cluster_group_mutations.py": (),
     "tests/seeds/test_cluster_mutations.py": (),
