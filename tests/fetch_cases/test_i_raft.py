@@ -15,7 +15,8 @@ from tests.fetch_cases.raft_target import METADATA, part, raft_error
 if TYPE_CHECKING:
     from tests.fetch_cases.raft_target import RaftTarget
 
-LONG_MS = 8_000
+LONG_MS = 24_000
+"""A controller that has just started, on a busy disk, takes seconds for an append."""
 SOON_MS = LONG_MS / 2
 SHORT_MS = 80
 UNKNOWN = 2**63 - 1
@@ -62,8 +63,8 @@ def test_151_an_append_releases_every_observer(raft_target: RaftTarget, version:
     raft_target.grow()
     answer = reader.answer()
     assert answer.only.error == 0
-    assert next(iterate_batches(answer.only.records))[1].base_offset == end
     assert answer.elapsed_ms < SOON_MS
+    assert next(iterate_batches(answer.only.records))[1].base_offset == end
 
 
 @pytest.mark.parametrize(
