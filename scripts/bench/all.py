@@ -264,8 +264,9 @@ def machine() -> str:
                 model = line.partition(":")[2].strip()
                 break
     load = os.getloadavg()[0]
+    release = platform.release().partition("-")[0]
     return (
-        f"{model}, {os.cpu_count()} processors, {platform.system()} {platform.release()}, "
+        f"{model}, {os.cpu_count()} processors, {platform.system()} {release}, "
         f"CPython {platform.python_version()}, load {load:.1f} before the run"
     )
 
@@ -294,7 +295,8 @@ def main() -> None:
     rows = [row for row in ROWS if fnmatchcase(row.name, options.rows)]
     about = machine()
     found = table(names, rows, run(names, rows, options.rounds))
-    text = f"{about}; medians of {options.rounds} rounds, all peers in turn.\n\n{found}"
+    rounds = "one round" if options.rounds == 1 else f"medians of {options.rounds} rounds"
+    text = f"{about}; {rounds}, all peers in turn.\n\n{found}"
     print(text)
     if options.write:
         write(text)
