@@ -1,7 +1,8 @@
 """What all tests share: the tiers, how to leave one out, and their results for scripts/test.
 
 A test belongs to the tier of its marker, such as `clients` or `kafka`, and to `unit` without one.
-`--tier-report=PATH` writes one line a tier: its name, passed, failed or skipped, the counts.
+`--tier-report=PATH` writes one line a tier: its name, passed, failed or skipped, the counts; and to
+PATH.failed each test that failed, behind its tier.
 """
 
 from __future__ import annotations
@@ -102,10 +103,13 @@ class TierReport:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.outcomes: dict[str, Counter[str]] = {}
+        self.failed: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        tier = dict(report.user_properties).get("tier", "unit")
-        counts = self.outcomes.setdefault(str(tier), Counter())
+        tier = str(dict(report.user_properties).get("tier", "unit"))
+        counts = self.outcomes.setdefault(tier, Counter())
+        if report.failed:
+            self.failed[report.nodeid] = tier
         # Setup and teardown count only where they fail or skip.
         if report.when == "call" or report.outcome != "passed":
             counts[report.outcome] += 1
@@ -114,6 +118,8 @@ class TierReport:
         lines = [f"{tier} {summary(counts)}\n" for tier, counts in self.outcomes.items()]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text("".join(lines))
+        failed = "".join(f"{tier} {test}\n" for test, tier in self.failed.items())
+        self.path.with_name(f"{self.path.name}.failed").write_text(failed)
 
 
 def summary(counts: Counter[str]) -> str:

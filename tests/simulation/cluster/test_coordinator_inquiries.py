@@ -68,7 +68,7 @@ def test_transactions_that_are_not_told_are_noticed(
     nothing = ListTransactionsResponse(), iter(())
     monkeypatch.setattr(TransactionCoordinatorService, "list_transactions", lambda *_: nothing)
     told = asked(inquirer_of(run), inquiries.list_transactions)
-    assert any("transactions is set(), not {('txn0'" in each for each in told)
+    assert any("transactions is set(), not {(" in each for each in told)
 
 
 def test_producers_and_coordinators_that_are_not_told_are_noticed(
