@@ -45,6 +45,20 @@ def test_a_cluster_that_does_not_get_well_fails_its_run() -> None:
     assert "--cluster --seed 3" in report.explain()
 
 
+def test_who_is_behind_is_waited_for_while_he_gets_on() -> None:
+    def read_slowly(run: ClusterRun, until_s: float, *, for_ever: bool) -> None:
+        def behind() -> str:
+            done_s = run.world.now_ms // 1_000
+            told = f"s0-0 at {min(done_s, until_s)}"
+            return "" if done_s >= until_s and not for_ever else told
+
+        run._behind = behind  # type: ignore[method-assign]
+
+    assert not simulate_cluster(4, lambda run: read_slowly(run, 200, for_ever=False)).failed
+    report = simulate_cluster(4, lambda run: read_slowly(run, 100, for_ever=True))
+    assert "not all is read or replicated: s0-0 at 100" in report.violations[0]
+
+
 def test_replicas_that_differ_and_values_that_repeat_are_noticed() -> None:
     run = ClusterRun(4)
     run.live()
