@@ -51,6 +51,15 @@ _FAMILIES: Final[tuple[tuple[str, ...], ...]] = (
 _FAMILY_OF: Final = {name: family for family in _FAMILIES for name in family}
 
 _LISTENER_PREFIX: Final = "listener.name."
+_MECHANISMS: Final = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi")
+_PER_MECHANISM: Final = (
+    "connections.max.reauth.ms",
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "sasl.server.max.receive.size",
+)
 _QUEUED: Final = "queued.max.request.bytes"
 _LARGEST_REQUEST: Final = "socket.request.max.bytes"
 _PER_CLUSTER_AT_FORMAT: Final = "min.insync.replicas"
@@ -144,10 +153,12 @@ class BrokerConfig(TypedLookups):
 
 
 def _base_name(name: str) -> str:
-    # Kafka: a key may be set for one listener, as listener.name.NAME.KEY.
-    return (
-        name.split(".", 3)[3] if name.startswith(_LISTENER_PREFIX) and name.count(".") > 2 else name
-    )
+    # Kafka: a key may be set for one listener, as listener.name.NAME.KEY, and what is about logins
+    # for one mechanism, there or for all listeners: MECHANISM.KEY.
+    if name.startswith(_LISTENER_PREFIX) and name.count(".") > 2:
+        name = name.split(".", 3)[3]
+    mechanism, _, key = name.partition(".")
+    return key if mechanism in _MECHANISMS and key in _PER_MECHANISM else name
 
 
 def synonym_names(name: str) -> tuple[str, ...]:
