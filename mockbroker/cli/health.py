@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.admin.client import AdminApiError, AdminClient
 from mockbroker.cli.errors import CommandError
-from mockbroker.server.listeners import ListenerError, parse_addresses
+from mockbroker.server.listeners import ListenerError, client_entries, parse_addresses
 from mockbroker.server.values import SettingsError, parse_flag
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def own_address(environment: Mapping[str, str]) -> str:
         elif parse_flag("MOCKBROKER_KAFKA_ENV", environment.get("MOCKBROKER_KAFKA_ENV") or "no"):
             from mockbroker.server.kafka_environment import translate
 
-            addresses = parse_addresses(translate(environment).listeners)
+            configs = {key: text for _, key, text in translate(environment).configs}
+            addresses = parse_addresses(client_entries(configs, "listeners"))
             if addresses:
                 host, port = addresses[0].host, str(addresses[0].port)
     except (ListenerError, SettingsError) as error:

@@ -11,7 +11,7 @@ import argparse
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mockbroker.server.options import OPTIONS, VARIABLE_PREFIX, ServeOptions
-from mockbroker.server.settings import Settings, refuse_elsewhere
+from mockbroker.server.settings import Settings
 from mockbroker.server.values import SettingsError, parse_flag, read_faults
 
 if TYPE_CHECKING:
@@ -64,15 +64,9 @@ def read_options(
     for option in OPTIONS.values():
         sources.read(option)
     kafka, values, written = sources.kafka, sources.values, sources.written
-    if kafka is not None:
-        for name, variable, value in (
-            ("listeners", "KAFKA_LISTENERS", kafka.listeners),
-            ("advertised_listeners", "KAFKA_ADVERTISED_LISTENERS", kafka.advertised_listeners),
-            ("cluster_id", "CLUSTER_ID", kafka.cluster_id),
-        ):
-            if value and not values.get(name):
-                values[name], written[name] = value, variable
-    if not values.get("listeners"):
+    if kafka is not None and kafka.cluster_id and not values.get("cluster_id"):
+        values["cluster_id"], written["cluster_id"] = kafka.cluster_id, "CLUSTER_ID"
+    if not values.get("listeners") and "listeners" not in cast("dict[str, str]", values["config"]):
         values.setdefault("port", DEFAULT_PORT)
     folder = file_name.rpartition("/")[0]
     settings = Settings(written, folder, **cast("ServeOptions", values))
@@ -156,6 +150,7 @@ class _Sources:
         for variable, key, text in self.kafka.configs if self.kafka is not None else ():
             _check_configs(variable, {key: text})
             configs[key] = text
+            self.written[key] = variable
         for option in OPTIONS.values():
             if option.config and option.name in self.values:
                 configs.pop(option.config, None)
@@ -175,7 +170,6 @@ def _check_configs(where: str, configs: Mapping[str, str]) -> None:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.config.errors import ConfigError
 
-    refuse_elsewhere(where, configs)
     for key, text in configs.items():
         try:
             BrokerConfig({key: text})

@@ -16,6 +16,7 @@ from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
 from mockbroker.cluster.cluster import Cluster
+from mockbroker.config.security_protocol import PROTOCOL_MAP
 from mockbroker.network.server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker.server.listeners import DEFAULT_NAME
@@ -371,9 +372,10 @@ def _listener_configs(running: RunningBroker, node: int) -> dict[str, str]:
     advertised = running.advertised(node)
     if any(listener.is_advertised for listener in running.settings.listeners):
         configs["advertised.listeners"] = ",".join(map(_endpoint, advertised, advertised.values()))
-    given = running.settings.config.get("listener.security.protocol.map")
-    if given is None and bound.keys() - {DEFAULT_NAME, "CONTROLLER"}:
-        configs["listener.security.protocol.map"] = ",".join(f"{name}:PLAINTEXT" for name in bound)
+    protocols = {each.name: each.protocol.name for each in running.settings.listeners}
+    if PROTOCOL_MAP not in running.settings.config and protocols.keys() - set(protocols.values()):
+        entries = (f"{name}:{protocols.get(name, DEFAULT_NAME)}" for name in bound)
+        configs[PROTOCOL_MAP] = ",".join(entries)
     return configs
 
 
@@ -440,6 +442,7 @@ async def _start_controller(
                 each.name,
                 each.advertised_host or reached_at,
                 each.advertised_port_of(node) or running.listeners[each.name][node][1],
+                each.protocol,
             )
             for each in settings.listeners
         ]

@@ -12,8 +12,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.config.errors import ConfigError
+from mockbroker.config.security_protocol import (
+    SecurityProtocol,
+    default_protocol,
+    parse_protocol_map,
+)
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 DEFAULT_NAME: Final = "PLAINTEXT"
 MAX_PORT: Final = 65535
@@ -48,10 +55,10 @@ class Listener:
 
     `ports` has the port of each broker in turn (0: any free one). `advertised_host` None: clients
     are told the host that they connected to; `advertised_port` None: the port that is bound. The
-    advertised ports of several brokers count up from it.
+    advertised ports of several brokers count up from it. `protocol` is what it asks of its clients.
     """
 
-    __slots__ = ("advertised_host", "advertised_port", "host", "name", "ports")
+    __slots__ = ("advertised_host", "advertised_port", "host", "name", "ports", "protocol")
 
     def __init__(
         self,
@@ -66,6 +73,7 @@ class Listener:
         self.ports = list(ports)
         self.advertised_host = advertised_host
         self.advertised_port = advertised_port
+        self.protocol = SecurityProtocol.PLAINTEXT
 
     @property
     def is_advertised(self) -> bool:
@@ -93,6 +101,20 @@ def parse_addresses(texts: Iterable[str]) -> list[Address]:
             raise ListenerError(f"{name} is there twice", "a name of its own for each listener")
         addresses.append(Address(name, host, port))
     return addresses
+
+
+def client_entries(configs: Mapping[str, str], key: str) -> list[str]:
+    """The entries of a Kafka config that lists listeners, without those of controllers."""
+    controllers = _split(configs.get("controller.listener.names", "CONTROLLER").upper())
+    return [
+        entry
+        for entry in _split(configs.get(key, ""))
+        if entry.partition("://")[0].strip().upper() not in controllers
+    ]
+
+
+def _split(text: str) -> list[str]:
+    return [entry.strip() for entry in text.split(",") if entry.strip()]
 
 
 def make_listeners(
@@ -156,3 +178,24 @@ def check_ports(listeners: Iterable[Listener]) -> None:
                     f"{other} and {listener.name} both want port {port}",
                     "a port of its own for each listener, counting up with the brokers",
                 )
+
+
+def secure(listeners: Iterable[Listener], protocol_map: str | None) -> None:
+    """Give each listener its protocol, by the text of the map. Raises ListenerError.
+
+    A map that is given has all of them, as in Apache Kafka (KafkaConfig.validateValues).
+    """
+    if protocol_map is None:
+        for listener in listeners:
+            listener.protocol = default_protocol(listener.name)
+        return
+    try:
+        protocols = parse_protocol_map(protocol_map)
+    except ConfigError as error:
+        allowed = f"NAME:PROTOCOL,..., of {', '.join(SecurityProtocol.__members__)}"
+        raise ListenerError(str(error), allowed) from None
+    for listener in listeners:
+        if listener.name not in protocols:
+            problem = f"it has no protocol of listener {listener.name}"
+            raise ListenerError(problem, f"{listener.name}:PLAINTEXT, or another protocol")
+        listener.protocol = protocols[listener.name]

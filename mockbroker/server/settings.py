@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
+from mockbroker.config.security_protocol import PROTOCOL_MAP
 from mockbroker.server.listeners import (
     DEFAULT_NAME,
     Address,
     Listener,
     ListenerError,
     advertise,
+    client_entries,
     count_up,
     make_listeners,
     parse_addresses,
+    secure,
 )
 from mockbroker.server.options import OPTIONS, ServeOptions
 from mockbroker.server.values import SettingsError
@@ -30,8 +33,13 @@ if TYPE_CHECKING:
     from mockbroker.faults import Fault
     from mockbroker.state.preparation import Preparation
 
-# Where a broker listens is checked against its host, ports and number: that needs an option.
-_ELSEWHERE: Final = {"listeners": "listeners", "advertised.listeners": "advertised_listeners"}
+# Kafka's names of two options, which win over them.
+_LISTENER_OPTIONS: Final = {
+    "listeners": "listeners",
+    "advertised.listeners": "advertised_listeners",
+}
+_INTER_BROKER_LISTENER: Final = "inter.broker.listener.name"
+_INTER_BROKER_PROTOCOL: Final = "security.inter.broker.protocol"
 
 
 class Settings:
@@ -43,8 +51,8 @@ class Settings:
     there are, and the `racks` of each; `listeners`, of which the first has `host` and `ports`.
     `named_listeners`: they were asked for by name.
 
-    `written` has the names of options as the user wrote them, for errors; files that the options
-    name are looked for in `folder`.
+    `written` has the names of options, and of Kafka's configs that have a variable of their own, as
+    the user wrote them, for errors; files that the options name are looked for in `folder`.
     """
 
     __slots__ = (
@@ -70,13 +78,14 @@ class Settings:
         for name in options:
             if name not in OPTIONS:
                 raise TypeError(_no_such_option(name))
-        self._written = written or {}
+        self._written = dict(written or {})
         values = {
             name: option.read(self.written(name), options.get(name))
             for name, option in OPTIONS.items()
         }
         self.options = cast("ServeOptions", values)
         self.config: dict[str, str] = self._read_config(values)
+        self._take_listeners()
         ports = cast("Sequence[int]", values["port"])
         self.brokers = cast("int | None", values["brokers"]) or len(ports)
         if len(ports) not in (1, self.brokers):
@@ -97,6 +106,7 @@ class Settings:
             option = self.written("listeners")
             self._refuse("listeners", "not beside a port", f"{option} or --port, not both")
         self.listeners = self._read_listeners(ports)
+        self._secure_listeners()
         self.faults = cast("list[Fault | Mapping[str, object]]", values["faults"])
         topics = cast("dict[str, int | Mapping[str, object] | None]", values["topics"])
         self.topics = {
@@ -118,6 +128,10 @@ class Settings:
         """An option's name as the user wrote it: `--port`, `MOCKBROKER_PORT` or `port`."""
         return self._written.get(name, name)
 
+    def written_config(self, key: str) -> str:
+        """A broker config's name as the user wrote it: `--set num.partitions`, or its variable."""
+        return self._written.get(key) or f"{self.written('config')} {key}"
+
     @property
     def listener_option(self) -> str:
         """Who asked for listeners by name."""
@@ -133,8 +147,48 @@ class Settings:
             if option.config and values[name] is not None
         }
         config.update(cast("dict[str, str]", values["config"]))
-        refuse_elsewhere(self.written("config"), config)
         return config
+
+    def _take_listeners(self) -> None:
+        """Kafka's own configs for listeners are as the options; those of controllers are none."""
+        options = cast("dict[str, object]", self.options)
+        for key, name in _LISTENER_OPTIONS.items():
+            entries = client_entries(self.config, key)
+            if not self.config.pop(key, "").strip() or options[name]:
+                continue
+            self._written[name] = self.written_config(key)
+            if not entries and name == "listeners":
+                problem = "all of them are listeners of a controller"
+                self._refuse(name, problem, "a listener for clients beside it")
+            options[name] = entries
+
+    def _secure_listeners(self) -> None:
+        """Give each listener its security protocol, and check what is said of brokers' own."""
+        try:
+            secure(self.listeners, self.config.get(PROTOCOL_MAP))
+        except ListenerError as error:
+            raise SettingsError(
+                self.written_config(PROTOCOL_MAP), error.problem, error.allowed
+            ) from None
+        name = self.config.get(_INTER_BROKER_LISTENER)
+        for listener in self.listeners:
+            if listener.protocol:
+                problem = f"{listener.name} is {listener.protocol.name}, which is not served yet"
+                option = self.written("listeners")
+                if PROTOCOL_MAP in self.config:
+                    option = self.written_config(PROTOCOL_MAP)
+                raise SettingsError(option, problem, f"{listener.name}:PLAINTEXT")
+        if name is None:
+            return
+        # Kafka: AbstractKafkaConfig.getInterBrokerListenerNameAndSecurityProtocol.
+        option = self.written_config(_INTER_BROKER_LISTENER)
+        if _INTER_BROKER_PROTOCOL in self.config:
+            raise SettingsError(option, f"not beside {_INTER_BROKER_PROTOCOL}", "one of them")
+        names = [listener.name for listener in self.listeners]
+        if name.strip().upper() not in names:
+            raise SettingsError(
+                option, f"there is no listener {name}", f"one of {', '.join(names)}"
+            )
 
     def _read_listeners(self, ports: Sequence[int]) -> list[Listener]:
         options, asked = self.options, "port"
@@ -180,14 +234,6 @@ class Settings:
         except PreparationError as error:
             raise SettingsError(error.key, error.problem, error.allowed) from None
         return preparation
-
-
-def refuse_elsewhere(option: str, configs: Mapping[str, str]) -> None:
-    """Raise SettingsError for a config that an option of another name sets."""
-    for key, argument in _ELSEWHERE.items():
-        if key in configs:
-            allowed = f"--{OPTIONS[argument].flag} NAME://HOST:PORT, in Python {argument}=[...]"
-            raise SettingsError(option, f"{key} has an option of its own", allowed)
 
 
 def _no_such_option(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.cli.serve import read_options
+from mockbroker.config.security_protocol import SecurityProtocol
 from mockbroker.server.kafka_environment import config_key, translate
 from mockbroker.server.values import SettingsError
 
@@ -122,7 +123,7 @@ def test_what_names_nothing_is_listed_and_what_is_the_jvms_is_not() -> None:
     [
         ({"KAFKA_NUM_PARTITIONS": "many"}, r"^KAFKA_NUM_PARTITIONS: .*num\.partitions"),
         ({"KAFKA_LISTENERS": "A:9092"}, "^KAFKA_LISTENERS: 'A:9092' is no listener; allowed: NAME"),
-        ({"KAFKA_LISTENERS": "SSL://:1"}, "^KAFKA_LISTENERS: SSL is SSL, .* neither TLS nor SASL"),
+        ({"KAFKA_LISTENERS": "SSL://:1"}, "^KAFKA_LISTENERS: SSL is SSL, which is not served yet"),
         ({"KAFKA_LISTENERS": "CONTROLLER://:1"}, "^KAFKA_LISTENERS: all of them are listeners of"),
         ({"KAFKA_ADVERTISED_LISTENERS": "B://h:1"}, "^KAFKA_ADVERTISED_LISTENERS: there is no"),
         ({"KAFKA_PROCESS_ROLES": "controller"}, "^KAFKA_PROCESS_ROLES: controller: "),
@@ -133,6 +134,17 @@ def test_what_names_nothing_is_listed_and_what_is_the_jvms_is_not() -> None:
                 "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "IN:PLAINTEXT,OUT:SASL_SSL",
             },
             "^KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: OUT is SASL_SSL, .*; allowed: OUT:PLAINTEXT$",
+        ),
+        (
+            {
+                "KAFKA_LISTENERS": "IN://:1,OUT://:2",
+                "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "IN:PLAINTEXT",
+            },
+            "^KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: it has no protocol of listener OUT; allowed: ",
+        ),
+        (
+            {"KAFKA_INTER_BROKER_LISTENER_NAME": "IN"},
+            "^KAFKA_INTER_BROKER_LISTENER_NAME: there is no listener IN",
         ),
         (
             {"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "IN=PLAINTEXT"},
@@ -150,9 +162,9 @@ def test_a_mistake_names_its_variable(environment: dict[str, str], message: str)
 
 
 def test_a_protocol_that_no_listener_uses_does_no_harm() -> None:
-    translate(
-        {
-            "KAFKA_LISTENERS": "A://:1",
-            "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "A:PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL",
-        }
-    )
+    environment = {
+        "KAFKA_LISTENERS": "A://:1",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "A:PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL",
+    }
+    (listener,) = read_options({}, {**IMAGE, **environment})[0].listeners
+    assert listener.protocol is SecurityProtocol.PLAINTEXT

@@ -12,6 +12,7 @@ from mockbroker.server.listeners import (
     advertise,
     make_listeners,
     parse_addresses,
+    secure,
 )
 from mockbroker.server.settings import Settings
 from mockbroker_protocol.messages.configs import (
@@ -87,6 +88,18 @@ def test_what_cannot_be_together_is_told(
 ) -> None:
     with pytest.raises(ListenerError, match=problem):
         listeners(*bound, told=told, brokers=3)
+
+
+def test_a_map_secures_each_listener_by_its_name() -> None:
+    made = listeners("A://:1", "SSL://:2")
+    secure(made, None)
+    assert [each.protocol.name for each in made] == ["PLAINTEXT", "SSL"]
+    secure(made, "A:SASL_SSL,SSL:PLAINTEXT")
+    assert [each.protocol.name for each in made] == ["SASL_SSL", "PLAINTEXT"]
+    with pytest.raises(ListenerError, match="it has no protocol of listener SSL; allowed: SSL:P"):
+        secure(made, "A:SSL")
+    with pytest.raises(ListenerError, match="'A=SSL' is no entry; allowed: NAME:PROTOCOL"):
+        secure(made, "A=SSL")
 
 
 # -- on the wire ---------------------------------------------------------------------------

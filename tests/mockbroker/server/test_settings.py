@@ -40,6 +40,22 @@ def test_ports_count_up_unless_each_is_given() -> None:
     assert Settings(brokers=2).ports == [0, 0]
 
 
+def test_listeners_may_be_given_as_kafka_names_them_and_the_options_win() -> None:
+    config = {
+        "listeners": "A://:1, CONTROLLER://:2",
+        "advertised.listeners": "A://told:3",
+        "listener.security.protocol.map": "A:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "a",
+    }
+    settings = Settings(config=config)
+    (listener,) = settings.listeners
+    assert (listener.name, listener.ports, listener.advertised_host) == ("A", [1], "told")
+    assert settings.listener_option == "config listeners"
+    assert "listeners" not in settings.config
+    (listener,) = Settings(listeners=["A://h:7"], config=config).listeners
+    assert (listener.host, listener.ports, listener.advertised_host) == ("h", [7], "told")
+
+
 def test_listeners_take_the_place_of_host_and_port() -> None:
     settings = Settings(
         listeners=["A://:1", "B://h:2"], advertised_listeners=["B://told:3"], host="::1"
@@ -69,7 +85,25 @@ def test_what_goes_into_a_broker_before_its_clients_is_prepared() -> None:
         (lambda: Settings(brokers=2, port=65535), "^port: 65535 leaves no room for 2 brokers"),
         (lambda: Settings(listeners=["A://:1"], port=1), "^listeners: not beside a port"),
         (lambda: Settings(advertised_listeners=["B://h:1"]), "^advertised_listeners: there is no"),
-        (lambda: Settings(config={"listeners": "A://:1"}), "^config: listeners has an option of"),
+        (lambda: Settings(config={"listeners": "A:1"}), "^config listeners: 'A:1' is no listener"),
+        (
+            lambda: Settings(config={"listeners": "CONTROLLER://:1"}),
+            "^config listeners: all of them are listeners of a controller",
+        ),
+        (
+            lambda: Settings(
+                listeners=["A://:1"],
+                config={
+                    "inter.broker.listener.name": "A",
+                    "security.inter.broker.protocol": "PLAINTEXT",
+                },
+            ),
+            r"^config inter\.broker\.listener\.name: not beside security\.inter\.broker\.protocol",
+        ),
+        (
+            lambda: Settings(config={"inter.broker.listener.name": "B"}),
+            "^config inter.broker.listener.name: there is no listener B; allowed: one of PLAINTEXT",
+        ),
         (lambda: Settings(cluster_id="a b"), "^cluster_id: 'a b' is no cluster id"),
         (lambda: Settings(topics={"t": {"parts": 1}}), r"^topics\.t\.parts: it is unknown"),
         (lambda: Settings(records=[{"topic": ""}]), r"^records\[0\]\.topic: '' is no name"),
