@@ -82,7 +82,7 @@ LIMITS: Final = (
     _limit(list_offsets, "LOOKED_THROUGH_BYTES", 1, 100),
     _limit(timestamp_lookup, "LOOKED_THROUGH", 1, 2),
     _limit(produce, "LARGE_BATCH_BYTES", 0, 100),
-    _limit(produce, "LARGE_PLAIN_BYTES", 0, 100),
+    _limit(produce, "APPENDED_AT_ONCE_BYTES", 1, 9000),
     _limit(produce, "INSPECTED_AT_ONCE_BYTES", 1, 200),
     _limit(produce, "MANY_ERRORS", 0),
     _limit(fetch_api, "LONG_REQUEST_BYTES", 0, 120),

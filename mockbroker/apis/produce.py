@@ -16,7 +16,7 @@ answers.
 from __future__ import annotations
 
 from itertools import starmap
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED
 from mockbroker.log.validator import InspectedBatch, inspect, whole_batch_size
@@ -53,8 +53,9 @@ if TYPE_CHECKING:
 
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services, Verdict
-    from mockbroker.log.results import Buffer
+    from mockbroker.log.results import Buffer, RecordErrors
     from mockbroker.metadata.store import Topic
+    from mockbroker.replica.delayed_entries import DelayedEntries
     from mockbroker.replica.partition import Partition
     from mockbroker.security.quotas import QuotaManager
     from mockbroker_protocol.messages.produce import (
@@ -71,10 +72,18 @@ LARGE_BATCH_BYTES: Final = 1024
 """Compressed batches that are larger, together, may take longer than a turn of the loop."""
 MANY_ERRORS: Final = 1000
 """An answer that tells of more records is encoded in slices."""
-LARGE_PLAIN_BYTES: Final = 32 * 1024
-"""So may a batch that is not compressed."""
+PLAIN_SHIFT: Final = 6
+"""Batches that are not compressed may take as long as compressed ones of a 64th of their size."""
+LOOKED_THROUGH_SHIFT: Final = 4
+"""Those do whose records are looked at of a 16th."""
+ENTRY_BYTES: Final = 8
+"""Of a compressed batch, which take as long as all else that is done for a partition."""
 INSPECTED_AT_ONCE_BYTES: Final = 8 * LARGE_BATCH_BYTES
 """Of batches, of which each becomes 4 MiB at the most before it is a slice of its own."""
+APPENDED_AT_ONCE_BYTES: Final = 2 << 20
+"""Of batches that were looked through, in one slice."""
+APPENDED_ENTRY_BYTES: Final = 8192
+"""What a partition counts beside its bytes."""
 DONE: Final = object()
 _MAGIC: Final = 2
 _MAGIC_BYTE = bytes((_MAGIC,))
@@ -108,7 +117,8 @@ class _Append:
 
     def complete(self) -> None:
         """Every entry has its outcome."""
-        if self.parked and any(len(one.record_errors) > MANY_ERRORS for one in self.entries):
+        if any(len(one.record_errors) > MANY_ERRORS for one in self.entries):
+            self.response = PARKED
             self.ctx.respond_in_slices(self._make_response())
         elif self.parked:
             self.ctx.respond_by(self._make_response)
@@ -144,47 +154,62 @@ class _Append:
         delayed = self.services.replicas.append_records(
             request.timeout_ms, request.acks, self.entries, self.complete
         )
+        return self._answer_after(delayed)
+
+    def _answer_after(self, delayed: DelayedEntries | None) -> ProduceResponse | Verdict:
         if delayed is None:
             return self.response
         self.parked = True
         self.ctx.on_disconnect = delayed.give_up
         return PARKED
 
-    def inspect_and_append(self, check: _Checks) -> ProduceResponse | Verdict:
-        """Append once batches were looked through, in slices if that takes long."""
-
-        def steps() -> Iterator[object]:
-            left = INSPECTED_AT_ONCE_BYTES
-            for entry in self.entries:
-                if left <= 0:
-                    yield None
-                    left = INSPECTED_AT_ONCE_BYTES
-                left -= max(len(entry.records), LARGE_BATCH_BYTES)
-                partition = entry.partition
-                if entry.error is ErrorCode.NONE and partition is not None:
-                    log = partition.log or partition.open_log()
-                    records = entry.records
-                    assert not isinstance(records, InspectedBatch)
-                    inspection = inspect(records, log.config, self.services.clock.wall_ms())
-                    entry.records = yield from inspection
+    def in_slices(self, check: _Checks) -> ProduceResponse | Verdict:
+        """Look batches through, and append them, in slices if that takes long."""
 
         def go_on() -> Iterator[object]:
             yield first
-            yield from inspecting
-            self._decide(check)
+            yield from steps
 
-        inspecting = steps()
-        first = next(inspecting, DONE)
+        steps = self._steps(check)
+        first = next(steps, DONE)
         if first is DONE:
-            return self._decide(check)
+            return self.response
         self.parked = True
         self.services.work_in_slices(self.ctx, go_on())
         return PARKED
 
-    def _decide(self, check: _Checks) -> ProduceResponse | Verdict:
+    def _steps(self, check: _Checks) -> Iterator[object]:
+        yield from self._inspect()
         if check.transactional:
-            return self.verify_and_append(check.transactional)
-        return self.append()
+            # All at once: the transaction must not end in between.
+            self.response = self.verify_and_append(check.transactional)
+            return
+        request, replicas = self.request, self.services.replicas
+        pending: list[AppendEntry] = []
+        for some in _portions(self.entries):
+            if some[0] is not self.entries[0]:
+                yield None
+            pending += replicas.append_each(request.acks, some)
+        left = [entry for entry in pending if not entry.is_done()]
+        delayed = replicas.when_replicated(request.timeout_ms, left, self.complete)
+        self.response = self._answer_after(delayed)
+
+    def _inspect(self) -> Iterator[object]:
+        left = INSPECTED_AT_ONCE_BYTES
+        for entry in self.entries:
+            if left <= 0:
+                yield None
+                left = INSPECTED_AT_ONCE_BYTES
+            left -= ENTRY_BYTES
+            partition = entry.partition
+            if entry.error is ErrorCode.NONE and partition is not None:
+                log = partition.log or partition.open_log()
+                records = entry.records
+                assert not isinstance(records, InspectedBatch)
+                inspection = inspect(records, log.config, self.services.clock.wall_ms())
+                entry.records = yield from inspection
+                if entry.records.outcome is not None:
+                    left -= _weight(records)
 
     def verify_and_append(
         self, transactional: list[tuple[AppendEntry, BatchHeader]]
@@ -226,6 +251,26 @@ class _Append:
         return verdict
 
 
+def _portions(entries: list[AppendEntry]) -> Iterator[list[AppendEntry]]:
+    """Some of them at a time, of which each takes a few milliseconds to be appended."""
+    begin = 0
+    left = APPENDED_AT_ONCE_BYTES
+    for end, entry in enumerate(entries, 1):
+        left -= len(entry.records) + APPENDED_ENTRY_BYTES
+        if left <= 0:
+            yield entries[begin:end]
+            begin, left = end, APPENDED_AT_ONCE_BYTES
+    if begin < len(entries):
+        yield entries[begin:]
+
+
+def _weight(records: Buffer) -> int:
+    """How long it took to look through a batch, in bytes of compressed ones."""
+    if records[ATTRIBUTES_OFFSET + 1] & _CODEC_MASK:
+        return max(len(records), LARGE_BATCH_BYTES)
+    return len(records) >> LOOKED_THROUGH_SHIFT
+
+
 def _producer(header: BatchHeader) -> tuple[int, int]:
     return header.producer_id, header.producer_epoch
 
@@ -256,8 +301,8 @@ def handle(
         append.refuse_all(ErrorCode.CORRUPT_MESSAGE, check.corrupt)
     elif check.has_transactional and request.transactional_id is None:
         append.refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None)
-    elif check.inspected_bytes > LARGE_BATCH_BYTES:
-        return append.inspect_and_append(check)
+    elif check.weight > LARGE_BATCH_BYTES:
+        return append.in_slices(check)
     elif check.transactional:
         return append.verify_and_append(check.transactional)
     return append.append()
@@ -275,8 +320,8 @@ class _Checks:
         "_version",
         "corrupt",
         "has_transactional",
-        "inspected_bytes",
         "transactional",
+        "weight",
     )
 
     def __init__(self, services: Services, ctx: RequestContext, request: ProduceRequest) -> None:
@@ -287,8 +332,8 @@ class _Checks:
         self._acks_known = request.acks in VALID_ACKS
         self._header: BatchHeader | None = None
         self.has_transactional = False
-        self.inspected_bytes = 0
-        """Of batches: many, or large ones, may become very much, or have very many records."""
+        self.weight = 0
+        """How long it may take, in bytes of compressed batches: they may become very much."""
         # Why the request fails as a whole: bytes that begin no batch, before a transactional one.
         self.corrupt: str | None = None
         # What a coordinator must let pass: batches of a transaction that nothing else refuses.
@@ -356,8 +401,7 @@ class _Checks:
         attributes = records[ATTRIBUTES_OFFSET + 1]
         is_transactional = attributes & _TRANSACTIONAL_BIT != 0
         self.has_transactional = self.has_transactional or is_transactional
-        if attributes & _CODEC_MASK or size > LARGE_PLAIN_BYTES:
-            self.inspected_bytes += size
+        self.weight += ENTRY_BYTES + (size if attributes & _CODEC_MASK else size >> PLAIN_SHIFT)
         if attributes & _CODEC_MASK == _ZSTD and self._version < PRODUCE_ZSTD:
             return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         try:
@@ -416,18 +460,33 @@ def _answer(entry: AppendEntry, version: int) -> ProduceResponsePartition:
         return ProduceResponsePartition(
             entry.index, 0, entry.base_offset, entry.log_append_time_ms, entry.log_start_offset
         )
-    errors: list[BatchIndexAndErrorMessage] = []
-    if version >= PRODUCE_RECORD_ERRORS:
-        errors += starmap(BatchIndexAndErrorMessage, entry.record_errors)
-    return ProduceResponsePartition(
+    told = ProduceResponsePartition(
         entry.index,
         error,
         entry.base_offset,
         entry.log_append_time_ms,
         entry.log_start_offset,
-        errors,
-        entry.error_message,
+        error_message=entry.error_message,
     )
+    if version >= PRODUCE_RECORD_ERRORS and len(entry.record_errors):
+        # Each is made when it is encoded, as of a list.
+        told.record_errors = cast("list[BatchIndexAndErrorMessage]", _Told(entry.record_errors))
+    return told
+
+
+class _Told:
+    """The records that made a batch fail, as the answer tells them."""
+
+    __slots__ = ("_errors",)
+
+    def __init__(self, errors: RecordErrors) -> None:
+        self._errors = errors
+
+    def __len__(self) -> int:
+        return len(self._errors)
+
+    def __iter__(self) -> Iterator[BatchIndexAndErrorMessage]:
+        return starmap(BatchIndexAndErrorMessage, self._errors)
 
 
 def _tell_leaders(services: Services, ctx: RequestContext, response: ProduceResponse) -> None:

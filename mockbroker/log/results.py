@@ -6,12 +6,14 @@ Errors that a client must see are values here; the log raises none for them.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from mockbroker.log.aborted import CompletedTransaction
     from mockbroker.log.offsets import LogOffsetMetadata
 
@@ -33,7 +35,40 @@ class RecordError(NamedTuple):
     message: str
 
 
-NO_RECORD_ERRORS: tuple[RecordError, ...] = ()
+KEYLESS: Final = "a compacted topic takes no record without a key"
+
+
+class RecordErrors:
+    """The records that made a batch fail, each told when it is looked at: there may be a million.
+
+    `indexes` are those of all of them, ascending; `keyless`, among them, lack a key, and the others
+    fail for `reason`.
+    """
+
+    __slots__ = ("_indexes", "_keyless", "_reason")
+
+    def __init__(
+        self, indexes: Sequence[int] = (), keyless: Sequence[int] = (), reason: str = ""
+    ) -> None:
+        self._indexes = indexes
+        self._keyless = keyless
+        self._reason = reason
+
+    def __len__(self) -> int:
+        return len(self._indexes)
+
+    def __iter__(self) -> Iterator[RecordError]:
+        keyless = iter(self._keyless)
+        without = next(keyless, -1)
+        for index in self._indexes:
+            if index == without:
+                without = next(keyless, -1)
+                yield RecordError(index, KEYLESS)
+            else:
+                yield RecordError(index, self._reason)
+
+
+NO_RECORD_ERRORS: Final = RecordErrors()
 
 
 class AppendResult:
@@ -61,7 +96,7 @@ class AppendResult:
         last_offset: int = -1,
         log_append_time_ms: int = -1,
         log_start_offset: int = -1,
-        record_errors: tuple[RecordError, ...] = NO_RECORD_ERRORS,
+        record_errors: RecordErrors = NO_RECORD_ERRORS,
         error_message: str | None = None,
         duplicate: bool = False,
     ) -> None:

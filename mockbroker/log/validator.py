@@ -11,12 +11,12 @@ timestamp in its header says that no record can break a rule of the topic.
 
 from __future__ import annotations
 
-from itertools import repeat
+from bisect import bisect_left
 from sys import maxsize
 from typing import TYPE_CHECKING
 
 from mockbroker.log.record_walk import SMALL_BATCH_BYTES, check_record_sizes, count_records
-from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordError
+from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin, RecordErrors
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.named_tuple import NamedTuple
 from mockbroker_protocol.records import record_codec
@@ -29,20 +29,19 @@ from mockbroker_protocol.records.batch import (
     NONE,
     ZSTD,
     BatchHeader,
-    iterate_records,
     patched_header,
     read_batch_header,
-    rebuild_batch,
+    recode_in_slices,
     verify_crc,
 )
+from mockbroker_protocol.records.record_codec import RecordScan
 from mockbroker_protocol.slices import all_at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Sequence
 
     from mockbroker.config.log_config import LogConfig
     from mockbroker.log.results import Buffer
-    from mockbroker_protocol.records.record_codec import RecordScan
 
 
 NO_TIMESTAMP = -1
@@ -52,7 +51,10 @@ _HEADER_BYTES = 61
 _COMPRESSION_MASK = 0x07
 _TIMESTAMP_TYPE_BIT = 0x08
 _CONTROL_BIT = 0x20
-_KEYLESS = "a compacted topic takes no record without a key"
+_LOOKED_AT = 16_384
+"""Records of a refused batch that are looked at in one slice."""
+_COUNTED_AT_ONCE_BYTES = 8 << 20
+"""A larger batch is looked through in slices, where counting would do."""
 
 
 class ValidatedBatch:
@@ -77,8 +79,11 @@ class Refusal(NamedTuple):
 
     error: ErrorCode
     message: str | None = None
-    record_errors: tuple[RecordError, ...] = NO_RECORD_ERRORS
+    record_errors: RecordErrors = NO_RECORD_ERRORS
     tells_start: bool = True
+
+
+Outcome = RecordScan | Refusal | ValidatedBatch | None
 
 
 def whole_batch_size(records: Buffer, pos: int) -> int:
@@ -106,11 +111,8 @@ def validate(
     given: Buffer | InspectedBatch, config: LogConfig, origin: AppendOrigin, now_wall_ms: int
 ) -> ValidatedBatch | Refusal:
     """Check the first batch that was given and decide how it is to be stored."""
-    outcome: RecordScan | Refusal | None = None
-    if isinstance(given, InspectedBatch):
-        records, outcome = given.records, given.outcome
-    else:
-        records = given
+    records = given.records if isinstance(given, InspectedBatch) else given
+    outcome = given.outcome if isinstance(given, InspectedBatch) else None
     try:
         header = read_batch_header(records)
     except ProtocolError:
@@ -134,6 +136,8 @@ def validate(
     batch = memoryview(records)
     if len(batch) != size:
         batch = batch[:size]
+    if outcome is not None and not isinstance(outcome, RecordScan):
+        return outcome
     uncompressed = attributes & _COMPRESSION_MASK == NONE and config.target_compression <= NONE
     if uncompressed or attributes & _CONTROL_BIT:
         return _validate_uncompressed(batch, header, config, now_wall_ms, outcome)
@@ -145,21 +149,28 @@ def _validate_uncompressed(
     header: BatchHeader,
     config: LogConfig,
     now_wall_ms: int,
-    outcome: RecordScan | Refusal | None,
+    scan: RecordScan | None,
 ) -> ValidatedBatch | Refusal:
-    """LogValidator.assignOffsetsNonCompressed: the records stay as they are."""
+    """LogValidator.assignOffsetsNonCompressed: the records stay as they are.
+
+    `scan` is there if they were looked through before.
+    """
     max_timestamp = header.max_timestamp
     try:
         size = len(batch)
-        if isinstance(outcome, Refusal):
-            return outcome
-        if size >= SMALL_BATCH_BYTES and _no_record_can_fail(header, config, now_wall_ms):
+        if (
+            scan is None
+            and size >= SMALL_BATCH_BYTES
+            and _no_record_can_fail(header, config, now_wall_ms)
+        ):
             count = count_records(batch, _HEADER_BYTES, size)
         else:
-            scan = outcome or _scan(batch, _HEADER_BYTES, size, header, config, now_wall_ms)
-            refused = _record_errors(scan, header, config, now_wall_ms)
-            if refused is not None:
-                return refused
+            if scan is None:
+                scan = _scan(batch, _HEADER_BYTES, size, header, config, now_wall_ms)
+                if _may_be_refused(scan, header, config):
+                    refused = all_at_once(_record_errors(scan, header, config, now_wall_ms))
+                    if refused is not None:
+                        return refused
             count = scan.count
             max_timestamp = _effective_max_timestamp(header, scan)
     except ProtocolError:
@@ -170,11 +181,15 @@ def _validate_uncompressed(
 
 
 class InspectedBatch:
-    """Records whose first batch was looked through, and what came out: `inspect`."""
+    """Records whose first batch was looked through, and what came out: `inspect`.
+
+    That is why it is refused, what its records are when it is stored as it came, or what is stored
+    in its place; None: nothing yet.
+    """
 
     __slots__ = ("outcome", "records")
 
-    def __init__(self, records: Buffer, outcome: RecordScan | Refusal | None) -> None:
+    def __init__(self, records: Buffer, outcome: Outcome) -> None:
         self.records = records
         self.outcome = outcome
 
@@ -187,8 +202,8 @@ def inspect(
 ) -> Generator[object, None, InspectedBatch]:
     """Do in slices what costs most about a batch, before `validate` decides on it.
 
-    That is to inflate it, and to look at each record: of one that is not compressed too, where the
-    topic's rules ask for it.
+    That is to inflate it, to look at each record, to write them anew in the topic's codec: of one
+    that is not compressed too, where the topic's rules ask for it.
     """
     try:
         header = read_batch_header(records)
@@ -198,16 +213,16 @@ def inspect(
     if size > config.max_message_bytes:
         return InspectedBatch(records, None)
     batch = memoryview(records)[:size]
-    outcome: RecordScan | Refusal | None = None
-    if header.compression:
+    outcome: Outcome = None
+    if header.compression or config.target_compression > NONE:
         outcome = yield from _inspected(batch, header, config, now_wall_ms)
-    elif (
-        config.target_compression <= NONE
-        and size >= SMALL_BATCH_BYTES
-        and not _no_record_can_fail(header, config, now_wall_ms)
+    elif size >= SMALL_BATCH_BYTES and (
+        size > _COUNTED_AT_ONCE_BYTES or not _no_record_can_fail(header, config, now_wall_ms)
     ):
         try:
-            outcome = yield from _scan_in_slices(batch, _HEADER_BYTES, header, config, now_wall_ms)
+            scan = yield from _scan_in_slices(batch, _HEADER_BYTES, header, config, now_wall_ms)
+            refused = yield from _record_errors(scan, header, config, now_wall_ms)
+            outcome = scan if refused is None else refused
         except ProtocolError:
             outcome = Refusal(ErrorCode.INVALID_RECORD)
     return InspectedBatch(records, outcome)
@@ -215,8 +230,8 @@ def inspect(
 
 def _inspected(
     batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int
-) -> Generator[object, None, RecordScan | Refusal]:
-    """What a look at each record of a compressed batch shows."""
+) -> Generator[object, None, RecordScan | Refusal | ValidatedBatch]:
+    """Why it is refused, what its records are if it stays as it is, or what is stored instead."""
     from mockbroker_protocol.records.compression import inflate
 
     try:
@@ -240,7 +255,26 @@ def _inspected(
             check_record_sizes(data, 0, len(data), config.max_decompressed_message_bytes)
     except ProtocolError:
         return Refusal(ErrorCode.INVALID_RECORD)
-    return scan
+    if scan.count != header.record_count:
+        return Refusal(ErrorCode.INVALID_RECORD)
+    refused = yield from _record_errors(scan, header, config, now_wall_ms)
+    if refused is not None:
+        return refused
+    if config.target_compression in (-1, header.compression):
+        # Kafka hops over keys and values here, then lacks them to write the batch anew.
+        return scan if scan.sequential else Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+    rebuilt = yield from recode_in_slices(
+        data,
+        header,
+        compression=config.target_compression,
+        compression_level=config.compression_level,
+        log_append_time_ms=now_wall_ms if config.log_append_time else None,
+    )
+    if rebuilt is None:
+        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if len(rebuilt) > config.max_message_bytes:
+        return Refusal(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
+    return ValidatedBatch(memoryview(rebuilt), read_batch_header(rebuilt))
 
 
 def _scan_in_slices(
@@ -287,33 +321,14 @@ def _validate_compressed(
     header: BatchHeader,
     config: LogConfig,
     now_wall_ms: int,
-    outcome: RecordScan | Refusal | None,
+    scan: RecordScan | None,
 ) -> ValidatedBatch | Refusal:
     """LogValidator.validateMessagesAndAssignOffsetsCompressed."""
-    scan = (
-        outcome
-        if outcome is not None
-        else all_at_once(_inspected(batch, header, config, now_wall_ms))
-    )
-    if isinstance(scan, Refusal):
-        return scan
-    if scan.count != header.record_count:
-        return Refusal(ErrorCode.INVALID_RECORD)
-    refused = _record_errors(scan, header, config, now_wall_ms)
-    if refused is not None:
-        return refused
-    if config.target_compression in (-1, header.compression):
-        if not scan.sequential:
-            # Kafka hops over keys and values here, then lacks them to write the batch anew.
-            return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-        max_timestamp = _effective_max_timestamp(header, scan)
-        return _stored_in_place(batch, header, max_timestamp, config, now_wall_ms)
-    rebuilt = _rebuild(batch, header, config, now_wall_ms)
-    if rebuilt is None:
-        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-    if len(rebuilt) > config.max_message_bytes:
-        return Refusal(ErrorCode.MESSAGE_TOO_LARGE, tells_start=False)
-    return ValidatedBatch(memoryview(rebuilt), read_batch_header(rebuilt))
+    outcome = scan or all_at_once(_inspected(batch, header, config, now_wall_ms))
+    if not isinstance(outcome, RecordScan):
+        return outcome
+    max_timestamp = _effective_max_timestamp(header, outcome)
+    return _stored_in_place(batch, header, max_timestamp, config, now_wall_ms)
 
 
 def _no_record_can_fail(header: BatchHeader, config: LogConfig, now_wall_ms: int) -> bool:
@@ -358,39 +373,52 @@ def _effective_max_timestamp(header: BatchHeader, scan: RecordScan) -> int:
     return newest if newest > NO_TIMESTAMP else NO_TIMESTAMP  # noqa: FURB136 - once a produce
 
 
+def _may_be_refused(scan: RecordScan, header: BatchHeader, config: LogConfig) -> bool:
+    """Whether `_record_errors` may find one: mostly not."""
+    is_stamped = header.attributes & _TIMESTAMP_TYPE_BIT != 0
+    return bool(scan.untimely) or is_stamped or (config.compact and bool(scan.keyless))
+
+
 def _record_errors(
     scan: RecordScan, header: BatchHeader, config: LogConfig, now_wall_ms: int
-) -> Refusal | None:
+) -> Generator[None, None, Refusal | None]:
     """Every record that breaks a rule; the batch fails as a whole (LogValidator.validateRecord)."""
-    untimely = scan.untimely
+    untimely: Sequence[int] = scan.untimely
     reason = None
     if header.attributes & _TIMESTAMP_TYPE_BIT and not _client_may_stamp(
         header, config, now_wall_ms
     ):
-        untimely = list(range(scan.count))
+        untimely = range(scan.count)
         reason = "the producer must not set the timestamp type LogAppendTime, nor its limits break"
     keyless = scan.keyless if config.compact else []
-    if not untimely:
-        if not keyless:
-            return None
-        return _refused_records(map(RecordError, keyless, repeat(_KEYLESS)), is_timestamp=False)
+    if not untimely and not keyless:
+        return None
     if reason is None:
         earliest = now_wall_ms - config.timestamp_before_max_ms
         latest = now_wall_ms + config.timestamp_after_max_ms
         reason = f"the timestamp lies outside [{earliest}, {latest}]"
-    messages = dict.fromkeys(untimely, reason)
-    messages.update(dict.fromkeys(keyless, _KEYLESS))
-    is_timestamp = any(messages[index] is reason for index in untimely)
-    told = (RecordError(index, messages[index]) for index in sorted(messages))
-    return _refused_records(told, is_timestamp=is_timestamp)
-
-
-def _refused_records(told: Iterable[RecordError], *, is_timestamp: bool) -> Refusal:
-    errors = tuple(told)
+    told: Sequence[int] = keyless or untimely
+    if untimely and keyless:
+        told = yield from _in_either(untimely, keyless, scan.count)
+    is_timestamp = len(told) > len(keyless)
     code = ErrorCode.INVALID_TIMESTAMP if is_timestamp else ErrorCode.INVALID_RECORD
     noun = "timestamp" if is_timestamp else "record"
-    text = f"the batch was rejected because of {len(errors)} invalid records ({noun} errors)"
-    return Refusal(code, text, errors)
+    text = f"the batch was rejected because of {len(told)} invalid records ({noun} errors)"
+    return Refusal(code, text, RecordErrors(told, keyless, reason))
+
+
+def _in_either(
+    one: Sequence[int], other: Sequence[int], count: int
+) -> Generator[None, None, list[int]]:
+    """The indexes below `count` that stand in either of two ascending sequences, ascending."""
+    joined: list[int] = []
+    begin = other_begin = 0
+    for below in range(_LOOKED_AT, count + _LOOKED_AT, _LOOKED_AT):
+        end, other_end = bisect_left(one, below, begin), bisect_left(other, below, other_begin)
+        joined += sorted({*one[begin:end], *other[other_begin:other_end]})
+        begin, other_begin = end, other_end
+        yield
+    return joined
 
 
 def _client_may_stamp(header: BatchHeader, config: LogConfig, now_wall_ms: int) -> bool:
@@ -428,25 +456,3 @@ def _stored_in_place(
         max_timestamp=max_timestamp,
     )
     return ValidatedBatch(batch, header, new_header)
-
-
-def _rebuild(
-    batch: memoryview, header: BatchHeader, config: LogConfig, now_wall_ms: int
-) -> bytes | None:
-    """The records in the topic's codec, with offsets 0, 1, 2, …
-
-    None for a timestamp below -1, which MemoryRecordsBuilder does not take.
-    """
-    records = list(iterate_records(batch, 0, header))
-    for index, record in enumerate(records):
-        record.offset = index
-        if record.timestamp < NO_TIMESTAMP:
-            return None
-    target = config.target_compression
-    return rebuild_batch(
-        records,
-        header,
-        compression=header.compression if target < 0 else target,
-        compression_level=config.compression_level,
-        log_append_time_ms=now_wall_ms if config.log_append_time else None,
-    )

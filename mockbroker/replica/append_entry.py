@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.log.results import AppendOrigin
+from mockbroker.log.results import NO_RECORD_ERRORS, AppendOrigin
 from mockbroker.replica.partition import ACKS_ALL
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mockbroker.log.results import AppendResult, Buffer, RecordError
+    from mockbroker.log.results import AppendResult, Buffer
     from mockbroker.log.validator import InspectedBatch
     from mockbroker.replica.partition import Partition
 
@@ -77,7 +75,7 @@ class AppendEntry:
         self.last_offset = -1
         self.log_append_time_ms = -1
         self.log_start_offset = -1
-        self.record_errors: Sequence[RecordError] = ()
+        self.record_errors = NO_RECORD_ERRORS
 
     def append_to(
         self,

@@ -243,6 +243,11 @@ class ReplicaManager(PartitionHost):
         That is now, unless acks are -1 and other replicas must follow: then the operation is
         returned, to be cancelled if its client goes.
         """
+        pending = self.append_each(required_acks, entries)
+        return self.when_replicated(timeout_ms, pending, on_complete)
+
+    def append_each(self, required_acks: int, entries: Iterable[AppendEntry]) -> list[AppendEntry]:
+        """Append each entry and fill in what became of it; those that other replicas must have."""
         acks_known = required_acks in VALID_ACKS
         pending: list[AppendEntry] = []
         for entry in entries:
@@ -261,6 +266,12 @@ class ReplicaManager(PartitionHost):
                     and partition.high_watermark <= entry.last_offset
                 ):
                     pending.append(entry)
+        return pending
+
+    def when_replicated(
+        self, timeout_ms: float, pending: Sequence[AppendEntry], on_complete: Callable[[], None]
+    ) -> DelayedEntries | None:
+        """The rest of `append_records`, when each entry was appended."""
         if not pending:
             on_complete()
             return None

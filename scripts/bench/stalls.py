@@ -36,6 +36,7 @@ from tests.support.heavy import (
     COMPACTED,
     FULL,
     PARTITIONS,
+    RECODED,
     TOPIC,
     batch,
     everything_of_a_world,
@@ -283,9 +284,13 @@ def make_world(address: str, topics: int) -> None:
 
         topic = text(TOPIC) + struct.pack(">ihii", PARTITIONS, 1, 0, 0)
         call(request(19, 2, int32(1) + topic + struct.pack(">ib", 60_000, 0)))
-        topic = text(COMPACTED) + struct.pack(">ihi", 1, 1, 0) + int32(1)
-        topic += text("cleanup.policy") + text("compact")
-        call(request(19, 2, int32(1) + topic + struct.pack(">ib", 60_000, 0)))
+        for name, partitions, config, value in (
+            (COMPACTED, PARTITIONS, "cleanup.policy", "compact"),
+            (RECODED, 1, "compression.type", "gzip"),
+        ):
+            topic = text(name) + struct.pack(">ihi", partitions, 1, 0) + int32(1)
+            topic += text(config) + text(value)
+            call(request(19, 2, int32(1) + topic + struct.pack(">ib", 60_000, 0)))
         for first in range(0, topics, AT_ONCE):
             call(world_topics(first, min(AT_ONCE, topics - first)))
         find = request(10, 1, text("every") + b"\0")

@@ -1,8 +1,8 @@
 """Single frames that ask for more work than their size shows: none of them may hold up a neighbour.
 
 Each builder takes a count and returns one frame with its length before it; `FULL` is what
-`scripts/bench/stalls` sends, up to `socket.request.max.bytes`. They need a topic `blk` of a hundred
-partitions.
+`scripts/bench/stalls` sends, up to `socket.request.max.bytes`. They need topics: `blk` of a hundred
+partitions, `cmp` and `gz`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 TOPIC: Final = "blk"
 PARTITIONS: Final = 100
 COMPACTED: Final = "cmp"
-"""A topic of one partition, with cleanup.policy=compact."""
+"""A topic of as many, with cleanup.policy=compact."""
+RECODED: Final = "gz"
+"""A topic of one partition, with compression.type=gzip."""
 
 
 def request(key: int, version: int, body: bytes, *, flexible: bool = False) -> bytes:
@@ -291,6 +293,18 @@ FULL: Final[dict[str, Callable[[], bytes]]] = {
     ),
     "Produce: 90,000 records without keys, compacted topic": lambda: produce(
         batch(tiny_records(90_000), 90_000), 1, COMPACTED, 8
+    ),
+    "Produce: 90,000 records without keys, compacted topic, for 10 partitions": lambda: produce(
+        batch(tiny_records(90_000), 90_000), 10, COMPACTED, 8
+    ),
+    "Produce: 3,500 records, compacted topic, for 100 partitions": lambda: produce(
+        batch(tiny_records(3500, b"\2k"), 3500), 100, COMPACTED
+    ),
+    "Produce: 90,000 records, compression.type=gzip": lambda: produce(
+        batch(tiny_records(90_000), 90_000), 1, RECODED
+    ),
+    "Produce: a record of 100 MiB, zstd, compression.type=gzip": lambda: produce(
+        batch(zstd(one_record(100 * MIB)), 1, 4), 1, RECODED
     ),
     "Produce: 1,000,000 records of 8 bytes, zstd": lambda: produce(
         batch(zstd(tiny_records(1_000_000)), 1_000_000, 4)

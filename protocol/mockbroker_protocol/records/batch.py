@@ -14,12 +14,15 @@ freely: they lie before the checksum's range.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from struct import Struct
 
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.records import record_codec
 from mockbroker_protocol.records.crc import crc32c
 from mockbroker_protocol.records.record_codec import NO_TIMESTAMP, Buffer, Record, RecordScan
+from mockbroker_protocol.slices import Aside
 
 LOG_OVERHEAD = 12
 MIN_LEGACY_LENGTH = 14  # LegacyRecord.RECORD_OVERHEAD_V0: less is no message of any magic
@@ -37,6 +40,11 @@ LOG_APPEND_TIME = 1
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CONTROL_ABORT = 0
 CONTROL_COMMIT = 1
+
+RECODED_AT_ONCE = 1024
+"""Records of a batch that is written anew in slices."""
+PACKED_AT_ONCE_BYTES = 256 * 1024
+"""Of such a batch: compression of more is left to another thread."""
 
 _COMPRESSION_MASK = 0x07
 _TIMESTAMP_TYPE_BIT = 0x08
@@ -322,7 +330,6 @@ def rebuild_batch(
     *,
     keep_offsets: bool = False,
     compression: int = NONE,
-    compression_level: int | None = None,
     log_append_time_ms: int | None = None,
     delete_horizon_ms: int | None = None,
 ) -> bytes:
@@ -332,24 +339,77 @@ def rebuild_batch(
     then `records` may be empty. With `log_append_time_ms` (LogAppendTime) that is the batch's max
     timestamp, and readers see it for every record.
     """
-    header = BatchHeader()
+    header = _in_place_of(of, compression, log_append_time_ms)
     header.base_offset = of.base_offset if keep_offsets else records[0].offset
     last_offset = of.last_offset if keep_offsets else records[-1].offset
     header.last_offset_delta = last_offset - header.base_offset
-    header.partition_leader_epoch = of.partition_leader_epoch
     header.base_timestamp = records[0].timestamp if records else NO_TIMESTAMP
-    header.max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
-    header.attributes = compression | of.attributes & (_TRANSACTIONAL_BIT | _CONTROL_BIT)
+    if log_append_time_ms is None:
+        header.max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
     if delete_horizon_ms is not None:
         header.base_timestamp = delete_horizon_ms
         header.attributes |= _DELETE_HORIZON_BIT
+    return _assemble(records, header, None)
+
+
+def recode_in_slices(
+    data: Buffer,
+    of: BatchHeader,
+    *,
+    compression: int = NONE,
+    compression_level: int | None = None,
+    log_append_time_ms: int | None = None,
+) -> Generator[object, None, bytes | None]:
+    """The records that are `data`, of a batch with the header `of`, in another codec, in slices.
+
+    Their offsets are 0, 1, 2, … then. None for a timestamp below -1, which MemoryRecordsBuilder
+    does not take.
+    """
+    header = _in_place_of(of, compression, log_append_time_ms)
+    data = bytes(data)
+    yield None
+    decoding = _decoded(of, data, 0, len(data))
+    pieces: list[bytes] = []
+    count = size_bytes = 0
+    newest = header.max_timestamp
+    while some := list(islice(decoding, RECODED_AT_ONCE)):
+        yield None  # a record alone may be large
+        if not count:
+            header.base_timestamp = some[0].timestamp
+        for record in some:
+            record.offset = count
+            count += 1
+            if record.timestamp < NO_TIMESTAMP:
+                return None
+            newest = max(newest, record.timestamp)
+        encoded = record_codec.encode_each(some, 0, header.base_timestamp)
+        size = sum(map(len, encoded))
+        size_bytes += size
+        pieces += encoded if size > PACKED_AT_ONCE_BYTES else [b"".join(encoded)]
+        del some, encoded
+        yield None
+    header.base_offset, header.last_offset_delta = 0, count - 1
+    if log_append_time_ms is None:
+        header.max_timestamp = newest
+    packing = Aside(partial(_packed, header, pieces, count, compression_level))
+    if size_bytes > PACKED_AT_ONCE_BYTES:
+        yield packing
+    return packing.result()
+
+
+def _in_place_of(of: BatchHeader, compression: int, log_append_time_ms: int | None) -> BatchHeader:
+    """What such a batch has of the other."""
+    header = BatchHeader()
+    header.partition_leader_epoch = of.partition_leader_epoch
+    header.max_timestamp = NO_TIMESTAMP
+    header.attributes = compression | of.attributes & (_TRANSACTIONAL_BIT | _CONTROL_BIT)
     if log_append_time_ms is not None:
         header.max_timestamp = log_append_time_ms
         header.attributes |= _TIMESTAMP_TYPE_BIT
     header.producer_id = of.producer_id
     header.producer_epoch = of.producer_epoch
     header.base_sequence = of.base_sequence
-    return _assemble(records, header, compression_level)
+    return header
 
 
 def thinned_batch(of: BatchHeader, pieces: Sequence[Buffer], count: int, last_offset: int) -> bytes:
@@ -387,11 +447,16 @@ def cover_batch(first_offset: int, last_offset: int, leader_epoch: int) -> bytes
 def _assemble(records: Sequence[Record], header: BatchHeader, level: int | None) -> bytes:
     """The batch, with the length, count and checksum that `header` lacks."""
     data = record_codec.encode_records(records, header.base_offset, header.base_timestamp)
+    return _packed(header, [data], len(records), level)
+
+
+def _packed(header: BatchHeader, pieces: list[bytes], count: int, level: int | None) -> bytes:
+    data = b"".join(pieces)
     if header.compression != NONE:
         from mockbroker_protocol.records.compression import compress
 
         data = compress(header.compression, data, level=level)
-    return _assembled(header, data, len(records))
+    return _assembled(header, data, count)
 
 
 def _assembled(header: BatchHeader, data: bytes, count: int) -> bytes:

@@ -413,6 +413,11 @@ def _check_room(count: int, size: int, base_offset: int) -> None:
 
 def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: int) -> bytes:
     """The bytes of `records`, as deltas to the batch's base offset and base timestamp."""
+    return b"".join(encode_each(records, base_offset, base_timestamp))
+
+
+def encode_each(records: Iterable[Record], base_offset: int, base_timestamp: int) -> list[bytes]:
+    """The same, each record in pieces of its own."""
     pieces: list[bytes] = []
     for record in records:
         delta = record.timestamp - base_timestamp
@@ -430,7 +435,7 @@ def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: 
         joined = b"".join(body)
         pieces.append(varint(len(joined)))
         pieces.append(joined)
-    return b"".join(pieces)
+    return pieces
 
 
 def varint(value: int) -> bytes:

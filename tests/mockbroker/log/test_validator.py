@@ -11,6 +11,7 @@ from mockbroker.log.results import AppendOrigin
 from mockbroker.log.validator import Refusal, ValidatedBatch, inspect, validate, whole_batch_size
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.records.batch import (
+    RECODED_AT_ONCE,
     build_batch,
     control_batch,
     iterate_records,
@@ -21,7 +22,7 @@ from mockbroker_protocol.records.batch import (
 )
 from mockbroker_protocol.records.compression import compress
 from mockbroker_protocol.records.record_codec import SCANNED_AT_ONCE, Record, encode_records
-from mockbroker_protocol.slices import all_at_once
+from mockbroker_protocol.slices import Aside, all_at_once
 from tests.mockbroker.log.batches import NOW, plain
 
 HOUR_MS = 3_600_000
@@ -31,6 +32,8 @@ APPEND_TIME = LogConfig(log_append_time=True)
 CLIENT = AppendOrigin.CLIENT
 OK, INVALID = ErrorCode.NONE, ErrorCode.INVALID_RECORD
 GZIP, ZSTD = 1, 4
+LOOKED_AT = 64
+"""Records of a refused batch a slice, for a test that is to see several."""
 
 
 def _validate(
@@ -43,8 +46,14 @@ def _validate(
         inspected = all_at_once(inspect(records, config, NOW))
     again = validate(inspected, config, origin, NOW)  # a look beforehand changes nothing
     assert type(again) is type(outcome)
-    assert isinstance(again, ValidatedBatch) or again == outcome
+    if isinstance(again, Refusal) and isinstance(outcome, Refusal):
+        assert _told(again) == _told(outcome)
     return outcome if isinstance(outcome, Refusal) else Refusal(OK)
+
+
+def _told(refusal: Refusal) -> Refusal:
+    """The same with all its records told, to compare it."""
+    return refusal._replace(record_errors=list(refusal.record_errors))  # type: ignore[arg-type]
 
 
 def _accept(records: bytes | bytearray, config: LogConfig = DEFAULTS) -> ValidatedBatch:
@@ -145,7 +154,7 @@ CORRUPT[-1] ^= 1
 def test_a_batch_that_is_wrong_as_a_whole(records: bytes, expected: ErrorCode) -> None:
     validated = _validate(records, LogConfig(max_message_bytes=1000))
     assert validated.error is expected
-    assert (validated.record_errors, validated.message) == ((), None)
+    assert (list(validated.record_errors), validated.message) == ([], None)
 
 
 def test_the_order_of_the_checks() -> None:
@@ -214,8 +223,9 @@ def test_a_key_error_hides_a_timestamp_error_of_the_same_record_only() -> None:
     batch = build_batch([Record(0, late, None, b""), Record(1, late, b"k", b"")])
     validated = _validate(batch, COMPACTED)
     assert validated.error is ErrorCode.INVALID_TIMESTAMP
-    assert "key" in validated.record_errors[0].message
-    assert "timestamp" in validated.record_errors[1].message
+    keyless, late_one = validated.record_errors
+    assert "key" in keyless.message
+    assert "timestamp" in late_one.message
     only_key = _validate(build_batch([Record(0, late, None, b"")]), COMPACTED)
     assert only_key.error is INVALID
 
@@ -301,7 +311,7 @@ def test_a_compressed_record_may_be_only_so_large(compression: int) -> None:
     batch = build_batch([record], compression=compression)
     assert _validate(batch, LogConfig(max_decompressed_message_bytes=body)).error is OK
     refused = _validate(batch, LogConfig(max_decompressed_message_bytes=body - 1))
-    assert (refused.error, refused.record_errors) == (INVALID, ())
+    assert (refused.error, list(refused.record_errors)) == (INVALID, [])
     many = plain(20, count=90, compression=compression)
     assert _validate(many, LogConfig(max_decompressed_message_bytes=50)).error is OK
     assert _validate(plain(500), LogConfig(max_decompressed_message_bytes=50)).error is OK
@@ -371,6 +381,57 @@ def test_an_uncompressed_batch_is_looked_through_in_slices_where_a_rule_asks_for
     count = 3 * SCANNED_AT_ONCE + 1
     keyed, other = plain(0, count=count, key=b"k"), plain(0, count=count)
     assert [len(list(inspect(keyed, config, NOW))) for config in (COMPACTED, DEFAULTS)] == [3, 0]
-    assert validate(
-        all_at_once(inspect(other, COMPACTED, NOW)), COMPACTED, CLIENT, NOW
-    ) == validate(other, COMPACTED, CLIENT, NOW)
+    with patch("mockbroker.log.validator.SMALL_BATCH_BYTES", 0):
+        assert len(list(_validate(other, COMPACTED).record_errors)) == count
+
+
+def test_records_that_break_two_rules_are_counted_in_slices() -> None:
+    """In a batch of the largest size that is a hundred thousand, beside each of which one fails."""
+    late, count = NOW + HOUR_MS + 1, 4 * LOOKED_AT + 1
+    records = [
+        Record(index, NOW if index % 3 == 1 else late, None if index % 3 else b"k", b"")
+        for index in range(count)
+    ]
+    batch = build_batch(records)
+    with patch("mockbroker.log.validator._LOOKED_AT", LOOKED_AT):
+        turns = len(list(inspect(batch, COMPACTED, NOW)))
+        refused = _validate(batch, COMPACTED)
+    assert turns >= 4
+    assert refused.error is ErrorCode.INVALID_TIMESTAMP
+    assert refused.message is not None
+    assert f" {count} invalid records" in refused.message
+    told = [(one.batch_index, "key" in one.message) for one in refused.record_errors]
+    assert told == [(index, index % 3 != 0) for index in range(count)]
+
+
+def test_of_a_refused_batch_no_record_is_told_before_somebody_asks() -> None:
+    batch = plain(0, count=LOOKED_AT)
+    with patch("mockbroker.log.results.RecordError") as made:
+        refused = validate(batch, COMPACTED, CLIENT, NOW)
+        assert isinstance(refused, Refusal)
+        assert (len(refused.record_errors), made.call_count) == (LOOKED_AT, 0)
+        for count, _ in enumerate(refused.record_errors, 1):
+            assert made.call_count == count
+
+
+@pytest.mark.parametrize("source", [0, GZIP])
+def test_a_batch_gets_the_topics_codec_in_slices(source: int) -> None:
+    count = 3 * RECODED_AT_ONCE + 1
+    batch = plain(0, count=count, key=b"k", compression=source)
+    config = LogConfig(target_compression=CODECS["zstd"], max_message_bytes=1 << 20)
+    steps = list(inspect(batch, config, NOW))
+    assert len(steps) >= 3
+    with patch("mockbroker_protocol.records.batch.PACKED_AT_ONCE_BYTES", 1024):
+        again = list(inspect(batch, config, NOW))
+    assert [type(step) for step in again] == [*(type(step) for step in steps), Aside]
+    stored = _stored(_accept(batch, config))
+    header = read_batch_header(stored)
+    assert (header.compression, header.record_count) == (ZSTD, count)
+    before = list(iterate_records(batch, 0, read_batch_header(batch)))
+    assert list(iterate_records(stored, 0, header)) == before
+
+
+def test_a_very_large_batch_is_looked_through_instead_of_counted_at_once() -> None:
+    batch = plain(0, count=2 * SCANNED_AT_ONCE + 1)
+    with patch("mockbroker.log.validator._COUNTED_AT_ONCE_BYTES", 1024):
+        assert len(list(inspect(batch, DEFAULTS, NOW))) == 2

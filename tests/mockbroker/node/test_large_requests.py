@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
 
+from mockbroker.apis.produce import APPENDED_ENTRY_BYTES
 from mockbroker.apis.registry import LARGE_BYTES
 from mockbroker.journal import TIMEOUT, HandlerFailed, RequestRefused
 from mockbroker.node import large_requests
@@ -71,6 +73,8 @@ LOOKED_AT = 300
 MANY = LOOKED_AT + 2 * PART_ELEMENTS + 3
 """Elements that take several slices, and several parts."""
 MAX_WHOLE_ELEMENTS = 6_000
+ACKS_AT = 4 + 8 + 2 + len("hostile") + 2
+"""Where they are in a Produce request of `heavy`."""
 SCANNED_AT_ONCE = 256
 SLICE_BYTES = 64 * 1024
 
@@ -420,20 +424,60 @@ def test_a_fetch_of_many_partitions_gives_way(core: Core, rule: dict[str, object
     assert turns >= 16 * MANY // PART_ELEMENTS
 
 
-@pytest.mark.parametrize(("version", "told"), [(7, 0), (8, MANY)])
-def test_records_without_keys_of_a_compacted_topic_are_told_in_slices(
-    core: Core, version: int, told: int
-) -> None:
+def make_compacted(core: Core, partitions: int) -> CoreClient:
+    """The topic whose records need a key; a client that may write to it."""
     client = core.client()
     topic = CreatableTopic(
-        heavy.COMPACTED, 1, 1, configs=[CreatableTopicConfig("cleanup.policy", "compact")]
+        heavy.COMPACTED, partitions, 1, configs=[CreatableTopicConfig("cleanup.policy", "compact")]
     )
     client.call(CreateTopicsRequest([topic]), 2, CreateTopicsResponse)
+    return client
+
+
+@pytest.mark.parametrize(("version", "told"), [(7, 0), (8, MANY)])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_records_without_keys_of_a_compacted_topic_are_told_in_slices(
+    core: Core, version: int, told: int, partitions: int
+) -> None:
+    client = make_compacted(core, partitions)
     batch = heavy.batch(heavy.tiny_records(MANY), MANY)
-    with patch("mockbroker.apis.produce.LARGE_PLAIN_BYTES", 1024):
-        turns = turns_of(core, client, heavy.produce(batch, 1, heavy.COMPACTED, version))
+    with patch("mockbroker.apis.produce.LARGE_BATCH_BYTES", 16):
+        frame = heavy.produce(batch, partitions, heavy.COMPACTED, version)
+        turns = turns_of(core, client, frame)
     response, _ = decode(ProduceResponse, version, client.receive_bytes(), 4)
-    (answer,) = response.responses[0].partition_responses
-    assert answer.error_code == ErrorCode.INVALID_RECORD
-    assert [one.batch_index for one in answer.record_errors] == list(range(told))
-    assert turns > (2 if told else 0)
+    for answer in response.responses[0].partition_responses:
+        assert answer.error_code == ErrorCode.INVALID_RECORD
+        assert [one.batch_index for one in answer.record_errors] == list(range(told))
+    assert turns >= partitions * (MANY // SCANNED_AT_ONCE + bool(told))
+
+
+def test_so_are_those_of_a_batch_that_is_small_but_compressed(core: Core) -> None:
+    client = make_compacted(core, 1)
+    batch = heavy.batch(heavy.gzip(heavy.tiny_records(MANY)), MANY, 1)
+    with patch("mockbroker.apis.produce.LARGE_BATCH_BYTES", len(batch) + 100):
+        assert turns_of(core, client, heavy.produce(batch, 1, heavy.COMPACTED, 8)) >= 2
+    response, _ = decode(ProduceResponse, 8, client.receive_bytes(), 4)
+    assert len(response.responses[0].partition_responses[0].record_errors) == MANY
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+def test_the_batches_of_many_partitions_are_appended_in_slices(core: Core, acks: int) -> None:
+    client, neighbour = core.client(), core.client()
+    batch = heavy.batch(heavy.tiny_records(2), 2)
+    frame = bytearray(heavy.produce(batch, heavy.PARTITIONS))
+    struct.pack_into(">h", frame, ACKS_AT, acks)
+    core.broker.requests.turn_over = _EveryTime()
+    with (
+        patch("mockbroker.apis.produce.LARGE_BATCH_BYTES", 16),
+        patch("mockbroker.apis.produce.APPENDED_AT_ONCE_BYTES", 10 * APPENDED_ENTRY_BYTES),
+    ):
+        client.send_bytes(bytes(frame))
+        while core.broker.requests.unfinished:
+            neighbour.send(MetadataRequest([]), 12)  # is answered between any two of them
+            core.broker.go_on(core.now_ms, _EveryTime())
+            core.deliver()
+    assert neighbour.answered >= heavy.PARTITIONS // 10
+    response, _ = decode(ProduceResponse, 7, client.receive_bytes(), 4)
+    answers = response.responses[0].partition_responses
+    assert [one.index for one in answers] == list(range(heavy.PARTITIONS))
+    assert {(one.error_code, one.base_offset) for one in answers} == {(0, 0)}
