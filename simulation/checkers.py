@@ -72,6 +72,8 @@ class AnswerChecker(Observer):
         self._books: dict[int, _WireBook] = {}
         self._tolerance_ms = TOLERANCE_MS + world.slack_ms
         self.answers = 0
+        self.superseded: dict[tuple[int, int], None] = {}
+        """Wire and number of fetches whose session went on while they were parked."""
         world.observers.append(self)
 
     def expect(self, wire: Wire, correlation_id: int, size: int, max_wait_ms: float) -> None:
@@ -97,7 +99,19 @@ class AnswerChecker(Observer):
     def bytes_emitted(self, wire: Wire, data: bytes) -> None:
         book = self._books.setdefault(wire.id, _WireBook())
         for frame in book.frames.feed(data):
-            self._answered(wire, book, int.from_bytes(frame[:4], "big"))
+            number = int.from_bytes(frame[:4], "big")
+            if self.superseded and (wire.id, number) in self.superseded:
+                self._check_superseded(wire, number, bytes(frame))
+            self._answered(wire, book, number)
+
+    def _check_superseded(self, wire: Wire, correlation_id: int, frame: bytes) -> None:
+        """It answers nothing but that its epoch is over, by a header without tags or with none."""
+        del self.superseded[wire.id, correlation_id]
+        error = int(ErrorCode.INVALID_FETCH_SESSION_EPOCH).to_bytes(2, "big")
+        if error not in (frame[8:10], frame[9:11]):
+            self._world.violate(
+                f"wire {wire.id}: fetch {correlation_id} is answered although its session went on"
+            )
 
     def _answered(self, wire: Wire, book: _WireBook, correlation_id: int) -> None:
         world = self._world
@@ -195,6 +209,22 @@ class ReadingChecker:
             )
 
 
+def check_turns(world: World, name: str, session_id: int, given: Mapping[SessionKey, int]) -> None:
+    """KIP-74: those that were given something are behind all others of their session now."""
+    cache = world.broker.services.fetch.cache
+    session = cache.get(session_id)
+    if session is None:
+        return
+    served: list[int] = []
+    others: list[int] = []
+    for cached in session.partitions():
+        topic = cached.topic
+        key = (topic.topic_id if session.uses_topic_ids else topic.name or ""), cached.index
+        (served if given.get(key) else others).append(cached.stamp)
+    if served and others and min(served) < max(others):
+        world.violate(f"{name}: who was given something is not behind the others")
+
+
 def check_sizes(
     world: World,
     name: str,
@@ -287,6 +317,8 @@ def _check_unchanged(
         world.violate(f"{where} stands at {told[:2]}, which was not told and is not marked")
     if cached.state == QUIET and cached.fetch_offset != told[2]:
         world.violate(f"{where} is quiet at {cached.fetch_offset} below {told[2]}")
+    if cached.state == READY and cached.fetch_offset >= told[2]:
+        world.violate(f"{where} is ready at {cached.fetch_offset} of {told[2]}")
 
 
 def check_nothing_waits(world: World) -> None:

@@ -22,7 +22,7 @@ from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from mockbroker_protocol.versions import FETCH_TOPIC_IDS
-from simulation.checkers import GONE, ReadingChecker, check_sizes, check_view
+from simulation.checkers import GONE, ReadingChecker, check_sizes, check_turns, check_view
 from simulation.clients import Client, fetch_at_once
 from simulation.consumer_styles import NO_LIMIT
 from simulation.record_reader import read_records
@@ -449,6 +449,7 @@ class Consumer(Client):
         request.max_bytes = NO_LIMIT
         full = fetch_at_once(self.world, request, style.version)
         told, sizes = told_by_key(full, by_id=by_id), bytes_by_key(full, by_id=by_id)
+        check_turns(self.world, self.name, session.session_id, bytes_by_key(answer, by_id=by_id))
         channel = self.channel
         assert channel is not None
         if channel.elapsed_ms:

@@ -29,8 +29,10 @@ from simulation.crowds import Crowd
 from simulation.faults import NetworkFaults, SwarmPlan
 from simulation.ledger import Ledger
 from simulation.operators import Operator
+from simulation.parked import needless_waits
 from simulation.producers import Producer, ProducerStyle
 from simulation.runner import Report, carry_out
+from simulation.session_audits import SessionAudits
 from simulation.turns import KIND as TURNS
 from simulation.turns import Turns
 from simulation.world import World
@@ -71,6 +73,10 @@ class Run:
             self.world.turns = Turns(self.stream(TURNS))
         self.ledger = Ledger(self.world)
         self.answers = AnswerChecker(self.world)
+        self.sessions = SessionAudits(
+            self.world, self.answers, self.stream("sessions"), plan.eviction_ms
+        )
+        self.world.on_step.append(self._look_at_parked)
         setting = self.setting = Setting(self.world, self.answers, self.ledger, plan)
         self.admin = Admin(setting, "admin", self.stream("admin"))
         self.crowd = Crowd(setting, "crowd", self.stream("crowd"))
@@ -95,6 +101,10 @@ class Run:
     def stream(self, purpose: str) -> Random:
         """The seed's own randomness for one purpose."""
         return stream_of(self.seed, purpose)
+
+    def _look_at_parked(self) -> None:
+        for needless in needless_waits(self.world.broker):
+            self.world.violate(needless)
 
     def make_consumer(self, name: str) -> Consumer:
         """A consumer in the style that the seed gives it."""

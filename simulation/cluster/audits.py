@@ -8,9 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simulation.cluster.crews import Crew, CrewSetting
+from simulation.cluster.fetch_audits import FetchAudits
+from simulation.cluster.fetcher_audits import FetcherAudits
 from simulation.cluster.follower_audits import FollowerAudits
 from simulation.cluster.log_audits import wrong_with
 from simulation.cluster.waits import Waits
+from simulation.parked import needless_waits
 
 if TYPE_CHECKING:
     from mockbroker.cluster.nodes import Node
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from simulation.cluster.truth import ReplicaState
 
 LOOK_EVERY_MS = 100.0
+LOOK_AT_PARKED_EVERY_MS = 20.0
 SLOW_KINDS = ("memory", "rules")
 """What lets requests wait before anybody looks at them."""
 
@@ -37,6 +41,9 @@ class AuditCrew(Crew):
         self.followers = FollowerAudits(
             setting.world, setting.truth, tails_are_lost=self.plan.on["lose_tail"]
         )
+        self.fetchers = FetcherAudits(setting.world)
+        racks = [*dict.fromkeys(self.plan.racks)]
+        self.fetches = FetchAudits(setting.world, setting.stream("fetch audits"), racks)
         self.waits = Waits(setting.world, setting.truth)
         if not any(self.plan.on[kind] for kind in SLOW_KINDS):
             setting.world.on_answer.append(self.waits.judge)
@@ -44,6 +51,7 @@ class AuditCrew(Crew):
 
     def start(self) -> None:
         self.world.at(LOOK_EVERY_MS, self._look)
+        self._look_at_parked()
 
     def stop(self) -> None:
         """From now on time passes over idle rounds; what is left is looked at when all rests."""
@@ -65,6 +73,16 @@ class AuditCrew(Crew):
             self._audit(partition, self._changed.pop(partition))
         if not self._stopped:
             self.world.at(LOOK_EVERY_MS, self._look)
+
+    def _look_at_parked(self) -> None:
+        """Who waits at brokers, and what followers wait for."""
+        self.fetchers.look()
+        self.fetches.look()
+        for broker in self.world.cluster.brokers:
+            for needless in needless_waits(broker):
+                self.world.violate(f"broker {broker.broker_id}: {needless}")
+        if not self._stopped:
+            self.world.at(LOOK_AT_PARKED_EVERY_MS, self._look_at_parked)
 
     def _audit(self, partition: Partition, node: int) -> None:
         log = partition.log

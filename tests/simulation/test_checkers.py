@@ -10,6 +10,7 @@ from simulation.checkers import (
     check_no_sessions,
     check_nothing_waits,
     check_sizes,
+    check_turns,
     check_view,
 )
 from simulation.clients import frame_of
@@ -132,6 +133,25 @@ def settled() -> tuple[Simulated, Consumer, FetchSession]:
 
 def one_of(session: FetchSession, state: int = QUIET) -> CachedPartition:
     return next(cached for cached in session.partitions() if cached.state == state)
+
+
+def test_one_that_is_ready_at_its_bound_is_told() -> None:
+    simulated, _, session = settled()
+    cached = one_of(session)
+    cached.state = READY
+    session.push_ready(cached)
+    check_cache(simulated.world)
+    assert "is ready at" in simulated.violations[0]
+
+
+def test_who_was_served_and_stays_in_front_is_told() -> None:
+    simulated, _, session = settled()
+    first, *_, last = sorted(session.partitions(), key=lambda cached: cached.stamp)
+    check_turns(simulated.world, "c", session.id, {(last.topic.name or "", last.index): 100})
+    check_turns(simulated.world, "c", session.id + 1, {})
+    assert simulated.violations == []
+    check_turns(simulated.world, "c", session.id, {(first.topic.name or "", first.index): 100})
+    assert "not behind the others" in simulated.violations[0]
 
 
 def test_a_partition_on_the_wrong_list_is_told() -> None:

@@ -1,0 +1,210 @@
+"""What followers' fetchers ask and take, held against the replicas that they fetch for.
+
+- A fetch tells of each partition where its replica stands: end, epochs, log start, and the high
+  watermark by v18 (KIP-1166). What it leaves out, its session knows already: the session at the
+  leader is in the epoch of the fetch, and has just what is followed and not put off (KIP-227).
+- An answer changes no replica that is elsewhere by then, or in another leader epoch.
+- Nothing that is followed is left out of the fetch that is parked, or put off for good.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.replica.fetcher import FETCH_VERSION
+from simulation.session_handler import UNKNOWN_HIGH_WATERMARK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mockbroker.cluster.links.broker_client import BrokerClient
+    from mockbroker.log.unified_log import UnifiedLog
+    from mockbroker.replica.fetcher import PartitionFetchState, ReplicaFetcher
+    from mockbroker.replica.partition import Partition
+    from mockbroker_protocol.messages.fetch import FetchRequest
+    from simulation.cluster.world import ClusterWorld
+
+    OnResponse = Callable[..., None]
+    Key = tuple[bytes, int]
+
+
+class Stand(NamedTuple):
+    """Where a replica is, as its fetcher may rely on it."""
+
+    log: UnifiedLog | None
+    end: int
+    epoch: int
+    leads: bool
+
+
+class Contents(NamedTuple):
+    """What an answer may change."""
+
+    end: int
+    last_epoch: int
+    start: int
+    high_watermark: int
+
+
+def _stand(partition: Partition) -> Stand:
+    log = partition.log
+    end = 0 if log is None else log.log_end_offset
+    return Stand(log, end, partition.leader_epoch, partition.is_leader)
+
+
+def _contents(partition: Partition) -> Contents:
+    log = partition.log
+    if log is None:
+        return Contents(0, -1, 0, 0)
+    return Contents(log.log_end_offset, log.latest_epoch, log.log_start_offset, log.high_watermark)
+
+
+class FetcherAudits:
+    """Listens to the fetchers of all brokers; `look` now and then finds those that are new."""
+
+    def __init__(self, world: ClusterWorld) -> None:
+        self._world = world
+        self._heard: dict[BrokerClient, None] = {}
+        self.asked: dict[ReplicaFetcher, set[Key]] = {}
+        """What each followed when it last asked and was due then."""
+
+    def look(self) -> None:
+        """Each fetcher, between two steps."""
+        running = self._world.peers.running
+        for node in self._world.nodes:
+            if node in running:
+                fetchers = running[node].fetchers._by_leader  # noqa: SLF001 -- for the audit alone
+                for leader, fetcher in fetchers.items():
+                    self._hear(node, leader, fetcher)
+                    self._check_at_rest(node, leader, fetcher)
+
+    def _hear(self, node: int, leader: int, fetcher: ReplicaFetcher) -> None:
+        client = fetcher.channel
+        if client in self._heard:
+            return
+        self._heard[client] = None  # type: ignore[index]
+        fetch, send = client.fetch, client.send
+
+        def fetches(request: FetchRequest, version: int, on_response: OnResponse) -> None:
+            self._check_request(node, leader, fetcher, request, version)
+            fetch(request, version, self._watched(node, fetcher, on_response))
+
+        def sends(request: object, version: int, on_response: OnResponse) -> None:
+            send(request, version, self._watched(node, fetcher, on_response))
+
+        client.fetch, client.send = fetches, sends  # type: ignore[method-assign]
+
+    def _wrong(self, node: int, leader: int, what: str) -> None:
+        self._world.violate(f"broker {node} fetches from {leader}: {what}")
+
+    # -- what is asked -----------------------------------------------------------------------
+
+    def _check_request(
+        self,
+        node: int,
+        leader: int,
+        fetcher: ReplicaFetcher,
+        request: FetchRequest,
+        version: int,
+    ) -> None:
+        followed = fetcher._by_key  # noqa: SLF001
+        named: set[Key] = set()
+        for topic in request.topics:
+            for asked in topic.partitions:
+                key = topic.topic_id, asked.partition
+                named.add(key)
+                partition = followed[key].partition
+                of = _contents(partition)
+                known = of.high_watermark if version >= FETCH_VERSION else UNKNOWN_HIGH_WATERMARK
+                wanted = of.end, partition.leader_epoch, of.last_epoch, of.start, known
+                told = (
+                    asked.fetch_offset,
+                    asked.current_leader_epoch,
+                    asked.last_fetched_epoch,
+                    asked.log_start_offset,
+                    asked.high_watermark,
+                )
+                if told != wanted:
+                    self._wrong(node, leader, f"it tells {told} of {partition}, not {wanted}")
+        due = self.asked[fetcher] = _due(fetcher)
+        if request.session_epoch > 0:
+            self._check_session(node, leader, fetcher, request, named)
+        elif named != due:
+            self._wrong(node, leader, f"a full fetch has {len(named)} partitions of {len(due)}")
+
+    def _check_session(
+        self,
+        node: int,
+        leader: int,
+        fetcher: ReplicaFetcher,
+        request: FetchRequest,
+        named: set[Key],
+    ) -> None:
+        broker, due = self._world.cluster.broker(leader), self.asked[fetcher]
+        session = None if broker is None else broker.services.fetch.cache.get(request.session_id)
+        if session is None:
+            return
+        if session.epoch != request.session_epoch:
+            what = f"epoch {request.session_epoch} of a session in {session.epoch}"
+            self._wrong(node, leader, what)
+        has = {(one.topic.topic_id, one.index): one for one in session.partitions()}
+        for topic in request.forgotten_topics_data:
+            for index in topic.partitions:
+                has.pop((topic.topic_id, index), None)
+        if {*has} | named != due:
+            extra, missing = len({*has} - due), len(due - {*has} - named)
+            self._wrong(node, leader, f"its session has {extra} too many, and lacks {missing}")
+        for key in (due - named).intersection(has):
+            partition, known = fetcher._by_key[key].partition, has[key]  # noqa: SLF001
+            of = _contents(partition)
+            # A log start that retention moved here is told with what changes next.
+            now = of.end, partition.leader_epoch, of.last_epoch
+            told = known.fetch_offset, known.current_leader_epoch, known.last_fetched_epoch
+            if told != now:
+                self._wrong(node, leader, f"{partition} is at {now}, its session told {told}")
+
+    def _check_at_rest(self, node: int, leader: int, fetcher: ReplicaFetcher) -> None:
+        """Between two steps it has asked for all, or an alarm is set."""
+        if fetcher._busy:  # noqa: SLF001
+            asked = self.asked.get(fetcher)
+            missing = set() if asked is None else _fresh(fetcher) - asked
+            if missing:
+                self._wrong(node, leader, f"{len(missing)} new partitions wait for what is parked")
+        elif len(fetcher):
+            alarm = fetcher._alarm  # noqa: SLF001
+            if alarm is None or not alarm.pending:
+                self._wrong(node, leader, "it has asked nothing, and nothing wakes it")
+
+    # -- what is taken -----------------------------------------------------------------------
+
+    def _watched(self, node: int, fetcher: ReplicaFetcher, on_response: OnResponse) -> OnResponse:
+        followed = _partitions(fetcher._by_key.values())  # noqa: SLF001
+        stands = {partition: _stand(partition) for partition in followed}
+
+        def takes(response: object) -> None:
+            moved = [one for one, stood in stands.items() if _stand(one) != stood]
+            before = [(one, _contents(one)) for one in moved]
+            on_response(response)
+            for partition, held in before:
+                if _contents(partition) != held:
+                    self._world.violate(
+                        f"{partition} of {node} moved from {stands[partition]} to {held}, and "
+                        f"takes an answer that is late: {_contents(partition)}"
+                    )
+
+        return takes
+
+
+def _partitions(followed: Iterable[PartitionFetchState]) -> list[Partition]:
+    return [each.partition for each in followed]
+
+
+def _due(fetcher: ReplicaFetcher) -> set[Key]:
+    """What it follows and is not put off."""
+    now_ms = fetcher._clock.now_ms  # noqa: SLF001
+    return {key for key, each in fetcher._by_key.items() if each.retry_ms <= now_ms}  # noqa: SLF001
+
+
+def _fresh(fetcher: ReplicaFetcher) -> set[Key]:
+    """What it has never put off."""
+    return {key for key, each in fetcher._by_key.items() if not each.retry_ms}  # noqa: SLF001
