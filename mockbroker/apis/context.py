@@ -260,6 +260,9 @@ class Extension(Protocol):
     def expire_leases(self, group_id: str) -> int:
         """End what members of a group were handed out; how many leases."""
 
+    def disconnected(self, connection_id: int) -> None:
+        """A connection has gone: forget what was said for it."""
+
     def forget(self) -> None:
         """A scope ends: what no log says is gone."""
 
@@ -444,6 +447,8 @@ class Services:
     def disconnected(self, connection_id: int) -> None:
         """A connection has gone: forget what is kept of its client."""
         self.client_software.pop(connection_id, None)
+        if self.extension is not None:
+            self.extension.disconnected(connection_id)
         if self._client_metrics is not None:
             self._client_metrics.disconnected(connection_id)
 

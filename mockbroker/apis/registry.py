@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey, VersionRange
+from mockbroker_protocol.api_keys import EXTENSION as EXTENSION_API
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -100,8 +101,10 @@ EXTENDED: Final = {
     ApiKey.OFFSET_FETCH: "mockbroker.coop.offset_fetch",
     ApiKey.SYNC_GROUP: "mockbroker.coop.sync_group",
     ApiKey.TXN_OFFSET_COMMIT: "mockbroker.coop.txn_offset_commit",
+    ApiKey.DESCRIBE_INDIVIDUAL_COMMITS: "mockbroker.coop.describe_individual_commits",
+    ApiKey.REGISTER_KEY_RANGE_FILTER: "mockbroker.coop.register_key_range_filter",
 }
-"""What a broker's listener serves in their place where `coop.extension.enable` is on."""
+"""What a broker's listener serves in their place, and beside, where `coop.extension.enable` is."""
 EXTENSION: Final = "mockbroker.coop.extension"
 """The module that adds to a node what `Extension` says."""
 
@@ -272,11 +275,12 @@ class Registry:
         return self._apis.values()
 
     def advertised(self) -> dict[int, VersionRange]:
-        """What ApiVersions tells clients, by ascending key."""
+        """What ApiVersions tells clients, by ascending key: nothing that Kafka does not have."""
         ranges = self._advertised
         if not ranges:
             for key, api in sorted(self._apis.items()):
-                ranges[key] = VersionRange(api.min_version, api.max_version)
+                if api.key.listener != EXTENSION_API:
+                    ranges[key] = VersionRange(api.min_version, api.max_version)
             produce = ranges.get(ApiKey.PRODUCE)
             if produce is not None:
                 ranges[ApiKey.PRODUCE] = produce._replace(min_version=PRODUCE_ADVERTISED_MIN)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from mockbroker.apis import api_versions
 from mockbroker.coop import tags
 from mockbroker.coop.numbers import Tag
+from mockbroker_protocol.api_keys import EXTENSION
+from mockbroker_protocol.messages.api_versions import ApiVersion
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
@@ -18,8 +20,17 @@ guard = api_versions.guard
 def handle(
     services: Services, ctx: RequestContext, request: ApiVersionsRequest
 ) -> ApiVersionsResponse:
-    """As without the extension, and the hello is returned; below v3 nobody can say it."""
+    """As without the extension, and the hello is returned; below v3 nobody can say it.
+
+    The extension's own APIs are told where `coop.advertise.private.apis` is on.
+    """
     response = api_versions.handle(services, ctx, request)
+    if response.api_keys and services.config.bool("coop.advertise.private.apis"):
+        response.api_keys += [
+            ApiVersion(api.key, api.min_version, api.max_version)
+            for api in services.registry.apis()
+            if api.key.listener == EXTENSION
+        ]
     if Tag.HELLO in tags.tagged_fields(request):
         tags.tag(response, {Tag.HELLO: tags.hello()})
     return response

@@ -1,9 +1,9 @@
 """Filters of fetches by clients that cannot send tagged fields: by their client id.
 
 `coop.client.filters` names some: `client=topic-0:0-1073741823+1500000000-1600000000`, or keys,
-`client=topic-0:key=a+key=b`. Members of transparent groups have theirs by their assignment, and are
-not given what their group has committed. Answers have no tagged fields: the batches themselves say
-where to go on.
+`client=topic-0:key=a+key=b`; RegisterKeyRangeFilter sets others. Members of transparent groups have
+theirs by their assignment, and are not given what their group has committed. Answers have no tagged
+fields: the batches themselves say where to go on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mockbroker.log.offsets import FetchIsolation
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.apis.context import Services
+    from mockbroker.apis.context import RequestContext, Services
     from mockbroker.coop.interval_set import IntervalSet
     from mockbroker.coop.transparent import Owner
     from mockbroker_protocol.messages.fetch import FetchRequest
@@ -75,17 +75,22 @@ def read_filter(text: str) -> ClientFilter:
         return ClientFilter(client_id, topic, int(index) if index.isdigit() else 0, _MALFORMED)
 
 
-def carried_wants(services: Services, client_id: str, request: FetchRequest) -> FetchWants | None:
+def carried_wants(
+    services: Services, ctx: RequestContext, request: FetchRequest
+) -> FetchWants | None:
     """What this client's fetches are filtered by; None: by nothing."""
-    config = services.config
+    config, client_id = services.config, ctx.client_id
+    registered = extension_of(services).registered
     entries, groups = config.list("coop.client.filters"), config.list("coop.transparent.groups")
-    if not entries and not groups:
+    if not entries and not groups and not registered.partitions:
         return None
     wants = FetchWants()
     for entry in entries:
         named = read_filter(entry)
         if named.client_id == client_id:
             _add(services, wants, named.topic, named.partition, named.wanted)
+    for (topic, index), wanted in registered.of(client_id, ctx.connection_id):
+        _add(services, wants, topic, index, wanted)
     if groups:
         transparent = extension_of(services).transparent
         for owner in transparent.owner(client_id):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from mockbroker.coop.filtered_read import BUDGET
 from mockbroker.coop.handouts import Handouts, Shared
+from mockbroker.coop.registered_filters import RegisteredFilters
 from mockbroker.coop.remainders import Remainders
 from mockbroker.coop.transparent import TransparentGroups
 from mockbroker.coordinator.lazy import LazyCoordinator
@@ -14,7 +15,7 @@ from mockbroker.metadata.changes import TopicDeleted
 from mockbroker.metadata.names import INDIVIDUAL_COMMITS_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from mockbroker.apis.context import Services
     from mockbroker.coop.filtered_read import FilteredRead
@@ -56,6 +57,8 @@ class Cooperation:
         """What members that fetch cooperatively have."""
         self.transparent = TransparentGroups(services)
         """Groups whose members do not know that they share partitions."""
+        self.registered = RegisteredFilters()
+        """What clients without tagged fields are given, as they were told to say."""
         services.metadata.subscribe(self._metadata_changed)
 
     def _metadata_changed(self, change: Change) -> None:
@@ -129,10 +132,20 @@ class Cooperation:
 
     def sharing(self, group_id: str) -> dict[tuple[str, int], Sharing]:
         """See `apis.context.Extension`."""
+        return dict(self.told(group_id))
+
+    def told(
+        self, group_id: str, asked: Iterable[tuple[str, int]] | None = None
+    ) -> Iterator[tuple[tuple[str, int], Sharing]]:
+        """The partitions that are asked for, or those that a group shares or has ranges in."""
         from mockbroker.coop.sharing import Told
 
         commits = self.commits if self.has_commits else None
-        return Told(self._services, self.handouts, commits).of_group(group_id)
+        return Told(self._services, self.handouts, commits).of_group(group_id, asked)
+
+    def disconnected(self, connection_id: int) -> None:
+        """See `apis.context.Extension`."""
+        self.registered.disconnected(connection_id)
 
     def expire_leases(self, group_id: str) -> int:
         """See `Handouts.expire`."""
@@ -142,6 +155,7 @@ class Cooperation:
         """What is in no log: leases, and what filters left over."""
         self.handouts.clear()
         self.transparent.clear()
+        self.registered.clear()
         self.remainders.clear()
 
 

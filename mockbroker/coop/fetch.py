@@ -57,7 +57,7 @@ def handle(
     session = services.fetch.cache.get(request.session_id) if request.session_id else None
     is_spoken = _is_spoken(request)
     if not is_spoken and (session is None or session.extension is None):
-        carried = carried_wants(services, ctx.client_id, request)
+        carried = carried_wants(services, ctx, request)
         if carried is None:
             return fetch.handle(services, ctx, request)
         return fetch.handle(

@@ -15,6 +15,8 @@ from mockbroker.coop.individual_commits import Place, committed_offset
 from mockbroker.coordinator.group.shared import Lease, Piece, Sharing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from mockbroker.apis.context import Services
     from mockbroker.coop import leases
     from mockbroker.coop.handouts import Handouts
@@ -33,20 +35,22 @@ class Told(NamedTuple):
     handouts: Handouts
     commits: IndividualCommits | None
 
-    def of_group(self, group_id: str) -> dict[TopicPartition, Sharing]:
-        """Each partition that the group shares or has ranges in, in order."""
+    def of_group(
+        self, group_id: str, asked: Iterable[TopicPartition] | None = None
+    ) -> Iterator[tuple[TopicPartition, Sharing]]:
+        """Each partition that the group shares or has ranges in, or those asked for, in order."""
         shard = self.services.groups.service.runtime.committed_for(group_id)
         if shard is None:
-            return {}
+            return
         owners = _owners(self.services, shard, group_id)
-        places = {*owners, *self.handouts.of_group(group_id)}
-        mine = None if self.commits is None else self.commits.runtime.committed_for(group_id)
-        if mine is not None:
-            places.update(mine.groups.get(group_id, ()))
-        return {
-            place: self._one(shard, Shared(group_id, *place), owners.get(place, {}))
-            for place in sorted(places)
-        }
+        places = set(owners if asked is None else asked)
+        if asked is None:
+            places.update(self.handouts.of_group(group_id))
+            mine = None if self.commits is None else self.commits.runtime.committed_for(group_id)
+            if mine is not None:
+                places.update(mine.groups.get(group_id, ()))
+        for place in sorted(places):
+            yield place, self._one(shard, Shared(group_id, *place), owners.get(place, {}))
 
     def _one(self, shard: GroupShard, shared: Shared, owners: dict[str, list[Range]]) -> Sharing:
         topic = self.services.metadata.topics.get(shared.topic)

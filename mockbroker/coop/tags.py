@@ -77,6 +77,16 @@ def read_ranges(data: bytes) -> list[KeyRange]:
     ]
 
 
+def unpack_ranges(packed: Iterable[bytes]) -> list[KeyRange]:
+    """Ranges of slots from 16 bytes each."""
+    return [KeyRange(*_RANGE.unpack(one)) for one in packed]
+
+
+def pack_ranges(ranges: Iterable[tuple[int, int]]) -> list[bytes]:
+    """Ranges, ends included, as 16 bytes each."""
+    return [_RANGE.pack(*one) for one in ranges]
+
+
 def read_keys(data: bytes) -> list[bytes | None]:
     """The packed keys; None is the null key."""
     count, pos = _read_count(data)

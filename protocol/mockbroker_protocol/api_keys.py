@@ -20,6 +20,8 @@ NEVER = 32767
 BROKER: Final = "broker"
 CONTROLLER: Final = "controller"
 """The listeners that serve an API, as in Kafka's schemas; one on both is a broker's here."""
+EXTENSION: Final = "extension"
+"""The same of APIs that Kafka does not have: a broker's listener with `coop.extension.enable`."""
 
 
 class ApiKey(IntEnum):
@@ -147,6 +149,8 @@ class ApiKey(IntEnum):
     DELETE_SHARE_GROUP_OFFSETS = 92, "share_groups", 0, 0, 0
     STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = 93, "streams_group_admin", 0, 0, 0
     UNREGISTER_CONTROLLER = 94, "quorum", 0, 0, 0
+    DESCRIBE_INDIVIDUAL_COMMITS = 19700, "cooperation", 0, 0, 0, EXTENSION
+    REGISTER_KEY_RANGE_FILTER = 19701, "cooperation", 0, 0, 0, EXTENSION
 
 
 class VersionRange(NamedTuple):

@@ -359,7 +359,7 @@ class _Writer:
                 item = self.struct(element.cls)
             else:
                 item = self.module.name("x")
-                self.value(element, item, where, nullable=False)
+                self.value(element, item, where, nullable=element.or_none)
             self.flush()
             self.source(f"{append}({item})")
 

@@ -250,7 +250,7 @@ class _Writer:
                 assert element.cls is not None
                 self.struct(element.cls, item)
             else:
-                self.value(element, item, nullable=False)
+                self.value(element, item, nullable=element.or_none)
             self.flush()
 
     def pause(self) -> None:

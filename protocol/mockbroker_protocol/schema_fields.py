@@ -31,9 +31,13 @@ _resolved: Final[dict[type, tuple[Field, ...]]] = {}
 
 
 class WireType:
-    """A type on the wire: `code` for fixed ones, `element` of an array, `cls` of a struct."""
+    """A type on the wire: `code` for fixed ones, `element` of an array, `cls` of a struct.
 
-    __slots__ = ("cls", "code", "element", "kind")
+    `or_none`: where it is the element of an array, it may be null; a field's versions say it of a
+    field.
+    """
+
+    __slots__ = ("cls", "code", "element", "kind", "or_none")
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class WireType:
         self.code = code
         self.element = element
         self.cls = cls
+        self.or_none = False
 
     @property
     def struct(self) -> type | None:
@@ -141,7 +146,9 @@ def _parse(hint: object, where: str) -> tuple[V | None, WireType]:
         members = [member for member in get_args(hint) if member is not type(None)]
         if len(members) != 1:
             raise TypeError(f"{where}: one type or None, not {hint}")
-        return versions, _parse(members[0], where)[1]
+        wire_type = _parse(members[0], where)[1]
+        wire_type.or_none = True
+        return versions, wire_type
     return versions, _plain(hint, where)
 
 

@@ -201,13 +201,15 @@ mockbroker.coordinator.group.sync.SyncHandler
 mockbroker.coop.extension.Cooperation
   kept _commits
   wiring _services coordinators companion
-  passing remainders handouts filtered transparent
+  passing remainders handouts filtered transparent registered
 mockbroker.coop.ic_shard.CommittedRanges
   kept keys stray pending read_committed
 mockbroker.coop.ic_shard.IndividualCommitShard
   kept groups
   wiring partition_index
   passing called_out
+mockbroker.coop.registered_filters.RegisteredFilters
+  passing _by_client partitions
 mockbroker.coop.transparent.TransparentGroups
   wiring _services
   passing _known _unable begun looked_at
