@@ -140,14 +140,19 @@ set_up_go() {
     go=$tools/golang/go/bin/go
   fi
   set_up_example go make_go_example "$go" || { reason="the example in Go cannot be built"; return 1; }
-  is_current "$go_clients/stamp" "$here"/go.* "$here"/*.go && return
-  say "building the Go clients"
+  for here in tests/clients/{franz,sarama}; do
+    make_go_clients "$here" "$go" || { reason="the Go clients cannot be built"; return 1; }
+  done
+}
+
+# make_go_clients FOLDER GO: the program of a module, anew if its sources changed.
+make_go_clients() {
+  local here=$1 go=$2 stamp=$go_clients/stamp-${1##*/}
+  is_current "$stamp" "$here"/go.* "$here"/*.go && return
+  say "building the clients of $here"
   mkdir -p "$go_clients"
-  if ! (cd "$here" && GOTOOLCHAIN=local GOFLAGS=-mod=readonly "$go" build -o "$go_clients/" .) >&2; then
-    reason="the Go clients cannot be built"
-    return 1
-  fi
-  write_stamp "$go_clients/stamp" "$here"/go.* "$here"/*.go
+  (cd "$here" && GOTOOLCHAIN=local GOFLAGS=-mod=readonly "$go" build -o "$go_clients/" .) >&2 || return
+  write_stamp "$stamp" "$here"/go.* "$here"/*.go
 }
 
 # make_go_example GO: the tests as one program, orders.test.
