@@ -7,9 +7,10 @@ to a request that is not processed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from functools import cache
+from typing import TYPE_CHECKING, Final, cast
 
-from mockbroker_protocol.error_responses import NO_VALUES
+from mockbroker_protocol.error_responses import fill_values
 from mockbroker_protocol.messages.fetch import (
     FetchResponse,
     FetchResponsePartition,
@@ -21,20 +22,28 @@ from mockbroker_protocol.shapes import tells_errors
 from mockbroker_protocol.subjects import is_topic_list, partition_index, partition_list, topic_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
     from mockbroker_protocol.error_responses import Selects
     from mockbroker_protocol.subjects import TopicRef
 
+TOLD_AT_ONCE: Final = 1000
+"""Partitions of an answer in one slice."""
+
 
 def overwrite(
     response: object, version: int, code: int, level: str | None, selects: Selects
-) -> object:
-    """Put the error into an answer that the broker made, where its version has a place for it."""
+) -> Generator[None, None, object]:
+    """Put the error into an answer that the broker made, where its version has a place for it.
+
+    In slices: an answer may have a hundred thousand partitions.
+    """
     has_top = any(
         field.name == "error_code" and field.present(version) for field in fields_of(type(response))
     )
-    nested = _overwrite_topics(response, version, code, selects) if level != "top" else False
+    nested = False
+    if level != "top":
+        nested = yield from _overwrite_topics(response, version, code, selects)
     if has_top and (level == "top" or (level is None and not nested)):
         response.error_code = code  # type: ignore[attr-defined]  # seen above
         if isinstance(response, FetchResponse):
@@ -45,23 +54,31 @@ def overwrite(
     return response
 
 
-def _overwrite_topics(message: object, version: int, code: int, selects: Selects) -> bool:
+def _overwrite_topics(
+    message: object, version: int, code: int, selects: Selects
+) -> Generator[None, None, bool]:
     done = False
+    looked_at = 0
     for name in schema_of(type(message)).field_names:
         value: object = getattr(message, name)
         if not isinstance(value, list):
             continue
         for item in value:
+            looked_at += 1
+            if not looked_at % TOLD_AT_ONCE:
+                yield
             if not is_declared(type(item)):
                 continue
             if is_topic_list(name) and tells_errors(cast("type", type(item))):
-                done = _overwrite_topic(item, version, code, selects) or done
+                done = (yield from _overwrite_topic(item, version, code, selects)) or done
             elif not is_topic_list(name):
-                done = _overwrite_topics(item, version, code, selects) or done
+                done = (yield from _overwrite_topics(item, version, code, selects)) or done
     return done
 
 
-def _overwrite_topic(topic: object, version: int, code: int, selects: Selects) -> bool:
+def _overwrite_topic(
+    topic: object, version: int, code: int, selects: Selects
+) -> Generator[None, None, bool]:
     ref = topic_ref(topic)
     field = partition_list(topic)
     if field is None or hasattr(topic, "error_code"):
@@ -70,22 +87,32 @@ def _overwrite_topic(topic: object, version: int, code: int, selects: Selects) -
             return True
         return False
     done = False
-    for partition in getattr(topic, field):
+    for looked_at, partition in enumerate(getattr(topic, field), 1):
         if is_declared(type(partition)) and selects(ref, partition_index(partition)):
             _overwrite_one(partition, version, code)
             done = True
+        if not looked_at % TOLD_AT_ONCE:
+            yield
     return done
 
 
 def _overwrite_one(target: object, version: int, code: int) -> None:
-    for field in fields_of(type(target)):
-        if field.name.endswith("error_code") and field.present(version):
-            setattr(target, field.name, code)
-        elif field.name in NO_VALUES and field.type.kind == "fixed":
-            setattr(target, field.name, NO_VALUES[field.name])
+    for field in _errors(cast("type", type(target)), version):
+        setattr(target, field, code)
+    fill_values(target, version)
     if isinstance(target, FetchResponsePartition):
         target.records = b""
         target.aborted_transactions = None
+
+
+@cache
+def _errors(cls: type, version: int) -> tuple[str, ...]:
+    """Its fields that have an error."""
+    return tuple(
+        field.name
+        for field in fields_of(cls)
+        if field.name.endswith("error_code") and field.present(version)
+    )
 
 
 def _overwrite_all(message: object, version: int, code: int) -> None:
@@ -102,21 +129,26 @@ def _overwrite_all(message: object, version: int, code: int) -> None:
 
 def add_missing(
     response: FetchResponse, mentioned: Iterable[TopicRef], code: int, selects: Selects, by_id: bool
-) -> None:
-    """Tell the error of partitions that an incremental fetch has no news of."""
+) -> Generator[None, None, None]:
+    """Tell the error of partitions that an incremental fetch has no news of, in slices."""
     told = {
         (topic.topic_id if by_id else topic.topic, data.partition_index)
         for topic in response.responses
         for data in topic.partitions
     }
+    if len(told) > TOLD_AT_ONCE:
+        yield
     for ref in mentioned:
         key = ref.topic_id if by_id else ref.name
-        missing = [
-            FetchResponsePartition(index, code, -1, -1, -1, None, -1, b"")
-            for index in dict.fromkeys(ref.partitions or ())
-            if key is not None and (key, index) not in told and selects(ref, index)
-        ]
+        if key is None:
+            continue
+        missing: list[FetchResponsePartition] = []
+        for looked_at, index in enumerate(ref.partitions or (), 1):
+            if (key, index) not in told and selects(ref, index):
+                told.add((key, index))
+                missing.append(FetchResponsePartition(index, code, -1, -1, -1, None, -1, b""))
+            if not looked_at % TOLD_AT_ONCE:
+                yield
         if missing:
-            told.update((key or "", data.partition_index) for data in missing)
             topic_id = ref.topic_id if by_id and ref.topic_id is not None else bytes(16)
             response.responses.append(FetchResponseTopic(ref.name or "", topic_id, missing))

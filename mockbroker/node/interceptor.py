@@ -8,6 +8,7 @@ one goes this way instead of the usual one:
 
 where the rules with `stage` before and after act at their stage. The interception stands in for the
 request handler as the responder of the request, so an answer that was parked comes by here too.
+What a rule does to the answer of a Fetch of very many partitions is done in slices.
 
 Invariants: whatever is held back is let go at most once, and not at all when its client has gone;
 every part of the way runs inside the request boundary.
@@ -16,14 +17,15 @@ every part of the way runs inside the request boundary.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
+from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext, Verdict
 from mockbroker.faults.answers import add_missing, overwrite
 from mockbroker.faults.fault import AFTER, BEFORE
 from mockbroker.faults.mangling import corrupt, poison
 from mockbroker.faults.request_view import RequestView
 from mockbroker.journal import FAULT, PEER
+from mockbroker.node.slices import encoded
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.error_responses import (
     error_response,
@@ -35,11 +37,11 @@ from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.headers import decode_request_header, frame_response
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
 from mockbroker_protocol.shapes import shape_of
-from mockbroker_protocol.subjects import Subjects, TopicRef, subjects_of
-from mockbroker_protocol.versions import FETCH_TOPIC_IDS
+from mockbroker_protocol.subjects import Subjects, TopicRef, concerns, subjects_of
+from mockbroker_protocol.versions import FETCH_SESSIONS, FETCH_TOPIC_IDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from mockbroker.apis.context import Handle, ServedApi, Services
     from mockbroker.clock import TimerTask
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from mockbroker.faults.request_view import TopicRule
     from mockbroker_protocol.primitives import Buffer
 
+T = TypeVar("T")
 PROCESSED_ANYWAY: Final = frozenset({ApiKey.FETCH, ApiKey.METADATA})
 """An answer of theirs that tells only errors would break what the error is not about."""
 _SESSION_ERRORS: Final = frozenset(
@@ -76,8 +79,8 @@ class RequestBoundary(Protocol):
     def guard(self, ctx: RequestContext, work: Callable[[], None]) -> None:
         """Run a part of what becomes of a request inside the boundary, unless its client left."""
 
-    def answer(self, ctx: RequestContext, response: object) -> None:
-        """Answer a request that is in work."""
+    def answer(self, ctx: RequestContext, response: object, *, is_long: bool) -> None:
+        """Answer a request that is in work; if it is long, in slices."""
 
     def answer_bytes(self, ctx: RequestContext, data: Buffer) -> None:
         """The same with bytes that are sent as they are."""
@@ -153,7 +156,7 @@ class _Subjects:
             ):
                 return True
             return request.session_epoch > 0 and self._is_in_session(rule, request.session_id)
-        return any(map(rule.selects_one, self().topics))
+        return concerns(request, rule.selects_topic, wanted)
 
     def _is_in_session(self, rule: TopicRule, session_id: int) -> bool:
         session = self._boundary.services.fetch.cache.get(session_id)
@@ -204,6 +207,8 @@ class Interception:
     _refused: list[object] = field(default_factory=list)
     _overwriting: list[ArmedFault] = field(default_factory=list)
     _task: TimerTask | None = None
+    _is_long: bool = False
+    """Whether it takes more than one slice to make its answer."""
 
     @property
     def broker_id(self) -> int:
@@ -231,6 +236,23 @@ class Interception:
         if ctx.woken_by is PEER:
             ctx.woken_by = None
         self.complete(ctx, response)
+
+    # -- in slices -------------------------------------------------------------------------
+
+    def _work(self, steps: Generator[object, None, T], then: Callable[[T], None]) -> None:
+        """Do this, in slices if it takes more than one, and go on with what came out."""
+        try:
+            first = next(steps)
+        except StopIteration as end:
+            then(end.value)
+            return
+
+        def rest() -> Iterator[object]:
+            yield first
+            then((yield from steps))
+
+        self._is_long = True
+        self._boundary.services.work_in_slices(self._ctx, rest())
 
     # -- held back -------------------------------------------------------------------------
 
@@ -324,7 +346,8 @@ class Interception:
 
     def _answer_refusal(self, response: object) -> None:
         if self._is_unanswered():
-            self._boundary.answer(self._ctx, CLOSE)  # as an error does to acks=0
+            # As an error does to acks=0.
+            self._boundary.answer(self._ctx, CLOSE, is_long=False)
         else:
             self._response = response
             self._hold(AFTER, self._after)
@@ -367,19 +390,23 @@ class Interception:
         if self._ended_by(AFTER):
             return
         if self._response is NO_RESPONSE or self._response is CLOSE:
-            self._boundary.answer(self._ctx, self._response)
+            self._boundary.answer(self._ctx, self._response, is_long=False)
             return
+        self._work(self._changed(), self._send)
+
+    def _changed(self) -> Generator[object, None, object]:
+        """The answer with what the rules put into it."""
         response = self._response
         for refused in self._refused:
             response = merge_responses(response, refused)
         errors = [armed for armed in self._at(AFTER) if armed.fault.error is not None]
         for armed in (*self._overwriting, *errors):
-            response = self._overwrite(response, armed)
+            response = yield from self._overwritten(response, armed)
         for armed in self._fired:
             self._change(response, armed)
-        self._send(response)
+        return response
 
-    def _overwrite(self, response: object, armed: ArmedFault) -> object:
+    def _overwritten(self, response: object, armed: ArmedFault) -> Generator[object, None, object]:
         fault = armed.fault
         code = fault.error_code
         level = fault.level
@@ -388,8 +415,9 @@ class Interception:
         selects = armed.selects
         if isinstance(response, FetchResponse) and level != "top":
             by_id = self._ctx.api_version >= FETCH_TOPIC_IDS
-            add_missing(response, self._subjects().topics, code, selects, by_id)
-        return overwrite(response, self._ctx.api_version, code, level, selects)
+            topics = self._subjects().topics
+            yield from add_missing(response, topics, code, selects, by_id)
+        return (yield from overwrite(response, self._ctx.api_version, code, level, selects))
 
     def _change(self, response: object, armed: ArmedFault) -> None:
         fault = armed.fault
@@ -404,13 +432,30 @@ class Interception:
         ctx, faults = self._ctx, [armed.fault for armed in self._fired]
         ending = next((name for f in faults if (name := _ending(f)) is not None), None)
         if ending is None and not any(_mangles(fault) for fault in faults):
-            self._boundary.answer(ctx, response)
+            self._boundary.answer(ctx, response, is_long=self._may_be_long(response))
             return
+        self._work(self._encoded(response), lambda body: self._send_mangled(body, faults, ending))
+
+    def _may_be_long(self, response: object) -> bool:
+        """Whether it is encoded in slices, which is not for what an old version cannot carry."""
+        ctx = self._ctx
+        if not self._is_long and ctx.request_bytes <= self._api.large_bytes:
+            return False
+        if ctx.api_key == ApiKey.FETCH:
+            return ctx.api_version >= FETCH_SESSIONS
+        return ctx.api_key != ApiKey.PRODUCE and not isinstance(response, Verdict)
+
+    def _encoded(self, response: object) -> Generator[object, None, list[Buffer]]:
+        ctx = self._ctx
+        if self._may_be_long(response):
+            return (yield from encoded(response, ctx.api_version))
+        return self._api.encode(response, ctx.api_version)
+
+    def _send_mangled(self, body: list[Buffer], faults: list[Fault], ending: str | None) -> None:
+        ctx = self._ctx
         shift = sum(fault.correlation_shift or 0 for fault in faults)
         correlation_id = (ctx.correlation_id + shift + _INT32 // 2) % _INT32 - _INT32 // 2
-        version = ctx.api_version
-        body = self._api.encode(response, version)
-        chunks = frame_response(ctx.api_key, version, correlation_id, body)
+        chunks = frame_response(ctx.api_key, ctx.api_version, correlation_id, body)
         data = bytearray(b"".join(chunks))
         for fault in faults:
             if fault.corrupt_at is not None:

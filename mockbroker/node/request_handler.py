@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext, Verdict
+from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext
 from mockbroker.journal import DISCONNECT, PEER, HandlerFailed
 from mockbroker.node.refusals import refusal, unknown_api_versions, unserved_reason
 from mockbroker.node.slices import SlicedWork, SliceQueue, encoded
@@ -24,7 +24,6 @@ from mockbroker_protocol.headers import (
     frame_response,
     peek_request_header,
 )
-from mockbroker_protocol.versions import FETCH_SESSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -82,13 +81,6 @@ def _intercepted(
     from mockbroker.node.interceptor import intercept
 
     return intercept(handler, faults, ctx, api, request, process)
-
-
-def _may_be_long(ctx: RequestContext, response: object) -> bool:
-    """Whether it is encoded in slices, which is not for what an old version cannot carry."""
-    if ctx.api_key == ApiKey.FETCH:
-        return ctx.api_version >= FETCH_SESSIONS
-    return ctx.api_key != ApiKey.PRODUCE and not isinstance(response, Verdict)
 
 
 class RequestHandler:
@@ -384,12 +376,12 @@ class RequestHandler:
         if conn.queue or conn.frames.error is not None:
             self.runnable.append(conn)
 
-    def answer(self, ctx: RequestContext, response: object) -> None:
-        """Answer a request that is in work, inside `guard`."""
+    def answer(self, ctx: RequestContext, response: object, *, is_long: bool) -> None:
+        """Answer a request that is in work, inside `guard`; if it is long, in slices."""
         conn = self._connections[ctx.connection_id]
         api = conn.registry.get(ctx.api_key)
         assert api is not None
-        if ctx.request_bytes > api.large_bytes and _may_be_long(ctx, response):
+        if is_long:
             self.work_in_slices(ctx, self._encode_and_finish(conn, ctx, api, response))
         else:
             self.finish(conn, ctx, api, response)

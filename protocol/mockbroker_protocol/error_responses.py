@@ -8,7 +8,8 @@ them out, the rest is processed, and `merge_responses` puts both answers togethe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from mockbroker_protocol.messages.catalog import response_class
 from mockbroker_protocol.schema import is_declared, schema_of
@@ -24,7 +25,7 @@ from mockbroker_protocol.subjects import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Iterator
 
     from mockbroker_protocol.schema_fields import Field
 
@@ -93,7 +94,7 @@ def error_response(request: object, version: int, code: int, level: str | None) 
     response = cls()
     top = any(f.name == "error_code" and f.present(version) for f in fields_of(cls))
     if top and level != "partition":
-        _fill_values(response, version)
+        fill_values(response, version)
         response.error_code = code  # type: ignore[attr-defined]  # of the class, as seen
         return response
     _fill(response, request, version, code)
@@ -105,47 +106,121 @@ def has_error(response: object, code: int) -> bool:
     return code in errors_in(response)
 
 
+class _Plan(NamedTuple):
+    """What is told of one struct of a request in one of the answer, worked out once for both."""
+
+    values: tuple[tuple[str, object], ...]
+    """What stands beside the error."""
+    errors: tuple[str, ...]
+    told: tuple[tuple[str, type], ...]
+    """Lists whose elements have errors."""
+    repeated: tuple[tuple[str, type], ...]
+    """What an error is about, such as the entity of a quota, is told as it was asked."""
+    copied: tuple[_Copied, ...]
+    itself: str | None
+    """The field for what is no struct: a name, an index."""
+
+
+class _Copied(NamedTuple):
+    """A field, what it takes, and where that may stand in the request."""
+
+    name: str
+    takes: type
+    sources: tuple[str, ...]
+
+
+@cache
+def _plan(target: type, source: type, version: int) -> _Plan:
+    fields = [field for field in fields_of(target) if field.present(version)]
+    rest = [field for field in fields if not field.name.endswith("error_code")]
+    lists = [
+        (field.name, field.type.struct)
+        for field in rest
+        if field.type.struct is not None and field.type.kind == "array"
+    ]
+    plain = [field for field in rest if field.type.struct is None]
+    is_struct = is_declared(source)
+    return _Plan(
+        values=_values(target, version),
+        errors=tuple(field.name for field in fields if field.name.endswith("error_code")),
+        told=tuple((name, inner) for name, inner in lists if tells_errors(inner)),
+        repeated=tuple((name, inner) for name, inner in lists if not tells_errors(inner)),
+        copied=tuple(
+            copied
+            for field in plain
+            if is_struct and field.name not in NO_VALUES
+            for copied in _copied(field, source)
+        ),
+        itself=next((f.name for f in plain if not is_struct and _takes(f) is source), None),
+    )
+
+
+@cache
+def _copies(target: type, source: type) -> tuple[_Copied, ...]:
+    """All that the fields of a struct can take from another."""
+    return tuple(copied for field in fields_of(target) for copied in _copied(field, source))
+
+
+@cache
+def _values(target: type, version: int) -> tuple[tuple[str, object], ...]:
+    return tuple(
+        (field.name, NO_VALUES[field.name])
+        for field in fields_of(target)
+        if field.name in NO_VALUES and field.present(version) and field.type.kind == "fixed"
+    )
+
+
+def _copied(field: Field, source: type) -> Iterator[_Copied]:
+    takes = _takes(field)
+    there = schema_of(source).field_names
+    names = _NAMES.get(field.name, (field.name,))
+    sources = tuple(name for name in names if name in there)
+    if takes is not None and sources:
+        yield _Copied(field.name, takes, sources)
+
+
+def _takes(field: Field) -> type | None:
+    """Of which type a value of the request may stand in a field of the answer."""
+    if field.type.kind == "string":
+        return str
+    if field.type.kind == "fixed" and field.name != "throttle_time_ms":
+        return bytes if field.type.code == "16s" else int
+    return None
+
+
 def _fill(target: object, source: object, version: int, code: int) -> None:
-    _fill_values(target, version)
-    identified = False
-    for field in fields_of(type(target)):
-        if not field.present(version):
-            continue
-        if field.name.endswith("error_code"):
-            setattr(target, field.name, code)
-            continue
-        inner = field.type.struct
-        if inner is not None:
-            if field.type.kind == "array" and tells_errors(inner):
-                sources = _list_behind(field.name, source)
-                items: list[object] = [inner() for _ in sources]
-                for item, of_item in zip(items, sources, strict=True):
-                    _fill(item, of_item, version, code)
-                setattr(target, field.name, items)
-            elif field.type.kind == "array":
-                # What an error is about, such as the entity of a quota, is told as it was asked.
-                told = [_shape(inner, one) for one in _same_list(field.name, source)]
-                setattr(target, field.name, told)
-        elif not is_declared(type(source)):
-            if not identified and _fits(field, source):
-                setattr(target, field.name, source)
-                identified = True
-        elif field.name not in NO_VALUES:
-            _copy(field, target, source)
+    plan = _plan(cast("type", type(target)), cast("type", type(source)), version)
+    for name, value in plan.values:
+        setattr(target, name, value)
+    for name in plan.errors:
+        setattr(target, name, code)
+    _copy(plan.copied, target, source)
+    for name, inner in plan.told:
+        items = []
+        for of_item in _list_behind(name, source):
+            item = inner()
+            _fill(item, of_item, version, code)
+            items.append(item)
+        setattr(target, name, items)
+    for name, inner in plan.repeated:
+        setattr(target, name, [_shape(inner, one) for one in _same_list(name, source)])
+    if plan.itself is not None:
+        setattr(target, plan.itself, source)
 
 
-def _fill_values(target: object, version: int) -> None:
-    for field in fields_of(type(target)):
-        if field.name in NO_VALUES and field.present(version) and field.type.kind == "fixed":
-            setattr(target, field.name, NO_VALUES[field.name])
+def fill_values(target: object, version: int) -> None:
+    """Put what stands beside an error into a struct."""
+    for name, value in _values(cast("type", type(target)), version):
+        setattr(target, name, value)
 
 
-def _copy(field: Field, target: object, source: object) -> None:
-    for name in _NAMES.get(field.name, (field.name,)):
-        value: object = getattr(source, name, None)
-        if value is not None and _fits(field, value):
-            setattr(target, field.name, value)
-            return
+def _copy(copied: tuple[_Copied, ...], target: object, source: object) -> None:
+    for name, takes, sources in copied:
+        for one in sources:
+            value: object = getattr(source, one)
+            if isinstance(value, takes):
+                setattr(target, name, value)
+                break
 
 
 def _same_list(name: str, source: object) -> list[object]:
@@ -156,21 +231,10 @@ def _same_list(name: str, source: object) -> list[object]:
     return []
 
 
-def _shape(inner: type[object], source: object) -> object:
+def _shape(inner: type, source: object) -> object:
     item = inner()
-    for field in fields_of(inner):
-        _copy(field, item, source)
+    _copy(_copies(inner, cast("type", type(source))), item, source)
     return item
-
-
-def _fits(field: Field, value: object) -> bool:
-    """Whether a value of the request may stand in a field of the answer."""
-    if field.type.kind == "string":
-        return isinstance(value, str)
-    if field.type.kind == "fixed":
-        wanted = bytes if field.type.code == "16s" else int
-        return isinstance(value, wanted) and field.name != "throttle_time_ms"
-    return False
 
 
 def _list_behind(name: str, source: object) -> list[object]:
@@ -252,19 +316,27 @@ def merge_responses(response: object, refused: object) -> object:
 
 def _merge_lists(mine: list[object], theirs: list[object]) -> list[object]:
     merged = list(mine)
+    known: dict[Hashable, object] = {}
+    for item in mine:
+        known.setdefault(_identity(item), item)
     for item in theirs:
-        same = next((one for one in merged if _same(one, item)), None)
+        identity = _identity(item)
+        same = None if identity is None else known.get(identity)
         if same is None:
             merged.append(item)
+            known.setdefault(identity, item)
         else:
             merge_responses(same, item)
     return merged
 
 
-def _same(one: object, other: object) -> bool:
-    if not is_declared(type(one)) or type(one) is not type(other):
-        return False
-    if partition_list(one) is None and not hasattr(one, "transactional_id"):
-        return False
-    keys = ("name", "topic", "topic_id", "group_id", "transactional_id")
-    return all(getattr(one, key, None) == getattr(other, key, None) for key in keys)
+_IDENTITY: Final = ("name", "topic", "topic_id", "group_id", "transactional_id")
+
+
+def _identity(item: object) -> Hashable:
+    """Equal for parts of two answers that are about the same; None: each is for itself."""
+    if not is_declared(type(item)):
+        return None
+    if partition_list(item) is None and not hasattr(item, "transactional_id"):
+        return None
+    return type(item), *(getattr(item, key, None) for key in _IDENTITY)

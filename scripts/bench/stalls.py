@@ -69,9 +69,16 @@ MOST_S = 30.0
 """An answer that takes longer is not waited for: a broker may be busy with it for minutes."""
 AGAIN_S = 2.0
 """What takes longer is measured once."""
-ARMED = ("ListOffsets: 250,000", "OffsetFetch: one partition 500", "Fetch: a session of")
-"""Those that are measured on a broker with a fault rule, too, which is about other requests."""
-RULE = '{"api": "Heartbeat", "error": "NOT_COORDINATOR"}'
+SESSIONS = ("Fetch: a session of",)
+ARMED = (
+    (
+        '{"api": "Heartbeat", "error": "NOT_COORDINATOR"}',
+        "a fault rule is armed",
+        ("ListOffsets: 250,000", "OffsetFetch: one partition 500", *SESSIONS),
+    ),
+    ('{"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER"}', "it sets off a fault rule", SESSIONS),
+)
+"""Rules, what is said of each, and what is measured on a broker that has it."""
 AT_ONCE = 500
 PIPELINE = 10_000
 WAITING = 2_000
@@ -389,22 +396,23 @@ def serve(*more: str) -> tuple[subprocess.Popen[str], str]:
 
 
 def armed(options: argparse.Namespace, others: int) -> Iterator[str]:
-    """Rows of a broker that has a fault rule."""
+    """Rows of brokers that have a fault rule."""
     rows = pieces_of_work(0)
-    names = [name for name in rows if name.startswith(ARMED)]
-    names = [one for one in names if not options.names or any(n in one for n in options.names)]
-    if not names:
-        return
-    process, address = serve("--fault", RULE)
-    try:
-        make_world(address, 1)
-        for name in names:
-            size, work = rows[name]()
-            cells = [best_of(options.runs, address, work), *["–"] * others]
-            yield f"| {name}; a fault rule is armed | {size / 1e6:.2f} | {' | '.join(cells)} |"
-    finally:
-        process.terminate()
-        process.wait()
+    for rule, said, measured in ARMED:
+        names = [name for name in rows if name.startswith(measured)]
+        names = [one for one in names if not options.names or any(n in one for n in options.names)]
+        if not names:
+            continue
+        process, address = serve("--fault", rule)
+        try:
+            make_world(address, 1)
+            for name in names:
+                size, work = rows[name]()
+                cells = [best_of(options.runs, address, work), *["–"] * others]
+                yield f"| {name}; {said} | {size / 1e6:.2f} | {' | '.join(cells)} |"
+        finally:
+            process.terminate()
+            process.wait()
 
 
 def best_of(runs: int, address: str, work: Work) -> str:

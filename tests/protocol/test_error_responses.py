@@ -31,7 +31,9 @@ from mockbroker_protocol.messages.topics import DeleteTopicsRequest, DeleteTopic
 from mockbroker_protocol.plan import decode, encode
 from mockbroker_protocol.schema_fields import WireType, fields_of
 from mockbroker_protocol.shapes import shape_of
+from tests.support.work_counts import lines_of
 
+LINES_A_TOLD = 60
 # Its two lists become one of the users in them: nobody serves it.
 KEYS = [ApiKey(key) for key in API_SPECS if key != ApiKey.ALTER_USER_SCRAM_CREDENTIALS]
 VERSIONS = [
@@ -41,26 +43,31 @@ VERSIONS = [
 ]
 
 
-def sample(cls: type, version: int) -> object:
-    """A request that names one of everything."""
+def sample(cls: type, version: int, count: int = 1) -> object:
+    """A request that names one of everything, or so many in its lists that have no other in them.
+
+    So it does in its structs.
+    """
     message: object = cls()
     for field in fields_of(cls):
         if not field.present(version) or field.is_tagged(version):
             continue
-        value = value_of(field.type, version)
+        value = value_of(field.type, version, count)
         if value is not None:
             setattr(message, field.name, value)
     return message
 
 
-def value_of(wire: WireType, version: int) -> object | None:
+def value_of(wire: WireType, version: int, count: int = 1) -> object | None:
     if wire.kind == "array":
         assert wire.element is not None
-        item = value_of(wire.element, version)
-        return None if item is None else [item]
+        inner = wire.element.struct
+        is_last = inner is None or all(field.type.kind != "array" for field in fields_of(inner))
+        items = [value_of(wire.element, version, count) for _ in range(count if is_last else 1)]
+        return None if items[0] is None else items
     inner = wire.struct
     if inner is not None:
-        return sample(inner, version)
+        return sample(inner, version, count)
     return "x" if wire.kind == "string" else 1 if wire.code in {"b", "h", "i", "q"} else None
 
 
@@ -140,3 +147,26 @@ def test_nothing_is_left_when_all_is_taken_out() -> None:
     request.topic_data.pop()
     _, left = split_request(request, lambda ref, _index: ref.name == "a")
     assert not left
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_an_error_costs_little_for_each_that_it_is_told_of(key: ApiKey) -> None:
+    """Twenty thousand of them are told in one turn of the loop."""
+    version = API_SPECS[key].max_version
+    few, many = (sample(request_class(key), version, count) for count in (5, 105))
+    error_response(few, version, 7, "partition")  # what is worked out once is not counted
+    lines = lines_of(lambda: error_response(many, version, 7, "partition"))
+    lines -= lines_of(lambda: error_response(few, version, 7, "partition"))
+    assert lines <= 100 * LINES_A_TOLD
+
+
+def test_two_answers_become_one_in_a_time_that_grows_with_their_length() -> None:
+    def merge(count: int) -> int:
+        mine, theirs = (
+            ProduceResponse([ProduceResponseTopic(f"{at + index}") for index in range(count)])
+            for at in (0, count // 2)
+        )
+        return lines_of(lambda: merge_responses(mine, theirs))
+
+    few, many = merge(20), merge(200)
+    assert many < 12 * few

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import pytest
 
 from mockbroker_protocol.messages.configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -30,7 +32,7 @@ from mockbroker_protocol.messages.transactions import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
 )
-from mockbroker_protocol.subjects import TopicRef, errors_in, subjects_of
+from mockbroker_protocol.subjects import TopicRef, concerns, errors_in, subjects_of
 
 ID = bytes(15) + b"x"
 
@@ -91,3 +93,56 @@ def test_errors_come_in_document_order() -> None:
     old = AddPartitionsToTxnResponse(results_by_topic_v3_and_below=[result])
     assert list(errors_in(old)) == [0, 48]
     assert list(errors_in(None)) == []
+
+
+class _Unread(list[object]):
+    """Partitions that nobody is to look at."""
+
+    def __iter__(self) -> NoReturn:
+        raise AssertionError
+
+
+def test_partitions_are_looked_at_where_one_is_meant() -> None:
+    partitions = [FetchRequestPartition(index) for index in (3, 5)]
+    request = FetchRequest(topics=[FetchRequestTopic("a", partitions=partitions)])
+    assert [concerns(request, lambda *_: True, index) for index in (3, 4)] == [True, False]
+    request.topics[0].partitions = _Unread(partitions)  # type: ignore[assignment]
+    assert concerns(request, lambda name, _: name == "a", None)
+    assert not concerns(request, lambda name, _: name == "b", 3)
+    request.topics[0].partitions = []
+    assert not concerns(request, lambda *_: True, None)
+
+
+@pytest.mark.parametrize(
+    ("request_", "named"),
+    [
+        (DeleteTopicsRequest(topic_names=["a"]), {"a"}),
+        (
+            DescribeConfigsRequest(
+                [DescribeConfigsResource(2, "a"), DescribeConfigsResource(4, "b")]
+            ),
+            {"a"},
+        ),
+        (
+            OffsetFetchRequest(
+                groups=[
+                    OffsetFetchRequestGroup(
+                        "g", topics=[OffsetFetchRequestTopics("a", partition_indexes=[1])]
+                    )
+                ]
+            ),
+            {"a"},
+        ),
+        (HeartbeatRequest("g"), set()),
+    ],
+)
+def test_a_request_concerns_the_topics_that_it_names(request_: object, named: set[str]) -> None:
+    asked = set()
+
+    def selects(name: str | None, _: bytes | None) -> bool:
+        asked.add(name)
+        return name == "b"
+
+    assert not concerns(request_, selects, None)
+    assert asked == named
+    assert concerns(request_, lambda *_: True, None) == bool(named)

@@ -105,6 +105,24 @@ class Work(NamedTuple):
     inflated: int
 
 
+def lines_of(work: Callable[[], object]) -> int:
+    """How many lines of this project it runs."""
+    lines = 0
+
+    def count(_frame: FrameType, event: str, _arg: object) -> TraceFunction:
+        nonlocal lines
+        lines += event == "line"
+        return count
+
+    trace = sys.gettrace()
+    sys.settrace(count)
+    try:
+        work()
+    finally:
+        sys.settrace(trace)
+    return lines
+
+
 class WorkRun:
     """One client that asks for much and a neighbour, on a broker that has much of everything."""
 

@@ -15,6 +15,7 @@ from mockbroker_protocol.messages.fetch import (
 from mockbroker_protocol.plan import encode
 from mockbroker_protocol.schema import schema_of
 from mockbroker_protocol.schema_fields import fields_of
+from mockbroker_protocol.slices import all_at_once
 from mockbroker_protocol.subjects import TopicRef
 
 
@@ -25,7 +26,7 @@ def fetch_response() -> FetchResponse:
 
 def test_an_answer_is_overwritten_where_the_rule_says() -> None:
     answer = fetch_response()
-    overwrite(answer, 12, 6, None, lambda _ref, index: index == 1)
+    all_at_once(overwrite(answer, 12, 6, None, lambda _ref, index: index == 1))
     first, second = answer.responses[0].partitions
     assert (first.error_code, first.records) == (0, b"records")
     assert (second.error_code, second.records, second.high_watermark) == (6, b"", -1)
@@ -34,7 +35,7 @@ def test_an_answer_is_overwritten_where_the_rule_says() -> None:
 
 def test_an_error_at_the_top_leaves_nothing_below() -> None:
     answer = fetch_response()
-    overwrite(answer, 12, 70, "top", lambda _ref, _index: True)
+    all_at_once(overwrite(answer, 12, 70, "top", lambda _ref, _index: True))
     assert (answer.error_code, answer.session_id, answer.responses) == (70, 0, [])
 
 
@@ -45,7 +46,7 @@ def test_each_version_can_carry_the_error(key: ApiKey, level: str | None) -> Non
     versions = schema_of(cls)
     for version in range(versions.min_version, versions.max_version + 1):
         answer = filled(cls, version)
-        overwrite(answer, version, 15, level, lambda _ref, _index: True)
+        all_at_once(overwrite(answer, version, 15, level, lambda _ref, _index: True))
         encode(answer, version)
 
 
@@ -62,6 +63,7 @@ def filled(cls: type, version: int) -> object:
 def test_partitions_without_news_are_added_once() -> None:
     answer = fetch_response()
     mentioned = [TopicRef("a", None, [1, 2, 2]), TopicRef("b", None, [0])]
-    add_missing(answer, mentioned, 6, lambda ref, _index: ref.name == "a", by_id=False)
+    only_a = lambda ref, _index: ref.name == "a"  # noqa: E731
+    all_at_once(add_missing(answer, mentioned, 6, only_a, by_id=False))
     told = [(t.topic, p.partition_index) for t in answer.responses for p in t.partitions]
     assert told == [("a", 0), ("a", 1), ("a", 2)]

@@ -10,6 +10,7 @@ import pytest
 
 from mockbroker.apis.produce import APPENDED_ENTRY_BYTES
 from mockbroker.apis.registry import LARGE_BYTES
+from mockbroker.faults import answers
 from mockbroker.journal import TIMEOUT, HandlerFailed, RequestRefused
 from mockbroker.node import large_requests
 from mockbroker.node.large_requests import MAX_ELEMENTS, PART_ELEMENTS
@@ -432,6 +433,43 @@ def make_compacted(core: Core, partitions: int) -> CoreClient:
     )
     client.call(CreateTopicsRequest([topic]), 2, CreateTopicsResponse)
     return client
+
+
+@pytest.mark.parametrize("stage", ["before", "after"])
+@pytest.mark.parametrize(
+    ("session", "asked"), [(False, 4 * MANY), (True, 4 * MANY), (True, 0)], ids=str
+)
+def test_an_error_for_a_fetch_of_many_partitions_is_put_in_in_slices(
+    core: Core, monkeypatch: pytest.MonkeyPatch, stage: str, session: bool, asked: int
+) -> None:
+    """Of one that opens a session, that changes each of its partitions, and that asks for news."""
+    monkeypatch.setattr(answers, "TOLD_AT_ONCE", 100)
+    client = core.client()
+    session_id = epoch = 0
+    if session:
+        client.send_bytes(heavy.fetch_of_a_session(4 * MANY))
+        opened, _ = decode(FetchResponse, 7, client.receive_bytes(), 4)
+        session_id, epoch = opened.session_id, 1
+        assert session_id
+    rule = {"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER", "stage": stage}
+    core.cluster.faults.add(rule)
+    turns = turns_of(core, client, heavy.fetch_of_a_session(asked, session_id, epoch))
+    response, _ = decode(FetchResponse, 7, client.receive_bytes(), 4)
+    told = [one.error_code for topic in response.responses for one in topic.partitions]
+    assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 4 * MANY
+    assert turns > 4 * MANY // 100
+
+
+def test_a_mangled_answer_is_encoded_in_slices_too(core: Core) -> None:
+    core.cluster.faults.add({"api": "Fetch", "correlation_shift": 1})
+    plain, mangled = core.client(), core.client()
+    frame = heavy.fetch_of_a_session(4 * MANY)
+    turns = turns_of(core, mangled, frame)
+    core.cluster.faults.clear()
+    assert turns >= turns_of(core, plain, frame)
+    one, other = mangled.receive_bytes(), plain.receive_bytes()
+    assert len(one) == len(other)
+    assert int.from_bytes(one[:4], "big") == int.from_bytes(other[:4], "big") + 1
 
 
 @pytest.mark.parametrize(("version", "told"), [(7, 0), (8, MANY)])
