@@ -11,7 +11,10 @@ from simulation.cluster.crews import Crew, CrewSetting
 from simulation.cluster.fetch_audits import FetchAudits
 from simulation.cluster.fetcher_audits import FetcherAudits
 from simulation.cluster.follower_audits import FollowerAudits
+from simulation.cluster.group_audits import GroupAudits
 from simulation.cluster.log_audits import wrong_with
+from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
+from simulation.cluster.transaction_audits import TransactionAudits
 from simulation.cluster.waits import Waits
 from simulation.parked import needless_waits
 
@@ -42,6 +45,7 @@ class AuditCrew(Crew):
             setting.world, setting.truth, tails_are_lost=self.plan.on["lose_tail"]
         )
         self.fetchers = FetcherAudits(setting.world)
+        self.groups, self.transactions = GroupAudits(), TransactionAudits()
         racks = [*dict.fromkeys(self.plan.racks)]
         self.fetches = FetchAudits(setting.world, setting.stream("fetch audits"), racks)
         self.waits = Waits(setting.world, setting.truth)
@@ -71,16 +75,24 @@ class AuditCrew(Crew):
         if self._changed:
             partition = self._rng.choice(list(self._changed))
             self._audit(partition, self._changed.pop(partition))
+        for broker in self.world.cluster.brokers:
+            for wrong in wrong_groups(broker, self._rng):
+                self.world.violate(f"broker {broker.broker_id}: {wrong}")
         if not self._stopped:
             self.world.at(LOOK_EVERY_MS, self._look)
 
     def _look_at_parked(self) -> None:
-        """Who waits at brokers, and what followers wait for."""
+        """Who waits at brokers, and what followers and coordinators wait for."""
         self.fetchers.look()
         self.fetches.look()
         for broker in self.world.cluster.brokers:
-            for needless in needless_waits(broker):
-                self.world.violate(f"broker {broker.broker_id}: {needless}")
+            for wrong in (
+                *needless_waits(broker),
+                *wrong_writes(broker),
+                *self.groups.look(broker),
+                *self.transactions.look(broker, self.world.now_ms),
+            ):
+                self.world.violate(f"broker {broker.broker_id}: {wrong}")
         if not self._stopped:
             self.world.at(LOOK_AT_PARKED_EVERY_MS, self._look_at_parked)
 

@@ -1,0 +1,175 @@
+"""What coordinators hold, against the logs of their topics, while a run goes on.
+
+- A write waits exactly while its log's high watermark has not passed it, and for a bounded time.
+- The offsets of groups are those of the log: up to its end in the state that decides, up to the
+  high watermark in the state that is told. A transaction's are pending until its marker; of two
+  commits the later record counts. So are generations, and the epochs of groups and members.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.coordinator.deferred_writes import ignore_error
+from mockbroker.coordinator.log_port import InternalLog
+from mockbroker.coordinator.partition_load import EndOfTransaction
+from mockbroker.coordinator.records import decode_record
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
+from mockbroker_protocol.messages.consumer_group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+)
+from mockbroker_protocol.messages.coordinator_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from random import Random
+
+    from mockbroker.coordinator.group.shard import GroupShard
+    from mockbroker.coordinator.lazy import LazyCoordinator
+    from mockbroker.node.broker import Broker
+
+    Place = tuple[str, str, int]
+
+
+class GroupLogModel:
+    """What a log of groups says, record by record."""
+
+    def __init__(self) -> None:
+        self.offsets: dict[Place, tuple[int, int]] = {}
+        """By group, topic and partition: the offset, and where its record stands."""
+        self.pending: dict[int, dict[Place, tuple[int, int]]] = {}
+        self.epochs: dict[str, int] = {}
+        """Generations of classic groups, epochs of others."""
+        self.members: dict[tuple[str, str], int] = {}
+        """Epochs by group and member."""
+
+    def take(self, logged: object) -> None:
+        """The next entry."""
+        if isinstance(logged, EndOfTransaction):
+            for place, pending in self.pending.pop(logged.producer_id, {}).items():
+                if logged.commit and self.offsets.get(place, (0, -1))[1] < pending[1]:
+                    self.offsets[place] = pending
+            return
+        offset, producer_id, key, value = logged  # type: ignore[misc]
+        record = decode_record(key, value)  # type: ignore[has-type]
+        if record is not None:
+            self._take(offset, producer_id, record.key, record.value)  # type: ignore[has-type]
+
+    def _take(self, offset: int, producer_id: int, key: object, value: object) -> None:
+        if isinstance(key, OffsetCommitKey):
+            place = key.group, key.topic, key.partition
+            if value is None:
+                for offsets in (self.offsets, *self.pending.values()):
+                    offsets.pop(place, None)
+                return
+            assert isinstance(value, OffsetCommitValue)
+            into = self.offsets if producer_id < 0 else self.pending.setdefault(producer_id, {})
+            into[place] = value.offset, offset
+        elif isinstance(key, GroupMetadataKey):
+            self._take_epoch(key.group, value, "generation", GroupMetadataValue)
+        elif isinstance(key, ConsumerGroupMetadataKey):
+            self._take_epoch(key.group_id, value, "epoch", ConsumerGroupMetadataValue)
+        elif isinstance(key, ConsumerGroupCurrentMemberAssignmentKey):
+            place_of = key.group_id, key.member_id
+            if value is None:
+                self.members.pop(place_of, None)
+            else:
+                assert isinstance(value, ConsumerGroupCurrentMemberAssignmentValue)
+                self.members[place_of] = value.member_epoch
+
+    def _take_epoch(self, group: str, value: object, field: str, kind: type) -> None:
+        if value is None:
+            self.epochs.pop(group, None)
+        else:
+            assert isinstance(value, kind)
+            self.epochs[group] = getattr(value, field)
+
+
+def wrong_writes(broker: Broker) -> Iterator[str]:
+    """Writes that wait although they are replicated, or for ever."""
+    services = broker.services
+    if services.replicas.has_ready or broker.requests.unfinished:
+        return
+    coordinators: tuple[LazyCoordinator[Any], ...] = (services.groups, services.transactions)
+    for coordinator in coordinators:
+        if not coordinator.in_use:
+            continue
+        runtime = coordinator.service.runtime
+        replication = runtime.replication
+        for index, deferred in runtime._deferred.items() if replication else ():  # noqa: SLF001
+            assert replication is not None
+            passed = replication.high_watermark(index)
+            for write in deferred._writes:  # noqa: SLF001
+                what = f"a write of partition {index} up to {write.end_offset}"
+                if write.end_offset <= passed:
+                    yield f"{what} waits, and {passed} are replicated"
+                done = write._done  # noqa: SLF001
+                forgets = done is None or done is ignore_error
+                if not forgets and (write.timeout is None or not write.timeout.pending):
+                    yield f"{what} waits for ever"
+
+
+def wrong_groups(broker: Broker, rng: Random) -> Iterator[str]:
+    """Where groups are not what their log says; one partition is looked at."""
+    services = broker.services
+    if not services.groups.in_use or broker.requests.unfinished:
+        return
+    runtime = services.groups.service.runtime
+    indexes = [index for index in runtime._shards if runtime.is_owned(index)]  # noqa: SLF001
+    if not indexes or services.replicas.has_ready:
+        return
+    index = rng.choice(indexes)
+    log = InternalLog(GROUP_METADATA_TOPIC, services.replicas, services.clock)
+    partition = services.replicas.partition(GROUP_METADATA_TOPIC, index)
+    passed = 0 if partition is None else partition.high_watermark
+    live, told = runtime._shards[index], runtime._committed.get(index)  # noqa: SLF001
+    model = GroupLogModel()
+    is_told = told is None
+    for logged in log.read(index):
+        if told is not None and not is_told and logged[0] >= passed:
+            yield from _differences("told", model, told)
+            is_told = True
+        model.take(logged)
+    if told is not None and not is_told:
+        yield from _differences("told", model, told)
+    yield from _differences("decided on", model, live, by_records=False)
+
+
+def _differences(
+    what: str, model: GroupLogModel, shard: GroupShard, *, by_records: bool = True
+) -> Iterator[str]:
+    """`by_records`: generations change with their records alone."""
+    store = shard.offsets
+    offsets = {
+        (group, topic, index): one.offset
+        for group, topics in store._committed.items()  # noqa: SLF001
+        for topic, partitions in topics.items()
+        for index, one in partitions.items()
+    }
+    wanted = {place: offset for place, (offset, _) in model.offsets.items()}
+    if offsets != wanted:
+        differ = set(offsets.items()) ^ set(wanted.items())
+        yield f"offsets that are {what} differ from the log by {differ}"
+    pending = {place for of_one in model.pending.values() for place in of_one}
+    for group, topic, index in {*offsets, *pending}:
+        if store.is_pending(group, topic, index) != ((group, topic, index) in pending):
+            yield f"{group}, {topic}-{index} that is {what} is pending or not"
+    for group_id, epoch in model.epochs.items():
+        classic, consumer = shard.groups.get(group_id), shard.consumer_groups.get(group_id)
+        if consumer is not None and consumer.epoch != epoch:
+            yield f"{group_id} that is {what} has epoch {consumer.epoch}, its log {epoch}"
+        if by_records and classic is not None and classic.generation_id != epoch:
+            yield f"{group_id} that is {what} is in {classic.generation_id}, its log in {epoch}"
+    for (group_id, member_id), epoch in model.members.items():
+        consumer = shard.consumer_groups.get(group_id)
+        member = None if consumer is None else consumer.members.get(member_id)
+        if member is not None and member.epoch != epoch:
+            yield f"{member_id} that is {what} has epoch {member.epoch}, its log {epoch}"
