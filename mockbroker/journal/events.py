@@ -36,18 +36,41 @@ class EventValues:
 
 
 class ConnectionOpened(EventValues):
-    """A client connected, from `peer_port` of its host (0: not over a socket)."""
+    """A client connected, from `peer_port` of its host (0: not over a socket).
 
-    __slots__ = ("broker_id", "connection_id", "listener", "peer", "peer_port")
+    `principal` is who it is by then; `tls_version` and `tls_cipher` are None without TLS.
+    """
+
+    __slots__ = (
+        "broker_id",
+        "connection_id",
+        "listener",
+        "peer",
+        "peer_port",
+        "principal",
+        "tls_cipher",
+        "tls_version",
+    )
 
     def __init__(
-        self, connection_id: int, peer: str, listener: str, broker_id: int = -1, peer_port: int = 0
+        self,
+        connection_id: int,
+        peer: str,
+        listener: str,
+        broker_id: int = -1,
+        peer_port: int = 0,
+        principal: str = "User:ANONYMOUS",
+        tls_version: str | None = None,
+        tls_cipher: str | None = None,
     ) -> None:
         self.connection_id = connection_id
         self.peer = peer
         self.listener = listener
         self.broker_id = broker_id
         self.peer_port = peer_port
+        self.principal = principal
+        self.tls_version = tls_version
+        self.tls_cipher = tls_cipher
 
 
 class ConnectionClosed(EventValues):

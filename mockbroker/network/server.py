@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mockbroker.network.acceptor import Acceptor
     from mockbroker.network.outgoing import OutgoingConnections
     from mockbroker.network.timekeeper import TimeKeeper
+    from mockbroker.network.tls_transport import TlsListener
 
 T = TypeVar("T")
 BLOCKED_SECONDS: Final = 0.25
@@ -58,16 +59,21 @@ class ClusterServer:
         )
 
     async def start(
-        self, name: str, host: str, ports: Sequence[int], advertise: Callable[[int, int], None]
+        self,
+        name: str,
+        host: str,
+        ports: Sequence[int],
+        advertise: Callable[[int, int], None],
+        tls: Sequence[TlsListener] = (),
     ) -> list[tuple[str, int]]:
         """Listen on a port for each broker (0: any free one); returns the addresses bound.
 
         All are bound before any accepts: meanwhile `advertise(index, port)` is called for each
         broker, so that the first client is told all of them. Raises OSError when one cannot be
         bound; nothing listens there then. Called again the brokers listen there too, under
-        another name.
+        another name. With TLS there is one of `tls` for each broker.
         """
-        return await self._listen(self.servers, name, host, ports, advertise)
+        return await self._listen(self.servers, name, host, ports, advertise, tls)
 
     async def start_controller(
         self, name: str, host: str, port: int, bound: Callable[[int], None]
@@ -96,12 +102,14 @@ class ClusterServer:
         host: str,
         ports: Sequence[int],
         bound: Callable[[int, int], None],
+        tls: Sequence[TlsListener] = (),
     ) -> list[tuple[str, int]]:
         opened: list[tuple[SocketServer, Acceptor]] = []
         addresses: list[tuple[str, int]] = []
         try:
-            for broker, port in zip(servers, ports, strict=False):
-                acceptor, address = await broker.bind(name, host, port)
+            for index, (broker, port) in enumerate(zip(servers, ports, strict=False)):
+                own = tls[index] if tls else None
+                acceptor, address = await broker.bind(name, host, port, own)
                 acceptor.refusable = broker.node in self.cluster.nodes
                 opened.append((broker, acceptor))
                 addresses.append(address)

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from mockbroker.network.freed_memory import FreedMemory
     from mockbroker.network.shaping import ShapedTransport
     from mockbroker.network.timekeeper import TimeKeeper
+    from mockbroker.network.tls_transport import TlsListener
     from mockbroker.network.turn import Turn
 
-Address = tuple[str, int] | None
 STOP_GRACE_SECONDS: Final = 0.5
 """How long a client may take to read its last answers when the server stops."""
 REOPEN_SECONDS: Final = 0.1
@@ -79,15 +79,17 @@ class SocketServer(NodeWatcher):
         self._unread = UnreadAnswers(node.config)
         self._addresses: dict[int, str] = {}
         """Of the connections that count, by their number."""
-        self._waiting: dict[int, tuple[ClientTransport, Address, Address]] = {}
+        self._waiting: dict[int, ClientTransport] = {}
         """Clients that connected while there was no room for them, in order."""
 
     # -- listening -------------------------------------------------------------------------
 
-    async def bind(self, name: str, host: str, port: int) -> tuple[Acceptor, tuple[str, int]]:
+    async def bind(
+        self, name: str, host: str, port: int, tls: TlsListener | None = None
+    ) -> tuple[Acceptor, tuple[str, int]]:
         """Take an address, where no connection is accepted before `serve`. Raises OSError."""
         self._loop = asyncio.get_running_loop()
-        acceptor = Acceptor(name, host, port, lambda: self.accept(name))
+        acceptor = Acceptor(name, host, port, lambda: self.accept(name, tls))
         address = await acceptor.bind()
         self._acceptors.append(acceptor)
         return acceptor, address
@@ -114,7 +116,7 @@ class SocketServer(NodeWatcher):
 
     async def close(self) -> None:
         """Close every connection once its last answers have been sent, or after a while."""
-        for waiting, _, _ in list(self._waiting.values()):
+        for waiting in list(self._waiting.values()):
             waiting.abort()
         for transport in list(self._transports.values()):
             transport.close()
@@ -127,10 +129,14 @@ class SocketServer(NodeWatcher):
                     transport.abort()
                 await self._idle.wait()
 
-    def accept(self, listener: str) -> ClientTransport:
+    def accept(self, listener: str, tls: TlsListener | None = None) -> ClientTransport:
         """A connection came in by a listener: who serves it."""
         self._next_id += 1
-        return ClientTransport(self, self._next_id, listener)
+        if tls is None:
+            return ClientTransport(self, self._next_id, listener)
+        from mockbroker.network.tls_transport import TlsTransport
+
+        return TlsTransport(self, self._next_id, listener, tls)
 
     @property
     def connections(self) -> int:
@@ -139,55 +145,58 @@ class SocketServer(NodeWatcher):
 
     # -- steps, called by the transports ---------------------------------------------------
 
-    def opened(
-        self,
-        transport: ClientTransport,
-        peer: tuple[str, int] | None,
-        local: tuple[str, int] | None,
-    ) -> None:
+    def opened(self, transport: ClientTransport) -> None:
         """A client connected; one that waited in the queue of a socket shut since is sent away."""
-        if not self.is_open or self._refuses(transport.listener):
+        name = transport.listener
+        if not self.is_open or any(each.refused for each in self._acceptors if each.name == name):
             transport.abort()
             return
-        host = "unknown" if peer is None else peer[0]
+        host, _ = _address(transport, "peername")
         refusal = self._quotas.refusal(host)
         if transport.inner is not None and leaves_too_few(transport.inner):
             refusal = "open files: there are too few left"
         if refusal is None and self._quotas.full:
             if len(self._waiting) < BACKLOG:
                 transport.pause()
-                self._waiting[transport.id] = (transport, peer, local)
-                self._tell_refused(host, transport, "max.connections: it waits for another to go")
+                self._waiting[transport.id] = transport
+                self.refused(transport, "max.connections: it waits for another to go")
                 return
             refusal = "max.connections: too many wait already"
         if refusal is not None:
-            self._tell_refused(host, transport, refusal)
+            self.refused(transport, refusal)
             transport.abort()
             return
-        self._let_in(transport, peer, local)
+        self._let_in(transport, host)
 
-    def _tell_refused(self, host: str, transport: ClientTransport, reason: str) -> None:
+    def refused(self, transport: ClientTransport, reason: str) -> None:
+        """A client was sent away, or is kept waiting: tell of it."""
+        host, _ = _address(transport, "peername")
         self.broker.connections_refused += 1
         self.broker.journal.record(
             ConnectionRefused(f"/{host}", transport.listener, reason, self.broker.broker_id)
         )
 
-    def _let_in(self, transport: ClientTransport, peer: Address, local: Address) -> None:
+    def _let_in(self, transport: ClientTransport, host: str) -> None:
         if len(self._transports) >= FEW_CONNECTIONS:
             transport.hold_little()
         self._transports[transport.id] = transport
-        if self.node.network_faults:
-            self._shape(transport)
-        host, port = ("unknown", 0) if peer is None else peer[:2]
         self._addresses[transport.id] = host
         self._quotas.joined(host)
+        transport.admitted()
+
+    def connected(self, transport: ClientTransport) -> None:
+        """A client may be served, now that its handshake is done if there was one."""
+        if self.node.network_faults:
+            self._shape(transport)
+        host, port = _address(transport, "peername")
         self.broker.connect(
             transport.id,
             f"/{host}",
             self._now_ms(),
-            local_address=("", 0) if local is None else (local[0], local[1]),
+            local_address=_address(transport, "sockname"),
             listener=transport.listener,
             peer_port=port,
+            tls=transport.session,
         )
 
     def _forget(self, connection_id: int) -> None:
@@ -198,8 +207,8 @@ class SocketServer(NodeWatcher):
         if address is not None:
             self._quotas.left(address)
         while self._waiting and self.is_open and not self._quotas.full:
-            transport, peer, local = self._waiting.pop(next(iter(self._waiting)))
-            self._let_in(transport, peer, local)
+            transport = self._waiting.pop(next(iter(self._waiting)))
+            self._let_in(transport, _address(transport, "peername")[0])
             transport.go_on()
 
     def received(self, connection_id: int, size_bytes: int) -> None:
@@ -300,8 +309,8 @@ class SocketServer(NodeWatcher):
             self._quotas.left(address)
         self._addresses.clear()
         waiting, self._waiting = self._waiting, {}
-        for transport, _, _ in waiting.values():
-            transport.abort()
+        for each in waiting.values():
+            each.abort()
 
     def up(self) -> None:
         assert self.node.broker is not None
@@ -369,9 +378,6 @@ class SocketServer(NodeWatcher):
             if inner.listener == acceptor.name:
                 transport.abort()
 
-    def _refuses(self, listener: str) -> bool:
-        return any(each.refused for each in self._acceptors if each.name == listener)
-
     def _shape(self, transport: ClientTransport) -> None:
         from mockbroker.network.shaping import ShapedTransport
 
@@ -391,3 +397,10 @@ class SocketServer(NodeWatcher):
                 conn.client_id, conn.listener, self.node.node_id, connection_id
             )
         ]
+
+
+def _address(transport: ClientTransport, end: str) -> tuple[str, int]:
+    """One end of a connection, `peername` or `sockname`."""
+    inner = transport.inner
+    found = None if inner is None else inner.get_extra_info(end)
+    return ("unknown", 0) if not found else (found[0], found[1])

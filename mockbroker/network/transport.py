@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 if TYPE_CHECKING:
     from mockbroker.node.broker import Broker
     from mockbroker.node.outbox import Outgoing
+    from mockbroker.node.tls_session import TlsSession
 
 WRITE_HIGH_WATER_BYTES: Final = 1 << 20
 """Unsent bytes in one socket's buffer past which no further request of it is worked on."""
@@ -49,13 +50,14 @@ class Connections(Protocol):
 
     broker: Broker
 
-    def opened(
-        self,
-        transport: ClientTransport,
-        peer: tuple[str, int] | None,
-        local: tuple[str, int] | None,
-    ) -> None:
-        """A client connected."""
+    def opened(self, transport: ClientTransport) -> None:
+        """A client connected; `admitted` says that there is room for it."""
+
+    def connected(self, transport: ClientTransport) -> None:
+        """A client that was admitted may be served."""
+
+    def refused(self, transport: ClientTransport, reason: str) -> None:
+        """A client was sent away, or is kept waiting."""
 
     def received(self, connection_id: int, size_bytes: int) -> None:
         """Bytes arrived in the buffer that the broker gave."""
@@ -79,6 +81,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         "id",
         "listener",
         "paused",
+        "session",
     )
 
     def __init__(
@@ -93,6 +96,8 @@ class ClientTransport(asyncio.BufferedProtocol):
         self.paused = False
         """Whether the client does not read."""
         self._looking: asyncio.TimerHandle | None = None
+        self.session: TlsSession | None = None
+        """None without TLS, and until its handshake is done."""
 
     @property
     def inner(self) -> asyncio.Transport | None:
@@ -114,11 +119,11 @@ class ClientTransport(asyncio.BufferedProtocol):
         """A socket was accepted."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=self._high_water)
-        self._server.opened(
-            self,
-            transport.get_extra_info("peername"),
-            transport.get_extra_info("sockname"),
-        )
+        self._server.opened(self)
+
+    def admitted(self) -> None:
+        """There is room for this client."""
+        self._server.connected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where asyncio reads into."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import ServedApis, Services
     from mockbroker.clock import Clock, Timer
     from mockbroker.journal import Journal
+    from mockbroker.node.tls_session import TlsSession
     from mockbroker_protocol.frames import Frame
     from mockbroker_protocol.primitives import Buffer
 
@@ -74,12 +75,13 @@ class Broker:
         local_address: tuple[str, int],
         listener: str = "PLAINTEXT",
         peer_port: int = 0,
+        tls: TlsSession | None = None,
     ) -> None:
-        """A client connected. Call `receive` next, or `disconnect`."""
+        """A client connected, `tls` if by a handshake. Call `receive` next, or `disconnect`."""
         assert connection_id not in self._connections
         self._clock.now_ms = now_ms
         self.connections_opened += 1
-        self._connections[connection_id] = Connection(
+        conn = self._connections[connection_id] = Connection(
             connection_id,
             peer,
             local_address,
@@ -88,9 +90,12 @@ class Broker:
             now_ms,
             self.services.registry_of(listener),
         )
-        self.journal.record(
-            ConnectionOpened(connection_id, peer, listener, self.broker_id, peer_port)
-        )
+        opened = ConnectionOpened(connection_id, peer, listener, self.broker_id, peer_port)
+        if tls is not None:
+            conn.tls = tls
+            opened.principal = conn.principal = tls.principal
+            opened.tls_version, opened.tls_cipher = tls.version, tls.cipher
+        self.journal.record(opened)
 
     def receive_buffer(self, connection_id: int, size_hint: int) -> memoryview:
         """Where the next bytes of this connection go; call `received` with their count at once."""

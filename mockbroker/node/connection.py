@@ -12,11 +12,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.node.tls_session import ANONYMOUS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mockbroker.apis.context import RequestContext, ServedApis
     from mockbroker.clock import Timer, TimerTask
+    from mockbroker.node.tls_session import TlsSession
     from mockbroker_protocol.frames import Frame, FrameBuffer
     from mockbroker_protocol.primitives import Buffer
 
@@ -52,6 +55,7 @@ class Connection:
         "registry",
         "requests",
         "starved",
+        "tls",
         "touched",
     )
 
@@ -69,7 +73,8 @@ class Connection:
         self.peer = peer
         self.local_address = local_address
         self.listener = listener
-        self.principal = "User:ANONYMOUS"
+        self.principal = ANONYMOUS
+        self.tls: TlsSession | None = None
         self.client_id = ""
         self.frames = frames
         self.opened_ms = opened_ms

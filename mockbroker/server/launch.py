@@ -23,7 +23,7 @@ from mockbroker.server.listeners import DEFAULT_NAME
 from mockbroker.state.scope import Scopes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from mockbroker.admin.listener import AdminListener
     from mockbroker.journal import Journal
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mockbroker.server.journal_files import JournalWriter
     from mockbroker.server.listeners import Listener
     from mockbroker.server.settings import Settings
+    from mockbroker.server.tls_listener import TlsListener
     from mockbroker.state.preparation import Preparation
 
 
@@ -307,6 +308,7 @@ async def launch(settings: Settings) -> RunningBroker:
 
 
 def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWriter:
+    from mockbroker.config.broker import BrokerConfig
     from mockbroker.server.journal_files import JournalWriter
     from mockbroker.server.journal_lines import LineFiles
     from mockbroker.server.values import SettingsError
@@ -318,7 +320,10 @@ def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWr
         "cluster_id": cluster.metadata.cluster_id,
         "nodes": sorted(cluster.metadata.brokers),
         "seed": None if options["seed"] is None else str(seed),
-        "settings": settings.config,
+        "settings": {
+            key: "[hidden]" if BrokerConfig.definition(key).sensitive else text
+            for key, text in settings.config.items()
+        },
     }
     run = os.urandom(8).hex()
     files = LineFiles(folder, run, facts, cluster.clock.epoch_ms)
@@ -340,8 +345,10 @@ async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
         listeners: dict[str, list[tuple[str, int]]] = {}
         for each in settings.listeners:
             with _naming(settings, each):
+                told = partial(_advertise, cluster, each)
+                tls = _tls_of(cluster, each, settings) if each.protocol.has_tls else ()
                 listeners[each.name] = await server.start(
-                    each.name, each.host, each.ports, partial(_advertise, cluster, each)
+                    each.name, each.host, each.ports, told, tls
                 )
         running = RunningBroker(cluster, server, timekeeper, listeners, settings)
         if settings.options["controller_port"] is not None:
@@ -354,6 +361,21 @@ async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
         await server.stop()
         raise
     return running
+
+
+def _tls_of(cluster: Cluster, listener: Listener, settings: Settings) -> Sequence[TlsListener]:
+    """The certificates of a listener, for each broker."""
+    from mockbroker.server.key_stores import StoreError
+    from mockbroker.server.tls_listener import TlsListener
+    from mockbroker.server.values import SettingsError
+
+    name, logs_in = listener.name, listener.protocol.has_sasl
+    try:
+        return [TlsListener(node.config, name, logs_in=logs_in) for node in cluster.nodes]
+    except StoreError as error:
+        own = f"listener.name.{name.lower()}.{error.key}"
+        key = own if own in settings.config else error.key
+        raise SettingsError(settings.written_config(key), error.problem, error.allowed) from None
 
 
 def _advertise(cluster: Cluster, listener: Listener, index: int, port: int) -> None:

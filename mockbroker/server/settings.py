@@ -172,7 +172,7 @@ class Settings:
             ) from None
         name = self.config.get(_INTER_BROKER_LISTENER)
         for listener in self.listeners:
-            if listener.protocol:
+            if listener.protocol.has_sasl:
                 problem = f"{listener.name} is {listener.protocol.name}, which is not served yet"
                 option = self.written("listeners")
                 if PROTOCOL_MAP in self.config:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 import struct
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
@@ -28,10 +29,12 @@ class RawConnection:
         self._correlation_id = 0
 
     @classmethod
-    async def open(cls, address: str, *, limit: int = 1 << 16) -> RawConnection:
+    async def open(
+        cls, address: str, *, limit: int = 1 << 16, tls: ssl.SSLContext | None = None
+    ) -> RawConnection:
         """Connect to HOST:PORT."""
         host, _, port = address.rpartition(":")
-        return cls(*await asyncio.open_connection(host, int(port), limit=limit))
+        return cls(*await asyncio.open_connection(host, int(port), limit=limit, ssl=tls))
 
     async def __aenter__(self) -> Self:
         return self
@@ -43,7 +46,7 @@ class RawConnection:
         traceback: TracebackType | None,
     ) -> None:
         self.writer.close()
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
             await self.writer.wait_closed()
 
     def request(self, request: object, version: int) -> bytes:

@@ -6,6 +6,7 @@ import asyncio
 import re
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,9 @@ from mockbroker.server.settings import Settings
 from mockbroker.server.values import SettingsError
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.sockets import RawConnection
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 async def metadata(settings: Settings) -> tuple[MetadataResponse, int]:
@@ -136,3 +140,26 @@ async def test_an_action_that_cannot_be_done_ends_the_start() -> None:
     actions = [{"action": "kill", "node_id": 9}]
     with pytest.raises(SettingsError, match="cluster_actions: kill: there is no broker 9"):
         await launch(Settings(brokers=3, cluster_actions=actions))
+
+
+async def test_certificates_that_cannot_be_used_name_the_config_as_it_was_written() -> None:
+    settings = Settings({"config": "--set"}, listeners=["A://:0", "SSL://:0"])
+    with pytest.raises(SettingsError, match=r"^--set ssl\.keystore\.location: a listener with TLS"):
+        await launch(settings)
+    own = {"listener.name.ssl.ssl.keystore.type": "BKS"}
+    settings = Settings(listeners=["SSL://:0"], config=own)
+    named = r"^config listener\.name\.ssl\.ssl\.keystore\.type: BKS is unknown"
+    with pytest.raises(SettingsError, match=named):
+        await launch(settings)
+
+
+def test_the_journal_tells_no_secrets(tmp_path: Path) -> None:
+    config = {"ssl.keystore.password": "open sesame", "num.partitions": "2"}
+
+    async def run() -> None:
+        await (await launch(Settings(config=config, journal=tmp_path))).stop()
+
+    asyncio.run(run())
+    text = "".join(file.read_text() for file in tmp_path.iterdir())
+    assert "open sesame" not in text
+    assert '"ssl.keystore.password":"[hidden]","num.partitions":"2"' in text

@@ -1,0 +1,302 @@
+"""A connection that is encrypted: as `transport`, with TLS between the socket and the core.
+
+`socket_server` makes one for each socket that a listener with TLS accepts. The library has no
+socket: bytes go through two buffers in memory, so that limits on what is read, written and held
+are the same as without TLS, with any event loop. The core knows of a connection once its handshake
+is done; until then it counts as one that is open (Kafka: SslTransportLayer, ConnectionQuotas).
+
+Invariants: while something waits to be encrypted the client does not read (`paused`); a client that
+is not read has at most CIPHERTEXT_BYTES here that are not decrypted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mockbroker.network.cipher_suites import registered_name
+from mockbroker.network.transport import JOIN_LIMIT_BYTES, ClientTransport
+from mockbroker.node.tls_session import ANONYMOUS, TlsSession
+
+if TYPE_CHECKING:
+    from mockbroker.network.transport import Connections
+    from mockbroker.node.outbox import Outgoing
+    from mockbroker_protocol.primitives import Buffer
+
+CIPHERTEXT_BYTES: Final = 1 << 18
+"""Read from a socket at once."""
+ENCRYPT_BYTES: Final = 1 << 18
+"""Encrypted at once, of a large answer; the rest waits until the client has read."""
+HANDSHAKE_SECONDS: Final = 10.0
+"""How long a handshake may take, in real time."""
+
+
+class TlsListener(Protocol):
+    """The certificates of a listener as they are now, asked at each connection."""
+
+    read_area: memoryview
+    """CIPHERTEXT_BYTES that all connections of the listener are read through."""
+
+    def wrap(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
+        """The server's end of a new connection."""
+
+    def principal(self, connection: ssl.SSLObject) -> str | None:
+        """Who the client is whose handshake is done; None without a certificate that tells."""
+
+
+class TlsTransport(ClientTransport):
+    """The shell's side of one connection with TLS."""
+
+    __slots__ = (
+        "_area",
+        "_begun",
+        "_connection",
+        "_ending",
+        "_incoming",
+        "_outgoing",
+        "_pending",
+        "_pending_bytes",
+        "_timer",
+        "_tls",
+    )
+
+    def __init__(
+        self, server: Connections, connection_id: int, listener: str, tls: TlsListener
+    ) -> None:
+        super().__init__(server, connection_id, listener)
+        self._tls = tls
+        self._area = tls.read_area
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._connection = tls.wrap(self._incoming, self._outgoing)
+        self._begun = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._pending: deque[Buffer] = deque()
+        self._pending_bytes = 0
+        self._ending: str | None = None
+        """How the connection ends when nothing is pending any more; None: it does not."""
+
+    # -- the handshake ---------------------------------------------------------------------
+
+    def admitted(self) -> None:
+        """There is room for it: its client may begin the handshake."""
+        self._timer = asyncio.get_running_loop().call_later(HANDSHAKE_SECONDS, self._too_slow)
+
+    def _too_slow(self) -> None:
+        self._fail(f"it was not done in {HANDSHAKE_SECONDS:g} s")
+
+    def _handshake(self) -> None:
+        self._begun = True
+        try:
+            self._connection.do_handshake()
+        except ssl.SSLWantReadError:
+            self._flush()
+            return
+        except ssl.SSLError as error:
+            self._flush()  # an alert tells the client why
+            self._fail(reason_of(error))
+            return
+        self._stop_timer()
+        self._flush()
+        self.session = session_of(self._connection, self._tls)
+        self._server.connected(self)
+
+    def _fail(self, reason: str) -> None:
+        self._stop_timer()
+        if self._transport is not None:
+            self._server.refused(self, f"TLS handshake: {reason}")
+            self._transport.close()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is gone."""
+        if self._timer is not None:
+            self._stop_timer()
+            if self._begun:  # who only looks whether the port is open made no mistake
+                self._server.refused(self, "TLS handshake: the client has hung up")
+        self._pending.clear()
+        self._pending_bytes = 0
+        super().connection_lost(exc)
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 -- asyncio's signature
+        """Where asyncio reads into."""
+        return self._area
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Bytes were read."""
+        self._incoming.write(self._area[:nbytes])
+        if self.session is None:
+            self._handshake()
+        if self.session is not None:
+            self._read()
+
+    def _read(self) -> None:
+        """Give the core what is here, unless it wants no more."""
+        transport = self._transport
+        if transport is None or self.session is None:
+            return
+        server = self._server
+        more = True
+        while more and self._reading and not transport.is_closing():
+            buffer = server.broker.receive_buffer(self.id, -1)
+            filled, more = self._decrypt(buffer)
+            if filled:
+                server.received(self.id, filled)
+        if self._outgoing.pending:  # an alert, or new keys
+            self._flush()
+
+    def _decrypt(self, buffer: memoryview) -> tuple[int, bool]:
+        """Fill a buffer: how far it came, and whether there may be more."""
+        filled, size = 0, len(buffer)
+        read = self._connection.read
+        try:
+            while filled < size:
+                # Without a buffer it returns bytes, with one their count.
+                count: int = read(size - filled, buffer[filled:])  # type: ignore[assignment]
+                if not count:
+                    self.close()
+                    return filled, False
+                filled += count
+        except ssl.SSLWantReadError:
+            return filled, False
+        except ssl.SSLError:  # not what was encrypted: nothing that follows can be read
+            assert self._transport is not None
+            self._flush()
+            self._transport.abort()
+            return filled, False
+        return filled, True
+
+    def _set_reading(self, transport: asyncio.Transport, wanted: bool) -> None:
+        super()._set_reading(transport, wanted)
+        if wanted:
+            asyncio.get_running_loop().call_soon(self._read)
+
+    # -- writing ---------------------------------------------------------------------------
+
+    @property
+    def unread_bytes(self) -> int:
+        """What waits for the client to read."""
+        return super().unread_bytes + self._pending_bytes
+
+    def write(self, outgoing: Outgoing) -> None:
+        """Do what the core wants done."""
+        transport = self._transport
+        if transport is None:
+            return
+        chunks = outgoing.chunks
+        if self.paused or outgoing.size_bytes > JOIN_LIMIT_BYTES:
+            self._pending += chunks
+            self._pending_bytes += outgoing.size_bytes
+            self._pump(transport)
+        elif chunks:
+            self._encrypt(chunks[0] if len(chunks) == 1 else b"".join(chunks), transport)
+        if outgoing.close:
+            self._end(transport, outgoing.ending)
+        elif outgoing.read is not self._reading:
+            self._set_reading(transport, outgoing.read)
+
+    def _pump(self, transport: asyncio.Transport) -> None:
+        """Encrypt what is pending, until the client reads no further."""
+        pending = self._pending
+        while pending and not self.paused and not transport.is_closing():
+            parts: list[Buffer] = []
+            size = 0
+            while pending and size < ENCRYPT_BYTES:
+                part = memoryview(pending.popleft())
+                if size + len(part) > ENCRYPT_BYTES:
+                    pending.appendleft(part[ENCRYPT_BYTES - size :])
+                    part = part[: ENCRYPT_BYTES - size]
+                parts.append(part)
+                size += len(part)
+            self._pending_bytes -= size
+            self._encrypt(parts[0] if len(parts) == 1 else b"".join(parts), transport)
+
+    def _encrypt(self, data: Buffer, transport: asyncio.Transport) -> None:
+        write = self._connection.write
+        written = write(data)
+        while written < len(data):
+            written += write(memoryview(data)[written:])
+        transport.write(self._outgoing.read())
+
+    def _flush(self) -> None:
+        """Send what the library itself has to say."""
+        if self._transport is not None and self._outgoing.pending:
+            self._transport.write(self._outgoing.read())
+
+    def resume_writing(self) -> None:
+        """The client reads again: what is pending goes first."""
+        self.paused = False
+        if self._transport is not None:
+            self._pump(self._transport)
+            if self._ending is not None and not self._pending:
+                self._end(self._transport, self._ending)
+        if not self.paused:
+            self._server.blocked(self.id, False)
+
+    # -- the end ---------------------------------------------------------------------------
+
+    def _end(self, transport: asyncio.Transport, ending: str | None) -> None:
+        if self._pending and ending != "reset":
+            self._ending = ending or "close"
+            return
+        self._stop_timer()
+        self._ending = None
+        if ending not in ("reset", "half_close"):
+            self._say_goodbye()
+        super()._end(transport, ending)
+
+    def _say_goodbye(self) -> None:
+        """Without it a client cannot tell the end from an attack that cuts the connection."""
+        if self.session is None:
+            return
+        try:
+            self._connection.unwrap()
+        except ssl.SSLError:
+            pass  # it wants the client's own, which nobody waits for
+        self._flush()
+
+    def close(self) -> None:
+        """Close once everything written has been sent."""
+        if self._transport is not None:
+            self._end(self._transport, None)
+
+    def abort(self) -> None:
+        """Close now and drop what was not sent."""
+        self._stop_timer()
+        super().abort()
+
+
+def session_of(connection: ssl.SSLObject, tls: TlsListener) -> TlsSession:
+    """What a handshake came to that is done."""
+    cipher, version = connection.cipher(), connection.version()
+    assert cipher is not None
+    assert version is not None
+    return TlsSession(version, registered_name(cipher[0]), tls.principal(connection) or ANONYMOUS)
+
+
+def reason_of(error: ssl.SSLError) -> str:
+    """Why a handshake failed, in words."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the client's certificate is refused, {error.verify_message}"
+    reason = error.reason or str(error)
+    found = _REASONS.get(reason)
+    if found is None and reason.startswith(("TLSV1_ALERT_", "SSLV3_ALERT_", "TLSV13_ALERT_")):
+        found = f"the client says {reason.partition('_ALERT_')[2].replace('_', ' ').lower()}"
+    return found or reason.replace("_", " ").lower()
+
+
+_REASONS: Final = {
+    "WRONG_VERSION_NUMBER": "the client does not speak TLS",
+    "HTTP_REQUEST": "the client speaks HTTP",
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client showed no certificate",
+    "NO_SHARED_CIPHER": "the client has no cipher suite of this listener",
+    "UNSUPPORTED_PROTOCOL": "the client has no TLS version of this listener",
+}

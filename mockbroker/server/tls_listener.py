@@ -1,0 +1,120 @@
+"""TLS of one listener of one broker, as its configs have it now.
+
+`launch` makes one for each listener with TLS, `network` asks it at each connection. A config for
+the listener, `listener.name.NAME.ssl.…`, goes before the one for all (Kafka: SslFactory,
+DefaultSslEngineFactory).
+
+Invariant: what was read is used until all of what takes its place could be read; connections that
+are there keep what they began with.
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.config.listeners import listener_text
+from mockbroker.network.cipher_suites import TLS12, TLS13
+from mockbroker.network.tls_transport import CIPHERTEXT_BYTES
+from mockbroker.server.distinguished_name import subject_of
+from mockbroker.server.key_stores import StoreError, load_key_store, load_trust_store
+
+if TYPE_CHECKING:
+    from mockbroker.config.broker import BrokerConfig
+
+_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_TOO_OLD: Final = ("TLSv1", "TLSv1.1")
+"""Java refuses them too, whoever asks for them."""
+_CLIENT_AUTH: Final = {
+    "none": ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+
+
+class TlsListener:
+    """What connections of a listener begin with. Raises StoreError for what cannot be used."""
+
+    def __init__(self, config: BrokerConfig, listener: str, *, logs_in: bool) -> None:
+        """`logs_in`: its clients say by SASL who they are, and not by a certificate."""
+        self.read_area = memoryview(bytearray(CIPHERTEXT_BYTES))
+        self._listener = listener
+        self._logs_in = logs_in
+        self._context = self._read(config)
+
+    def wrap(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
+        """The server's end of a new connection."""
+        return self._context.wrap_bio(incoming, outgoing, server_side=True)
+
+    def principal(self, connection: ssl.SSLObject) -> str | None:
+        """Who the client is whose handshake is done; None without a certificate that tells."""
+        certificate = None if self._logs_in else connection.getpeercert(binary_form=True)
+        return None if certificate is None else f"User:{subject_of(certificate)}"
+
+    def _read(self, config: BrokerConfig) -> ssl.SSLContext:
+        def text(key: str) -> str | None:
+            return listener_text(config, self._listener, key)
+
+        factory = "ssl.engine.factory.class"
+        if text(factory) is not None:
+            raise StoreError(factory, "it is a class of Java", "none")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # Each connection shows its certificate anew, and none asks for new keys in between.
+        context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
+        context.num_tickets = 0
+        _set_versions(context, text("ssl.enabled.protocols") or "")
+        _set_ciphers(context, text("ssl.cipher.suites") or "")
+        load_key_store(context, text)
+        auth = self._client_auth(config)
+        if auth is not ssl.CERT_NONE:
+            # Java trusts each certificate of the store, whoever signed it.
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+            load_trust_store(context, text)
+        context.verify_mode = auth
+        return context
+
+    def _client_auth(self, config: BrokerConfig) -> ssl.VerifyMode:
+        key = "ssl.client.auth"
+        own = f"listener.name.{self._listener.lower()}.{key}"
+        # Kafka: where clients log in, the config for all listeners does not count (KIP-684).
+        text = config.configured(own) if self._logs_in else None
+        if not self._logs_in:
+            text = listener_text(config, self._listener, key)
+        return _CLIENT_AUTH[(text or "none").strip()]
+
+
+def _set_versions(context: ssl.SSLContext, text: str) -> None:
+    key = "ssl.enabled.protocols"
+    names = _split(text)
+    for name in names:
+        if name not in (*_VERSIONS, *_TOO_OLD):
+            raise StoreError(key, f"{name} is unknown", ", ".join(_VERSIONS))
+    versions = sorted(_VERSIONS[name] for name in names if name in _VERSIONS)
+    if not versions:
+        raise StoreError(key, f"{text or 'nothing'} is too little", ", ".join(_VERSIONS))
+    context.minimum_version, context.maximum_version = versions[0], versions[-1]
+
+
+def _set_ciphers(context: ssl.SSLContext, text: str) -> None:
+    """TLS 1.3 has three suites, which the library offers all of, or none."""
+    names = _split(text)
+    if not names:
+        return
+    key = "ssl.cipher.suites"
+    for name in names:
+        if name not in TLS13 and name not in TLS12:
+            raise StoreError(key, f"{name} is unknown", f"suites such as {next(iter(TLS12))}")
+    older = [TLS12[name] for name in names if name in TLS12]
+    newest = ssl.TLSVersion.TLSv1_3
+    if not older:
+        context.minimum_version = newest
+    elif len(older) == len(names) and context.maximum_version is newest:
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+    if context.minimum_version > context.maximum_version:
+        raise StoreError(key, "no version of ssl.enabled.protocols has these", "suites of one")
+    if older:
+        context.set_ciphers(":".join(older))
+
+
+def _split(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
