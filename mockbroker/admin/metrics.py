@@ -119,6 +119,10 @@ FAMILIES: Final[dict[str, Family]] = {
     "mockbroker_connections_refused_total": Family(
         COUNTER, ("broker",), "Connections beyond a limit, sent away or kept waiting."
     ),
+    "mockbroker_logins_total": Family(COUNTER, ("broker",), "Logins of clients that succeeded."),
+    "mockbroker_logins_failed_total": Family(
+        COUNTER, ("broker",), "Logins of clients that failed."
+    ),
     "mockbroker_loop_blocked_total": Family(
         COUNTER, ("broker",), "Steps of more than 250 ms, which kept everybody else waiting."
     ),
@@ -265,6 +269,8 @@ _OF_NODES: Final = {
     "mockbroker:type=ConnectionMetrics,name=ConnectionsRefused": (
         "mockbroker_connections_refused_total"
     ),
+    "mockbroker:type=ConnectionMetrics,name=Logins": "mockbroker_logins_total",
+    "mockbroker:type=ConnectionMetrics,name=LoginsFailed": "mockbroker_logins_failed_total",
     "mockbroker:type=ConnectionMetrics,name=UnreadAnswerBytes": "mockbroker_unread_answer_bytes",
     "kafka.network:type=SocketServer,name=MemoryPoolAvailable": (
         "mockbroker_memory_pool_available_bytes"

@@ -41,6 +41,9 @@ def handle(
         software = request.client_software_name, request.client_software_version
         services.client_software[ctx.connection_id] = software
     registry = services.registry
+    login = services.logins.get(ctx.connection_id)
+    if login is not None:
+        login.authenticator.versions_told()
 
     def is_served(key: ApiKey) -> bool:
         return registry.get(key) is not None

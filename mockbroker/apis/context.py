@@ -13,6 +13,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from mockbroker.config.listeners import security_protocol
 from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import ClientQuotasChanged
 from mockbroker_protocol.named_tuple import NamedTuple
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker.replica.log_dirs import LogDirsMark
     from mockbroker.replica.manager import ReplicaManager
+    from mockbroker.security.authenticator import Authenticator
     from mockbroker.security.authorizer import StandardAuthorizer
+    from mockbroker.security.mechanisms import Mechanisms
     from mockbroker.security.quotas import QuotaManager
     from mockbroker.security.rate import Rate
     from mockbroker.telemetry.client_metrics import Client, ClientMetrics, PushedMetrics
@@ -225,6 +228,23 @@ class ServedApis(Protocol):
         """What ApiVersions tells clients, by ascending key."""
 
 
+class LoginGate(Protocol):
+    """The login of a connection, as the handlers of SaslHandshake and SaslAuthenticate see it."""
+
+    @property
+    def authenticator(self) -> Authenticator:
+        """How far it is."""
+
+    def authenticate(self, token: bytes) -> tuple[bytes, int]:
+        """The answer to a token, and the life of the session in ms. Raises SaslError."""
+
+    def fail(self, ctx: RequestContext, response: object, reason: str) -> Verdict:
+        """Answer what ends the connection, after the delay."""
+
+    def cut(self, reason: str) -> Verdict:
+        """End the connection without an answer."""
+
+
 class Environment(NamedTuple):
     """What a node is put into: configs, time, its view of the metadata, who changes them, dice.
 
@@ -311,6 +331,7 @@ class Services:
 
     __slots__ = (
         "_client_metrics",
+        "_mechanisms",
         "announce",
         "authorizer",
         "broker_id",
@@ -323,6 +344,9 @@ class Services:
         "fetch",
         "groups",
         "leader_log",
+        "logins",
+        "logins_done",
+        "logins_failed",
         "metadata",
         "metadata_progress",
         "producer_ids",
@@ -387,6 +411,11 @@ class Services:
         self._client_metrics: ClientMetrics | None = None
         self.client_software: dict[int, tuple[str, str]] = {}
         """Name and version of the clients that told them, by connection."""
+        self.logins: dict[int, LoginGate] = {}
+        """The logins of connections whose listener wants one."""
+        self._mechanisms: Mechanisms | None = None
+        self.logins_done = 0
+        self.logins_failed = 0
 
     def answer_in_slices(
         self, ctx: RequestContext, making: Generator[object, None, object]
@@ -418,6 +447,30 @@ class Services:
             self._client_metrics = ClientMetrics(self.clock, self.config, self.metadata, self.rng)
         return self._client_metrics
 
+    def authenticator(self, listener: str) -> Authenticator | None:
+        """Who says whether a new client is who it says it is; None where a listener asks nobody."""
+        if not security_protocol(self.config, listener).has_sasl:
+            return None
+        from mockbroker.security.authenticator import Authenticator
+
+        if self._mechanisms is None:
+            from mockbroker.security.mechanisms import Mechanisms
+
+            self._mechanisms = Mechanisms(self.config)
+        return Authenticator(self.config, listener, self._mechanisms.make)
+
+    def mechanism_of(self, connection_id: int) -> str | None:
+        """The mechanism that the client of a connection chose; None: it has yet to, or need not."""
+        login = self.logins.get(connection_id)
+        return None if login is None else login.authenticator.mechanism
+
+    def count_login(self, *, failed: bool) -> None:
+        """A login of a client ended."""
+        if failed:
+            self.logins_failed += 1
+        else:
+            self.logins_done += 1
+
     def mark(self) -> RoomsMark:
         """What no log and no metadata say: quotas' use, log directories, clients' metrics."""
         return RoomsMark(
@@ -447,6 +500,7 @@ class Services:
     def disconnected(self, connection_id: int) -> None:
         """A connection has gone: forget what is kept of its client."""
         self.client_software.pop(connection_id, None)
+        self.logins.pop(connection_id, None)
         if self.extension is not None:
             self.extension.disconnected(connection_id)
         if self._client_metrics is not None:

@@ -44,6 +44,7 @@ SERVED: Final = _by_key(
     sync_group
     describe_groups
     list_groups
+    sasl_handshake
     api_versions
     create_topics
     delete_topics
@@ -62,6 +63,7 @@ SERVED: Final = _by_key(
     alter_configs
     alter_replica_log_dirs
     describe_log_dirs
+    sasl_authenticate
     create_partitions
     delete_groups
     incremental_alter_configs
@@ -111,6 +113,7 @@ EXTENSION: Final = "mockbroker.coop.extension"
 CONTROLLER_SERVED: Final = _by_key(
     """
     controller.fetch
+    sasl_handshake
     api_versions
     create_topics
     delete_topics
@@ -118,6 +121,7 @@ CONTROLLER_SERVED: Final = _by_key(
     create_acls
     delete_acls
     alter_configs
+    sasl_authenticate
     create_partitions
     elect_leaders
     incremental_alter_configs

@@ -7,36 +7,40 @@ AbstractConfig.valuesWithPrefixOverride); listeners are written in lower case th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from mockbroker.config.errors import ConfigError
+from mockbroker.config.registry import BROKER
+from mockbroker.config.security_protocol import PROTOCOL_MAP, SecurityProtocol, parse_protocol_map
 
 if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
 
-PLAINTEXT: Final = "PLAINTEXT"
-PROTOCOLS: Final = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_MAP: Final = "listener.security.protocol.map"
+
+def security_protocol(config: BrokerConfig, listener: str) -> SecurityProtocol:
+    """The protocol of a listener; PLAINTEXT where the map does not name it. ConfigError."""
+    protocols = parse_protocol_map(config.str(PROTOCOL_MAP))
+    return protocols.get(listener, SecurityProtocol.PLAINTEXT)
 
 
-def security_protocol(config: BrokerConfig, listener: str) -> str:
-    """The security protocol of a listener; PLAINTEXT where the map does not name it.
+def listener_text(
+    config: BrokerConfig, listener: str, name: str, mechanism: str | None = None
+) -> str | None:
+    """The text in force for a key at a listener; None where nothing is set and none is default.
 
-    Raises ConfigError for a map that cannot be read.
+    What is set for a mechanism goes before what is set for all of them.
     """
-    for entry in config.str(_MAP).split(","):
-        name, colon, protocol = (part.strip() for part in entry.partition(":"))
-        if name.upper() == listener and colon:
-            if protocol.upper() not in PROTOCOLS:
-                raise ConfigError(
-                    f"Invalid value {config.str(_MAP)} for configuration {_MAP}: "
-                    f"{protocol} is no security protocol; allowed: {', '.join(PROTOCOLS)}"
-                )
-            return protocol.upper()
-    return PLAINTEXT
+    for key in (name,) if mechanism is None else (f"{mechanism.lower()}.{name}", name):
+        for each in (f"listener.name.{listener.lower()}.{key}", key):
+            text = config.configured(each)
+            if text is not None:
+                return text
+    return config.text(name)
 
 
-def listener_text(config: BrokerConfig, listener: str, name: str) -> str | None:
-    """The text in force for a key at a listener; None where nothing is set and none is default."""
-    text = config.configured(f"listener.name.{listener.lower()}.{name}")
-    return config.text(name) if text is None else text
+def listener_int(
+    config: BrokerConfig, listener: str, name: str, mechanism: str | None = None
+) -> int:
+    """The same of an INT or a LONG that has a value."""
+    value = BROKER.require(name).parse(listener_text(config, listener, name, mechanism))
+    assert isinstance(value, int)
+    return value

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mockbroker.journal.decoding import SECRET_FIELDS
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.primitives import uuid_text
 from mockbroker_protocol.schema import is_declared, schema_of
@@ -50,7 +51,7 @@ class _Body:
             value: object = getattr(message, field)
             if value is None or field == "throttle_time_ms":  # the line has it already
                 continue
-            hidden = secret and field in {"value", "config_value"}
+            hidden = field in SECRET_FIELDS or (secret and field in {"value", "config_value"})
             found[field] = _HIDDEN if hidden else self._value(field, value)
         return found
 

@@ -6,12 +6,18 @@ once already, so it cannot be malformed; an answer that a fault mangled can.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.headers import decode_request_header, decode_response_header
 from mockbroker_protocol.messages.catalog import request_class, response_class
 from mockbroker_protocol.plan import decode
+from mockbroker_protocol.schema import is_declared, schema_of
+
+SECRET_FIELDS: Final = frozenset({"auth_bytes", "salt", "salted_password"})
+"""What proves who a client is; requests have it."""
+_SECRETS: Final = frozenset((ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_USER_SCRAM_CREDENTIALS))
 
 if TYPE_CHECKING:
     from mockbroker_protocol.frames import Frame
@@ -24,7 +30,22 @@ def decode_request(api_key: int, api_version: int, frame: Frame | None) -> objec
         return None
     position = decode_request_header(frame).body_pos
     message_class: type[object] = request_class(api_key)
-    return decode(message_class, api_version, frame, position)[0]
+    message: object = decode(message_class, api_version, frame, position)[0]
+    if api_key in _SECRETS:
+        _hide(message)
+    return message
+
+
+def _hide(message: object) -> None:
+    """Take out of a message what nobody is to read, and of what it lists."""
+    for field in schema_of(type(message)).field_names:
+        value: object = getattr(message, field)
+        if field in SECRET_FIELDS:
+            setattr(message, field, b"")
+        elif isinstance(value, list):
+            for one in value:
+                if is_declared(type(one)):
+                    _hide(one)
 
 
 def decode_response(api_key: int, api_version: int, chunks: list[Buffer] | None) -> object | None:

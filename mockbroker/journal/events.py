@@ -105,6 +105,45 @@ class ConnectionClosed(EventValues):
         self.broker_id = broker_id
 
 
+class Login(EventValues):
+    """A client proved who it is, or failed to: then `reason` says why.
+
+    `principal` is who the connection's client is now, None while that is not known; `renewed`:
+    it was known before (KIP-368).
+    """
+
+    __slots__ = (
+        "broker_id",
+        "client_id",
+        "connection_id",
+        "mechanism",
+        "peer",
+        "principal",
+        "reason",
+        "renewed",
+    )
+
+    def __init__(
+        self,
+        connection_id: int,
+        peer: str,
+        client_id: str,
+        mechanism: str | None,
+        principal: str | None,
+        renewed: bool,
+        reason: str | None,
+        broker_id: int = -1,
+    ) -> None:
+        self.connection_id = connection_id
+        self.peer = peer
+        self.client_id = client_id
+        self.mechanism = mechanism
+        self.principal = principal
+        self.renewed = renewed
+        self.reason = reason
+        self.broker_id = broker_id
+
+
 class ConnectionRefused(EventValues):
     """A client was sent away, or not accepted: `reason` names the limit."""
 
@@ -388,6 +427,7 @@ Event = (
     ConnectionOpened
     | ConnectionClosed
     | ConnectionRefused
+    | Login
     | LoopBlocked
     | RequestRefused
     | HandlerFailed

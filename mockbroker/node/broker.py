@@ -20,6 +20,7 @@ from mockbroker.journal import PEER, SHUTDOWN, TIMEOUT, ConnectionClosed, Connec
 from mockbroker.node.connection import Connection
 from mockbroker.node.outbox import Outbox
 from mockbroker.node.request_handler import RequestHandler
+from mockbroker.node.tls_session import ANONYMOUS
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.frames import SHARED_BYTES, FrameBuffer
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer
     from mockbroker.journal import Journal
     from mockbroker.node.tls_session import TlsSession
+    from mockbroker.security.authenticator import Authenticator
     from mockbroker_protocol.frames import Frame
     from mockbroker_protocol.primitives import Buffer
 
@@ -95,7 +97,20 @@ class Broker:
             conn.tls = tls
             opened.principal = conn.principal = tls.principal
             opened.tls_version, opened.tls_cipher = tls.version, tls.cipher
+        authenticator = self.services.authenticator(listener)
+        if authenticator is not None:
+            # Kafka: the principal of a login counts alone (DefaultKafkaPrincipalBuilder).
+            opened.principal = conn.principal = ANONYMOUS
+            self._guard(conn, authenticator)
         self.journal.record(opened)
+
+    def _guard(self, conn: Connection, authenticator: Authenticator) -> None:
+        """Have the client of a connection log in before it is served."""
+        from mockbroker.node.sasl_gate import SaslGate
+
+        self.services.logins[conn.id] = SaslGate(
+            self.requests, conn, authenticator, self.journal, self._outbox
+        )
 
     def receive_buffer(self, connection_id: int, size_hint: int) -> memoryview:
         """Where the next bytes of this connection go; call `received` with their count at once."""

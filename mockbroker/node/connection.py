@@ -40,6 +40,7 @@ class Connection:
         "closing",
         "ending",
         "frames",
+        "gate",
         "id",
         "in_work",
         "listener",
@@ -75,6 +76,8 @@ class Connection:
         self.listener = listener
         self.principal = ANONYMOUS
         self.tls: TlsSession | None = None
+        self.gate: Callable[[Frame], bool] | None = None
+        """Whether a frame is a request to serve; there until its client is known (`sasl_gate`)."""
         self.client_id = ""
         self.frames = frames
         self.opened_ms = opened_ms

@@ -52,6 +52,8 @@ def read(
         f"{_CONNECTIONS}ConnectionsOpened": connections_opened,
         f"{_CONNECTIONS}ConnectionsRefused": connections_refused,
         f"{_REQUESTS}RequestsRefused": requests_refused,
+        f"{_CONNECTIONS}Logins": services.logins_done,
+        f"{_CONNECTIONS}LoginsFailed": services.logins_failed,
         f"{_CLUSTER}IdleRoundsSkipped": rounds_skipped,
         f"{_CONNECTIONS}UnreadAnswerBytes": unread_bytes,
         f"{_LOOP}LoopBlocked": loop_blocked,

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 
 FRAMES_PER_STEP: Final = 128
 """Queued requests of one connection that are worked on before others have their turn."""
+_UNCHARGED: Final = frozenset(
+    (ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
+)
+"""Requests that no quota counts."""
 
 
 class _Over:
@@ -147,14 +151,17 @@ class RequestHandler:
             self.serve(conn, conn.pop())
         error = conn.frames.error
         if error is not None and conn.idle and not conn.closing:
-            self._refuse(conn, None, str(error))
+            self.refuse(conn, None, str(error))
 
     def serve(self, conn: Connection, frame: Frame) -> None:
         """Decode a request and answer it, unless it is parked or not to be answered."""
+        gate = conn.gate
+        if gate is not None and not gate(frame):
+            return
         try:
             header = decode_request_header(frame)
         except ProtocolError as error:
-            self._refuse(conn, peek_request_header(frame), f"request header: {error}")
+            self.refuse(conn, peek_request_header(frame), f"request header: {error}")
             return
         client_id = header.client_id or ""
         conn.client_id = client_id
@@ -170,7 +177,7 @@ class RequestHandler:
         try:
             request = api.decode(frame, header.body_pos, version)
         except ProtocolError as error:
-            self._refuse(conn, header, f"request body: {error}")
+            self.refuse(conn, header, f"request body: {error}")
             return
         except Exception as error:  # noqa: BLE001 -- the request boundary, as below
             self._failed(conn, client_id, api, version, error)
@@ -181,7 +188,7 @@ class RequestHandler:
         ctx = RequestContext(self, header, conn, self._clock.now_ms, size, frame)
         conn.in_work = self.latest = ctx
         quotas = self.services.quotas
-        if quotas is not None and header.api_key != ApiKey.WRITE_TXN_MARKERS:
+        if quotas is not None and header.api_key not in _UNCHARGED:
             ctx.throttle_time_ms = quotas.charge_request(ctx.principal, client_id)
         faults = self.faults
         if faults is not None and _intercepted(self, faults, ctx, api, request, api.handle):
@@ -230,7 +237,7 @@ class RequestHandler:
         conn.requests += 1
         api.requests += 1
         quotas = self.services.quotas
-        if quotas is not None and ctx.api_key != ApiKey.WRITE_TXN_MARKERS:
+        if quotas is not None and ctx.api_key not in _UNCHARGED:
             ctx.throttle_time_ms = quotas.charge_request(ctx.principal, ctx.client_id)
         faults = self.faults
         return faults is None or not _intercepted(self, faults, ctx, api, request, process)
@@ -254,7 +261,7 @@ class RequestHandler:
             conn.in_work = None  # what cannot be read is no request
             self._unread.discard(ctx)
             ctx.done = True
-            self._refuse(conn, peek_request_header(ctx.frame), f"request body: {error}")
+            self.refuse(conn, peek_request_header(ctx.frame), f"request body: {error}")
             return False
         except Exception as error:  # noqa: BLE001 -- the request boundary, as in `serve`
             api = conn.registry.get(ctx.api_key)
@@ -309,7 +316,7 @@ class RequestHandler:
         self._journal.record(
             HandlerFailed(conn.id, conn.peer, client_id, api.name, version, error, self.broker_id)
         )
-        self._close(conn, f"{api.name} v{version} failed")
+        self.close(conn, f"{api.name} v{version} failed")
 
     def finish(
         self,
@@ -323,7 +330,7 @@ class RequestHandler:
         ctx.done = True
         conn.in_work = None
         if response is CLOSE:
-            self._close(conn, f"{api.name} with acks=0 failed")
+            self.close(conn, f"{api.name} with acks=0 failed")
         elif response is not NO_RESPONSE:
             version = ctx.api_version
             if body is None:
@@ -410,7 +417,7 @@ class RequestHandler:
         """End the connection by `ending`: disconnect, reset or half_close."""
         conn = self._connections[ctx.connection_id]
         conn.ending = ending
-        self._close(conn, f"{ending} by {fault_id}")
+        self.close(conn, f"{ending} by {fault_id}")
 
     # -- refusals --------------------------------------------------------------------------
 
@@ -421,14 +428,16 @@ class RequestHandler:
             conn.send(chunks, sum(map(len, chunks)))
             self._outbox.touch(conn)
         else:
-            self._refuse(conn, header, unserved_reason(api))
+            self.refuse(conn, header, unserved_reason(api))
 
-    def _refuse(self, conn: Connection, header: RequestHeader | None, reason: str) -> None:
+    def refuse(self, conn: Connection, header: RequestHeader | None, reason: str) -> None:
+        """Close the connection of a request that is not served."""
         self.requests_refused += 1
         self._journal.record(refusal(conn, header, reason, self.broker_id))
-        self._close(conn, reason)
+        self.close(conn, reason)
 
-    def _close(self, conn: Connection, reason: str) -> None:
+    def close(self, conn: Connection, reason: str) -> None:
+        """End a connection, after the answers that are queued."""
         conn.close(reason)
         self.abandon(conn)
         self._outbox.touch(conn)

@@ -18,6 +18,7 @@ from mockbroker.journal import (
     ConnectionOpened,
     ConnectionRefused,
     HandlerFailed,
+    Login,
     LoopBlocked,
     MemoryLimitMet,
     RequestRefused,
@@ -44,6 +45,11 @@ _LOGGER_LEVELS: Final = {"debug": "DEBUG", "info": "INFO", "warning": "WARN", "e
 _NUMBERS: Final = {"TRACE": 10, "DEBUG": 10, "INFO": 20, "WARN": 30, "ERROR": 40, "FATAL": 40}
 
 
+_REFUSED: Final[dict[type, str]] = {
+    RequestRefused: "request refused",
+    ConnectionRefused: "connection refused",
+    Login: "login failed",
+}
 REFUSALS: Final = 10
 """Refused requests that have a line of their own in each time of `REFUSALS_SECONDS`."""
 REFUSALS_SECONDS: Final = 10.0
@@ -159,7 +165,7 @@ class EventLog:
             reason = event.reason or "closed by the client"
             rounded = {"reason": reason, "lifetime_ms": round(event.lifetime_ms)}
             self.logger().debug("connection closed", **{**_fields(event), **rounded})
-        elif isinstance(event, (RequestRefused, ConnectionRefused)):
+        elif isinstance(event, (RequestRefused, ConnectionRefused, Login)):
             self._refused(event)
         elif isinstance(event, LoopBlocked):
             self.warn(
@@ -186,14 +192,17 @@ class EventLog:
             self._memory_lines_from = self._now() + MEMORY_SECONDS
             self.warn("the memory limit is met: the oldest segments go", **facts)
 
-    def _refused(self, event: RequestRefused | ConnectionRefused) -> None:
+    def _refused(self, event: RequestRefused | ConnectionRefused | Login) -> None:
+        if isinstance(event, Login) and event.reason is None:
+            if self._level <= LEVELS["debug"]:
+                self.logger().debug("login", **_fields(event))
+            return
         if self._now() >= self._refusals_until:
             self._refusals = 0
             self._refusals_until = self._now() + REFUSALS_SECONDS
         self._refusals += 1
         if self._refusals <= REFUSALS:
-            what = "request" if isinstance(event, RequestRefused) else "connection"
-            self.logger().warning(f"connection closed: {what} refused", **_fields(event))
+            self.logger().warning(f"connection closed: {_REFUSED[type(event)]}", **_fields(event))
 
     def tell_refusals(self, *, now: bool = False) -> None:
         """Tell how many refusals had no line, once their time is over, or `now`."""

@@ -162,6 +162,15 @@ class Settings:
                 self._refuse(name, problem, "a listener for clients beside it")
             options[name] = entries
 
+    def _check_login(self, listener: Listener) -> None:
+        """See that clients can log in with what is configured for a listener."""
+        from mockbroker.config.broker import BrokerConfig
+        from mockbroker.config.logins import login_problem
+
+        found = login_problem(BrokerConfig(self.config), listener.name)
+        if found is not None:
+            raise SettingsError(self.written_config(found.key), found.problem, found.allowed)
+
     def _secure_listeners(self) -> None:
         """Give each listener its security protocol, and check what is said of brokers' own."""
         try:
@@ -173,11 +182,7 @@ class Settings:
         name = self.config.get(_INTER_BROKER_LISTENER)
         for listener in self.listeners:
             if listener.protocol.has_sasl:
-                problem = f"{listener.name} is {listener.protocol.name}, which is not served yet"
-                option = self.written("listeners")
-                if PROTOCOL_MAP in self.config:
-                    option = self.written_config(PROTOCOL_MAP)
-                raise SettingsError(option, problem, f"{listener.name}:PLAINTEXT")
+                self._check_login(listener)
         if name is None:
             return
         # Kafka: AbstractKafkaConfig.getInterBrokerListenerNameAndSecurityProtocol.

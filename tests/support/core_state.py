@@ -40,6 +40,7 @@ _APART = (
     "mockbroker.node.memory_pool",
     "mockbroker.node.outbox",
     "mockbroker.node.request_handler._Over",
+    "mockbroker.node.sasl_gate",  # logins are the connections'
     "mockbroker.node.slices",
     "mockbroker.replica.delayed",
     "mockbroker.replica.fetch_params",
@@ -59,7 +60,8 @@ mockbroker.apis.context.Services
   kept _client_metrics extension groups quorum quotas replicas transactions
   wiring announce authorizer broker_id clock config controller fetch metadata
   wiring leader_log metadata_progress producer_ids registries registry rng timer work_in_slices
-  passing client_software deferred
+  passing _mechanisms client_software deferred logins
+  growing logins_done logins_failed
 mockbroker.clock.Clock
   wiring epoch_ms
   growing now_ms

@@ -55,6 +55,8 @@ class ConnectionOut(BaseModel):
     listener: str
     client_id: str
     software: str | None = Field(description="Library and version, as its ApiVersions told")
+    principal: str = Field(description="Who its client is; User:ANONYMOUS before a login")
+    mechanism: str | None = Field(description="SASL mechanism that the client chose")
     requests: int
     opened_ms: float
 
@@ -211,6 +213,8 @@ async def list_connections(host: TheHost) -> ConnectionList:
                     client_id=connection.client_id,
                     software=" ".join(broker.services.client_software.get(connection.id, ()))
                     or None,
+                    principal=connection.principal,
+                    mechanism=broker.services.mechanism_of(connection.id),
                     requests=connection.requests,
                     opened_ms=connection.opened_ms,
                 )

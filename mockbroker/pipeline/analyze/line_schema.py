@@ -57,7 +57,8 @@ txn STRUCT<transactional_id: STRING, producer_id: BIGINT, producer_epoch: INT,
   answered_producer_id: BIGINT, answered_producer_epoch: INT, outcome: STRING, error: INT>"""
 
 _OTHERS: Final = """
-requests BIGINT, lifetime_ms DOUBLE, blocked_ms BIGINT, tls_version STRING, tls_cipher STRING,
+requests BIGINT, lifetime_ms DOUBLE, mechanism STRING, renewed BOOLEAN, blocked_ms BIGINT,
+tls_version STRING, tls_cipher STRING,
 event STRING, session_id INT, rule STRING, why STRING, expected_epoch INT, epoch INT,
 partitions INT, age_ms DOUBLE, idle_ms DOUBLE,
 topic STRING, partition INT, `from` BIGINT, `to` BIGINT, log_end_offset BIGINT,

@@ -15,6 +15,7 @@ from mockbroker.journal import (
     Event,
     HandlerFailed,
     Journal,
+    Login,
     MemoryLimitMet,
     RequestRefused,
     RequestServed,
@@ -31,6 +32,10 @@ SERVED.fetch_class = "INCREMENTAL"
 SERVED.request_bytes_saved, SERVED.response_bytes_saved = 335, -9
 SERVED.woken_by = "data"
 PLAIN = RequestServed(3, 12, 6, "app", 3, arrived_ms=1.0, completed_ms=3.5)
+
+
+LOGIN = Login(3, "/127.0.0.1", "app", "PLAIN", "User:alice", False, None)
+FAILED = Login(3, "/127.0.0.1", "app", "PLAIN", None, False, "Invalid username or password")
 
 
 def failure() -> HandlerFailed:
@@ -50,6 +55,14 @@ def lines(level: str, *events: Event) -> list[dict[str, object]]:
         else:
             journal.record(event)
     return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_login_that_fails_is_a_warning_and_one_that_succeeds_a_detail() -> None:
+    (failed,) = lines("warning", LOGIN, FAILED)
+    assert (failed["event"], failed["level"]) == ("connection closed: login failed", "warning")
+    assert (failed["reason"], failed["mechanism"]) == ("Invalid username or password", "PLAIN")
+    done, _ = lines("debug", LOGIN, FAILED)
+    assert (done["event"], done["principal"]) == ("login", "User:alice")
 
 
 def test_a_connection_is_told_at_debug_with_its_port_and_its_clients_id() -> None:

@@ -1,0 +1,196 @@
+"""Stands before the requests of a connection whose client has to log in, until it has.
+
+`broker` puts one before each connection of a SASL listener, and `request_handler` asks it of each
+frame. ApiVersions, SaslHandshake and SaslAuthenticate go on to their handlers while they are in
+order; tokens without a request around them, and all that is out of order, are dealt with here as
+Kafka does (SaslServerAuthenticator, Processor.processCompletedReceives). Once the client is known
+for good the gate is gone; where sessions end, it stays.
+
+A login that fails is told after `connection.failed.authentication.delay.ms`, and the connection
+ends; nothing of it is worked on meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.apis.context import PARKED, RequestContext, Verdict
+from mockbroker.journal import Login
+from mockbroker.node.refusals import unserved_reason
+from mockbroker.security.authenticator import State
+from mockbroker.security.mechanism import SaslAuthenticationError, SaslError
+from mockbroker_protocol.api_keys import ApiKey
+from mockbroker_protocol.error_responses import error_response
+from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.headers import decode_request_header, peek_request_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.journal import Journal
+    from mockbroker.node.connection import Connection
+    from mockbroker.node.outbox import Outbox
+    from mockbroker.node.request_handler import RequestHandler
+    from mockbroker.security.authenticator import Authenticator
+    from mockbroker_protocol.frames import Frame
+
+_DELAY: Final = "connection.failed.authentication.delay.ms"
+_AWAITED: Final = {
+    State.INITIAL: (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE),
+    State.HANDSHAKE: (ApiKey.SASL_HANDSHAKE,),
+    State.TOKENS: (ApiKey.SASL_AUTHENTICATE,),
+    State.OTHER_MECHANISM: (),
+}
+"""The APIs that are served while the client is not known, or proves anew who it is."""
+
+
+class SaslGate:
+    """The gate of one connection; it is in `services.logins` as long as that is open."""
+
+    __slots__ = ("_conn", "_handler", "_journal", "_max_frame_bytes", "_outbox", "authenticator")
+
+    def __init__(
+        self,
+        handler: RequestHandler,
+        conn: Connection,
+        authenticator: Authenticator,
+        journal: Journal,
+        outbox: Outbox,
+    ) -> None:
+        self._handler = handler
+        self._journal = journal
+        self._outbox = outbox
+        self._conn = conn
+        self.authenticator = authenticator
+        frames = conn.frames
+        self._max_frame_bytes = most = frames.max_frame_bytes
+        frames.max_frame_bytes = min(authenticator.max_token_bytes, most)
+        conn.gate = self.admits
+
+    def admits(self, frame: Frame) -> bool:
+        """Whether a frame is a request that is served now."""
+        authenticator = self.authenticator
+        header = peek_request_header(frame)
+        key = None if header is None else header.api_key
+        if authenticator.state is State.COMPLETE:
+            return self._is_in_session(key)
+        if authenticator.state is State.OTHER_MECHANISM:
+            reason = (
+                f"SASL mechanism '{authenticator.wanted}' requested by client is not supported for "
+                f"re-authentication of mechanism '{authenticator.mechanism}'"
+            )
+            self._tell(reason)
+            self._end_later(reason)
+            return False
+        if authenticator.state is State.TOKENS and authenticator.bare_tokens:
+            self._take_token(bytes(frame))
+            return False
+        if key in _AWAITED[authenticator.state]:
+            return True
+        if authenticator.state is State.TOKENS:
+            self._refuse_request(frame)
+        else:
+            self._handler.refuse(self._conn, header, "the client has yet to authenticate")
+        return False
+
+    # -- what the handlers tell --------------------------------------------------------------
+
+    def authenticate(self, token: bytes) -> tuple[bytes, int]:
+        """The answer to a token, and the life of the session in ms. Raises SaslError."""
+        clock = self._handler.services.clock
+        authenticator = self.authenticator
+        found = authenticator.evaluate(token, clock.now_ms, clock.wall_ms())
+        if authenticator.state is State.COMPLETE:
+            conn = self._conn
+            assert authenticator.principal is not None
+            conn.principal = authenticator.principal
+            conn.frames.max_frame_bytes = self._max_frame_bytes
+            if authenticator.expires_ms is None:
+                conn.gate = None
+            self._tell(None)
+        return found
+
+    def fail(self, ctx: RequestContext, response: object, reason: str) -> Verdict:
+        """Answer what ends the connection, after the delay. Returns what a handler returns then."""
+        self._tell(reason)
+        self._end_later(reason, lambda: ctx.respond(response))
+        return PARKED
+
+    def cut(self, reason: str) -> Verdict:
+        """End the connection without an answer. Returns what a handler returns then."""
+        self._tell(reason)
+        self._handler.services.defer(lambda: self._handler.close(self._conn, reason))
+        return PARKED
+
+    # -- the rest ----------------------------------------------------------------------------
+
+    def _is_in_session(self, key: int | None) -> bool:
+        now_ms = self._handler.services.clock.now_ms
+        if key == ApiKey.SASL_HANDSHAKE and self.authenticator.begin_renewal(now_ms):
+            return True
+        if self.authenticator.is_expired(now_ms):
+            self._handler.close(self._conn, "the session of its login has expired")
+            return False
+        return True
+
+    def _take_token(self, token: bytes) -> None:
+        try:
+            answer, _ = self.authenticate(token)
+        except SaslError as error:
+            self._tell(str(error))
+            if isinstance(error, SaslAuthenticationError):
+                self._end_later(str(error))
+            else:
+                self._handler.close(self._conn, str(error))
+        else:
+            self._conn.send([len(answer).to_bytes(4, "big") + answer], 4 + len(answer))
+            self._outbox.touch(self._conn)
+
+    def _refuse_request(self, frame: Frame) -> None:
+        """Another request where a token should come: its answer is error 34, if it can be read."""
+        handler, conn = self._handler, self._conn
+        try:
+            header = decode_request_header(frame)
+            api = conn.registry.get(header.api_key)
+            if api is None or len(frame) > api.large_bytes:
+                raise ProtocolError("the client has yet to authenticate")
+            if not api.min_version <= header.api_version <= api.max_version:
+                raise ProtocolError(unserved_reason(api))
+            request = api.decode(frame, header.body_pos, header.api_version)
+        except ProtocolError as error:
+            handler.refuse(conn, peek_request_header(frame), str(error))
+            return
+        ctx = RequestContext(handler, header, conn, handler.services.clock.now_ms, len(frame))
+        conn.in_work = ctx
+        response = error_response(request, header.api_version, ErrorCode.ILLEGAL_SASL_STATE, None)
+        unexpected = f"Unexpected Kafka request of type {api.key.name} during SASL authentication."
+        self.fail(ctx, response, unexpected)
+
+    def _end_later(self, reason: str, answer: Callable[[], None] | None = None) -> None:
+        """End the connection after the delay; nothing of it is worked on meanwhile."""
+        handler, conn = self._handler, self._conn
+        services = handler.services
+
+        def end() -> None:
+            if answer is not None:
+                answer()
+            handler.close(conn, reason)
+
+        conn.mute(services.timer, services.clock.now_ms + services.config.int(_DELAY), end)
+
+    def _tell(self, reason: str | None) -> None:
+        """Tell how a login ended; `reason` None: well."""
+        conn, authenticator = self._conn, self.authenticator
+        self._handler.services.count_login(failed=reason is not None)
+        self._journal.record(
+            Login(
+                conn.id,
+                conn.peer,
+                conn.client_id,
+                authenticator.mechanism,
+                authenticator.principal,
+                authenticator.renews,
+                reason,
+                self._handler.broker_id,
+            )
+        )

@@ -1,0 +1,35 @@
+"""What a SASL mechanism is to the connection that uses it (Kafka: javax.security.sasl.SaslServer).
+
+`authenticator` makes one for each exchange; `plain`, `scram` and `oauthbearer` are some.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class SaslError(Exception):
+    """The exchange failed; why is not for its client, who might learn who exists."""
+
+
+class SaslAuthenticationError(SaslError):
+    """The exchange failed, and its client is told the message (SaslAuthenticationException)."""
+
+
+class Mechanism(Protocol):
+    """One exchange. `complete` and `authorization_id` are settled by the last `evaluate`."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the client has proved who it is."""
+
+    @property
+    def authorization_id(self) -> str:
+        """Who that is, once it is complete."""
+
+    @property
+    def expires_wall_ms(self) -> int | None:
+        """When what it showed expires, in ms since 1970; None: never."""
+
+    def evaluate(self, token: bytes) -> bytes:
+        """The answer to a token of the client; raises SaslError."""

@@ -1,0 +1,333 @@
+"""Nothing but the login is served before it, in Kafka's order; sessions end as Kafka's do."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker.journal import ConnectionOpened, Login, RequestRefused, RequestServed
+from mockbroker.node.tls_session import TlsSession
+from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.headers import encode_request_header
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
+from mockbroker_protocol.messages.sasl import (
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from tests.support.logins import (
+    ADMIN,
+    ALICE,
+    DELAY_MS,
+    LISTENER,
+    handshake,
+    logged_in,
+    login_core,
+    token,
+)
+
+if TYPE_CHECKING:
+    from tests.support.core import Core, CoreClient
+
+SESSION_MS = 6000
+SESSIONS = {"connections.max.reauth.ms": str(SESSION_MS)}
+
+
+def connect(core: Core) -> CoreClient:
+    return core.client(listener=LISTENER)
+
+
+def framed(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data
+
+
+def bare(api_key: int, version: int, body: bytes = b"") -> bytes:
+    return framed(encode_request_header(api_key, version, 1, "test") + body)
+
+
+def versions(client: CoreClient) -> ApiVersionsResponse:
+    return client.call(ApiVersionsRequest("test", "1.0"), 3, ApiVersionsResponse)
+
+
+def is_served(client: CoreClient) -> bool:
+    answer = client.call(MetadataRequest(None), 5, MetadataResponse)
+    return [topic.name for topic in answer.topics] == ["orders"]
+
+
+def logins_of(core: Core) -> list[Login]:
+    return [event for event in core.events if isinstance(event, Login)]
+
+
+def test_after_a_login_everything_is_served_to_its_principal() -> None:
+    core = login_core()
+    client = logged_in(core)
+    assert is_served(client)
+    (conn,) = core.broker.connections()
+    assert conn.principal == "User:alice"
+    assert conn.gate is None
+    served = [event for event in core.events if isinstance(event, RequestServed)]
+    assert [event.principal for event in served] == ["User:ANONYMOUS"] * 2 + ["User:alice"]
+
+
+def test_a_plain_listener_beside_it_wants_no_login() -> None:
+    core = login_core()
+    client = core.client()
+    assert is_served(client)
+    (conn,) = core.broker.connections()
+    assert (conn.gate, conn.principal) == (None, "User:ANONYMOUS")
+
+
+def test_a_certificate_names_nobody_where_a_login_does() -> None:
+    core = login_core({"listener.security.protocol.map": "PLAINTEXT:SSL,SASL:SASL_SSL"})
+    tls = TlsSession("TLSv1.3", "TLS_AES_256_GCM_SHA384", "User:CN=app")
+    for number, listener in enumerate(("PLAINTEXT", "SASL"), 1):
+        core.broker.connect(
+            number, "/127.0.0.1", 0.0, local_address=("127.0.0.1", 1), listener=listener, tls=tls
+        )
+    shown = [conn.principal for conn in core.broker.connections()]
+    told = [event.principal for event in core.events if isinstance(event, ConnectionOpened)]
+    assert shown == told == ["User:CN=app", "User:ANONYMOUS"]
+
+
+@pytest.mark.parametrize("key", [key for key in ALL_SPECS if key not in (17, 18)])
+def test_another_api_before_the_handshake_ends_the_connection(key: ApiKey) -> None:
+    for told in (False, True):
+        core = login_core()
+        client = connect(core)
+        if told:
+            versions(client)
+        client.send_bytes(bare(key, ALL_SPECS[key].min_version))
+        assert (client.closed, client.answered) == (True, 0)
+        assert core.broker.metrics()["mockbroker:type=RequestMetrics,name=RequestsRefused"] == 1
+
+
+def test_versions_may_be_asked_for_once() -> None:
+    core = login_core()
+    client = connect(core)
+    refused = client.call(ApiVersionsRequest("", ""), 3, ApiVersionsResponse)
+    assert refused.error_code == ErrorCode.INVALID_REQUEST
+    assert versions(client).error_code == 0
+    client.send(ApiVersionsRequest("test", "1.0"), 3)
+    assert (client.closed, client.answered) == (True, 0)
+
+
+def test_versions_from_the_future_are_answered_before_the_handshake() -> None:
+    client = connect(login_core())
+    client.send_bytes(bare(18, 9, b"\0"))
+    assert client.receive_bytes()[4:6] == b"\0\x23"
+    handshake(client)
+    assert token(client).error_code == 0
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [b"\x60\x01\x02", b"\0", (999).to_bytes(2, "big") + bytes(10), b"\0\x11\0\x09" + bytes(8)],
+)
+def test_what_is_no_handshake_ends_the_connection(frame: bytes) -> None:
+    core = login_core()
+    client = connect(core)
+    client.send_bytes(framed(frame))
+    assert (client.closed, client.answered) == (True, 0)
+
+
+@pytest.mark.parametrize(
+    "request_", [MetadataRequest(None), ApiVersionsRequest(), SaslHandshakeRequest("PLAIN")]
+)
+def test_another_request_instead_of_a_token_is_answered_late_with_error_34(
+    request_: object,
+) -> None:
+    core = login_core()
+    client = connect(core)
+    handshake(client)
+    client.send(request_, 1)
+    answered = []
+    for wait_ms in (DELAY_MS - 1, 1):
+        core.advance(wait_ms)
+        answered.append(client.answered)
+    assert (answered, client.closed) == ([0, 1], True)
+    if isinstance(request_, SaslHandshakeRequest):
+        answer = client.receive(SaslHandshakeResponse)
+        assert answer == SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_a_token_that_cannot_be_read_ends_the_connection(version: int) -> None:
+    core = login_core()
+    client = connect(core)
+    handshake(client)
+    client.send_bytes(bare(36, version, b"\0\0\0\5a"))
+    assert (client.closed, client.answered) == (True, 0)
+
+
+def test_a_request_that_is_large_is_not_read_before_the_login() -> None:
+    client = connect(login_core())
+    handshake(client)
+    client.send_bytes(bare(3, 1, (1 << 30).to_bytes(4, "big") + bytes(70_000)))
+    assert (client.closed, client.answered) == (True, 0)
+
+
+def test_tokens_are_bare_after_a_handshake_of_version_0() -> None:
+    core = login_core()
+    client = connect(core)
+    handshake(client, version=0)
+    core.broker.receive(client.connection_id, framed(ALICE), core.now_ms)
+    (answered,) = core.broker.take_outbox()
+    assert b"".join(answered.chunks) == bytes(4)
+    assert is_served(client)
+    wrong = connect(core)
+    handshake(wrong, version=0)
+    wrong.send_bytes(framed(b"\0alice\0wrong"))
+    core.advance(DELAY_MS)
+    assert (wrong.closed, wrong.answered) == (True, 0)
+
+
+def test_what_is_larger_than_allowed_ends_the_connection_before_the_login_alone() -> None:
+    core = login_core({"sasl.server.max.receive.size": "1000"})
+    client = connect(core)
+    client.send_bytes(framed(bytes(1001)))
+    assert (client.closed, client.answered) == (True, 0)
+    client = logged_in(core)
+    client.send_bytes(bare(3, 1, (500).to_bytes(4, "big") + b"\0\1x" * 500))
+    assert client.answered == 1
+
+
+def test_what_comes_behind_a_failed_login_is_not_served() -> None:
+    core = login_core()
+    client = connect(core)
+    handshake(client)
+    client.send(SaslAuthenticateRequest(b"\0alice\0wrong"), 2)
+    client.send(SaslAuthenticateRequest(ALICE), 2)
+    client.send(MetadataRequest(None), 5)
+    core.advance(DELAY_MS)
+    assert (client.closed, client.answered) == (True, 1)
+
+
+def test_a_client_that_leaves_before_it_is_told_is_forgotten() -> None:
+    core = login_core()
+    client = connect(core)
+    handshake(client)
+    client.send(SaslAuthenticateRequest(b"\0alice\0wrong"), 2)
+    client.disconnect()
+    core.advance(DELAY_MS)
+    assert not core.broker.services.logins
+    assert not core.broker.connections()
+
+
+def test_a_session_is_renewed_in_time_or_ends_at_the_next_request() -> None:
+    core = login_core(SESSIONS)
+    client, late = logged_in(core), logged_in(core)
+    core.advance(SESSION_MS)
+    handshake(client)
+    assert token(client).session_lifetime_ms == SESSION_MS
+    core.advance(1)
+    assert is_served(client)
+    late.send(MetadataRequest(None), 5)
+    assert (late.closed, late.answered) == (True, 0)
+
+
+def test_a_session_that_is_over_may_be_renewed_as_long_as_nothing_else_was_asked() -> None:
+    core = login_core(SESSIONS)
+    client = logged_in(core)
+    core.advance(SESSION_MS + 500)
+    handshake(client)
+    assert token(client).error_code == 0
+    assert is_served(client)
+
+
+def test_a_session_is_not_renewed_twice_in_a_second() -> None:
+    core = login_core(SESSIONS)
+    client = logged_in(core)
+    handshake(client)
+    assert token(client).error_code == 0
+    answer = client.call(SaslHandshakeRequest("PLAIN"), 1, SaslHandshakeResponse)
+    assert answer == SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
+    assert is_served(client)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (ADMIN, "Cannot change principals during re-authentication from User.alice: User.admin"),
+        (b"\0alice\0wrong", "Authentication failed: Invalid username or password"),
+    ],
+)
+def test_a_renewal_that_fails_ends_the_connection(data: bytes, told: str) -> None:
+    core = login_core(SESSIONS)
+    client = logged_in(core)
+    handshake(client)
+    answer = token(client, data)
+    assert (answer.error_code, answer.error_message) == (58, told)
+    assert client.closed
+    assert [(event.principal, event.renewed) for event in logins_of(core)] == [
+        ("User:alice", False),
+        ("User:alice", True),
+    ]
+
+
+def test_a_renewal_with_another_mechanism_is_told_with_its_next_frame() -> None:
+    core = login_core({**SESSIONS, "sasl.enabled.mechanisms": "PLAIN,OTHER"})
+    client = logged_in(core)
+    handshake(client, "OTHER")
+    client.send(SaslAuthenticateRequest(ALICE), 2)
+    core.advance(DELAY_MS - 1)
+    assert core.broker.connections()
+    core.advance(1)
+    assert (client.closed, client.answered) == (True, 0)
+
+
+def test_a_renewal_with_an_unknown_mechanism_ends_the_connection_at_once() -> None:
+    core = login_core(SESSIONS)
+    client = logged_in(core)
+    client.send(SaslHandshakeRequest("OTHER"), 1)
+    assert (client.closed, client.answered) == (True, 0)
+
+
+def test_other_requests_amid_a_renewal_end_the_connection() -> None:
+    core = login_core(SESSIONS)
+    client = logged_in(core)
+    handshake(client)
+    client.send(MetadataRequest(None), 1)
+    core.advance(DELAY_MS)
+    answer = client.receive(MetadataResponse)
+    assert answer.topics == []
+    assert client.closed
+
+
+def test_logins_are_told_and_counted() -> None:
+    core = login_core()
+    logged_in(core)
+    client = connect(core)
+    handshake(client)
+    token(client, b"\0bob\0hush")
+    ours, others = logins_of(core)
+    assert (ours.principal, ours.mechanism, ours.reason) == ("User:alice", "PLAIN", None)
+    assert (others.principal, others.reason) == (
+        None,
+        "Authentication failed: Invalid username or password",
+    )
+    metrics = core.broker.metrics()
+    name = "mockbroker:type=ConnectionMetrics,name=Logins"
+    assert (metrics[name], metrics[f"{name}Failed"]) == (1, 1)
+
+
+def test_nothing_that_is_told_has_a_secret_in_it() -> None:
+    core = login_core({"authorizer.class.name": ""})
+    client = connect(core)
+    handshake(client)
+    token(client, b"\0bob\0hush-hush")
+    logged_in(core)
+    client = connect(core)
+    client.send_bytes(framed(b"\0hush-hush"))
+    topic_name = core.cluster.journal.topic_name
+    for event in core.events:
+        texts = [repr(event)]
+        if isinstance(event, RequestServed):
+            texts += [repr(event.request), repr(event.response), json.dumps(event.line(topic_name))]
+        for text in texts:
+            assert "hush" not in text
+            assert "secret" not in text
+    assert any(isinstance(event, RequestRefused) for event in core.events)

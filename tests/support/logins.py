@@ -1,0 +1,58 @@
+"""Cores with listeners that want a login, and clients that log in there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker_protocol.messages.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from tests.support.core import Core
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.support.core import CoreClient
+
+LISTENER = "SASL"
+MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+USERS = f'{MODULE} required user_alice="alice-secret" user_admin="admin-secret";'
+ALICE = b"\0alice\0alice-secret"
+ADMIN = b"\0admin\0admin-secret"
+DELAY_MS = 100
+CONFIG = {
+    "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,{LISTENER}:SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    f"listener.name.{LISTENER.lower()}.plain.sasl.jaas.config": USERS,
+    "connection.failed.authentication.delay.ms": str(DELAY_MS),
+}
+
+
+def login_core(config: Mapping[str, str] | None = None) -> Core:
+    """A core that also listens at `LISTENER`, with two users."""
+    return Core(config={**CONFIG, **(config or {})}, topics={"orders": 1})
+
+
+def handshake(client: CoreClient, mechanism: str = "PLAIN", version: int = 1) -> None:
+    """Choose a mechanism that is enabled."""
+    answer = client.call(SaslHandshakeRequest(mechanism), version, SaslHandshakeResponse)
+    assert answer.error_code == 0
+
+
+def token(client: CoreClient, data: bytes = ALICE, version: int = 2) -> SaslAuthenticateResponse:
+    """Send a token, and have its answer even where it comes late."""
+    client.send(SaslAuthenticateRequest(data), version)
+    if not client.answered:
+        client.core.advance(DELAY_MS)
+    return client.receive(SaslAuthenticateResponse)
+
+
+def logged_in(core: Core, data: bytes = ALICE) -> CoreClient:
+    """A client that has logged in."""
+    client = core.client(listener=LISTENER)
+    handshake(client)
+    assert token(client, data).error_code == 0
+    return client
