@@ -169,6 +169,12 @@ def _publish(running: RunningBroker, ready_file: str | None) -> str:
     }
     if len(running.listeners) > 1:
         facts["listeners"] = running.bootstrap_by_listener
+    if running.tls is not None:
+        facts["tls"] = {
+            "folder": str(running.tls.folder),
+            "ca": running.tls.ca_file,
+            "clients": running.tls.clients,
+        }
     if running.controller_servers is not None:
         facts["controller"] = running.controller_servers
     if running.admin_url is not None:

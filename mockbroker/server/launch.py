@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mockbroker.server.journal_files import JournalWriter
     from mockbroker.server.listeners import Listener
     from mockbroker.server.settings import Settings
+    from mockbroker.server.tls_auto import TlsFiles
     from mockbroker.server.tls_listener import TlsListener
     from mockbroker.state.preparation import Preparation
 
@@ -73,6 +74,7 @@ class RunningBroker:
         "scopes",
         "settings",
         "timekeeper",
+        "tls",
     )
 
     scopes: Scopes[TimeMark]
@@ -98,6 +100,8 @@ class RunningBroker:
         self.addresses = next(iter(listeners.values()))
         self.host, self.port = self.addresses[0]
         self.journal_writer: JournalWriter | None = None
+        self.tls: TlsFiles | None = None
+        """The certificates that were made, with `--tls auto`."""
         self.loop = asyncio.get_running_loop()
 
     @property
@@ -245,6 +249,8 @@ class RunningBroker:
         await self._server.stop()
         if self.journal_writer is not None:
             await asyncio.to_thread(self.journal_writer.stop)
+        if self.tls is not None:
+            self.tls.remove()
 
 
 def version() -> str:
@@ -277,9 +283,28 @@ async def launch(settings: Settings) -> RunningBroker:
     Raises OSError (address), SettingsError, ConfigError or FaultError.
     """
     options = settings.options
+    files = None if options["tls"] is None else _make_certificates(settings)
+    try:
+        running = await _launch(settings, {} if files is None else files.configs())
+    except BaseException:
+        if files is not None:
+            files.remove()
+        raise
+    running.tls = files
+    return running
+
+
+def _make_certificates(settings: Settings) -> TlsFiles:
+    from mockbroker.server.tls_auto import TlsFiles
+
+    return TlsFiles(settings, time.time())
+
+
+async def _launch(settings: Settings, stores: dict[str, str]) -> RunningBroker:
+    options = settings.options
     seed = int.from_bytes(os.urandom(8), "big") if options["seed"] is None else options["seed"]
     cluster = Cluster(
-        settings.config,
+        settings.config | stores,
         settings.topics,
         substream=lambda purpose: Random(f"{seed}/{purpose}"),
         epoch_ms=time.time_ns() // 1_000_000,

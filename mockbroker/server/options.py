@@ -155,6 +155,47 @@ class BrokerOptions(TypedDict, total=False):
             "host that clients are told (default: the address that they connected to)",
         ),
     ]
+    tls: Annotated[
+        str | None,
+        Option(
+            choice("auto"),
+            "auto",
+            "make certificates for listeners with TLS, or for the one at --port (docs/security.md)"
+            " (default: no TLS there, and the stores that ssl.* configs name)",
+        ),
+    ]
+    tls_dir: Annotated[
+        "str | PathLike[str] | None",
+        Option(
+            parse_text,
+            "DIR",
+            "write the certificates that --tls makes there, and leave them (default: a folder that"
+            " goes with the broker)",
+        ),
+    ]
+    tls_names: Annotated[
+        Sequence[str],
+        Option(
+            parse_list,
+            "HOST",
+            "a host name or address that the broker's certificate is for too, beside localhost,"
+            " 127.0.0.1, ::1 and what is advertised; repeatable",
+            default=(),
+            flag="tls-name",
+            many="separated by commas",
+        ),
+    ]
+    tls_clients: Annotated[
+        Sequence[str],
+        Option(
+            parse_list,
+            "NAME",
+            "make a certificate of a client, CN=NAME; repeatable (default client)",
+            default=("client",),
+            flag="tls-client",
+            many="separated by commas",
+        ),
+    ]
     cluster_id: Annotated[
         str | None, Option(parse_cluster_id, "ID", "id of the cluster (default: drawn)")
     ]

@@ -107,6 +107,8 @@ class Settings:
             self._refuse("listeners", "not beside a port", f"{option} or --port, not both")
         self.listeners = self._read_listeners(ports)
         self._secure_listeners()
+        if self.options["tls"] is not None:
+            self._check_made_stores()
         self.faults = cast("list[Fault | Mapping[str, object]]", values["faults"])
         topics = cast("dict[str, int | Mapping[str, object] | None]", values["topics"])
         self.topics = {
@@ -197,15 +199,16 @@ class Settings:
 
     def _read_listeners(self, ports: Sequence[int]) -> list[Listener]:
         options, asked = self.options, "port"
+        name = DEFAULT_NAME if options["tls"] is None else "SSL"
         try:
             if not self.named_listeners:
                 spread = list(ports)
                 if len(ports) != self.brokers:
                     spread = count_up(ports[0], self.brokers)
                 host = options["advertised_host"]
-                return [Listener(DEFAULT_NAME, options["host"], spread, host)]
+                return [Listener(name, options["host"], spread, host)]
             asked = "listeners"
-            bound = parse_addresses(options["listeners"]) or [Address(DEFAULT_NAME, "", ports[0])]
+            bound = parse_addresses(options["listeners"]) or [Address(name, "", ports[0])]
             listeners = make_listeners(
                 bound,
                 default_host=options["host"],
@@ -217,6 +220,15 @@ class Settings:
         except ListenerError as error:
             raise SettingsError(self.written(asked), error.problem, error.allowed) from None
         return listeners
+
+    def _check_made_stores(self) -> None:
+        """Refuse a config that names what is to be made, and what nothing would need."""
+        if not any(listener.protocol.has_tls for listener in self.listeners):
+            allowed = "--listener SSL://HOST:PORT, or no --listener"
+            self._refuse("tls", "no listener has TLS", allowed)
+        for key in self.config:
+            if key.startswith(("ssl.keystore.", "ssl.truststore.")):
+                self._refuse("tls", f"not beside {key}", "one of them")
 
     def _read_preparation(
         self, topics: Mapping[str, int | Mapping[str, object] | None], folder: str

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mockbroker.server.options import BrokerOptions
+    from mockbroker.server.tls_auto import TlsFiles
     from mockbroker.testing.aio import AsyncBroker
     from mockbroker.testing.remote.broker import RemoteBroker
 
@@ -65,6 +66,22 @@ class MockBroker(BrokerViews):
         from mockbroker.testing.remote.broker import RemoteBroker
 
         return RemoteBroker(url, token, bootstrap_servers)
+
+    @property
+    def ca_file(self) -> str:
+        """The PEM file of whom clients are to trust; RuntimeError without `tls="auto"`."""
+        return self._tls_files().ca_file
+
+    def client_file(self, name: str = "client") -> str:
+        """The PEM file of a client's key and certificate, `CN=name`; made when first asked for."""
+        return self._tls_files().client_file(name)
+
+    def _tls_files(self) -> TlsFiles:
+        files = self._bridged().running.tls
+        if files is None:
+            message = 'there are no certificates: start it with tls="auto"'
+            raise RuntimeError(message)
+        return files
 
     # -- start and stop --------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from mockbroker import MockBroker
 from mockbroker.cli.errors import CommandError
 from mockbroker.cli.health import own_address
 from mockbroker.cli.main import main
+from tests.support.certificates import configs
 
 
 def test_without_an_admin_port_the_kafka_listener_is_asked(
@@ -75,7 +76,36 @@ def test_who_does_not_speak_kafka_is_status_1(capsys: pytest.CaptureFixture[str]
 def test_the_listener_is_the_one_that_the_variables_say(
     environment: dict[str, str], address: str
 ) -> None:
-    assert own_address(environment) == address
+    assert own_address(environment) == (address, False)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"MOCKBROKER_TLS": "auto"},
+        {"MOCKBROKER_LISTENER": "SASL_SSL://:9092"},
+        {
+            "MOCKBROKER_LISTENER": "OUT://:9092",
+            "MOCKBROKER_SET": "listener.security.protocol.map=OUT:SSL",
+        },
+        {
+            "MOCKBROKER_KAFKA_ENV": "true",
+            "KAFKA_LISTENERS": "OUT://:9092",
+            "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "OUT:SSL",
+        },
+    ],
+)
+def test_variables_say_that_the_listener_has_tls(environment: dict[str, str]) -> None:
+    assert own_address(environment) == ("127.0.0.1:9092", True)
+
+
+@pytest.mark.parametrize("auth", ["none", "required"])
+def test_a_listener_with_tls_is_asked_with_tls(auth: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = configs(client_auth=auth)
+    with MockBroker(listeners=["SSL://:0"], config=config) as broker:
+        assert main(["healthcheck", "--bootstrap", broker.bootstrap_servers]) == 0
+        monkeypatch.setenv("MOCKBROKER_LISTENER", f"SSL://:{broker.port}")
+        assert main(["healthcheck"]) == 0
 
 
 def test_variables_that_cannot_be_used_are_told() -> None:

@@ -106,6 +106,21 @@ def test_the_ready_file_has_the_addresses_that_clients_are_told(tmp_path: Path) 
     ]
 
 
+def test_the_ready_file_says_where_certificates_are(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="the extra tls is not installed")
+    ready_file = tmp_path / "ready.json"
+    process = serve("--port", "0", "--tls", "auto", "--ready-file", str(ready_file))
+    assert process.stdout is not None
+    process.stdout.readline()
+    facts = json.loads(ready_file.read_text())["tls"]
+    folder = facts["folder"]
+    assert facts["ca"] == f"{folder}/ca.pem"
+    assert facts["clients"] == {"client": f"{folder}/client.pem"}
+    process.terminate()
+    process.communicate()
+    assert process.returncode == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_with_status_0(served: Served, number: signal.Signals) -> None:
     served.process.send_signal(number)

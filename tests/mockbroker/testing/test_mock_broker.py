@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +17,6 @@ from mockbroker.state.scope import Scope
 from mockbroker.state.snapshot_file import SnapshotError
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.sockets import RawConnection
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def topics_of(address: str) -> dict[str | None, int]:
@@ -53,6 +50,15 @@ async def test_async_with_runs_it_in_the_callers_loop() -> None:
         assert await topics_of(broker.bootstrap_servers) == {"a": 3, "b": 3}
         assert broker_threads() == before
         assert len(broker.cluster_id) == 22
+
+
+def test_certificates_are_files_that_clients_are_given() -> None:
+    pytest.importorskip("cryptography", reason="the extra tls is not installed")
+    with MockBroker(tls="auto") as broker:
+        for file in (broker.client_file(), broker.client_file("alice"), broker.ca_file):
+            assert "BEGIN CERTIFICATE" in Path(file).read_text("utf-8")
+    with MockBroker() as broker, pytest.raises(RuntimeError, match='start it with tls="auto"'):
+        _ = broker.ca_file
 
 
 def test_metrics_are_read_in_the_brokers_own_loop() -> None:
