@@ -20,6 +20,7 @@ from mockbroker.apis import (
     offset_commit,
     produce,
     registry,
+    txn_offset_commit,
 )
 from mockbroker.apis import fetch as fetch_api
 from mockbroker.apis import metadata as metadata_api
@@ -99,6 +100,7 @@ LIMITS: Final = (
     _limit(authorizer, "_DECISIONS_KEPT", 1, 3),
     _limit(coop_fetch, "TURN_BYTES", 1, 300),
     _limit(sliced_commit, "AT_ONCE", 1, 3),
+    _limit(txn_offset_commit, "MADE_AT_ONCE", 1, 2),
 )
 
 

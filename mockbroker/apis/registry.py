@@ -168,6 +168,8 @@ LARGE_BYTES_OF: Final[dict[ApiKey, int]] = {
     ApiKey.OFFSET_FOR_LEADER_EPOCH: 8192,
     ApiKey.DELETE_RECORDS: 8192,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: 8192,
+    ApiKey.LEAVE_GROUP: 8192,
+    ApiKey.OFFSET_DELETE: 8192,
 }
 """The same where each element is work: the less, the more the answer tells of one."""
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.apis.committed_topics import merge_topics, split_topics
-from mockbroker.apis.context import PARKED, Verdict
+from mockbroker.apis.context import MADE_AT_ONCE, PARKED, Verdict, in_slices
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from mockbroker_protocol.errors import ErrorCode
@@ -27,9 +27,12 @@ from mockbroker_protocol.messages.transactions import (
 from mockbroker_protocol.versions import TXN_OFFSET_COMMIT_LOADING, TXN_OFFSET_COMMIT_TOPIC_IDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.coordinator.group.offsets import CommitWriter
+    from mockbroker.coordinator.records import CoordinatorRecord
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.messages.transactions import (
         TxnOffsetCommitRequest,
@@ -64,14 +67,18 @@ def handle(
     if not known:
         return TxnOffsetCommitResponse(ctx.throttle_time_ms, refused)
     request.topics = known
-    _Commit(services, ctx, request, refused, writer).start()
+    commit = _Commit(services, ctx, request, refused, writer)
+    if writer is not None or sum(len(one.partitions) for one in known) <= MADE_AT_ONCE:
+        commit.start()
+    else:
+        services.work_in_slices(ctx, commit.steps())
     return PARKED
 
 
 class _Commit:
     """One commit on its way: verified, then written."""
 
-    __slots__ = ("ctx", "refused", "request", "services", "writer")
+    __slots__ = ("ctx", "records", "refused", "request", "services", "writer")
 
     def __init__(
         self,
@@ -86,6 +93,13 @@ class _Commit:
         self.request = request
         self.refused = refused
         self.writer = writer
+        self.records: list[CoordinatorRecord] | None = None
+
+    def steps(self) -> Iterator[None]:
+        """As `start`, with records that are made in slices."""
+        offsets = self.services.groups.service.offsets
+        self.records = yield from in_slices(offsets.records_of(self.request))
+        self.start()
 
     def start(self) -> None:
         request, services = self.request, self.services
@@ -114,7 +128,7 @@ class _Commit:
             self.fail(_RESPONSE_ERRORS.get(error, error))
             return
         offsets = self.services.groups.service.offsets
-        offsets.commit_transactional(self.request, self.respond, self.writer)
+        offsets.commit_transactional(self.request, self.respond, self.writer, self.records)
 
     def fail(self, error: ErrorCode) -> None:
         topics = [

@@ -136,6 +136,8 @@ SPLITS: Final[dict[ApiKey, Split]] = {
     ApiKey.FIND_COORDINATOR: Split(("coordinator_keys",), ("coordinators",)),
     ApiKey.DESCRIBE_GROUPS: Split(("groups",), ("groups",), ONCE, (_itself,), size=8),
     ApiKey.DELETE_GROUPS: Split(("groups_names",), ("results",), ONCE, (_itself,)),
+    ApiKey.LEAVE_GROUP: Split(("members",), ("members",)),
+    ApiKey.OFFSET_DELETE: Split(("topics", "partitions"), ("topics", "partitions")),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Split(("group_ids",), ("groups",), ONCE, (_itself,), size=8),
     ApiKey.DESCRIBE_CONFIGS: Split(
         ("resources",),
@@ -335,6 +337,9 @@ class _LargeRequest:
                     yield WAIT
                 response = make()
             ctx.on_disconnect = None
+            if getattr(response, "error_code", 0):
+                merged = response  # that of all of it: nothing more is done
+                break
             if merged is None:
                 merged = response
             else:

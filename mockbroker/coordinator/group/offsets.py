@@ -160,11 +160,12 @@ class OffsetMetadataManager:
         write = shard.write if writer is None else partial(writer.write, shard)
         write(list(self.records_of(request)) if records is None else records, answer)
 
-    def records_of(self, request: OffsetCommitRequest) -> Iterator[CoordinatorRecord]:
-        """What an OffsetCommit writes, should it be allowed."""
+    def records_of(self, request: _Request) -> Iterator[CoordinatorRecord]:
+        """What a commit writes, should it be allowed."""
         expiry_ms = _NO_EXPIRY
-        if request.retention_time_ms != _NO_RETENTION_TIME:
-            expiry_ms = self._rebalancer.clock.wall_ms() + request.retention_time_ms
+        retention_ms = getattr(request, "retention_time_ms", _NO_RETENTION_TIME)
+        if retention_ms != _NO_RETENTION_TIME:
+            expiry_ms = self._rebalancer.clock.wall_ms() + retention_ms
         return self._records(request, expiry_ms, self._metadata_check())
 
     def commit_transactional(
@@ -172,8 +173,12 @@ class OffsetMetadataManager:
         request: TxnOffsetCommitRequest,
         on_complete: Callable[[TxnOffsetCommitResponse], None],
         writer: CommitWriter | None = None,
+        records: list[CoordinatorRecord] | None = None,
     ) -> None:
-        """TxnOffsetCommit; the caller knows that partitions exist and the transaction is open."""
+        """TxnOffsetCommit; the caller knows that partitions exist and the transaction is open.
+
+        `records` as for `commit`.
+        """
         error_of = self._metadata_check()
 
         def answer(error: ErrorCode) -> None:
@@ -192,7 +197,8 @@ class OffsetMetadataManager:
         if error is not ErrorCode.NONE:
             answer(error)
             return
-        records = list(self._records(request, _NO_EXPIRY, error_of))
+        if records is None:
+            records = list(self.records_of(request))
         if writer is not None:
             writer.write(shard, records, answer)
             return

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import struct
+from itertools import count
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
 
-from mockbroker.apis.produce import APPENDED_ENTRY_BYTES
 from mockbroker.apis.registry import LARGE_BYTES
+from mockbroker.coordinator.group.service import GroupCoordinatorService
 from mockbroker.faults import answers
 from mockbroker.journal import TIMEOUT, HandlerFailed, RequestRefused
 from mockbroker.node import large_requests
@@ -35,7 +35,23 @@ from mockbroker_protocol.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 from mockbroker_protocol.messages.group_admin import DescribeGroupsRequest, DescribeGroupsResponse
+from mockbroker_protocol.messages.group_membership import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+)
 from mockbroker_protocol.messages.group_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
@@ -51,21 +67,16 @@ from mockbroker_protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
-from mockbroker_protocol.messages.produce import ProduceResponse
 from mockbroker_protocol.messages.topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
 from mockbroker_protocol.plan import decode
-from mockbroker_protocol.records import compression, record_codec
 from tests.support import heavy
 from tests.support.core import Core, CoreClient
+from tests.support.turns import EveryTime, frame_of, turns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,10 +85,6 @@ LOOKED_AT = 300
 MANY = LOOKED_AT + 2 * PART_ELEMENTS + 3
 """Elements that take several slices, and several parts."""
 MAX_WHOLE_ELEMENTS = 6_000
-ACKS_AT = 4 + 8 + 2 + len("hostile") + 2
-"""Where they are in a Produce request of `heavy`."""
-SCANNED_AT_ONCE = 256
-SLICE_BYTES = 64 * 1024
 
 
 @pytest.fixture
@@ -85,9 +92,6 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Core:
     """A broker whose slices are small."""
     monkeypatch.setattr(large_requests, "LOOKED_AT", LOOKED_AT)
     monkeypatch.setattr(large_requests, "MAX_WHOLE_ELEMENTS", MAX_WHOLE_ELEMENTS)
-    monkeypatch.setattr(record_codec, "SCANNED_AT_ONCE", SCANNED_AT_ONCE)
-    monkeypatch.setattr(compression, "SLICE_BYTES", SLICE_BYTES)
-    monkeypatch.setattr(compression, "_GZIP_SLICE_BYTES", SLICE_BYTES // 4)
     core = Core(topics={heavy.TOPIC: heavy.PARTITIONS})
     for api in core.broker.registry.apis():
         api.large_bytes = 4096  # so that requests of some thousand elements are large
@@ -241,7 +245,7 @@ def test_a_client_may_read_a_hundred_thousand_partitions(monkeypatch: pytest.Mon
         (heavy.metadata, "MAX_ELEMENTS"),
         (heavy.offset_fetch, "MAX_ELEMENTS"),
         (heavy.fetch_of_empty_tags, "MAX_ELEMENTS"),
-        (heavy.leave_group, "MAX_WHOLE_ELEMENTS"),
+        (heavy.leave_group, "MAX_ELEMENTS"),
         (heavy.fetch_of_unknown_partitions, "MAX_ELEMENTS"),
     ],
 )
@@ -257,18 +261,8 @@ def test_what_no_cluster_can_mean_is_refused(
     assert not any(isinstance(event, HandlerFailed) for event in core.events)
 
 
-class _EveryTime:
-    """A turn that is over whenever it is asked."""
-
-    asked = 0
-
-    def __call__(self) -> bool:
-        self.asked += 1
-        return True
-
-
 def test_a_neighbour_has_its_turn_between_two_slices(core: Core) -> None:
-    turn = _EveryTime()
+    turn = EveryTime()
     core.broker.requests.turn_over = turn
     hostile, neighbour = core.client(), core.client("neighbour")
     hostile.send_bytes(heavy.metadata(MANY * 4))
@@ -291,7 +285,7 @@ def _ping(client: CoreClient) -> None:
 
 
 def test_a_client_that_leaves_ends_what_is_done_for_it(core: Core) -> None:
-    turn = _EveryTime()
+    turn = EveryTime()
     core.broker.requests.turn_over = turn
     hostile = core.client()
     hostile.send_bytes(heavy.metadata(MANY * 4))
@@ -312,70 +306,7 @@ def test_requests_behind_a_large_one_are_answered_in_their_order(core: Core) -> 
     assert len(client.receive_bytes()) > LARGE_BYTES
 
 
-@pytest.mark.parametrize(("codec", "number"), [("gzip", 1), ("zstd", 4), ("lz4", 3)])
-def test_a_bomb_is_refused_at_its_first_record(
-    core: Core, codec: str, number: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    inflated = 0
-    decompressed = compression._decompress_into
-
-    def count(*args: object) -> object:
-        nonlocal inflated
-        output = decompressed(*args)  # type: ignore[arg-type]
-        inflated += len(output)
-        return output
-
-    monkeypatch.setattr(compression, "_decompress_into", count)
-    records = getattr(heavy, codec)(heavy.zeros(4 * SLICE_BYTES))
-    client = core.client()
-    client.send_bytes(heavy.produce(heavy.batch(records, 1, number), 20))
-    answer = client.receive_bytes()
-    assert answer.count(ErrorCode.INVALID_RECORD.to_bytes(2, "big")) >= 20
-    assert inflated <= 20 * 2 * SLICE_BYTES
-
-
-@pytest.mark.parametrize("codec", ["gzip", "zstd", "lz4", "snappy"])
-def test_a_large_batch_is_looked_through_in_slices_and_stored(core: Core, codec: str) -> None:
-    core.broker.requests.turn_over = turn = _EveryTime()
-    count = 5 * SCANNED_AT_ONCE
-    records = heavy.tiny_records(count)
-    number = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}[codec]
-    client = core.client()
-    batch = heavy.batch(getattr(heavy, codec)(records), count, number)
-    client.send_bytes(heavy.produce(batch))
-    turns = 0
-    while core.broker.requests.unfinished:
-        core.broker.go_on(core.now_ms, turn)
-        core.deliver()
-        turns += 1
-    assert turns >= count // SCANNED_AT_ONCE
-    assert client.answered == 1
-    partition = core.broker.services.replicas.partition(heavy.TOPIC, 0)
-    assert partition is not None
-    assert partition.log is not None
-    assert partition.log.log_end_offset == count
-
-
-def test_more_records_than_a_batch_tells_of_are_refused(core: Core) -> None:
-    client = core.client()
-    client.send_bytes(heavy.produce(heavy.batch(heavy.zstd(heavy.tiny_records(9000)), 10, 4)))
-    assert ErrorCode.INVALID_RECORD.to_bytes(2, "big") in client.receive_bytes()
-
-
 TOO_MANY_FOR_A_RULE = MAX_WHOLE_ELEMENTS + 1
-
-
-def turns_of(core: Core, client: CoreClient, frame: bytes) -> int:
-    """In how many turns a frame is worked on; the answer is there then."""
-    core.broker.requests.turn_over = turn = _EveryTime()
-    client.send_bytes(frame)
-    core.deliver()
-    turns = 0
-    while core.broker.requests.unfinished:
-        core.broker.go_on(core.now_ms, turn)
-        core.deliver()
-        turns += 1
-    return turns
 
 
 def test_a_rule_about_other_requests_is_in_nobodys_way(core: Core) -> None:
@@ -397,7 +328,7 @@ def test_a_request_that_sets_off_a_rule_is_processed_in_slices_too(core: Core, s
     assert client.answered == 0
     core.advance(5)
     while core.broker.requests.unfinished:
-        core.broker.go_on(core.now_ms, _EveryTime())
+        core.broker.go_on(core.now_ms, EveryTime())
         core.deliver()
         turns += 1
     assert client.answered == 1
@@ -425,14 +356,71 @@ def test_a_fetch_of_many_partitions_gives_way(core: Core, rule: dict[str, object
     assert turns >= 16 * MANY // PART_ELEMENTS
 
 
-def make_compacted(core: Core, partitions: int) -> CoreClient:
-    """The topic whose records need a key; a client that may write to it."""
+def test_members_leave_in_parts(core: Core) -> None:
     client = core.client()
-    topic = CreatableTopic(
-        heavy.COMPACTED, partitions, 1, configs=[CreatableTopicConfig("cleanup.policy", "compact")]
+    find = FindCoordinatorRequest("g")
+    client.call(find, 0, FindCoordinatorResponse)
+    static = JoinGroupRequest(
+        "g", 30_000, 60_000, "", "static", "consumer", [JoinGroupRequestProtocol("range", b"")]
     )
-    client.call(CreateTopicsRequest([topic]), 2, CreateTopicsResponse)
-    return client
+    joined = client.call(static, 5, JoinGroupResponse)
+    members = [MemberIdentity(f"m{index}") for index in range(MANY)]
+    members += [MemberIdentity("", "static"), MemberIdentity("", "static")]
+    turns = turns_of(core, client, frame_of(LeaveGroupRequest("g", members=members), 4))
+    answer, _ = decode(LeaveGroupResponse, 4, client.receive_bytes(), 5)
+    assert joined.error_code == answer.error_code == 0
+    assert [(one.member_id, one.group_instance_id) for one in answer.members] == [
+        (one.member_id, one.group_instance_id) for one in members
+    ]
+    errors = [one.error_code for one in answer.members]
+    assert errors == [ErrorCode.UNKNOWN_MEMBER_ID] * MANY + [0, ErrorCode.UNKNOWN_MEMBER_ID]
+    assert turns >= MANY // PART_ELEMENTS
+
+
+def test_positions_are_deleted_in_parts(core: Core) -> None:
+    client = core.client()
+    indexes = [*range(MANY), 0]
+    topic = OffsetDeleteRequestTopic(
+        heavy.TOPIC, [OffsetDeleteRequestPartition(index) for index in indexes]
+    )
+    client.call(FindCoordinatorRequest("g"), 0, FindCoordinatorResponse)
+    commit = OffsetCommitRequest(
+        "g",
+        topics=[OffsetCommitRequestTopic(heavy.TOPIC, b"", [OffsetCommitRequestPartition(7, 5)])],
+    )
+    client.call(commit, 7, OffsetCommitResponse)
+    turns = turns_of(core, client, frame_of(OffsetDeleteRequest("g", [topic]), 0))
+    answer, _ = decode(OffsetDeleteResponse, 0, client.receive_bytes(), 4)
+    (told,) = answer.topics
+    exists = {one.partition_index for one in told.partitions if not one.error_code}
+    assert answer.error_code == 0
+    assert exists == set(range(heavy.PARTITIONS))
+    assert len(told.partitions) == len(indexes)
+    assert turns >= MANY // PART_ELEMENTS
+    request = OffsetFetchRequest("g", topics=None)
+    assert client.call(request, 5, OffsetFetchResponse).topics == []
+
+
+def test_an_error_of_the_whole_is_the_answer_to_all_parts(core: Core) -> None:
+    """Of the second part the broker is no coordinator any more."""
+    members = [MemberIdentity(f"m{index}") for index in range(MANY)]
+    leave, calls = GroupCoordinatorService.leave, count()
+
+    def moved(
+        service: GroupCoordinatorService,
+        request: LeaveGroupRequest,
+        version: int,
+        on_complete: Callable[[LeaveGroupResponse], None],
+    ) -> None:
+        if next(calls):
+            on_complete(LeaveGroupResponse(error_code=ErrorCode.NOT_COORDINATOR))
+        else:
+            leave(service, request, version, on_complete)
+
+    with patch.object(GroupCoordinatorService, "leave", moved):
+        answer = core.client().call(LeaveGroupRequest("g", members=members), 4, LeaveGroupResponse)
+    assert (answer.error_code, answer.members) == (ErrorCode.NOT_COORDINATOR, [])
+    assert next(calls) == 2
 
 
 @pytest.mark.parametrize("stage", ["before", "after"])
@@ -470,52 +458,3 @@ def test_a_mangled_answer_is_encoded_in_slices_too(core: Core) -> None:
     one, other = mangled.receive_bytes(), plain.receive_bytes()
     assert len(one) == len(other)
     assert int.from_bytes(one[:4], "big") == int.from_bytes(other[:4], "big") + 1
-
-
-@pytest.mark.parametrize(("version", "told"), [(7, 0), (8, MANY)])
-@pytest.mark.parametrize("partitions", [1, 3])
-def test_records_without_keys_of_a_compacted_topic_are_told_in_slices(
-    core: Core, version: int, told: int, partitions: int
-) -> None:
-    client = make_compacted(core, partitions)
-    batch = heavy.batch(heavy.tiny_records(MANY), MANY)
-    with patch("mockbroker.apis.produce.LARGE_BATCH_BYTES", 16):
-        frame = heavy.produce(batch, partitions, heavy.COMPACTED, version)
-        turns = turns_of(core, client, frame)
-    response, _ = decode(ProduceResponse, version, client.receive_bytes(), 4)
-    for answer in response.responses[0].partition_responses:
-        assert answer.error_code == ErrorCode.INVALID_RECORD
-        assert [one.batch_index for one in answer.record_errors] == list(range(told))
-    assert turns >= partitions * (MANY // SCANNED_AT_ONCE + bool(told))
-
-
-def test_so_are_those_of_a_batch_that_is_small_but_compressed(core: Core) -> None:
-    client = make_compacted(core, 1)
-    batch = heavy.batch(heavy.gzip(heavy.tiny_records(MANY)), MANY, 1)
-    with patch("mockbroker.apis.produce.LARGE_BATCH_BYTES", len(batch) + 100):
-        assert turns_of(core, client, heavy.produce(batch, 1, heavy.COMPACTED, 8)) >= 2
-    response, _ = decode(ProduceResponse, 8, client.receive_bytes(), 4)
-    assert len(response.responses[0].partition_responses[0].record_errors) == MANY
-
-
-@pytest.mark.parametrize("acks", [1, -1])
-def test_the_batches_of_many_partitions_are_appended_in_slices(core: Core, acks: int) -> None:
-    client, neighbour = core.client(), core.client()
-    batch = heavy.batch(heavy.tiny_records(2), 2)
-    frame = bytearray(heavy.produce(batch, heavy.PARTITIONS))
-    struct.pack_into(">h", frame, ACKS_AT, acks)
-    core.broker.requests.turn_over = _EveryTime()
-    with (
-        patch("mockbroker.apis.produce.LARGE_BATCH_BYTES", 16),
-        patch("mockbroker.apis.produce.APPENDED_AT_ONCE_BYTES", 10 * APPENDED_ENTRY_BYTES),
-    ):
-        client.send_bytes(bytes(frame))
-        while core.broker.requests.unfinished:
-            neighbour.send(MetadataRequest([]), 12)  # is answered between any two of them
-            core.broker.go_on(core.now_ms, _EveryTime())
-            core.deliver()
-    assert neighbour.answered >= heavy.PARTITIONS // 10
-    response, _ = decode(ProduceResponse, 7, client.receive_bytes(), 4)
-    answers = response.responses[0].partition_responses
-    assert [one.index for one in answers] == list(range(heavy.PARTITIONS))
-    assert {(one.error_code, one.base_offset) for one in answers} == {(0, 0)}

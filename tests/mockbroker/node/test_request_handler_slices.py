@@ -23,6 +23,7 @@ from mockbroker_protocol.messages import (
 )
 from mockbroker_protocol.messages.catalog import response_class
 from mockbroker_protocol.records.compression import SLICE_BYTES
+from mockbroker_protocol.subjects import errors_in
 from tests.support import heavy
 from tests.support.acls import deny, guarded_core
 from tests.support.core import Core
@@ -41,6 +42,7 @@ POSITIONS = [
     )
     for index in range(MANY)
 ]
+PRODUCER = "writer"
 LONG: dict[str, tuple[object, int, str]] = {
     "Metadata": (metadata.MetadataRequest(None), 12, "topics"),
     "DescribeLogDirs": (log_dirs.DescribeLogDirsRequest(None), 4, "results"),
@@ -59,6 +61,21 @@ LONG: dict[str, tuple[object, int, str]] = {
     "OffsetCommit": (
         group_offsets.OffsetCommitRequest("reader", topics=POSITIONS),
         7,
+        "topics",
+    ),
+    "TxnOffsetCommit": (
+        transactions.TxnOffsetCommitRequest(
+            PRODUCER,
+            "reader",
+            topics=[
+                transactions.TxnOffsetCommitRequestTopic(
+                    one.name,
+                    partitions=[transactions.TxnOffsetCommitRequestPartition(0, 5)],
+                )
+                for one in POSITIONS
+            ],
+        ),
+        5,
         "topics",
     ),
 }
@@ -87,6 +104,11 @@ def _fill(core: Core) -> None:
     client.call(find, 1, find_coordinator.FindCoordinatorResponse)
     read = group_offsets.OffsetCommitRequest("reader", topics=POSITIONS)
     client.call(read, 7, group_offsets.OffsetCommitResponse)
+    init = transactions.InitProducerIdRequest(PRODUCER, 60_000)
+    told = client.call(init, 2, transactions.InitProducerIdResponse)
+    commit = LONG["TxnOffsetCommit"][0]
+    assert isinstance(commit, transactions.TxnOffsetCommitRequest)
+    commit.producer_id, commit.producer_epoch = told.producer_id, told.producer_epoch
     for index in range(MANY):
         init = transactions.InitProducerIdRequest(f"id-{index}", 60_000)
         client.call(init, 2, transactions.InitProducerIdResponse)
@@ -118,6 +140,7 @@ def test_a_neighbour_has_its_turn_while_a_long_answer_is_made(full: Core, name: 
     assert turns >= 2
     answer = asks.receive(cls)
     assert answer == whole
+    assert not any(errors_in(answer))
     assert len(getattr(answer, field)) >= MANY or field in ("results", "groups")
 
 
