@@ -63,9 +63,6 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
     "tests/mockbroker/fetch/test_long_contexts.py": (
         "test_what_a_session_is_told_of_is_taken_in_in_slices_too",
     ),
-    "tests/mockbroker/node/test_large_requests.py": (
-        "test_records_without_keys_of_a_compacted_topic_are_told_in_slices",
-    ),
     # Count what the interpreter does: there is little of it.
     "tests/property/test_costly_frames.py": ("test_more_work_than_it_may_take_is_seen",),
     "tests/simulation/test_coverages.py": (),

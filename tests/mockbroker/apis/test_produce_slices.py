@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import struct
 from typing import TYPE_CHECKING
-from unittest.mock import patch
 
 import pytest
 
-from mockbroker.apis.produce import APPENDED_ENTRY_BYTES
+from mockbroker.apis import produce
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.metadata import (
     MetadataRequest,
@@ -112,13 +111,13 @@ def make_compacted(core: Core, partitions: int) -> CoreClient:
 @pytest.mark.parametrize(("version", "told"), [(7, 0), (8, MANY)])
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_records_without_keys_of_a_compacted_topic_are_told_in_slices(
-    core: Core, version: int, told: int, partitions: int
+    core: Core, monkeypatch: pytest.MonkeyPatch, version: int, told: int, partitions: int
 ) -> None:
     client = make_compacted(core, partitions)
     batch = heavy.batch(heavy.tiny_records(MANY), MANY)
-    with patch("mockbroker.apis.produce.LARGE_BATCH_BYTES", 16):
-        frame = heavy.produce(batch, partitions, heavy.COMPACTED, version)
-        turns = turns_of(core, client, frame)
+    monkeypatch.setattr(produce, "LARGE_BATCH_BYTES", 16)
+    frame = heavy.produce(batch, partitions, heavy.COMPACTED, version)
+    turns = turns_of(core, client, frame)
     response, _ = decode(ProduceResponse, version, client.receive_bytes(), 4)
     for answer in response.responses[0].partition_responses:
         assert answer.error_code == ErrorCode.INVALID_RECORD
@@ -126,31 +125,33 @@ def test_records_without_keys_of_a_compacted_topic_are_told_in_slices(
     assert turns >= partitions * (MANY // SCANNED_AT_ONCE + bool(told))
 
 
-def test_so_are_those_of_a_batch_that_is_small_but_compressed(core: Core) -> None:
+def test_so_are_those_of_a_batch_that_is_small_but_compressed(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = make_compacted(core, 1)
     batch = heavy.batch(heavy.gzip(heavy.tiny_records(MANY)), MANY, 1)
-    with patch("mockbroker.apis.produce.LARGE_BATCH_BYTES", len(batch) + 100):
-        assert turns_of(core, client, heavy.produce(batch, 1, heavy.COMPACTED, 8)) >= 2
+    monkeypatch.setattr(produce, "LARGE_BATCH_BYTES", len(batch) + 100)
+    assert turns_of(core, client, heavy.produce(batch, 1, heavy.COMPACTED, 8)) >= 2
     response, _ = decode(ProduceResponse, 8, client.receive_bytes(), 4)
     assert len(response.responses[0].partition_responses[0].record_errors) == MANY
 
 
 @pytest.mark.parametrize("acks", [1, -1])
-def test_the_batches_of_many_partitions_are_appended_in_slices(core: Core, acks: int) -> None:
+def test_the_batches_of_many_partitions_are_appended_in_slices(
+    core: Core, monkeypatch: pytest.MonkeyPatch, acks: int
+) -> None:
     client, neighbour = core.client(), core.client()
     batch = heavy.batch(heavy.tiny_records(2), 2)
     frame = bytearray(heavy.produce(batch, heavy.PARTITIONS))
     struct.pack_into(">h", frame, ACKS_AT, acks)
     core.broker.requests.turn_over = EveryTime()
-    with (
-        patch("mockbroker.apis.produce.LARGE_BATCH_BYTES", 16),
-        patch("mockbroker.apis.produce.APPENDED_AT_ONCE_BYTES", 10 * APPENDED_ENTRY_BYTES),
-    ):
-        client.send_bytes(bytes(frame))
-        while core.broker.requests.unfinished:
-            neighbour.send(MetadataRequest([]), 12)  # is answered between any two of them
-            core.broker.go_on(core.now_ms, EveryTime())
-            core.deliver()
+    monkeypatch.setattr(produce, "LARGE_BATCH_BYTES", 16)
+    monkeypatch.setattr(produce, "APPENDED_AT_ONCE_BYTES", 10 * produce.APPENDED_ENTRY_BYTES)
+    client.send_bytes(bytes(frame))
+    while core.broker.requests.unfinished:
+        neighbour.send(MetadataRequest([]), 12)  # is answered between any two of them
+        core.broker.go_on(core.now_ms, EveryTime())
+        core.deliver()
     assert neighbour.answered >= heavy.PARTITIONS // 10
     response, _ = decode(ProduceResponse, 7, client.receive_bytes(), 4)
     answers = response.responses[0].partition_responses

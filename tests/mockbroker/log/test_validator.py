@@ -7,6 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from mockbroker.config.log_config import CODECS, LogConfig
+from mockbroker.log import validator
 from mockbroker.log.results import AppendOrigin
 from mockbroker.log.validator import Refusal, ValidatedBatch, inspect, validate, whole_batch_size
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
@@ -385,7 +386,9 @@ def test_an_uncompressed_batch_is_looked_through_in_slices_where_a_rule_asks_for
         assert len(list(_validate(other, COMPACTED).record_errors)) == count
 
 
-def test_records_that_break_two_rules_are_counted_in_slices() -> None:
+def test_records_that_break_two_rules_are_counted_in_slices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """In a batch of the largest size that is a hundred thousand, beside each of which one fails."""
     late, count = NOW + HOUR_MS + 1, 4 * LOOKED_AT + 1
     records = [
@@ -393,9 +396,9 @@ def test_records_that_break_two_rules_are_counted_in_slices() -> None:
         for index in range(count)
     ]
     batch = build_batch(records)
-    with patch("mockbroker.log.validator._LOOKED_AT", LOOKED_AT):
-        turns = len(list(inspect(batch, COMPACTED, NOW)))
-        refused = _validate(batch, COMPACTED)
+    monkeypatch.setattr(validator, "_LOOKED_AT", LOOKED_AT)
+    turns = len(list(inspect(batch, COMPACTED, NOW)))
+    refused = _validate(batch, COMPACTED)
     assert turns >= 4
     assert refused.error is ErrorCode.INVALID_TIMESTAMP
     assert refused.message is not None
@@ -431,7 +434,9 @@ def test_a_batch_gets_the_topics_codec_in_slices(source: int) -> None:
     assert list(iterate_records(stored, 0, header)) == before
 
 
-def test_a_very_large_batch_is_looked_through_instead_of_counted_at_once() -> None:
+def test_a_very_large_batch_is_looked_through_instead_of_counted_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     batch = plain(0, count=2 * SCANNED_AT_ONCE + 1)
-    with patch("mockbroker.log.validator._COUNTED_AT_ONCE_BYTES", 1024):
-        assert len(list(inspect(batch, DEFAULTS, NOW))) == 2
+    monkeypatch.setattr(validator, "_COUNTED_AT_ONCE_BYTES", 1024)
+    assert len(list(inspect(batch, DEFAULTS, NOW))) == 2
