@@ -4,7 +4,8 @@ All of it is looked at before the first slice: what would be refused goes the or
 some ranges are committed at a time, in their order, each time as a commit of its own; what comes of
 ranges depends on the set of offsets alone. What others commit between two slices may pass over
 ranges of the next one: these are done, and left out. A broker that loses the group's partition
-meanwhile says so, and the client, which comes again, is told nothing but what is.
+meanwhile says so, and the client, which comes again, is told nothing but what is. A transaction
+stages its ranges in the same way: who is refused in the middle aborts what is staged.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
     from mockbroker_protocol.messages.group_offsets import OffsetCommitRequest
+    from mockbroker_protocol.messages.transactions import TxnOffsetCommitRequest
 
 AT_ONCE: Final = 1_000
 """Ranges that are committed in one slice."""
@@ -40,7 +42,10 @@ class SlicedRangeWriter(RangeWriter):
     """Writes as `RangeWriter` does, `AT_ONCE` ranges a turn."""
 
     def __init__(
-        self, services: Services, request: OffsetCommitRequest, ctx: RequestContext
+        self,
+        services: Services,
+        request: OffsetCommitRequest | TxnOffsetCommitRequest,
+        ctx: RequestContext,
     ) -> None:
         super().__init__(services, request)
         self._ctx = ctx
@@ -73,6 +78,10 @@ class SlicedRangeWriter(RangeWriter):
                 total += len(asked.ranges)
                 if not self._may_commit(shard, mine, place, asked):
                     return False
+        return self._has_room_for(total)
+
+    def _has_room_for(self, total: int) -> bool:
+        """Whether the group may have so many ranges."""
         return total <= self._services.config.int("individual.commit.max.ranges.per.group")
 
     def _may_commit(
@@ -140,13 +149,14 @@ class SlicedRangeWriter(RangeWriter):
         self._ranges, self._sweeps, self._handed_out, self._grown = [], [], [], 0
         key = place.topic, place.partition
         if isinstance(asked, AskedCommit) and asked.ranges:
-            asked = asked._replace(ranges=self._not_done(shard, place, asked))
+            asked = asked._replace(ranges=self._to_do(shard, place, asked))
         self._asked = {} if asked is None else {key: asked}
         again = copy(record)
         again.value = copy(record.value)
         self._write_read(shard, [again], joined.one_done)
 
-    def _not_done(self, shard: GroupShard, place: Place, asked: AskedCommit) -> Ranges:
+    def _to_do(self, shard: GroupShard, place: Place, asked: AskedCommit) -> Ranges:
+        """The ranges of a slice without what is done by now."""
         mine = self._commits.shard_of(place.group)
         if isinstance(mine, Refusal):
             return asked.ranges

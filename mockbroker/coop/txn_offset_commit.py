@@ -16,7 +16,8 @@ from mockbroker.coop.handouts import LeaseChanges, Shared
 from mockbroker.coop.individual_commit import MALFORMED, TOO_OLD, Outcome
 from mockbroker.coop.individual_commits import Both, committed_offset
 from mockbroker.coop.interval_set import IntervalSet
-from mockbroker.coop.range_writer import NOT_YOURS, RangeWriter
+from mockbroker.coop.range_writer import NOT_YOURS
+from mockbroker.coop.sliced_commit import SlicedRangeWriter
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mockbroker.coop.ic_shard import CommittedRanges, IndividualCommitShard
     from mockbroker.coop.individual_commit import Standing
     from mockbroker.coop.individual_commits import Place
+    from mockbroker.coop.sliced_commit import Ranges
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
     from mockbroker_protocol.messages.coordinator_records import OffsetCommitValue
@@ -52,20 +54,22 @@ def handle(
     )
     if not is_spoken:
         return txn_offset_commit.handle(services, ctx, request)
-    writer = TransactionalRangeWriter(services, request, ctx.api_version)
+    writer = TransactionalRangeWriter(services, request, ctx)
     return txn_offset_commit.handle(services, ctx, request, writer)
 
 
-class TransactionalRangeWriter(RangeWriter):
+class TransactionalRangeWriter(SlicedRangeWriter):
     """Stages ranges; positions beside them are pending as always."""
 
     def __init__(
-        self, services: Services, request: TxnOffsetCommitRequest, api_version: int
+        self, services: Services, request: TxnOffsetCommitRequest, ctx: RequestContext
     ) -> None:
-        super().__init__(services, request)
+        super().__init__(services, request, ctx)
         self._producer = request.producer_id, request.producer_epoch
+        self._staged: set[Place] = set()
+        """Where something of this request is pending."""
         code = ErrorCode.ILLEGAL_GENERATION
-        if api_version >= _ABORTABLE_VERSION:
+        if ctx.api_version >= _ABORTABLE_VERSION:
             code = ErrorCode.TRANSACTION_ABORTABLE
         self._taken = Refusal(code)
         self._beginnings: list[CoordinatorRecord] = []
@@ -100,9 +104,7 @@ class TransactionalRangeWriter(RangeWriter):
         asked: AskedCommit,
     ) -> bool:
         committed = committed_offset(shard, place)
-        if self._handouts.refuses(
-            Shared(*place[:3]), self._request.member_id, asked.ranges, LeaseChanges()
-        ):
+        if self._is_anothers(place, asked):
             self._outcomes[place.topic, place.partition] = Outcome(committed, 0, refusal=NOT_YOURS)
             return False
         standing = self._commits.standing(
@@ -113,13 +115,12 @@ class TransactionalRangeWriter(RangeWriter):
         if begins:
             gone = standing.all_ranges()
             self._left_over += self._commits.tombstones(place, gone)
-            start = standing.log.log_start if asked.initial in (None, -1) else asked.initial
-            assert start is not None
-            standing = self._commits.standing(
-                start, None, place, read_committed=asked.read_committed
-            )
+            standing = self._begun(standing, place, asked)
         stable = standing.stable()
         refusal = self._refusal(standing, stable, asked)
+        own = standing.part.pending.get(self._producer[0], IntervalSet())
+        if place in self._staged and not own:
+            refusal = self._taken  # the transaction has ended since the slice before
         held = len(standing.part.keys)
         self._outcomes[place.topic, place.partition] = Outcome(stable, held, refusal=refusal)
         if refusal is not None:
@@ -127,11 +128,56 @@ class TransactionalRangeWriter(RangeWriter):
         if begins:
             value.offset, value.metadata = stable, ""
             self._beginnings.append(record)
-        own = standing.part.pending.get(self._producer[0], IntervalSet())
         staged = IntervalSet(asked.ranges)
         put = [gap for each in staged for gap in own.gaps(*each)]
         self._write_ranges(place, value, Outcome(stable, held, (), put), asked)
+        self._staged.add(place)
         return False
+
+    def _is_anothers(self, place: Place, asked: AskedCommit) -> bool:
+        """Whether somebody else was handed out what is asked for."""
+        member_id = self._request.member_id
+        return self._handouts.refuses(Shared(*place[:3]), member_id, asked.ranges, LeaseChanges())
+
+    def _begun(self, standing: Standing, place: Place, asked: AskedCommit) -> Standing:
+        """How a group stands that has nothing yet."""
+        start = standing.log.log_start if asked.initial in (None, -1) else asked.initial
+        assert start is not None
+        return self._commits.standing(start, None, place, read_committed=asked.read_committed)
+
+    # -- in slices -------------------------------------------------------------------------
+
+    def _has_room_for(self, _total: int) -> bool:
+        return True  # the end of a transaction is never refused
+
+    def _may_commit(
+        self, shard: GroupShard, mine: IndividualCommitShard, place: Place, asked: AskedCommit
+    ) -> bool:
+        standing = self._commits.standing(
+            committed_offset(shard, place),
+            mine.of(*place[:3]),
+            place,
+            read_committed=asked.read_committed,
+        )
+        if standing.is_new:
+            standing = self._begun(standing, place, asked)
+        return not self._is_anothers(place, asked) and (
+            self._refusal(standing, standing.stable(), asked) is None
+        )
+
+    def _write_slice(
+        self,
+        shard: GroupShard,
+        record: CoordinatorRecord,
+        place: Place,
+        asked: AskedCommit | Refusal | None,
+        joined: Both,
+    ) -> None:
+        self._beginnings, self._left_over = [], []
+        super()._write_slice(shard, record, place, asked, joined)
+
+    def _to_do(self, _shard: GroupShard, _place: Place, asked: AskedCommit) -> Ranges:
+        return asked.ranges  # what others did meanwhile aborts the transaction
 
     def _refusal(self, standing: Standing, stable: int, asked: AskedCommit) -> Refusal | None:
         ends = standing.log.high_watermark

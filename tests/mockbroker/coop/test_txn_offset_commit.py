@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.coop import tags
+from mockbroker.coop import sliced_commit, tags
 from mockbroker.coop.commit_tags import commit_fields
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC
 from mockbroker.replica.append_entry import TransactionMarker
@@ -23,6 +23,7 @@ from tests.support.cluster_transactions import OnCluster
 from tests.support.core import Core
 from tests.support.range_group import COMMIT_VERSION, ON, Committed, Ops, RangeGroup, fill, told
 from tests.support.transactions import Transactional
+from tests.support.turns import EveryTime
 
 OK = ErrorCode.NONE
 CONFIG = {**ON, "transaction.state.log.num.partitions": "1", "log.retention.ms": "-1"}
@@ -332,3 +333,83 @@ def test_what_the_stable_offset_has_passed_leaves_room_elsewhere() -> None:
         assert answer.topics[0].partitions[0].error_code == expected
         elsewhere = group.asking(-1, commit_fields([(7, 7)]))
         elsewhere.topics[0].name = "u"
+
+
+EVERY_OTHER = [(2 * n + 1, 2 * n + 1) for n in range(35)]
+
+
+class InSlices:
+    """A transaction that stages many ranges, ten a slice and a slice a turn."""
+
+    def __init__(self, group: RangeGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sliced_commit, "AT_ONCE", 10)
+        self.group = group
+        self.core = group.client.core
+        self.other = RangeGroup(self.core.client())
+        self.producer = begin(group)
+        self.core.broker.requests.turn_over = self.over = EveryTime()
+
+    def send(self, *ranges: tuple[int, int]) -> None:
+        self.group.client.send(staging(self.producer, *ranges), 5)
+
+    def turn(self) -> None:
+        self.core.broker.go_on(self.core.now_ms, self.over)
+        self.core.deliver()
+
+    def answer(self) -> Committed:
+        while self.core.broker.requests.unfinished:
+            self.turn()
+        return staged(self.group.client.receive(TxnOffsetCommitResponse))
+
+
+@pytest.fixture
+def slices(group: RangeGroup, monkeypatch: pytest.MonkeyPatch) -> InSlices:
+    return InSlices(group, monkeypatch)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_many_ranges_are_staged_in_slices(slices: InSlices, commit: bool) -> None:
+    slices.send(*EVERY_OTHER)
+    for staged_by_now in (10, 20, 30):
+        slices.turn()
+        assert not slices.group.client.answered
+        assert slices.other.fetch().pending == EVERY_OTHER[:staged_by_now]
+    assert slices.answer() == Committed(OK, None, 0, 0)
+    assert slices.other.fetch() == (0, [], EVERY_OTHER, OK)
+    slices.producer.finish(commit=commit)
+    assert slices.other.fetch() == (0, EVERY_OTHER if commit else [], [], OK)
+
+
+@pytest.mark.parametrize(
+    ("beside", "error"),
+    [((99, 100), ErrorCode.INVALID_REQUEST), ((70, 70), ErrorCode.TRANSACTION_ABORTABLE)],
+)
+def test_of_many_ranges_that_would_be_refused_none_is_staged(
+    slices: InSlices, beside: tuple[int, int], error: ErrorCode
+) -> None:
+    slices.core.broker.requests.turn_over = None
+    slices.group.commit((70, 70))
+    slices.core.broker.requests.turn_over = slices.over
+    slices.send(*EVERY_OTHER, beside)
+    assert slices.answer().error == error
+    assert slices.other.fetch() == (0, [(70, 70)], [], OK)
+
+
+def test_a_range_that_another_commits_between_two_slices_aborts(slices: InSlices) -> None:
+    slices.send(*EVERY_OTHER)
+    slices.turn()
+    slices.other.commit(EVERY_OTHER[-1])
+    assert slices.answer().error == ErrorCode.TRANSACTION_ABORTABLE
+    slices.producer.finish(commit=False)
+    assert slices.other.fetch() == (0, [EVERY_OTHER[-1]], [], OK)
+
+
+def test_nothing_is_staged_behind_the_end_of_the_transaction(slices: InSlices) -> None:
+    slices.send(*EVERY_OTHER)
+    slices.turn()
+    slices.other.client.send(slices.producer.end_request(commit=True), 4)
+    assert slices.answer().error == ErrorCode.TRANSACTION_ABORTABLE
+    assert slices.other.client.receive(EndTxnResponse).error_code == OK
+    fetched = slices.other.fetch()
+    assert fetched.pending == []
+    assert set(fetched.ranges) < set(EVERY_OTHER)
