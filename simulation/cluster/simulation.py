@@ -8,6 +8,7 @@ producer gets a batch more into each, every consumer reads to the end, and all r
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ from simulation.turns import KIND as TURNS
 from simulation.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from simulation.cluster.steps import Step
 
@@ -158,6 +159,8 @@ class ClusterRun:
         setting = CrewSetting(self.world, self.truth, plan, self.operator, self.stream)
         self.crews = [crew(setting) for crew in CREWS]
         self._cut_rng = self.stream("cuts")
+        self._lagging: Callable[[], str] = str
+        """Who was behind at the last look."""
 
     def counts(self) -> dict[str, int]:
         """What the run did, by name."""
@@ -268,18 +271,34 @@ class ClusterRun:
         return ""
 
     def _behind(self) -> str:
-        """A replica that does not know all, or somebody who has not read all."""
-        world = self.world
-        for topic in world.cluster.metadata.topics.values():
+        """A replica that does not know all, or somebody who has not read all: first who was."""
+        told = self._lagging()
+        for tell in () if told else self._all_readers():
+            told = tell()
+            if told:
+                self._lagging = tell
+                break
+        return told
+
+    def _all_readers(self) -> Iterator[Callable[[], str]]:
+        """What tells of each whether he is behind."""
+        for topic in self.world.cluster.metadata.topics.values():
             for index, state in enumerate(topic.partitions):
-                end = self.truth.end_offset(topic.name, index)
                 for node in state.replicas:
-                    broker = world.cluster.broker(node)
-                    assert broker is not None
-                    replica = broker.services.replicas.partition(topic.name, index)
-                    if replica is None or (end and replica.high_watermark != end):
-                        return f"broker {node} with {topic.name}-{index}"
-        return next((told for told in (crew.behind() for crew in self.crews) if told), "")
+                    yield partial(self._lags, topic.name, index, node)
+        for crew in self.crews:
+            yield crew.behind
+
+    def _lags(self, name: str, index: int, node: int) -> str:
+        topic = self.world.cluster.metadata.topics.get(name)
+        if topic is None or node not in topic.partitions[index].replicas:
+            return ""  # it is none any more
+        broker = self.world.cluster.broker(node)
+        assert broker is not None
+        replica = broker.services.replicas.partition(name, index)
+        end = self.truth.end_offset(name, index)
+        knows = replica is not None and (not end or replica.high_watermark == end)
+        return "" if knows else f"broker {node} with {name}-{index}"
 
     def _check_logs(self) -> None:
         """Replicas are equal, from where each has records."""
