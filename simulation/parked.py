@@ -73,7 +73,10 @@ def _is_awaited(entry: WaitingEntry) -> bool:
         return False
     if isinstance(entry, AppendEntry):
         return partition.high_watermark <= entry.last_offset
-    return partition.low_watermark() < entry.offset
+    # Nobody is woken when a broker is fenced whose replica held the low watermark back.
+    followers = () if partition.followers is None else partition.followers.all()
+    starts = [one.log_start_offset for one in followers]
+    return min([partition.low_watermark(), *starts]) < entry.offset
 
 
 # -- fetches -------------------------------------------------------------------------------------

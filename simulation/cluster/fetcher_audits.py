@@ -67,6 +67,7 @@ class FetcherAudits:
         self._heard: dict[BrokerClient, None] = {}
         self.asked: dict[ReplicaFetcher, set[Key]] = {}
         """What each followed when it last asked and was due then."""
+        self._asked_once: dict[ReplicaFetcher, set[PartitionFetchState]] = {}
 
     def look(self) -> None:
         """Each fetcher, between two steps."""
@@ -83,6 +84,7 @@ class FetcherAudits:
         if client in self._heard:
             return
         self._heard[client] = None  # type: ignore[index]
+        self._asked_once[fetcher] = {*fetcher._by_key.values()}  # noqa: SLF001
         fetch, send = client.fetch, client.send
 
         def fetches(request: FetchRequest, version: int, on_response: OnResponse) -> None:
@@ -127,6 +129,7 @@ class FetcherAudits:
                 if told != wanted:
                     self._wrong(node, leader, f"it tells {told} of {partition}, not {wanted}")
         due = self.asked[fetcher] = _due(fetcher)
+        self._asked_once[fetcher].update(followed[key] for key in due)
         if request.session_epoch > 0:
             self._check_session(node, leader, fetcher, request, named)
         elif named != due:
@@ -166,8 +169,8 @@ class FetcherAudits:
     def _check_at_rest(self, node: int, leader: int, fetcher: ReplicaFetcher) -> None:
         """Between two steps it has asked for all, or an alarm is set."""
         if fetcher._busy:  # noqa: SLF001
-            asked = self.asked.get(fetcher)
-            missing = set() if asked is None else _fresh(fetcher) - asked
+            # One that was put off once, and need not be any more, waits for what is parked.
+            missing = {*fetcher._by_key.values()} - self._asked_once[fetcher]  # noqa: SLF001
             if missing:
                 self._wrong(node, leader, f"{len(missing)} new partitions wait for what is parked")
         elif len(fetcher):
@@ -203,8 +206,3 @@ def _due(fetcher: ReplicaFetcher) -> set[Key]:
     """What it follows and is not put off."""
     now_ms = fetcher._clock.now_ms  # noqa: SLF001
     return {key for key, each in fetcher._by_key.items() if each.retry_ms <= now_ms}  # noqa: SLF001
-
-
-def _fresh(fetcher: ReplicaFetcher) -> set[Key]:
-    """What it has never put off."""
-    return {key for key, each in fetcher._by_key.items() if not each.retry_ms}  # noqa: SLF001
