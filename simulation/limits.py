@@ -27,6 +27,8 @@ from mockbroker.apis import metadata as metadata_api
 from mockbroker.coop import fetch as coop_fetch
 from mockbroker.coop import sliced_commit
 from mockbroker.coordinator import leadership
+from mockbroker.coordinator.txn import end_txn
+from mockbroker.coordinator.txn import metadata as txn_metadata
 from mockbroker.fetch import incremental, long_contexts, session, waiting
 from mockbroker.log import timestamp_lookup
 from mockbroker.metadata import controller
@@ -54,6 +56,8 @@ class Limit(NamedTuple):
 
     module: ModuleType
     low: tuple[dict[str, object], ...]
+    beside: tuple[ModuleType, ...] = ()
+    """Who has some of the same constants."""
 
 
 def _limit(module: ModuleType, name: str, *low: object) -> Limit:
@@ -65,6 +69,11 @@ def _parts(size: int) -> dict[str, object]:
     splits = {key: one._replace(size=size) for key, one in large_requests.SPLITS.items()}
     offsets = tuple(one._replace(size=size) for one in large_requests._OFFSET_FETCH)  # noqa: SLF001
     return {"PART_ELEMENTS": size, "SPLITS": splits, "_OFFSET_FETCH": offsets}
+
+
+def _epochs(last: int) -> dict[str, object]:
+    """So many epochs has a producer id, of which the last is kept for fencing."""
+    return {"MAX_PRODUCER_EPOCH": last, "_LAST_CLIENT_EPOCH": last - 1}
 
 
 LIMITS: Final = (
@@ -101,6 +110,7 @@ LIMITS: Final = (
     _limit(coop_fetch, "TURN_BYTES", 1, 300),
     _limit(sliced_commit, "AT_ONCE", 1, 3),
     _limit(txn_offset_commit, "MADE_AT_ONCE", 1, 2),
+    Limit(txn_metadata, (_epochs(6), _epochs(20)), (end_txn,)),
 )
 
 
@@ -120,8 +130,9 @@ class Limits:
         """They are low meanwhile."""
         with ExitStack() as stack:
             for limit, low in self._lower if self._on[KIND] else ():
-                for name, value in low.items():
-                    before = getattr(limit.module, name)
-                    stack.callback(setattr, limit.module, name, before)
-                    setattr(limit.module, name, value)
+                for module in (limit.module, *limit.beside):
+                    for name, value in low.items():
+                        if hasattr(module, name):
+                            stack.callback(setattr, module, name, getattr(module, name))
+                            setattr(module, name, value)
             yield

@@ -86,6 +86,7 @@ class AuditCrew(Crew):
         self.fetchers.look()
         self.fetches.look()
         for broker in self.world.cluster.brokers:
+            self.followers.look(broker)
             for wrong in (
                 *needless_waits(broker),
                 *wrong_writes(broker),

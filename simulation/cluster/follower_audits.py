@@ -5,7 +5,10 @@
   in-sync set, and who has caught up and may join (Partition.maybeIncrementLeaderHW). It stands
   still while it is held, and below min.insync.replicas (KIP-966).
 - A leader notes the in-sync set that it proposes (KIP-497). Who joins has all up to the high
-  watermark and up to where the leader's epoch began; who is at the leader's end does not leave.
+  watermark and up to where the leader's epoch began; who is at the leader's end does not leave,
+  nor does who was when he last polled, however quietly, not long ago.
+- Who fetches from before the end has not caught up by that, and who left the in-sync set has to
+  catch up anew. The low watermark is the smallest log start of those that are there (KIP-107).
 """
 
 from __future__ import annotations
@@ -13,12 +16,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.journal import HighWatermarkMoved
+from mockbroker.replica.in_sync import NEVER
 from simulation.cluster.refusals import least_in_sync
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mockbroker.cluster.nodes import Node
     from mockbroker.journal import Event
     from mockbroker.node.broker import Broker
+    from mockbroker.replica.in_sync import Follower, Followers
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker.replica.partition import Partition
     from simulation.cluster.truth import ReplicaState, Truth
@@ -36,6 +43,10 @@ class FollowerAudits:
         self._lag_ms = world.cluster.brokers[0].services.replicas.max_lag_ms()
         self._hosts: set[ReplicaManager] = set()
         """Whose proposals are heard."""
+        self._ends: dict[Partition, list[tuple[float, int]]] = {}
+        """When the logs of leaders grew, and where they ended then."""
+        self._in_sync: dict[Followers, tuple[float, list[int]]] = {}
+        """When a leader was last looked at, and its in-sync set then."""
         truth.on_replica.append(self._on_replica)
         world.cluster.journal.listen(self._on_moved, high_watermarks=True)
 
@@ -116,11 +127,63 @@ class FollowerAudits:
                 return f"{node} has {has} of {partition.high_watermark} records"
             if node in before and has == end:
                 return f"{node} is at the end, {end}"
+            if node in before and follower is not None and follower.reader is not None:
+                polled_ms = follower.reader.polled_ms()
+                if self._was_at_end(partition, follower, polled_ms):
+                    return f"{node} was at the end at {polled_ms:.3f}"
         return ""
+
+    def _was_at_end(self, partition: Partition, follower: Follower, polled_ms: float) -> bool:
+        """Whether a follower had all when it polled, not long ago."""
+        ends = self._ends.get(partition, [])
+        if not ends or ends[0][0] > polled_ms or self._world.now_ms - polled_ms > self._lag_ms:
+            return False
+        # The time of a poll has no fraction: what came in the same millisecond may be before it.
+        return follower.log_end_offset >= max(end for at, end in ends if at <= polled_ms + 1)
+
+    # -- what leaders make of it -------------------------------------------------------------
+
+    def look(self, broker: Broker) -> None:
+        """What a broker knows of the followers of all that it leads."""
+        now_ms = broker.services.clock.now_ms
+        for partition in broker.services.replicas.led_partitions():
+            followers = partition.followers
+            assert followers is not None
+            for wrong in self._wrong_progress(partition, followers):
+                self._world.violate(f"{partition} of {broker.broker_id}: {wrong}")
+            self._in_sync[followers] = now_ms, partition.state.isr
+            starts = [0 if partition.log is None else partition.log.log_start_offset]
+            for follower in followers.all():
+                known = broker.services.metadata.brokers.get(follower.replica_id)
+                if known is not None and not known.fenced:
+                    starts.append(follower.log_start_offset)
+            if partition.low_watermark() != min(starts):
+                self._world.violate(
+                    f"{partition} of {broker.broker_id}: its low watermark is "
+                    f"{partition.low_watermark()}, its replicas start at {starts}"
+                )
+
+    def _wrong_progress(self, partition: Partition, followers: Followers) -> Iterator[str]:
+        looked_ms, before = self._in_sync.get(followers, (0.0, []))
+        began_ms = followers._now_ms  # noqa: SLF001 -- when all were taken to have caught up
+        for follower in followers.all():
+            node, end = follower.replica_id, follower.log_end_offset
+            caught_up_ms = follower.caught_up_ms
+            short = end < follower.leader_end_offset
+            if short and caught_up_ms == follower.fetched_ms != began_ms:
+                yield f"{node} has caught up with {end} of {follower.leader_end_offset}"
+            left = node in before and node not in partition.state.isr
+            if left and NEVER < caught_up_ms < looked_ms:
+                yield f"{node} left the set, and has caught up since {caught_up_ms:.3f}"
 
     # -- what followers have -----------------------------------------------------------------
 
     def _on_replica(self, at: Node, partition: Partition, _before: ReplicaState | None) -> None:
+        end = 0 if partition.log is None else partition.log.log_end_offset
+        if partition.followers is None:
+            self._ends.pop(partition, None)
+        else:
+            self._ends.setdefault(partition, []).append((self._world.now_ms, end))
         if at.broker is not None:
             self._hear(at.broker)
         if partition.followers is None or self._tails_are_lost:

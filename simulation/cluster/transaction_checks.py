@@ -207,9 +207,9 @@ class TransactionChecks:
                 self._world.violate(f"{transactional_id} stays in state {value.transaction_status}")
         for transactional_id, lineage in self._ledger.lineages.items():
             known = last.get(transactional_id)
-            told = lineage.producer_id, lineage.epoch
+            told = lineage.producer_id, lineage.told_epoch
             has = (-1, -1) if known is None else (known.producer_id, known.producer_epoch)
-            if told[1] >= 0 and (has[0] != told[0] or has[1] < told[1]):
+            if told[1] >= 0 and lineage.is_past(*has):
                 self._world.violate(f"{transactional_id} was told {told}, and is {has}")
 
     def _follow(

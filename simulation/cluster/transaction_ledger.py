@@ -10,10 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mockbroker.coordinator.txn import metadata
+
 if TYPE_CHECKING:
     from simulation.cluster.world import ClusterWorld
 
 Part = tuple[str, int]
+
+
+AGE = 1 << 16
+"""More epochs than a producer id has."""
+MOST_TRANSACTIONS = 10_000
+"""More than any run has: nobody's epochs are used up, unless there are fewer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,7 +48,11 @@ class Lineage:
         self._world = world
         self.transactional_id = transactional_id
         self.producer_id = -1
+        self.told_epoch = -1
         self.epoch = -1
+        """The newest that was acknowledged: its place among those of all producer ids."""
+        self._bases: dict[int, int] = {-1: 0}
+        """By producer id, in their order: the place of its epoch 0."""
         self.incarnations = 0
         self.bumps_epochs = False
         """Whether one of them speaks transactions V2."""
@@ -48,21 +60,39 @@ class Lineage:
         """Requests to coordinators that may still be carried out, or not."""
         self.transactions: list[Transaction] = []
 
-    def initialized(self, producer_id: int, epoch: int, sent_at: int, *, bumps: bool) -> None:
+    def place_of(self, producer_id: int, epoch: int) -> int:
+        """How an epoch stands to those of the same producer id, and of those before it."""
+        return self._bases[producer_id] + epoch
+
+    def is_past(self, producer_id: int, epoch: int) -> bool:
+        """Whether a newer epoch was acknowledged; of an id that nobody was told there is none."""
+        if producer_id in self._bases:
+            return self.place_of(producer_id, epoch) < self.epoch
+        return metadata.MAX_PRODUCER_EPOCH > MOST_TRANSACTIONS
+
+    def initialized(self, producer_id: int, epoch: int, sent_at: int, *, bumps: bool) -> int:
         """Someone is told who it is; the epoch in force when it asked was `sent_at`.
 
         Only a retry that names its epoch may be told one that was told before (`bumps` False).
+        Returns the place of the epoch. Another producer id comes when the epochs are used up, of
+        which the last is nobody's (TransactionMetadata.isEpochExhausted).
         """
-        if self.producer_id not in (-1, producer_id):
+        limit = metadata.MAX_PRODUCER_EPOCH
+        if producer_id not in self._bases:
+            if self.producer_id >= 0 and limit > MOST_TRANSACTIONS:
+                self._world.violate(
+                    f"{self.transactional_id} was {self.producer_id} and is {producer_id}"
+                )
+            self._bases[producer_id] = (len(self._bases) - 1) * AGE
+        place = self.place_of(producer_id, epoch)
+        if place < sent_at + int(bumps) or epoch >= limit:
             self._world.violate(
-                f"{self.transactional_id} was {self.producer_id} and is {producer_id}"
+                f"{self.transactional_id} is told epoch {epoch} of {producer_id}, after {sent_at} "
+                "was acknowledged"
             )
-        self.producer_id = producer_id
-        if epoch < sent_at + int(bumps):
-            self._world.violate(
-                f"{self.transactional_id} is told epoch {epoch}, after {sent_at} was acknowledged"
-            )
-        self.epoch = max(self.epoch, epoch)
+        if place >= self.epoch:
+            self.epoch, self.producer_id, self.told_epoch = place, producer_id, epoch
+        return place
 
     def fence(self) -> None:
         """A producer was let in: what was open before is over."""

@@ -151,6 +151,13 @@ class Transactor(ClusterClient):
         """Whether nobody came after it."""
         return self.name.endswith(f".{self.lineage.incarnations}")
 
+    @property
+    def place(self) -> int | None:
+        """Where its epoch stands in its lineage; None without one."""
+        if self.producer_id < 0:
+            return None
+        return self.lineage.place_of(self.producer_id, self.epoch)
+
     def finish(self) -> None:
         """Commit one transaction more, then be done: the cluster must let it."""
         self._finishing = self.is_latest and not self.leaves
@@ -245,7 +252,7 @@ class Transactor(ClusterClient):
     ) -> None:
         """Carry out a step by one call; other errors than `failed` takes are looked at here."""
         node, request, version, kind = call
-        lineage, epoch = self.lineage, self.epoch
+        lineage, epoch = self.lineage, self.place
         sent_at = lineage.epoch
         asks_coordinator = isinstance(request, TO_COORDINATOR)
         led = self._coordinated_in(node, itself=asks_coordinator)
@@ -258,7 +265,7 @@ class Transactor(ClusterClient):
             if answer is not None:
                 lineage.unanswered -= doubtful
             if answer is not None and error == ErrorCode.NONE:
-                if epoch >= 0:
+                if epoch is not None:
                     lineage.check_current(f"{self.name}: {what}", epoch, sent_at)
                 succeeded(answer)
             elif failed is not None and error not in LOST:
@@ -296,10 +303,10 @@ class Transactor(ClusterClient):
         sent_at, continues = lineage.epoch, self._continues
 
         def initialized(answer: InitProducerIdResponse) -> None:
-            lineage.initialized(
+            place = lineage.initialized(
                 answer.producer_id, answer.producer_epoch, sent_at, bumps=not continues
             )
-            if answer.producer_epoch == lineage.epoch:
+            if place == lineage.epoch:
                 lineage.fence()  # else somebody was let in after it, and has heard so before
             self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
             self._continues = False
@@ -434,7 +441,7 @@ class Transactor(ClusterClient):
         assert transaction is not None
         if commit and not transaction.commit_tried:
             transaction.commit_tried = True
-        sent_at, epoch = lineage.epoch, self.epoch
+        sent_at, epoch = lineage.epoch, self.place
 
         def ended(answer: EndTxnResponse) -> None:
             if commit and transaction.fenced:
@@ -446,7 +453,7 @@ class Transactor(ClusterClient):
                 lineage.initialized(
                     answer.producer_id, answer.producer_epoch, sent_at, bumps=sent_at == epoch
                 )
-                self.epoch = answer.producer_epoch
+                self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
                 self._sequences.clear()
             self.ended(commit=commit)
             self.done_with_step()

@@ -15,7 +15,13 @@ from simulation.turns import KIND as TURNS
 
 
 def values() -> list[object]:
-    return [getattr(limit.module, name) for limit in LIMITS for name in limit.low[0]]
+    return [
+        getattr(module, name)
+        for limit in LIMITS
+        for module in (limit.module, *limit.beside)
+        for name in limit.low[0]
+        if hasattr(module, name)
+    ]
 
 
 def drawn(seed: int, *, is_on: bool = True) -> Limits:

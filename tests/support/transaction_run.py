@@ -14,7 +14,7 @@ def transaction_run(
 ) -> tuple[ClusterRun, TransactionCrew]:
     """The run, and its crew of transactions."""
     plan = ClusterPlan(Random(0))
-    plan.on = {**dict.fromkeys(plan.on, False), "transactions": True}
+    plan.on.update({**dict.fromkeys(plan.on, False), "transactions": True})
     plan.brokers, plan.racks = 3, ["r1", "r2", "r3"]
     plan.topics = {"t0": 1, "out": 1}
     plan.min_isr, plan.unclean, plan.active_ms = 2, False, 400.0

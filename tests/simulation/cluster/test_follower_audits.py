@@ -85,3 +85,64 @@ def test_a_proposal_that_is_not_noted_is_noticed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Partition, "_propose", propose)
     simulated = proposing(monkeypatch, [1])
     assert any("does not note" in one for one in simulated.world.violations)
+
+
+def looked(simulated: SimulatedCluster, ms: int = 1_000) -> list[str]:
+    """What is found by looks at all brokers while a producer writes."""
+    world = simulated.world
+    audits = FollowerAudits(world, simulated.truth)
+    simulated.producer.start()
+    for _ in range(ms // 20):
+        world.run_for(20)
+        for broker in world.cluster.brokers:
+            audits.look(broker)
+    return world.violations
+
+
+def test_who_fetches_from_before_the_end_has_not_caught_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert looked(SimulatedCluster()) == []
+    fetched = Follower.fetched
+
+    def at_once(
+        self: Follower, reader: object, end: int, now_ms: float, broker_epoch: int = -1
+    ) -> None:
+        fetched(self, reader, end, now_ms, broker_epoch)  # type: ignore[arg-type]
+        self.leader_end_offset, self.caught_up_ms = end + 1, now_ms
+
+    monkeypatch.setattr(Follower, "fetched", at_once)
+    assert "has caught up with" in looked(SimulatedCluster())[0]
+
+
+def test_a_low_watermark_of_the_leader_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Followers, "low_watermark", lambda _self, start: start + 1)
+    assert "its low watermark is" in looked(SimulatedCluster())[0]
+
+
+def test_who_left_the_set_has_to_catch_up_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(simulated: SimulatedCluster) -> list[str]:
+        world, follower = simulated.world, simulated.follower()
+        world.operate(partial(world.controls.hold_follower, "t0", 0, follower))
+        return looked(simulated)
+
+    assert leave(SimulatedCluster()) == []
+    monkeypatch.setattr(Follower, "removed_from_isr", lambda _: None)
+    assert any("left the set, and has caught up" in one for one in leave(SimulatedCluster()))
+
+
+def test_an_idle_follower_that_is_to_leave_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resume(simulated: SimulatedCluster) -> list[str]:
+        FollowerAudits(simulated.world, simulated.truth)
+        simulated.produce(1)
+        for _ in range(10):
+            simulated.world.run_for(1_300)
+            simulated.produce(3)
+        return simulated.world.violations
+
+    assert resume(SimulatedCluster()) == []
+    monkeypatch.setattr(Follower, "leader_appended", lambda *_: None)
+    monkeypatch.setattr(
+        Follower, "is_caught_up", lambda self, *_: self.replica_id != 1 or self.fetched_ms < 1_000
+    )
+    assert any(
+        "was at the end" in one or "is at the end" in one for one in resume(SimulatedCluster())
+    )

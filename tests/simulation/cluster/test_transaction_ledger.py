@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.coordinator.txn import metadata
 from simulation.cluster.transaction_ledger import TransactionLedger
 from tests.support.simulated_cluster import SimulatedCluster
 
@@ -28,10 +29,26 @@ def test_epochs_only_grow(cluster: SimulatedCluster) -> None:
     lineage.check_current("a commit", 1, sent_at=2)
     told = [text.partition(": ")[2] for text in cluster.world.violations]
     assert told == [
-        "txn is told epoch 1, after 1 was acknowledged",
+        "txn is told epoch 1 of 7, after 1 was acknowledged",
         "txn was 7 and is 8",
         "a commit succeeds in epoch 1, although 2 is in force",
     ]
+
+
+def test_an_id_whose_epochs_are_used_up_is_exchanged(
+    cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata, "MAX_PRODUCER_EPOCH", 6)
+    lineage = TransactionLedger(cluster.world).lineage("txn")
+    lineage.initialized(7, 5, lineage.epoch, bumps=True)
+    before = lineage.epoch
+    assert lineage.initialized(9, 0, lineage.epoch, bumps=True) > before
+    assert lineage.is_past(7, 5)
+    assert not lineage.is_past(9, 1)
+    assert not lineage.is_past(11, 0)
+    assert not cluster.world.violations
+    lineage.initialized(9, 6, lineage.epoch, bumps=True)
+    assert "is told epoch 6 of 9" in cluster.world.violations[0]
 
 
 def test_only_what_somebody_commits_may_be_read(cluster: SimulatedCluster) -> None:
