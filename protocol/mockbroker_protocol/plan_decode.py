@@ -1,7 +1,7 @@
 """Compiles a decoder: one Python function per (message class, version).
 
 The function reads nested structs inline; only tag sections that are not empty go through a
-function of their own. Fixed-width fields are read by one Struct up to and including the length or
+function of their own, compiled when it is first needed. Fixed-width fields are read by one Struct up to and including the length or
 count that ends the run. Each length and count is checked against the bytes left before anything of
 that size is made. What a peer got wrong leaves as ProtocolError, from one `try` around it all.
 Text that is no UTF-8 is nobody's mistake: a second function, compiled when it is first met, reads
@@ -102,8 +102,7 @@ def _compile(cls: type, version: int, *, lossy: bool, sliced: bool) -> Callable[
     with source.block("except UnicodeDecodeError:"):
         again = "(yield from lossy(buf, start, most))" if sliced else "lossy(buf, start)"
         source(f"return {again}")
-    module.add(source)
-    return module.build("decode", "decode")
+    return module.build("decode", source)
 
 
 def _lossy(cls: type, version: int, *, sliced: bool) -> Callable[..., object]:
@@ -175,7 +174,8 @@ class _Writer:
             count = self.module.name("n")
             self.run.add("B", count)
             self.flush()
-            reader = self.tags(cls)
+            reader = self.module.name("read_tags")
+            self.module.later(reader, lambda: self.tags(reader, cls))
             with self.source.block(f"if {count}:"):
                 call = f"{reader}({name}, buf, pos, {count}, end"
                 self.source(f"pos = yield from {call}, most)" if self.sliced else f"pos = {call})")
@@ -363,14 +363,13 @@ class _Writer:
             self.flush()
             self.source(f"{append}({item})")
 
-    def tags(self, cls: type) -> str:
-        """The name of the function that reads a tag section of `cls` which is not empty.
+    def tags(self, name: str, cls: type) -> Source:
+        """The function `name` that reads a tag section of `cls` which is not empty.
 
         As in Kafka's generated readers the size of a known tag is not compared with what its
         value takes, tags may come in any order, the last of a repeated one counts, and a tag that
         is known in other versions only is refused (MessageDataGenerator).
         """
-        name = self.module.name("tags")
         most = ", most" if self.sliced else ""
         source = Source(f"def {name}(o, buf, pos, count, end{most}):")
         writer = _Writer(self.module, source, lossy=self.lossy, sliced=self.sliced)
@@ -406,8 +405,7 @@ class _Writer:
                 source("o.unknown_tags = {}")
             source("o.unknown_tags[tag] = bytes(buf[pos:stop]); pos = stop")
         source("return pos")
-        self.module.add(source)
-        return name
+        return source
 
 
 def _above(where: str, count: int, most: int) -> ProtocolError:

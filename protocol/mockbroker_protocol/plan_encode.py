@@ -78,8 +78,7 @@ def _compile(cls: type, version: int, *, sliced: bool) -> Callable[..., object]:
             source("out.append(b''.join(p))")
         source("return out")
     source("return [b''.join(p)]")
-    module.add(source)
-    return module.build("encode", "encode")
+    return module.build("encode", source)
 
 
 class _Writer:
@@ -268,7 +267,8 @@ class _Writer:
         for field in fields:
             nullable = field.is_nullable(self.version)
             conditions.append(self.differs(field, f"{name}.{field.name}", nullable=nullable))
-        writer = self.tag_writer(cls, fields)
+        writer = self.module.name("write_tags")
+        self.module.later(writer, lambda: self.tag_section(writer, cls, fields))
         codes, items, size = self.run.codes, list(self.run.items), self.run.size
         with self.source.block(f"if {' or '.join(f'({c})' for c in conditions)}:"):
             self.flush()
@@ -277,9 +277,8 @@ class _Writer:
             self.run.codes, self.run.items, self.run.size = codes, items, size
             self.source(f"w({self.packed('x')})" if codes else "w(b'\\0')")
 
-    def tag_writer(self, cls: type, fields: list[Field]) -> str:
-        """The name of the function that writes a tag section of `cls` which is not empty."""
-        name = self.module.name("tags")
+    def tag_section(self, name: str, cls: type, fields: list[Field]) -> Source:
+        """The function `name` that writes a tag section of `cls` which is not empty."""
         source = Source(f"def {name}(o):")
         source("known = {}")
         for field in fields:
@@ -294,8 +293,7 @@ class _Writer:
                 writer.flush()
                 source(f"known[{field.tag}] = b''.join(out + p)")
         source(f"return tag_section(known, o.unknown_tags, '{cls.__name__}')")
-        self.module.add(source)
-        return name
+        return source
 
 
 def _absent(where: str, version: int) -> ValueError:

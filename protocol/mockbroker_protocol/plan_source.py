@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
 
 class Module:
-    """The scope and the finished functions of one plan."""
+    """The scope of one plan's functions."""
 
     def __init__(self, cls: type, version: int, *, flexible: bool) -> None:
         self.cls = cls
         self.version = version
         self.flexible = flexible
         self.scope: dict[str, object] = {}
-        self._functions: list[str] = []
         self._names: dict[tuple[str, object], str] = {}
         self._count = 0
 
@@ -59,19 +58,23 @@ class Module:
         """The global name of `Struct(">" + codes).pack`."""
         return self.constant("P", Struct(f">{codes}").pack, codes)
 
-    def add(self, function: Source) -> None:
-        """Take a finished function."""
-        self._functions.append(function.text())
+    def later(self, name: str, write: Callable[[], Source]) -> None:
+        """A global function `name`, which is written and compiled when it is first called."""
 
-    def build(self, entry: str, what: str) -> Callable[..., object]:
-        """Compile everything and return the function named `entry`."""
-        source = "\n".join(self._functions)
-        filename = f"<{what} {self.cls.__name__} v{self.version}>"
+        def first(*args: object) -> object:
+            return self.build(name, write())(*args)
+
+        self.scope[name] = first
+
+    def build(self, name: str, function: Source) -> Callable[..., object]:
+        """Compile the function `name`, a global from then on."""
+        source = function.text()
+        filename = f"<{name} {self.cls.__name__} v{self.version}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), self.scope)
-        function = self.scope[entry]
-        assert callable(function)
-        return function
+        built = self.scope[name]
+        assert callable(built)
+        return built
 
 
 class Source:

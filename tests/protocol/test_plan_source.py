@@ -27,10 +27,27 @@ def test_a_module_builds_functions_that_share_its_scope() -> None:
     with source.block("if a:"):
         source(f"return {module.literal(b'constant')}")
     source(f"return {module.literal(7)}")
-    module.add(source)
-    entry = module.build("entry", "test")
+    entry = module.build("entry", source)
     assert (entry(1), entry(0)) == (b"constant", 7)
-    assert linecache.getline("<test Pair v3>", 2) == "    if a:\n"
+    assert linecache.getline("<entry Pair v3>", 2) == "    if a:\n"
+
+
+def test_what_is_for_later_is_written_once_when_it_is_called() -> None:
+    module = Module(Pair, 3, flexible=True)
+    written: list[str] = []
+
+    def write() -> Source:
+        written.append("rare")
+        source = Source("def rare(a):")
+        source("return -a")
+        return source
+
+    module.later("rare", write)
+    entry_source = Source("def entry(a):")
+    entry_source("return rare(a) if a > 9 else a")
+    entry = module.build("entry", entry_source)
+    assert (entry(1), written) == (1, [])
+    assert (entry(10), entry(11), written) == (-10, -11, ["rare"])
 
 
 def test_equal_structs_and_the_same_object_share_a_global() -> None:
