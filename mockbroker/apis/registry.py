@@ -16,7 +16,7 @@ from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey, VersionRange
 from mockbroker_protocol.api_keys import EXTENSION as EXTENSION_API
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from mockbroker.apis.context import Decode, Encode, Handle, RequestContext, Services
     from mockbroker_protocol.primitives import Buffer
@@ -249,6 +249,35 @@ class Api:
         return self.encode(response, version)
 
 
+class _Apis(dict[int, Api | None]):
+    """APIs by key, each made when it is first asked for; None for a key that is not served."""
+
+    __slots__ = ("_guarded", "_narrowed", "served")
+
+    def __init__(
+        self,
+        served: Mapping[ApiKey, str],
+        narrowed: Mapping[ApiKey, VersionRange],
+        *,
+        guarded: bool,
+    ) -> None:
+        super().__init__()
+        self.served = served
+        self._narrowed = narrowed
+        self._guarded = guarded
+
+    def __missing__(self, number: int) -> Api | None:
+        spec = ALL_SPECS.get(number)
+        module = None if spec is None else self.served.get(spec.key)
+        if spec is None or module is None:
+            return None
+        versions = self._narrowed.get(spec.key, spec)
+        api = self[number] = Api(
+            spec.key, module, versions.min_version, versions.max_version, guarded=self._guarded
+        )
+        return api
+
+
 class Registry:
     """The APIs of one listener: `served` names their modules, `narrowed` versions of some.
 
@@ -265,28 +294,22 @@ class Registry:
     ) -> None:
         if narrowed is None:
             narrowed = PROFILES[profile]
-        self._apis: dict[int, Api] = {}
-        self.get: Callable[[int], Api | None] = self._apis.get
+        self._apis = _Apis(served, narrowed, guarded=guarded)
+        self.get: Callable[[int], Api | None] = self._apis.__getitem__
         """The API, whether or not the version is served."""
         self._advertised: dict[int, VersionRange] = {}
-        for key, module in served.items():
-            spec = ALL_SPECS[key]
-            versions = narrowed.get(key, VersionRange(spec.min_version, spec.max_version))
-            self._apis[int(key)] = Api(
-                key, module, versions.min_version, versions.max_version, guarded=guarded
-            )
 
-    def apis(self) -> Iterable[Api]:
+    def apis(self) -> list[Api]:
         """All of them."""
-        return self._apis.values()
+        return [api for api in map(self.get, self._apis.served) if api is not None]
 
     def advertised(self) -> dict[int, VersionRange]:
         """What ApiVersions tells clients, by ascending key: nothing that Kafka does not have."""
         ranges = self._advertised
         if not ranges:
-            for key, api in sorted(self._apis.items()):
+            for api in sorted(self.apis(), key=lambda api: api.key):
                 if api.key.listener != EXTENSION_API:
-                    ranges[key] = VersionRange(api.min_version, api.max_version)
+                    ranges[int(api.key)] = VersionRange(api.min_version, api.max_version)
             produce = ranges.get(ApiKey.PRODUCE)
             if produce is not None:
                 ranges[ApiKey.PRODUCE] = produce._replace(min_version=PRODUCE_ADVERTISED_MIN)

@@ -59,6 +59,16 @@ def test_each_profile_serves_the_same_apis(profile: str) -> None:
 
 def test_an_unknown_key_is_none() -> None:
     assert Registry().get(9999) is None
+    assert Registry().get(ApiKey.ENVELOPE) is None
+
+
+def test_what_is_counted_of_an_api_is_seen_by_who_looks_at_all() -> None:
+    registry = Registry()
+    heartbeat = registry.get(ApiKey.HEARTBEAT)
+    assert heartbeat is not None
+    heartbeat.requests += 1
+    assert {api.name: api.requests for api in registry.apis() if api.requests} == {"Heartbeat": 1}
+    assert [api.key for api in registry.apis()] == list(SERVED)
 
 
 def test_a_registry_imports_no_handler_and_no_message() -> None:
