@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from mockbroker.fetch import incremental, long_contexts
 from mockbroker.fetch.contexts import FULL, INCREMENTAL, SESSIONLESS
-from mockbroker.fetch.long_contexts import SLICE
 from mockbroker_protocol.errors import ErrorCode
 from tests.support.fetch_world import World, ask, told, topic_id
 
@@ -23,12 +22,19 @@ if TYPE_CHECKING:
     from mockbroker_protocol.messages.fetch import FetchRequest
     from tests.support.fetch_world import Pending
 
+SLICE = 25
+"""In place of five hundred, so that few partitions are several slices."""
 PARTITIONS = 3 * SLICE
 PARTS = tuple(("t0", index, 0) for index in range(PARTITIONS))
-CREATED = 1200
+CREATED = 60
 """How many of them there are."""
 OF_THE_LEADER = 10
 """A version whose readers are served by leaders only."""
+
+
+@pytest.fixture(autouse=True)
+def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_contexts, "SLICE", SLICE)
 
 
 def sliced(partitions: int = CREATED) -> World:
@@ -58,7 +64,7 @@ def test_no_slice_looks_at_more_than_some_partitions(epoch: int, fetch_class: st
     assert len(told(response)) == PARTITIONS
     assert sum(counts) == CREATED
     assert max(counts) <= SLICE
-    # Taken in, resolved, read, told: each of the three thousand is met in a slice of its own kind.
+    # Taken in, resolved, read, told: each partition is met in a slice of its own kind.
     assert len(counts) >= 4 * PARTITIONS // SLICE - 1
     (topic,) = response.responses
     assert [data.partition_index for data in topic.partitions] == list(range(PARTITIONS))
@@ -223,10 +229,10 @@ def test_one_that_waits_is_weighed_by_what_changes(epoch: int) -> None:
     assert (purgatory.num_delayed_operations, purgatory.purgatory_size) == (1, 1)
     world.append("t0", 7, 50)
     assert not world.slice()
-    world.append("t0", 900, 200)
+    world.append("t0", 45, 200)
     rest(world)
     got = [one for one in told(pending.answer()) if one[3]]
-    assert got == [("t0", 7, 0, 118), ("t0", 900, 0, 270)]
+    assert got == [("t0", 7, 0, 118), ("t0", 45, 0, 270)]
     assert (purgatory.num_delayed_operations, purgatory.purgatory_size) == (0, 0)
     assert watchers(world) == (CREATED if epoch == 0 else 0)
 
