@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+SELDOM = {"replica.fetch.wait.max.ms": "2000", "replica.lag.time.max.ms": "10000"}
+"""Fewer rounds of fetches among the brokers."""
+
+
 @pytest.fixture
 def scoped() -> Scoped:
-    scoped = Scoped(ClusterCore(topics={"t": 2}))
+    scoped = Scoped(ClusterCore(topics={"t": 2}, config=SELDOM))
     put(scoped.cluster, "t", [NewRecord(b"x", partition=0), NewRecord(b"y", partition=1)])
     return scoped
 
@@ -176,7 +180,7 @@ def test_links_that_were_broken_are_broken_again(
 def test_what_was_broken_is_broken_again(scoped: Scoped, action: Callable[[Scoped], None]) -> None:
     controls = scoped.cluster.controls
     act(scoped, action)
-    scoped.advance(60_000)
+    scoped.advance(20_000)
     with scoped.unchanged():
         for source in (1, 2, 3, CONTROLLER):
             for target in (1, 2, 3, CONTROLLER):
