@@ -25,9 +25,9 @@ DAY_MS = 24 * HOUR_MS
 
 
 SELDOM = {
-    "leader.imbalance.check.interval.seconds": "37",
-    "replica.fetch.wait.max.ms": "2000",
-    "replica.lag.time.max.ms": "12000",
+    "leader.imbalance.check.interval.seconds": "25",
+    "replica.fetch.wait.max.ms": "2400",
+    "replica.lag.time.max.ms": "8000",
 }
 """Fewer rounds to play: they are the same rounds."""
 
@@ -38,13 +38,13 @@ def kill(core: MovedCore) -> None:
 
 def cut_from_the_controller(core: MovedCore) -> None:
     core.controls.slow_link(2, CONTROLLER, 5.5)
-    core.advance(20_000)
+    core.advance(12_000)
     core.controls.cut_link(2, CONTROLLER)
 
 
 def hold_before_the_controller(core: MovedCore) -> None:
     core.controls.hold_link(2, CONTROLLER)
-    core.advance(60_000)
+    core.advance(45_000)
     core.controls.restore_link(2, CONTROLLER)
 
 
@@ -52,20 +52,20 @@ def hold_a_follower(core: MovedCore) -> None:
     follower = core.state("t").replicas[1]
     core.controls.hold_follower("t", 0, follower)
     core.client(node=core.state("t").leader).produce("t", b"v", acks=1)
-    core.advance(30_000)
+    core.advance(12_000)
     core.controls.release_follower("t", 0, follower)
 
 
 def slow_fetches(core: MovedCore) -> None:
     core.controls.slow_link(1, 2, 70.5)
     core.controls.slow_link(2, 1, 3.0)
-    core.advance(20_000)
+    core.advance(12_000)
     core.client(node=core.state("t").leader).produce("t", b"v")
 
 
 def fence_and_let_in(core: MovedCore) -> None:
     core.controls.fence(3)
-    core.advance(20_000)
+    core.advance(12_000)
     core.controls.unfence(3)
 
 
@@ -107,10 +107,10 @@ def test_what_happens_after_and_before_a_long_quiet_comes_at_its_time(
     ways = []
     for skips in (True, False):
         core = MovedCore(skips=skips, config=SELDOM)
-        core.advance(20_000)
+        core.advance(12_000)
         act(core)
         core.advance(333.25)
-        core.advance(60_000)
+        core.advance(45_000)
         ways.append(core)
     assert ways[0].picture() == ways[1].picture()
     assert ways[0].ticks < ways[1].ticks / 2

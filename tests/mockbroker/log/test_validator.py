@@ -11,8 +11,9 @@ from mockbroker.log import validator
 from mockbroker.log.results import AppendOrigin
 from mockbroker.log.validator import Refusal, ValidatedBatch, inspect, validate, whole_batch_size
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.records import batch as batch_module
+from mockbroker_protocol.records import record_codec
 from mockbroker_protocol.records.batch import (
-    RECODED_AT_ONCE,
     build_batch,
     control_batch,
     iterate_records,
@@ -22,7 +23,7 @@ from mockbroker_protocol.records.batch import (
     verify_crc,
 )
 from mockbroker_protocol.records.compression import compress
-from mockbroker_protocol.records.record_codec import SCANNED_AT_ONCE, Record, encode_records
+from mockbroker_protocol.records.record_codec import Record, encode_records
 from mockbroker_protocol.slices import Aside, all_at_once
 from tests.mockbroker.log.batches import NOW, plain
 
@@ -378,6 +379,16 @@ def test_a_batch_may_be_as_large_as_the_topic_allows() -> None:
     assert refused.error is ErrorCode.MESSAGE_TOO_LARGE
 
 
+SCANNED_AT_ONCE = RECODED_AT_ONCE = 64
+
+
+@pytest.fixture
+def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_codec, "SCANNED_AT_ONCE", SCANNED_AT_ONCE)
+    monkeypatch.setattr(batch_module, "RECODED_AT_ONCE", RECODED_AT_ONCE)
+
+
+@pytest.mark.usefixtures("short_slices")
 def test_an_uncompressed_batch_is_looked_through_in_slices_where_a_rule_asks_for_it() -> None:
     count = 3 * SCANNED_AT_ONCE + 1
     keyed, other = plain(0, count=count, key=b"k"), plain(0, count=count)
@@ -417,6 +428,7 @@ def test_of_a_refused_batch_no_record_is_told_before_somebody_asks() -> None:
             assert made.call_count == count
 
 
+@pytest.mark.usefixtures("short_slices")
 @pytest.mark.parametrize("source", [0, GZIP])
 def test_a_batch_gets_the_topics_codec_in_slices(source: int) -> None:
     count = 3 * RECODED_AT_ONCE + 1
@@ -434,6 +446,7 @@ def test_a_batch_gets_the_topics_codec_in_slices(source: int) -> None:
     assert list(iterate_records(stored, 0, header)) == before
 
 
+@pytest.mark.usefixtures("short_slices")
 def test_a_very_large_batch_is_looked_through_instead_of_counted_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

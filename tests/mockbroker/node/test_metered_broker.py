@@ -137,10 +137,15 @@ def test_clients_whose_bytes_come_in_one_turn_wait_too() -> None:
     assert (client.answered, is_read(client)) == (1, True)
 
 
+@pytest.fixture(scope="module")
+def requests() -> list[bytes]:
+    return list(seeds())
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_whatever_is_sent_all_of_it_comes_back(seed: int) -> None:
+def test_whatever_is_sent_all_of_it_comes_back(seed: int, requests: list[bytes]) -> None:
     """Hostile clients beside one that asks: it has its answers, and nothing stays taken."""
-    rng, requests = Random(seed), list(seeds())
+    rng = Random(seed)
     core, broker = metered(600, 600)
     asking = core.client()
     asked = 0
