@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mockbroker.fetch import incremental, long_contexts
 from mockbroker.fetch.contexts import FULL, INCREMENTAL, SESSIONLESS
+from mockbroker.server.compiled import is_compiled
 from mockbroker_protocol.errors import ErrorCode
 from tests.support.fetch_world import World, ask, told, topic_id
 
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from mockbroker_protocol.messages.fetch import FetchRequest
     from tests.support.fetch_world import Pending
 
-SLICE = 25
-"""In place of five hundred, so that few partitions are several slices."""
+SLICE = long_contexts.SLICE if is_compiled() else 25
+"""In place of five hundred, so that few partitions are several slices; machine code keeps its own."""
 PARTITIONS = 3 * SLICE
 PARTS = tuple(("t0", index, 0) for index in range(PARTITIONS))
-CREATED = 60
+CREATED = 2 * SLICE + SLICE // 2
 """How many of them there are."""
 OF_THE_LEADER = 10
 """A version whose readers are served by leaders only."""
@@ -34,7 +35,8 @@ OF_THE_LEADER = 10
 
 @pytest.fixture(autouse=True)
 def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_contexts, "SLICE", SLICE)
+    if not is_compiled():
+        monkeypatch.setattr(long_contexts, "SLICE", SLICE)
 
 
 def sliced(partitions: int = CREATED) -> World:
@@ -229,10 +231,10 @@ def test_one_that_waits_is_weighed_by_what_changes(epoch: int) -> None:
     assert (purgatory.num_delayed_operations, purgatory.purgatory_size) == (1, 1)
     world.append("t0", 7, 50)
     assert not world.slice()
-    world.append("t0", 45, 200)
+    world.append("t0", SLICE + 7, 200)
     rest(world)
     got = [one for one in told(pending.answer()) if one[3]]
-    assert got == [("t0", 7, 0, 118), ("t0", 45, 0, 270)]
+    assert got == [("t0", 7, 0, 118), ("t0", SLICE + 7, 0, 270)]
     assert (purgatory.num_delayed_operations, purgatory.purgatory_size) == (0, 0)
     assert watchers(world) == (CREATED if epoch == 0 else 0)
 
