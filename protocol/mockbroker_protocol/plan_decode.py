@@ -1,9 +1,10 @@
 """Compiles a decoder: one Python function per (message class, version).
 
 The function reads nested structs inline; only tag sections that are not empty go through a
-function of their own, compiled when it is first needed. Fixed-width fields are read by one Struct up to and including the length or
-count that ends the run. Each length and count is checked against the bytes left before anything of
-that size is made. What a peer got wrong leaves as ProtocolError, from one `try` around it all.
+function of their own, compiled when it is needed. Fixed-width fields are read by one Struct up to
+and including the length or count that ends the run. Each length and count is checked against the
+bytes left before anything of that size is made. What a peer got wrong leaves as ProtocolError, from
+one `try` around it all.
 Text that is no UTF-8 is nobody's mistake: a second function, compiled when it is first met, reads
 it lossily.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.support.fetch_world import Pending
 
 SLICE = long_contexts.SLICE if is_compiled() else 25
-"""In place of five hundred, so that few partitions are several slices; machine code keeps its own."""
+"""In place of five hundred, which machine code keeps: few partitions are several slices."""
 PARTITIONS = 3 * SLICE
 PARTS = tuple(("t0", index, 0) for index in range(PARTITIONS))
 CREATED = 2 * SLICE + SLICE // 2
