@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.mark.parametrize(

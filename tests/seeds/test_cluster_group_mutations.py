@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.deferred_writes import DeferredWrite
     from mockbroker.coordinator.partition_load import LoggedEntry
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
 SEEDS = range(100)
 
@@ -84,7 +84,6 @@ MUTATIONS: dict[Mutate, int] = {
 """Each with the first seed that caught it: it is tried first, the others when it does not."""
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutate", MUTATIONS, ids=lambda mutate: mutate.__name__)
 def test_a_defect_is_caught(mutate: Mutate, monkeypatch: pytest.MonkeyPatch) -> None:
     check_caught(mutate, monkeypatch, MUTATIONS[mutate], SEEDS)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.fetch_entry import FetchEntry
     from mockbroker_protocol.errors import ErrorCode
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
 SEEDS = range(200)
 Mutate = Callable[[pytest.MonkeyPatch], None]
@@ -186,7 +186,6 @@ MUTATIONS: dict[Mutate, int] = {
 """Each with the first seed that caught it: it is tried first, the others when it does not."""
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutate", MUTATIONS, ids=lambda mutate: mutate.__name__)
 def test_a_defect_is_caught(mutate: Mutate, monkeypatch: pytest.MonkeyPatch) -> None:
     check_caught(mutate, monkeypatch, MUTATIONS[mutate], SEEDS)

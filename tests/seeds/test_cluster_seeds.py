@@ -10,7 +10,7 @@ import pytest
 from simulation.cluster.simulation import ClusterRun, plan_of, simulate_cluster
 from simulation.runner import carry_out
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
 SEEDS = 60
 CHUNK = 10

@@ -24,7 +24,7 @@ from mockbroker.replica.manager import ReplicaManager
 from mockbroker.replica.partition import Partition
 from simulation.simulation import simulate
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
 SEEDS = range(400)
 Mutate = Callable[[pytest.MonkeyPatch], None]

@@ -9,7 +9,7 @@ import pytest
 
 from simulation.simulation import replay, simulate
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
 SEEDS = 1500
 CHUNK = 50

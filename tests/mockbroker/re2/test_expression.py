@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mockbroker.re2.expression import Expression, compiled, matching
@@ -139,6 +139,8 @@ def test_it_agrees_with_google_re2(regex: str, texts: list[str]) -> None:
         with pytest.raises(RegexError):
             compiled(regex)
         return
+    # RE2/J refuses two groups of one name, as we do; Google's library takes them.
+    assume(regex.count("(?P<n>") < 2)
     ours = compiled(regex)
     for text in texts:
         assert ours.fullmatch(text) is (theirs.fullmatch(text) is not None), (regex, text)
