@@ -173,7 +173,8 @@ class FollowerAudits:
             if short and caught_up_ms == follower.fetched_ms != began_ms:
                 yield f"{node} has caught up with {end} of {follower.leader_end_offset}"
             left = node in before and node not in partition.state.isr
-            if left and NEVER < caught_up_ms < looked_ms:
+            # The next fetch may count as of the one before it (Replica.updateFetchStateOrThrow).
+            if left and follower.fetched_ms <= looked_ms and NEVER < caught_up_ms < looked_ms:
                 yield f"{node} left the set, and has caught up since {caught_up_ms:.3f}"
 
     # -- what followers have -----------------------------------------------------------------

@@ -88,9 +88,10 @@ LOST = frozenset(
         ErrorCode.INVALID_PRODUCER_EPOCH,
         ErrorCode.INVALID_TXN_STATE,
         ErrorCode.TRANSACTION_ABORTABLE,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     )
 )
-"""Somebody else has ended the transaction."""
+"""Somebody else has ended the transaction, perhaps with the last epoch of its producer id."""
 TO_COORDINATOR = InitProducerIdRequest, AddPartitionsToTxnRequest, EndTxnRequest
 TIMEOUTS_MS = (400, 1_500, 6_000)
 MAX_INCARNATIONS = 4
