@@ -133,6 +133,10 @@ class ClientTransport(asyncio.BufferedProtocol):
         """Bytes were read."""
         self._server.received(self.id, nbytes)
 
+    def eof_received(self) -> bool:
+        """The client sends no more; True: the broker closes when it is done with what came."""
+        return self._server.broker.ended(self.id)
+
     def pause_writing(self) -> None:
         """The client does not read: work on nothing more of it until it does."""
         self.paused = True

@@ -21,6 +21,7 @@ from mockbroker.node.connection import Connection
 from mockbroker.node.outbox import Outbox
 from mockbroker.node.request_handler import RequestHandler
 from mockbroker.node.tls_session import ANONYMOUS
+from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.frames import SHARED_BYTES, FrameBuffer
 
@@ -172,6 +173,24 @@ class Broker:
             if conn.full:
                 self._outbox.touch(conn)
         requests.drain()
+
+    def ended(self, connection_id: int) -> bool:
+        """The client has closed its end; True: wait, for what it had sent is still worked on.
+
+        The broker closes the connection when that is done (Kafka: Selector, which closes a channel
+        once its receives were processed): a producer with acks=0 closes when all is sent.
+        """
+        conn = self._connections.get(connection_id)
+        if conn is None or conn.blocked or conn.closing or conn.frames.error is not None:
+            return False
+        ctx = conn.in_work
+        if ctx is None:
+            conn.ended = bool(conn.queue)
+        else:
+            conn.ended = ctx.api_key != ApiKey.FETCH and ctx in self.requests.slices
+        if conn.ended:
+            conn.frames.error = ProtocolError("the client has closed")  # nothing more comes
+        return conn.ended
 
     def block(self, connection_id: int, blocked: bool, now_ms: float) -> None:
         """The shell's write buffer is full (no further request is worked on), or has room."""

@@ -38,6 +38,7 @@ class Connection:
         "client_id",
         "close_reason",
         "closing",
+        "ended",
         "ending",
         "frames",
         "gate",
@@ -95,6 +96,8 @@ class Connection:
         self.starved = False
         """Whether there is no memory for what it sends (`memory_pool`): it is not read."""
         self.closing = False
+        self.ended = False
+        """Whether its client has closed, while what it had sent is still worked on."""
         self.close_reason: str | None = None
         self.ending: str | None = None
         """How a fault ends it: disconnect, reset or half_close."""

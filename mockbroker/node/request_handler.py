@@ -151,7 +151,10 @@ class RequestHandler:
             self.serve(conn, conn.pop())
         error = conn.frames.error
         if error is not None and conn.idle and not conn.closing:
-            self.refuse(conn, None, str(error))
+            if conn.ended:
+                self.close(conn, None)
+            else:
+                self.refuse(conn, None, str(error))
 
     def serve(self, conn: Connection, frame: Frame) -> None:
         """Decode a request and answer it, unless it is parked or not to be answered."""
@@ -436,7 +439,7 @@ class RequestHandler:
         self._journal.record(refusal(conn, header, reason, self.broker_id))
         self.close(conn, reason)
 
-    def close(self, conn: Connection, reason: str) -> None:
+    def close(self, conn: Connection, reason: str | None) -> None:
         """End a connection, after the answers that are queued."""
         conn.close(reason)
         self.abandon(conn)

@@ -81,6 +81,9 @@ class SliceQueue:
     def __bool__(self) -> bool:
         return bool(self._queue)
 
+    def __contains__(self, ctx: object) -> bool:
+        return ctx in self._waiting or any(work.ctx is ctx for work in self._queue)
+
     def add(self, work: SlicedWork) -> None:
         """Do more of it, after the others, unless it waits."""
         if work.waits:

@@ -31,7 +31,7 @@ from mockbroker_protocol.messages.produce import (
     ProduceRequestTopic,
     ProduceResponse,
 )
-from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.batch import ZSTD, build_batch
 from mockbroker_protocol.records.record_codec import Record
 from tests.support.sockets import RawConnection
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from mockbroker.node.connection import Connection
+    from mockbroker_protocol.slices import Aside
 
 
 class Running:
@@ -208,6 +209,33 @@ async def test_of_many_connections_each_may_have_little_unread(
     assert found == [WRITE_HIGH_WATER_BYTES, LITTLE_BYTES]
     for client in limits:
         client.writer.close()
+
+
+async def test_a_client_that_closes_when_it_has_sent_all_is_not_cut_off(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its batches are large, and inflated beside the loop."""
+    given: list[tuple[Aside[object], Callable[[], None]]] = []
+    running.broker.requests.beside = lambda work, then: given.append((work, then))
+    values = [Record(index, 0, None, b"v" * 1000) for index in range(5_000)]
+    batch = build_batch(values, compression=ZSTD)
+    topic = ProduceRequestTopic("orders", partition_data=[ProduceRequestPartition(0, batch)])
+    monkeypatch.setattr("mockbroker.apis.produce.LARGE_BATCH_BYTES", 100)
+    async with await RawConnection.open(running.address) as client:
+        for _ in range(2):
+            client.send(ProduceRequest(None, 0, 1000, [topic]), 9)
+        await until(lambda: len(given) == 1)
+    for _ in range(2):
+        await until(lambda: bool(given))
+        assert running.connections() == 1
+        work, then = given.pop()
+        work.run()
+        then()
+        running.server.end_step()
+    await until(lambda: running.connections() == 0)
+    partition = running.broker.services.replicas.partition("orders", 0)
+    assert partition is not None
+    assert partition.high_watermark == 10_000
 
 
 async def test_a_client_that_goes_while_parked_leaves_nothing_behind(running: Running) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
 
 from mockbroker.apis import produce
+from mockbroker.journal import ConnectionClosed, RequestRefused
 from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import NewTopic
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from tests.support.core import CoreClient
 
 MANY = 300
+ACKS_AT = 4 + 8 + 2 + len("hostile") + 2
+"""Where they are in a Produce request of `heavy`."""
 POSITIONS = [
     group_offsets.OffsetCommitRequestTopic(
         f"topic-{index:04d}", partitions=[group_offsets.OffsetCommitRequestPartition(0, 5)]
@@ -210,6 +214,59 @@ def test_others_are_served_while_a_thread_works_for_a_request(
     partition = core.broker.services.replicas.partition(heavy.TOPIC, 0)
     assert partition is not None
     assert partition.high_watermark == 1
+
+
+def test_what_a_client_sent_before_it_closed_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A producer with acks=0 closes when all is sent."""
+    monkeypatch.setattr(produce, "LARGE_BATCH_BYTES", 100)
+    core = Core(topics={heavy.TOPIC: 1})
+    given: list[tuple[Aside[object], Callable[[], None]]] = []
+    core.broker.requests.beside = lambda work, then: given.append((work, then))
+    large = bytearray(
+        heavy.produce(heavy.batch(heavy.zstd(heavy.one_record(2 * SLICE_BYTES)), 1, 4))
+    )
+    struct.pack_into(">h", large, ACKS_AT, 0)
+    writer = core.client()
+    writer.send_bytes(bytes(large * 3))
+    partition = core.broker.services.replicas.partition(heavy.TOPIC, 0)
+    assert partition is not None
+    assert core.broker.ended(writer.connection_id)
+    for stored in range(3):
+        assert (partition.high_watermark, writer.closed) == (stored, False)
+        work, then = given.pop()
+        work.run()
+        then()
+        core.deliver()
+    assert (partition.high_watermark, writer.closed, given) == (3, True, [])
+    writer.disconnect()
+    assert not core.broker.connections()
+    (closed,) = [one for one in core.events if isinstance(one, ConnectionClosed)]
+    assert closed.reason is None
+    assert not [one for one in core.events if isinstance(one, RequestRefused)]
+
+
+def test_the_rest_of_a_pipeline_is_worked_on_when_its_client_has_closed() -> None:
+    core = Core(topics={heavy.TOPIC: 1})
+    core.broker.requests.turn_over = over = _Over()
+    one = bytearray(heavy.produce(heavy.batch(heavy.tiny_records(1), 1)))
+    struct.pack_into(">h", one, ACKS_AT, 0)
+    writer = core.client()
+    core.broker.receive(writer.connection_id, bytes(one * MANY), core.now_ms)
+    assert core.broker.ended(writer.connection_id)
+    while not writer.closed:
+        core.broker.go_on(core.now_ms, over)
+        core.deliver()
+    partition = core.broker.services.replicas.partition(heavy.TOPIC, 0)
+    assert partition is not None
+    assert partition.high_watermark == MANY
+
+
+def test_a_client_that_waits_for_nothing_but_its_answer_goes_at_once() -> None:
+    core = Core(topics={heavy.TOPIC: 1})
+    idle, reader = core.client(), core.client()
+    reader.send(fetch(heavy.TOPIC, max_wait_ms=60_000), 12)
+    assert [core.broker.ended(one.connection_id) for one in (idle, reader)] == [False, False]
+    assert not core.broker.ended(99)
 
 
 def test_a_client_that_leaves_ends_its_answer(full: Core) -> None:
