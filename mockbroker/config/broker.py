@@ -10,7 +10,7 @@ Invariant: each entry of the parsed values equals the parse of the text in force
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.config.errors import ConfigError
 from mockbroker.config.lookups import TypedLookups
@@ -65,13 +65,23 @@ _LARGEST_REQUEST: Final = "socket.request.max.bytes"
 _PER_CLUSTER_AT_FORMAT: Final = "min.insync.replicas"
 
 
+class Reconfigurable(Protocol):
+    """What follows dynamic configs into files, such as a listener's certificates (Kafka's name)."""
+
+    def validate(self, changed: BrokerConfig) -> None:
+        """Raise ConfigError unless it could be as `changed` says."""
+
+    def reconfigure(self) -> None:
+        """The configs are others now."""
+
+
 class BrokerConfig(TypedLookups):
     """The configs of one broker. `values` are its static ones: unknown keys and bad values raise.
 
     `node.id` and `broker.id` follow each other, as in KafkaConfig.
     """
 
-    __slots__ = ("_dynamic", "_dynamic_default", "_static")
+    __slots__ = ("_dynamic", "_dynamic_default", "_static", "reconfigurables")
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         super().__init__(lambda name: self.definition(name).parse(self.text(name)))
@@ -82,6 +92,8 @@ class BrokerConfig(TypedLookups):
         if "node.id" not in given and "broker.id" in given:
             self._static["node.id"] = given["broker.id"]
         self._static["broker.id"] = self._static["node.id"]
+        self.reconfigurables: list[Reconfigurable] = []
+        """What has read more than texts; the shell puts it there."""
         self._dynamic: dict[str, str] = {}
         # Formatting a 4.4 cluster moves this config to the cluster's defaults, because eligible
         # leader replicas need it there (KIP-966, Kafka: ConfigurationControlManager).
@@ -150,6 +162,17 @@ class BrokerConfig(TypedLookups):
         else:
             self._dynamic = dict(texts)
         self._values.clear()
+        for each in self.reconfigurables:
+            each.reconfigure()
+
+    def with_dynamic(self, texts: Mapping[str, str], *, cluster_default: bool) -> BrokerConfig:
+        """As this one would be if `texts` became the dynamic configs of that level."""
+        changed = BrokerConfig()
+        changed._static = self._static
+        own, default = self._dynamic, self._dynamic_default
+        changed._dynamic = own if cluster_default else dict(texts)
+        changed._dynamic_default = dict(texts) if cluster_default else default
+        return changed
 
 
 def _base_name(name: str) -> str:

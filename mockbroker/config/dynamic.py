@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.errors import ConfigError
+from mockbroker.config.listeners import security_protocol
 from mockbroker.config.registry import BROKER
+from mockbroker.config.security_protocol import PROTOCOL_MAP, parse_protocol_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 _LISTENER_PREFIX: Final = "listener.name."
 
 # Kafka: SslConfigs.RECONFIGURABLE_CONFIGS, which must name a listener.
-_SECURITY: Final = frozenset(
+STORES: Final = frozenset(
     {
         "ssl.key.password",
         "ssl.keystore.certificate.chain",
@@ -77,7 +79,7 @@ def check_dynamic(config: BrokerConfig, texts: Mapping[str, str], *, cluster_def
         "Cannot update these configs dynamically",
     )
     _refuse(
-        (name for name in texts if name in _SECURITY),
+        (name for name in texts if name in STORES),
         "These security configs can be dynamically updated only per-listener using the listener "
         "prefix",
     )
@@ -92,6 +94,31 @@ def check_dynamic(config: BrokerConfig, texts: Mapping[str, str], *, cluster_def
         )
     _check_times(texts)
     _check_threads(config, texts, cluster_default=cluster_default)
+    if PROTOCOL_MAP in texts:
+        _check_protocols(config, texts[PROTOCOL_MAP])
+    if config.reconfigurables:
+        changed = config.with_dynamic(texts, cluster_default=cluster_default)
+        for each in config.reconfigurables:
+            each.validate(changed)
+
+
+def invalid(problem: str) -> ConfigError:
+    """What is told of configs that do not go together (Kafka: DynamicBrokerConfig.validate)."""
+    return ConfigError(
+        f"Invalid value org.apache.kafka.common.config.ConfigException: {problem}"
+        " for configuration Invalid dynamic configuration"
+    )
+
+
+def _check_protocols(config: BrokerConfig, text: str) -> None:
+    """A listener that is open keeps its protocol (Kafka: DynamicListenerConfig)."""
+    protocols = parse_protocol_map(text)
+    for entry in config.list("listeners"):
+        name = entry.partition("://")[0]
+        if protocols.get(name) != security_protocol(config, name):
+            raise invalid(
+                f"Security protocol cannot be updated for existing listener ListenerName({name})"
+            )
 
 
 def _refuse(names: Iterable[str], why: str) -> None:
@@ -141,10 +168,7 @@ def _check_threads(
         else:
             problem = _pool_problem(name, old, new)
         if problem is not None:
-            raise ConfigError(
-                "Invalid value org.apache.kafka.common.config.ConfigException: "
-                f"{problem} for configuration Invalid dynamic configuration"
-            )
+            raise invalid(problem)
 
 
 def _pool_problem(name: str, old: int, new: int) -> str | None:

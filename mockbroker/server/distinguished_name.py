@@ -1,11 +1,12 @@
-"""The subject of a certificate as text: who a client is that shows it.
+"""The names in a certificate as text: who a client is that shows it, what a server is called.
 
-In the form of RFC 2253, as Java writes it (X500Principal.getName), on which Kafka's rules and ACLs
-are written: the last part first, `CN=orders,OU=Tests,O=Shop`.
+A subject is in the form of RFC 2253, as Java writes it (X500Principal.getName), on which Kafka's
+rules and ACLs are written: the last part first, `CN=orders,OU=Tests,O=Shop`.
 """
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -27,19 +28,47 @@ _STRINGS: Final = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E})
 """The tags of ASN.1's strings, which Java reads as UTF-8, whatever they are."""
 _ESCAPED: Final = frozenset(',=+<>#;"\\')
 _VERSION: Final = 0xA0
+_EXTENSIONS: Final = 0xA3
+_ALTERNATIVES: Final = bytes.fromhex("551d11")
+_ADDRESS: Final = 0x87
 
 
 def subject_of(certificate: bytes) -> str:
     """Of a certificate in DER that was verified."""
-    ((_, whole),) = _parts(certificate)
-    (_, signed), *_ = _parts(whole)
-    fields = [value for tag, value in _parts(signed) if tag != _VERSION]
-    # serialNumber, signature, issuer, validity, subject (RFC 5280, section 4.1)
+    fields = [value for tag, value in _fields(certificate) if tag != _VERSION]
+    # serialNumber, signature, issuer, validity, subject
     names = [
         "+".join(_attribute(value) for _, value in _parts(several))
         for _, several in _parts(fields[4])
     ]
     return ",".join(reversed(names))
+
+
+def alternatives_of(certificate: bytes) -> list[str]:
+    """Its alternative names, as Java lists them: `[2, localhost]`, `[7, 127.0.0.1]`."""
+    for tag, value in _fields(certificate):
+        if tag != _EXTENSIONS:
+            continue
+        ((_, extensions),) = _parts(value)
+        for _, extension in _parts(extensions):
+            (_, identifier), *_, (_, content) = _parts(extension)
+            if identifier == _ALTERNATIVES:
+                ((_, names),) = _parts(content)
+                return [f"[{tag & 0x1F}, {_name(tag, name)}]" for tag, name in _parts(names)]
+    return []
+
+
+def _name(tag: int, value: bytes) -> str:
+    if tag == _ADDRESS:
+        return str(ip_address(value))
+    return value.decode("utf-8", "replace")
+
+
+def _fields(certificate: bytes) -> Iterator[tuple[int, bytes]]:
+    """What is signed (RFC 5280, section 4.1)."""
+    ((_, whole),) = _parts(certificate)
+    (_, signed), *_ = _parts(whole)
+    return _parts(signed)
 
 
 def _attribute(pair: bytes) -> str:

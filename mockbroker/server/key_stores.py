@@ -32,36 +32,44 @@ Lookup: TypeAlias = "Callable[[str], str | None]"
 class StoreError(ValueError):
     """A config of a listener's certificates that cannot be used: its key, why, what may be."""
 
-    def __init__(self, key: str, problem: str, allowed: str) -> None:
+    def __init__(self, key: str, problem: str, allowed: str, said: str = "") -> None:
+        """`said`: what Apache Kafka's broker answers to a change that comes to this."""
         super().__init__(f"{key}: {problem}; allowed: {allowed}")
+        self.said = said or f"{key}: {problem}"
         self.key = key
         self.problem = problem
         self.allowed = allowed
 
 
-def load_key_store(context: ssl.SSLContext, text: Lookup) -> None:
-    """Give a context the certificate of its server; `text` looks configs up. StoreError."""
+def load_key_store(context: ssl.SSLContext, text: Lookup) -> bytes:
+    """Give a context the certificate of its server, and return it; `text` looks configs up.
+
+    Raises StoreError.
+    """
     location, password = text("ssl.keystore.location"), text("ssl.keystore.password")
     chain, key = text("ssl.keystore.certificate.chain"), text("ssl.keystore.key")
     kind = _type_of(text, "ssl.keystore.type")
+    where, password_of_key = "ssl.keystore.location", text("ssl.key.password")
+    said = f"Failed to load PEM SSL keystore {location or 'inline'}"
     if chain is not None or key is not None:
         _check_inline(kind, chain, key, location, password)
-        pem = f"{key}\n{chain}\n".encode()
-        _load_pem(context, "ssl.keystore.certificate.chain", pem, text("ssl.key.password"))
+        where, pem = "ssl.keystore.certificate.chain", f"{key}\n{chain}\n".encode()
     elif location is None:
         allowed = "a PEM or PKCS12 file, ssl.keystore.key and .certificate.chain, or --tls auto"
-        raise StoreError("ssl.keystore.location", "a listener with TLS needs one", allowed)
+        raise StoreError(where, "a listener with TLS needs one", allowed)
     elif kind == PEM:
         if password is not None:
             allowed = "ssl.key.password for the key in it"
             raise StoreError("ssl.keystore.password", "a PEM file has none", allowed)
-        pem = _read("ssl.keystore.location", location)
-        _load_pem(context, "ssl.keystore.location", pem, text("ssl.key.password"))
+        pem = _read(where, location, said)
     else:
         found = _pkcs12("ssl.keystore", location, password)
         if found.key is None or found.cert is None:
-            raise StoreError("ssl.keystore.location", f"{location} has no key", "a key store")
-        _load_pem(context, "ssl.keystore.location", _pem_of(found), None)
+            raise StoreError(where, f"{location} has no key", "a key store")
+        pem, password_of_key = _pem_of(found), None
+    _load_pem(context, where, pem, password_of_key, said)
+    (first, *_) = _CERTIFICATE.findall(pem.decode("latin-1"))
+    return ssl.PEM_cert_to_DER_cert(first)
 
 
 def load_trust_store(context: ssl.SSLContext, text: Lookup) -> None:
@@ -81,14 +89,16 @@ def load_trust_store(context: ssl.SSLContext, text: Lookup) -> None:
         context.set_default_verify_paths()
         return
     elif kind == PEM:
-        trusted = _read(key, location).decode("latin-1")
+        said = f"Failed to load PEM SSL keystore {location}"
+        trusted = _read(key, location, said).decode("latin-1")
     else:
         trusted = _certificates_of(_pkcs12("ssl.truststore", location, password))
     if (inline is not None or kind == PEM) and password is not None:
         raise StoreError("ssl.truststore.password", "PEM has none", "none")
     found = "\n".join(_CERTIFICATE.findall(trusted))
     if not found:
-        raise StoreError(key, "there is no certificate in it", "certificates of authorities")
+        said = f"Failed to load PEM SSL keystore {location or 'inline'}"
+        raise StoreError(key, "there is no certificate in it", "certificates of authorities", said)
     try:
         context.load_verify_locations(cadata=found)
     except ssl.SSLError as error:
@@ -104,7 +114,8 @@ def _check_inline(
     if key is None or chain is None:
         raise StoreError(where, "it goes with ssl.keystore.certificate.chain", "both of them")
     if location is not None:
-        raise StoreError(where, "not beside ssl.keystore.location", "one of them")
+        said = "Both SSL key store location and separate private key are specified."
+        raise StoreError(where, "not beside ssl.keystore.location", "one of them", said)
     if password is not None:
         allowed = "ssl.key.password for the key"
         raise StoreError("ssl.keystore.password", "PEM has none", allowed)
@@ -117,15 +128,17 @@ def _type_of(text: Lookup, key: str) -> str:
     return kind
 
 
-def _read(key: str, location: str) -> bytes:
+def _read(key: str, location: str, said: str = "") -> bytes:
     try:
         return Path(location).read_bytes()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise StoreError(key, f"{location}: {reason}", "a readable file") from None
+        raise StoreError(key, f"{location}: {reason}", "a readable file", said) from None
 
 
-def _load_pem(context: ssl.SSLContext, key: str, pem: bytes, password: str | None) -> None:
+def _load_pem(
+    context: ssl.SSLContext, key: str, pem: bytes, password: str | None, said: str
+) -> None:
     """The library reads files alone: it gets one that nobody else may read, for a moment."""
     with tempfile.NamedTemporaryFile(prefix="mockbroker-", suffix=".pem") as file:
         file.write(pem)
@@ -134,9 +147,8 @@ def _load_pem(context: ssl.SSLContext, key: str, pem: bytes, password: str | Non
             # Without a password it would ask at the terminal.
             context.load_cert_chain(file.name, password=password or "")
         except (ssl.SSLError, ValueError) as error:
-            raise StoreError(
-                key, _problem_of(error), "a private key and its certificates"
-            ) from None
+            allowed = "a private key and its certificates"
+            raise StoreError(key, _problem_of(error), allowed, said) from None
 
 
 def _problem_of(error: Exception) -> str:
@@ -154,6 +166,7 @@ def _pkcs12(store: str, location: str, password: str | None) -> PKCS12KeyAndCert
     """What a file of the type PKCS12 holds; Java reads one of the type JKS as such too."""
     where = f"{store}.location"
     data = _read(where, location)
+    said = "SSL key store is specified, but key store password is not specified."
     if data.startswith(_JKS_MAGIC):
         problem = f"{location} is a JKS store, which Java alone reads"
         allowed = (
@@ -162,9 +175,9 @@ def _pkcs12(store: str, location: str, password: str | None) -> PKCS12KeyAndCert
         )
         raise StoreError(where, problem, allowed)
     if b"-----BEGIN " in data:
-        raise StoreError(f"{store}.type", f"{location} is PEM", f"{store}.type={PEM}")
+        raise StoreError(f"{store}.type", f"{location} is PEM", f"{store}.type={PEM}", said)
     if password is None:
-        raise StoreError(f"{store}.password", "the store has one", "its password")
+        raise StoreError(f"{store}.password", "the store has one", "its password", said)
     try:
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     except ImportError:

@@ -11,12 +11,15 @@ are there keep what they began with.
 from __future__ import annotations
 
 import ssl
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.config.dynamic import STORES, invalid
 from mockbroker.config.listeners import listener_text
 from mockbroker.network.cipher_suites import TLS12, TLS13
 from mockbroker.network.tls_transport import CIPHERTEXT_BYTES
-from mockbroker.server.distinguished_name import subject_of
+from mockbroker.server.distinguished_name import alternatives_of, subject_of
 from mockbroker.server.key_stores import StoreError, load_key_store, load_trust_store
 
 if TYPE_CHECKING:
@@ -32,28 +35,102 @@ _CLIENT_AUTH: Final = {
 }
 
 
+class Stores:
+    """What was read of one listener's stores: a context, and whose certificate it shows."""
+
+    def __init__(self, context: ssl.SSLContext, certificate: bytes) -> None:
+        self.context = context
+        self.subject = subject_of(certificate)
+        self.alternatives = alternatives_of(certificate)
+
+
 class TlsListener:
-    """What connections of a listener begin with. Raises StoreError for what cannot be used."""
+    """What connections of a listener begin with. Raises StoreError for what cannot be used.
+
+    Its stores follow the dynamic configs of its broker; the rest stays as it was at the start
+    (Kafka: SslConfigs.RECONFIGURABLE_CONFIGS).
+    """
 
     def __init__(self, config: BrokerConfig, listener: str, *, logs_in: bool) -> None:
         """`logs_in`: its clients say by SASL who they are, and not by a certificate."""
         self.read_area = memoryview(bytearray(CIPHERTEXT_BYTES))
+        self._config = config
         self._listener = listener
         self._logs_in = logs_in
-        self._context = self._read(config)
+        self._versions = self._text(config, "ssl.enabled.protocols") or ""
+        self._ciphers = self._text(config, "ssl.cipher.suites") or ""
+        self._auth = self._client_auth(config)
+        self._facts = self._facts_of(config)
+        self._stores = self._read(config)
+        config.reconfigurables.append(self)
+
+    # -- certificates that change ----------------------------------------------------------
+
+    def validate(self, changed: BrokerConfig) -> None:
+        """Raise ConfigError unless its stores could be as `changed` says."""
+        if self._facts_of(changed) == self._facts:
+            return
+        failed = "Validation of dynamic config update of SSLFactory failed: org.apache.kafka.common"
+        try:
+            stores = self._read(changed)
+        except StoreError as error:
+            raise invalid(f"{failed}.errors.InvalidConfigurationException: {error.said}") from None
+        problem = self._difference(changed, stores)
+        if problem is not None:
+            raise invalid(f"{failed}.config.ConfigException: {problem}")
+
+    def reconfigure(self) -> None:
+        """Read the stores anew if they are others; what cannot be read any more stays."""
+        facts = self._facts_of(self._config)
+        if facts == self._facts:
+            return
+        with suppress(StoreError):
+            self._stores = self._read(self._config)
+            self._facts = facts
+
+    def _difference(self, changed: BrokerConfig, stores: Stores) -> str | None:
+        """Another server's certificate (Kafka: SslFactory.CertificateEntries.ensureCompatible)."""
+        old = self._stores
+        if old.subject != stores.subject and not self._allows(changed, "ssl.allow.dn.changes"):
+            return (
+                f"Keystore DistinguishedName does not match:  existing={{alias=kafka, DN="
+                f"{old.subject}}}, new={{alias=kafka, DN={stores.subject}}}"
+            )
+        gone = set(old.alternatives) - set(stores.alternatives)
+        if gone and not self._allows(changed, "ssl.allow.san.changes"):
+            before, after = ", ".join(old.alternatives), ", ".join(stores.alternatives)
+            return (
+                f"Keystore SubjectAltNames do not match:  existing={{alias=kafka, SAN=[{before}]}},"
+                f" new={{alias=kafka, SAN=[{after}]}}"
+            )
+        return None
+
+    def _allows(self, config: BrokerConfig, key: str) -> bool:
+        return (self._text(config, key) or "").strip().lower() == "true"
+
+    def _facts_of(self, config: BrokerConfig) -> list[object]:
+        """What the stores are read from, and when the files among it were last written."""
+        texts = {key: self._text(config, key) for key in sorted(STORES)}
+        files = (texts["ssl.keystore.location"], texts["ssl.truststore.location"])
+        return [texts, *(_written_at(file) for file in files if file is not None)]
+
+    # -- connections -----------------------------------------------------------------------
 
     def wrap(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
         """The server's end of a new connection."""
-        return self._context.wrap_bio(incoming, outgoing, server_side=True)
+        return self._stores.context.wrap_bio(incoming, outgoing, server_side=True)
 
     def principal(self, connection: ssl.SSLObject) -> str | None:
         """Who the client is whose handshake is done; None without a certificate that tells."""
         certificate = None if self._logs_in else connection.getpeercert(binary_form=True)
         return None if certificate is None else f"User:{subject_of(certificate)}"
 
-    def _read(self, config: BrokerConfig) -> ssl.SSLContext:
+    def _text(self, config: BrokerConfig, key: str) -> str | None:
+        return listener_text(config, self._listener, key)
+
+    def _read(self, config: BrokerConfig) -> Stores:
         def text(key: str) -> str | None:
-            return listener_text(config, self._listener, key)
+            return self._text(config, key)
 
         factory = "ssl.engine.factory.class"
         if text(factory) is not None:
@@ -62,16 +139,16 @@ class TlsListener:
         # Each connection shows its certificate anew, and none asks for new keys in between.
         context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
         context.num_tickets = 0
-        _set_versions(context, text("ssl.enabled.protocols") or "")
-        _set_ciphers(context, text("ssl.cipher.suites") or "")
-        load_key_store(context, text)
-        auth = self._client_auth(config)
-        if auth is not ssl.CERT_NONE:
+        _set_versions(context, self._versions)
+        _set_ciphers(context, self._ciphers)
+        certificate = load_key_store(context, text)
+        trusts = text("ssl.truststore.location") or text("ssl.truststore.certificates")
+        if trusts or self._auth is not ssl.CERT_NONE:
             # Java trusts each certificate of the store, whoever signed it.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             load_trust_store(context, text)
-        context.verify_mode = auth
-        return context
+        context.verify_mode = self._auth
+        return Stores(context, certificate)
 
     def _client_auth(self, config: BrokerConfig) -> ssl.VerifyMode:
         key = "ssl.client.auth"
@@ -81,6 +158,13 @@ class TlsListener:
         if not self._logs_in:
             text = listener_text(config, self._listener, key)
         return _CLIENT_AUTH[(text or "none").strip()]
+
+
+def _written_at(file: str) -> int:
+    try:
+        return Path(file).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _set_versions(context: ssl.SSLContext, text: str) -> None:

@@ -123,6 +123,7 @@ mockbroker.cluster.peers.Peers
   growing _next_epoch
 mockbroker.config.broker.BrokerConfig
   kept _dynamic _dynamic_default _static
+  wiring reconfigurables
   passing _values
 mockbroker.config.topic.TopicConfig
   kept overrides

@@ -83,3 +83,19 @@ def test_a_definition_is_found_or_not() -> None:
     found = find_definition("listener.name.x.ssl.protocol")
     assert found is not None
     assert found.name == "ssl.protocol"
+
+
+def test_a_listener_that_is_open_keeps_its_protocol() -> None:
+    config = BrokerConfig({"listener.security.protocol.map": "A:PLAINTEXT,B:SSL"})
+    config.set_static({"listeners": "A://h:1,B://h:2"})
+    name = "listener.security.protocol.map"
+    check_dynamic(config, {name: "B:SSL,A:PLAINTEXT,C:SASL_SSL"}, cluster_default=False)
+    for text in ("A:SSL,B:SSL", "A:PLAINTEXT"):
+        with pytest.raises(ConfigError) as caught:
+            check_dynamic(config, {name: text}, cluster_default=False)
+        listener = "A" if "A:SSL" in text else "B"
+        assert str(caught.value) == (
+            "Invalid value org.apache.kafka.common.config.ConfigException: Security protocol cannot"
+            f" be updated for existing listener ListenerName({listener}) for configuration Invalid"
+            " dynamic configuration"
+        )

@@ -16,6 +16,12 @@ from mockbroker.network.transport import WRITE_HIGH_WATER_BYTES
 from mockbroker.server.launch import RunningBroker, launch
 from mockbroker.server.settings import Settings
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker_protocol.messages.configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+    IncrementalAlterConfigsResponse,
+)
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
@@ -30,12 +36,14 @@ from mockbroker_protocol.messages.produce import (
 )
 from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
-from tests.support.certificates import client, configs, context
+from tests.support.certificates import client, configs, context, server
 from tests.support.sockets import RawConnection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
+
+    from mockbroker.server.certificates import Certificate
 
 LARGE = 5 << 20
 
@@ -302,6 +310,50 @@ async def test_a_broker_that_goes_down_ends_handshakes_and_comes_back(tmp_path: 
             await raw.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
     finally:
         await broker.stop()
+
+
+# -- certificates that change --------------------------------------------------------------
+
+
+async def alter(raw: RawConnection, shown: Certificate) -> tuple[int, str | None]:
+    """What a broker answers to a new certificate of its listener."""
+    store = "listener.name.ssl.ssl.keystore."
+    texts = {f"{store}key": shown.key, f"{store}certificate.chain": shown.certificate}
+    changes = [IncrementalAlterableConfig(name, 0, text) for name, text in texts.items()]
+    request = IncrementalAlterConfigsRequest([IncrementalAlterConfigsResource(4, "1", changes)])
+    (answer,) = (await raw.call(request, 1, IncrementalAlterConfigsResponse)).responses
+    return answer.error_code, answer.error_message
+
+
+async def shown_to(address: str, tls: ssl.SSLContext) -> bytes | None:
+    """The certificate of the broker, as a client that connects now is shown it."""
+    async with await RawConnection.open(address, tls=tls) as raw:
+        await raw.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+        end: ssl.SSLObject = raw.writer.get_extra_info("ssl_object")
+        return end.getpeercert(binary_form=True)
+
+
+async def test_certificates_are_exchanged_while_clients_are_connected(
+    running: Running, tmp_path: Path
+) -> None:
+    tls = context(tmp_path)
+    before = await shown_to(running.address, tls)
+    async with await RawConnection.open(running.address, tls=tls) as raw:
+        assert await alter(raw, server(60)) == (0, None)
+        after = await shown_to(running.address, tls)
+        assert after == ssl.PEM_cert_to_DER_cert(server(60).certificate) != before
+        await raw.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+        code, message = await alter(raw, client("alice"))
+        assert code == 42
+        assert message is not None
+        assert "Keystore DistinguishedName does not match" in message
+        assert await shown_to(running.address, tls) == after
+        assert await alter(raw, server(-2)) == (0, None)  # as Kafka: the test may want to see it
+        with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
+            await shown_to(running.address, tls)
+        running.running.reset()
+        assert await shown_to(running.address, tls) == before
+        await raw.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
 
 
 # -- the end -------------------------------------------------------------------------------

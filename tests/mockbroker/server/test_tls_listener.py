@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from typing import TYPE_CHECKING
 
 import pytest
 
 from mockbroker.config.broker import BrokerConfig
+from mockbroker.config.dynamic import check_dynamic
+from mockbroker.config.errors import ConfigError
 from mockbroker.network.tls_transport import session_of
 from mockbroker.server.key_stores import StoreError
 from mockbroker.server.tls_listener import TlsListener
-from tests.support.certificates import client, configs, context, server
+from tests.support.certificates import authority, client, configs, context, server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,3 +140,155 @@ def test_suites_of_a_version_that_is_off_are_told() -> None:
 def test_a_certificate_that_has_expired_is_shown_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
         shake(listener(configs(server(-2))), context(tmp_path))
+
+
+# -- certificates that change --------------------------------------------------------------
+
+STORE = f"{OWN}ssl.keystore."
+REFUSED = (
+    "Invalid value org.apache.kafka.common.config.ConfigException: Validation of dynamic config"
+    " update of SSLFactory failed: org.apache.kafka.common."
+)
+
+
+def shown(tls: TlsListener, folder: Path) -> bytes | None:
+    """The certificate that a client is shown."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = tls.wrap(to_server, to_client)
+    trusting = context(folder)
+    trusting.check_hostname = False
+    theirs = trusting.wrap_bio(to_client, to_server)
+    for _ in range(3):
+        for end in (theirs, ours):
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                pass
+    return theirs.getpeercert(binary_form=True)
+
+
+def inline(certificate: Certificate) -> dict[str, str]:
+    return {
+        f"{STORE}key": certificate.key,
+        f"{STORE}certificate.chain": certificate.certificate,
+    }
+
+
+def test_a_listener_shows_what_its_dynamic_configs_say(tmp_path: Path) -> None:
+    config = BrokerConfig(configs())
+    tls = TlsListener(config, "OUTSIDE", logs_in=False)
+    first = shown(tls, tmp_path)
+    renewed = inline(server(60))
+    check_dynamic(config, renewed, cluster_default=False)
+    assert shown(tls, tmp_path) == first
+    config.replace_dynamic(renewed, cluster_default=False)
+    assert shown(tls, tmp_path) == ssl.PEM_cert_to_DER_cert(server(60).certificate)
+    config.replace_dynamic({}, cluster_default=False)
+    assert shown(tls, tmp_path) == first
+
+
+def test_a_file_that_was_written_anew_is_read_when_its_config_is_set_again(tmp_path: Path) -> None:
+    file = tmp_path / "server.pem"
+    file.write_text(server().key + server().certificate)
+    config = BrokerConfig({"ssl.keystore.type": "PEM", "ssl.keystore.location": str(file)})
+    tls = TlsListener(config, "OUTSIDE", logs_in=False)
+    file.write_text(server(60).key + server(60).certificate)
+    os.utime(file, ns=(1, 1))
+    again = {f"{STORE}location": str(file)}
+    check_dynamic(config, again, cluster_default=False)
+    config.replace_dynamic(again, cluster_default=False)
+    assert shown(tls, tmp_path) == ssl.PEM_cert_to_DER_cert(server(60).certificate)
+    file.unlink()
+    config.replace_dynamic({}, cluster_default=False)
+    assert shown(tls, tmp_path) == ssl.PEM_cert_to_DER_cert(server(60).certificate)
+
+
+def other(subject: str, *names: str) -> Certificate:
+    return authority().issue(subject, names)
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (
+            inline(other("other", "localhost", "127.0.0.1")),
+            (
+                "config.ConfigException: Keystore DistinguishedName does not match:  existing="
+                "{alias=kafka, DN=CN=localhost}, new={alias=kafka, DN=CN=other}"
+            ),
+        ),
+        (
+            inline(other("localhost", "localhost")),
+            (
+                "config.ConfigException: Keystore SubjectAltNames do not match:  existing="
+                "{alias=kafka, SAN=[[2, localhost], [7, 127.0.0.1]]}, new={alias=kafka,"
+                " SAN=[[2, localhost]]}"
+            ),
+        ),
+        (
+            {f"{OWN}ssl.truststore.certificates": "none"},
+            "errors.InvalidConfigurationException: Failed to load PEM SSL keystore inline",
+        ),
+        (
+            {f"{STORE}location": "/no/file.pem"},
+            (
+                "errors.InvalidConfigurationException: Both SSL key store location and separate"
+                " private key are specified."
+            ),
+        ),
+    ],
+)
+def test_a_certificate_that_does_not_do_is_refused_as_kafka_does(
+    tmp_path: Path, texts: dict[str, str], said: str
+) -> None:
+    config = BrokerConfig(configs())
+    tls = TlsListener(config, "OUTSIDE", logs_in=False)
+    before = shown(tls, tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        check_dynamic(config, texts, cluster_default=False)
+    assert str(caught.value) == f"{REFUSED}{said} for configuration Invalid dynamic configuration"
+    assert shown(tls, tmp_path) == before
+
+
+@pytest.mark.parametrize("content", [None, "garbage"])
+def test_a_file_that_does_not_do_is_refused_as_kafka_does(
+    tmp_path: Path, content: str | None
+) -> None:
+    file, bad = tmp_path / "server.pem", tmp_path / "bad.pem"
+    file.write_text(server().key + server().certificate)
+    if content is not None:
+        bad.write_text(content)
+    config = BrokerConfig({"ssl.keystore.type": "PEM", "ssl.keystore.location": str(file)})
+    TlsListener(config, "OUTSIDE", logs_in=False)
+    named = (
+        f"InvalidConfigurationException: Failed to load PEM SSL keystore {bad} for configuration"
+    )
+    with pytest.raises(ConfigError, match=named):
+        check_dynamic(config, {f"{STORE}location": str(bad)}, cluster_default=False)
+
+
+def test_other_names_may_be_allowed() -> None:
+    config = BrokerConfig(
+        configs() | {"ssl.allow.dn.changes": "true", f"{OWN}ssl.allow.san.changes": "true"}
+    )
+    TlsListener(config, "OUTSIDE", logs_in=False)
+    check_dynamic(config, inline(other("other", "kafka.test")), cluster_default=False)
+
+
+def test_what_is_no_store_stays_as_it_was_at_the_start(tmp_path: Path) -> None:
+    config = BrokerConfig(configs())
+    tls = TlsListener(config, "OUTSIDE", logs_in=False)
+    texts = inline(server(60)) | {f"{OWN}ssl.client.auth": "required"}
+    check_dynamic(config, texts, cluster_default=False)
+    config.replace_dynamic(texts, cluster_default=False)
+    assert shake(tls, context(tmp_path)).principal == "User:ANONYMOUS"
+
+
+def test_another_listener_is_not_touched(tmp_path: Path) -> None:
+    config = BrokerConfig(configs())
+    tls = TlsListener(config, "INSIDE", logs_in=False)
+    before = shown(tls, tmp_path)
+    texts = {f"{STORE}location": "/no/file.pem"}
+    check_dynamic(config, texts, cluster_default=False)
+    config.replace_dynamic(texts, cluster_default=False)
+    assert shown(tls, tmp_path) == before
