@@ -33,6 +33,10 @@ HANDSHAKE_SECONDS: Final = 10.0
 """How long a handshake may take, in real time."""
 
 
+class UnknownPrincipalError(Exception):
+    """A certificate is right, and names nobody: the text says why."""
+
+
 class TlsListener(Protocol):
     """The certificates of a listener as they are now, asked at each connection."""
 
@@ -43,7 +47,10 @@ class TlsListener(Protocol):
         """The server's end of a new connection."""
 
     def principal(self, connection: ssl.SSLObject) -> str | None:
-        """Who the client is whose handshake is done; None without a certificate that tells."""
+        """Who the client is whose handshake is done; None without a certificate that tells.
+
+        Raises UnknownPrincipalError.
+        """
 
 
 class TlsTransport(ClientTransport):
@@ -100,7 +107,11 @@ class TlsTransport(ClientTransport):
             return
         self._stop_timer()
         self._flush()
-        self.session = session_of(self._connection, self._tls)
+        try:
+            self.session = session_of(self._connection, self._tls)
+        except UnknownPrincipalError as error:
+            self._fail(str(error))
+            return
         self._server.connected(self)
 
     def _fail(self, reason: str) -> None:

@@ -74,9 +74,7 @@ class Expression:
             one = self._program[place] if place < len(self._program) else None
             if isinstance(one, CharacterSet) and char in one:
                 places.append(place + 1)
-        before = char if self._has_assertions else ""
-        if before not in ("", "\n"):
-            before = "w" if before in _WORD else "-"
+        before = kind_of(char) if self._has_assertions else ""
         after = state.next[char] = self._state(tuple(sorted(places)), before)
         return after
 
@@ -95,13 +93,20 @@ class Expression:
                 left += (place + 1, place + one.offset)
             elif isinstance(one, Jump):
                 left.append(place + one.offset)
-            elif isinstance(one, Assertion) and _holds(one, state.before, after):
+            elif isinstance(one, Assertion) and holds(one, state.before, after):
                 left.append(place + 1)
         return seen
 
 
-def _holds(assertion: Assertion, before: str, after: str) -> bool:
-    """Whether it holds between two characters, an empty text being the end of the text."""
+def kind_of(char: str) -> str:
+    """What of a character counts for an assertion behind it; an empty text is the beginning."""
+    if char in ("", "\n"):
+        return char
+    return "w" if char in _WORD else "-"
+
+
+def holds(assertion: Assertion, before: str, after: str) -> bool:
+    """Whether it holds behind a kind of character, an empty text being the end of the text."""
     if assertion is Assertion.BEGIN_TEXT:
         return not before
     if assertion is Assertion.END_TEXT:

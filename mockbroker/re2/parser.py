@@ -1,9 +1,8 @@
 r"""An expression in RE2's syntax to a program for `matcher`, with RE2J's verdict and its words.
 
 The whole syntax of RE2J is read (com.google.re2j.Parser): classes, groups, flags, repetitions,
-assertions, escapes, `\Q…\E`. Whether a repetition is lazy and what a group captures make no
-difference to whether a text matches, and are forgotten. Classes and cases beyond ASCII are as
-`characters` says.
+assertions, escapes, `\Q…\E`. What a group captures makes no difference to whether a text matches,
+and is forgotten unless it is asked for. Classes and cases beyond ASCII are as `characters` says.
 
 A program is a list of instructions with relative jumps, so that a part of it may be repeated by
 copying it, and none of this recurses. Invariant: a program has MAX_INSTRUCTIONS at most; RE2J has
@@ -50,9 +49,10 @@ class Assertion(Enum):
 
 
 class Split(NamedTuple):
-    """Go on at the next instruction, and so many further."""
+    """Go on at the next instruction, and so many further; which first decides what is captured."""
 
     offset: int
+    jumps_first: bool = False
 
 
 class Jump(NamedTuple):
@@ -61,7 +61,13 @@ class Jump(NamedTuple):
     offset: int
 
 
-Instruction: TypeAlias = CharacterSet | Assertion | Split | Jump
+class Save(NamedTuple):
+    """Keep the place in the text: twice a group's number where it begins, and one more behind."""
+
+    slot: int
+
+
+Instruction: TypeAlias = CharacterSet | Assertion | Split | Jump | Save
 Program: TypeAlias = list[Instruction]
 
 _ESCAPED_ASSERTIONS: Final = {
@@ -82,13 +88,20 @@ def parse(text: str) -> Program:
     return _Parser(text).parse()
 
 
+def parse_with_groups(text: str) -> tuple[Program, int, dict[str, int]]:
+    """The same with what its groups capture: how many there are, and the numbers of the named."""
+    parser = _Parser(text, captures=True)
+    return parser.parse(), parser.groups, parser.names
+
+
 class _Group:
     """A group that is open: its alternatives so far, and the one that is being read."""
 
-    __slots__ = ("alternatives", "atom", "flags_before", "sequence")
+    __slots__ = ("alternatives", "atom", "flags_before", "number", "sequence")
 
-    def __init__(self, flags_before: int) -> None:
+    def __init__(self, flags_before: int, number: int = 0) -> None:
         self.flags_before = flags_before
+        self.number = number
         self.alternatives: list[Program] = []
         self.sequence: Program = []
         # The last part of the sequence, which a repetition would repeat.
@@ -117,15 +130,17 @@ class _Group:
 
 
 class _Parser:
-    __slots__ = ("_flags", "_groups", "_names", "_place", "_size", "_text")
+    __slots__ = ("_captures", "_flags", "_groups", "_place", "_size", "_text", "groups", "names")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, captures: bool = False) -> None:
+        self._captures = captures
         self._text = text
         self._place = 0
         self._size = 0
         self._flags = 0
         self._groups = [_Group(0)]
-        self._names: set[str] = set()
+        self.groups = 0
+        self.names: dict[str, int] = {}
 
     def parse(self) -> Program:
         is_after_repeat = False
@@ -206,8 +221,11 @@ class _Parser:
         return least, most
 
     def _repeat(self, least: int, most: int | None, *, is_after_repeat: bool) -> None:
-        if self._peek() == "?":
+        is_lazy = self._peek() == "?"
+        if is_lazy:
             self._place += 1
+        if self._flags & _UNGREEDY:
+            is_lazy = not is_lazy
         if is_after_repeat:
             raise RegexError("invalid nested repetition operator")
         group = self._groups[-1]
@@ -216,21 +234,23 @@ class _Parser:
             raise RegexError("missing argument to repetition operator")
         self._grow((len(atom) + 1) * (max(least, most or 1) - 1) + 2)
         if most is not None:
-            group.atom = atom * least + [Split(len(atom) + 1), *atom] * (most - least)
+            group.atom = atom * least + [Split(len(atom) + 1, is_lazy), *atom] * (most - least)
         elif least:
-            group.atom = [*atom * least, Split(-len(atom))]
+            group.atom = [*atom * least, Split(-len(atom), not is_lazy)]
         else:
-            group.atom = [Split(len(atom) + 2), *atom, Jump(-len(atom) - 1)]
+            group.atom = [Split(len(atom) + 2, is_lazy), *atom, Jump(-len(atom) - 1)]
 
     # -- groups ----------------------------------------------------------------------------
 
     def _open(self) -> None:
         flags_before = self._flags
         if self._peek() != "?":
-            self._groups.append(_Group(flags_before))
+            self.groups += 1
+            self._groups.append(_Group(flags_before, self.groups))
         elif self._text.startswith(("?P<", "?<"), self._place):
+            self.groups += 1
             self._name()
-            self._groups.append(_Group(flags_before))
+            self._groups.append(_Group(flags_before, self.groups))
         elif self._set_flags() == ":":
             self._groups.append(_Group(flags_before))
 
@@ -240,9 +260,9 @@ class _Parser:
         name = self._text[begin:end]
         if end < 0 or not name.isascii() or not name.replace("_", "a").isalnum():
             raise RegexError("invalid named capture")
-        if name in self._names:
+        if name in self.names:
             raise RegexError("duplicate capture group name")
-        self._names.add(name)
+        self.names[name] = self.groups
         self._place = end + 1
 
     def _set_flags(self) -> str:
@@ -272,7 +292,11 @@ class _Parser:
         group = self._groups.pop()
         self._flags = group.flags_before
         self._grow(2 * len(group.alternatives))
-        self._groups[-1].push(group.program())
+        program = group.program()
+        if self._captures and group.number:
+            self._grow(2)
+            program = [Save(2 * group.number), *program, Save(2 * group.number + 1)]
+        self._groups[-1].push(program)
 
     # -- escapes and classes ---------------------------------------------------------------
 

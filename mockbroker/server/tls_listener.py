@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.dynamic import STORES, invalid
+from mockbroker.config.errors import ConfigError
 from mockbroker.config.listeners import listener_text
+from mockbroker.config.principal_rules import PrincipalRules
 from mockbroker.network.cipher_suites import TLS12, TLS13
-from mockbroker.network.tls_transport import CIPHERTEXT_BYTES
+from mockbroker.network.tls_transport import CIPHERTEXT_BYTES, UnknownPrincipalError
 from mockbroker.server.distinguished_name import alternatives_of, subject_of
 from mockbroker.server.key_stores import StoreError, load_key_store, load_trust_store
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _TOO_OLD: Final = ("TLSv1", "TLSv1.1")
 """Java refuses them too, whoever asks for them."""
+_RULES: Final = "ssl.principal.mapping.rules"
 _CLIENT_AUTH: Final = {
     "none": ssl.CERT_NONE,
     "requested": ssl.CERT_OPTIONAL,
@@ -60,6 +63,11 @@ class TlsListener:
         self._versions = self._text(config, "ssl.enabled.protocols") or ""
         self._ciphers = self._text(config, "ssl.cipher.suites") or ""
         self._auth = self._client_auth(config)
+        try:
+            self._rules = PrincipalRules(self._text(config, _RULES) or "")
+        except ConfigError as error:
+            allowed = "RULE:pattern/replacement/[LU], ..., DEFAULT"
+            raise StoreError(_RULES, str(error), allowed) from None
         self._facts = self._facts_of(config)
         self._stores = self._read(config)
         config.reconfigurables.append(self)
@@ -121,9 +129,18 @@ class TlsListener:
         return self._stores.context.wrap_bio(incoming, outgoing, server_side=True)
 
     def principal(self, connection: ssl.SSLObject) -> str | None:
-        """Who the client is whose handshake is done; None without a certificate that tells."""
+        """Who the client is whose handshake is done; None without a certificate that tells.
+
+        Raises UnknownPrincipalError.
+        """
         certificate = None if self._logs_in else connection.getpeercert(binary_form=True)
-        return None if certificate is None else f"User:{subject_of(certificate)}"
+        if certificate is None:
+            return None
+        subject = subject_of(certificate)
+        name = self._rules.name_of(subject)
+        if name is None:
+            raise UnknownPrincipalError(f"no rule of {_RULES} is for {subject}")
+        return f"User:{name}"
 
     def _text(self, config: BrokerConfig, key: str) -> str | None:
         return listener_text(config, self._listener, key)

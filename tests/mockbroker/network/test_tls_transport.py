@@ -247,6 +247,20 @@ async def test_a_client_with_a_wrong_certificate_or_none_is_told_why(
     assert running.opened() == []
 
 
+@pytest.mark.parametrize(
+    "running", [{"ssl.principal.mapping.rules": "RULE:^CN=bob$/bob/"}], indirect=True
+)
+async def test_a_client_that_no_rule_names_is_sent_away(running: Running, tmp_path: Path) -> None:
+    tls = context(tmp_path, client("alice"))
+    async with await RawConnection.open(running.address, tls=tls) as raw:
+        with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
+            await raw.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+    assert running.refusals() == [
+        "TLS handshake: no rule of ssl.principal.mapping.rules is for CN=alice"
+    ]
+    assert running.opened() == []
+
+
 async def test_a_handshake_that_takes_too_long_is_ended(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.dynamic import check_dynamic
 from mockbroker.config.errors import ConfigError
-from mockbroker.network.tls_transport import session_of
+from mockbroker.network.tls_transport import UnknownPrincipalError, session_of
 from mockbroker.server.key_stores import StoreError
 from mockbroker.server.tls_listener import TlsListener
 from tests.support.certificates import authority, client, configs, context, server
@@ -292,3 +292,28 @@ def test_another_listener_is_not_touched(tmp_path: Path) -> None:
     check_dynamic(config, texts, cluster_default=False)
     config.replace_dynamic(texts, cluster_default=False)
     assert shown(tls, tmp_path) == before
+
+
+# -- who a client is -----------------------------------------------------------------------
+
+
+def test_rules_make_a_name_of_a_subject(tmp_path: Path) -> None:
+    rules = "RULE:^CN=([a-z]+)@shop$/$1/U,DEFAULT"
+    tls = listener(configs(client_auth="required") | {"ssl.principal.mapping.rules": rules})
+    assert shake(tls, context(tmp_path, client("alice@shop"))).principal == "User:ALICE"
+    assert shake(tls, context(tmp_path, client("alice"))).principal == "User:CN=alice"
+
+
+def test_a_client_that_no_rule_names_is_nobody(tmp_path: Path) -> None:
+    rules = {f"{OWN}ssl.principal.mapping.rules": "RULE:^CN=x$/x/"}
+    tls = listener(configs(client_auth="requested") | rules)
+    with pytest.raises(
+        UnknownPrincipalError, match=r"^no rule of ssl\.principal.* is for CN=alice$"
+    ):
+        shake(tls, context(tmp_path, client("alice")))
+    assert shake(tls, context(tmp_path)).principal == "User:ANONYMOUS"
+
+
+def test_rules_that_cannot_be_read_name_their_config() -> None:
+    with pytest.raises(StoreError, match=r"^ssl\.principal\.mapping\.rules: Invalid rule: `x`"):
+        listener(configs() | {"ssl.principal.mapping.rules": "x"})
