@@ -222,7 +222,7 @@ class ServedApis(Protocol):
         """By its key the API, whether or not the version is served; called once a request."""
 
     def apis(self) -> Iterable[ServedApi]:
-        """All of them."""
+        """Those that were asked for."""
 
     def advertised(self) -> Mapping[int, VersionRange]:
         """What ApiVersions tells clients, by ascending key."""

@@ -271,11 +271,16 @@ class _Apis(dict[int, Api | None]):
         module = None if spec is None else self.served.get(spec.key)
         if spec is None or module is None:
             return None
-        versions = self._narrowed.get(spec.key, spec)
-        api = self[number] = Api(
-            spec.key, module, versions.min_version, versions.max_version, guarded=self._guarded
-        )
+        low, high = self.versions(spec.key)
+        api = self[number] = Api(spec.key, module, low, high, guarded=self._guarded)
         return api
+
+    def versions(self, key: ApiKey) -> VersionRange:
+        """Those in which it is served."""
+        narrowed = self._narrowed.get(key)
+        if narrowed is not None:
+            return narrowed
+        return VersionRange(ALL_SPECS[key].min_version, ALL_SPECS[key].max_version)
 
 
 class Registry:
@@ -300,16 +305,21 @@ class Registry:
         self._advertised: dict[int, VersionRange] = {}
 
     def apis(self) -> list[Api]:
-        """All of them."""
-        return [api for api in map(self.get, self._apis.served) if api is not None]
+        """Those that were asked for, in the order in which they are served."""
+        made = map(self._apis.get, self._apis.served)
+        return [api for api in made if api is not None]
+
+    def versions(self) -> dict[int, VersionRange]:
+        """Those in which each is served, by ascending key."""
+        return {int(key): self._apis.versions(key) for key in sorted(self._apis.served)}
 
     def advertised(self) -> dict[int, VersionRange]:
         """What ApiVersions tells clients, by ascending key: nothing that Kafka does not have."""
         ranges = self._advertised
         if not ranges:
-            for api in sorted(self.apis(), key=lambda api: api.key):
-                if api.key.listener != EXTENSION_API:
-                    ranges[int(api.key)] = VersionRange(api.min_version, api.max_version)
+            for key, versions in self.versions().items():
+                if ALL_SPECS[key].key.listener != EXTENSION_API:
+                    ranges[key] = versions
             produce = ranges.get(ApiKey.PRODUCE)
             if produce is not None:
                 ranges[ApiKey.PRODUCE] = produce._replace(min_version=PRODUCE_ADVERTISED_MIN)

@@ -202,12 +202,9 @@ class Cluster:
 
             # Not of the brokers that are up: there may be none.
             profile = self.metadata.config.str("mockbroker.version.profile")
-            served = {
-                int(api.key): (api.min_version, api.max_version) for api in Registry(profile).apis()
-            }
             self._faults = FaultSet(
                 self.clock,
-                served,
+                Registry(profile).versions(),
                 dict.fromkeys(self.metadata.brokers),
                 self._substream,
                 self.metadata.topic_name,

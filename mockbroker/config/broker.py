@@ -19,7 +19,7 @@ from mockbroker.config.registry import BROKER
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mockbroker.config.definition import ConfigDefinition
+    from mockbroker.config.definition import ConfigDefinition, ConfigValue
 
 # Where this broker's defaults differ from Apache Kafka's: (key, value, why). A client that asks is
 # told each as the default.
@@ -84,7 +84,7 @@ class BrokerConfig(TypedLookups):
     __slots__ = ("_dynamic", "_dynamic_default", "_static", "reconfigurables")
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
-        super().__init__(lambda name: self.definition(name).parse(self.text(name)))
+        super().__init__(self._parse)
         given = dict(values or {})
         for name, text in given.items():
             self.definition(name).parse(text)
@@ -128,10 +128,15 @@ class BrokerConfig(TypedLookups):
 
     def text(self, name: str) -> str | None:
         """The text in force."""
+        return self._text_of(name, self.definition(name))
+
+    def _text_of(self, name: str, definition: ConfigDefinition) -> str | None:
         text = self.configured(name)
-        if text is None:
-            text = _DEFAULTS.get(name)
-        return self.definition(name).default if text is None else text
+        return _DEFAULTS.get(name, definition.default) if text is None else text
+
+    def _parse(self, name: str) -> ConfigValue:
+        definition = self.definition(name)
+        return definition.parse(self._text_of(name, definition))
 
     @staticmethod
     def default(name: str) -> str | None:

@@ -50,6 +50,7 @@ class ConfigDefinition:
     """One key. `default` is text as in a properties file; None is Kafka's null."""
 
     __slots__ = (
+        "_last",
         "behind",
         "check",
         "default",
@@ -81,6 +82,8 @@ class ConfigDefinition:
         self.extension = "x" in flags
         self.behind = behind
         self.documentation = documentation
+        self._last: tuple[str | None, ConfigValue] = None, None
+        """The text that was parsed last, most often the default, and its value."""
 
     @classmethod
     def from_row(cls, row: str) -> ConfigDefinition:
@@ -105,9 +108,12 @@ class ConfigDefinition:
         """The value that the text stands for, checked; ConfigError when it is not allowed."""
         if text is None:
             return None
-        value = self._convert(text)
-        if self.check != "-":
-            self._validate(value)
+        last_text, value = self._last
+        if text != last_text:
+            value = self._convert(text)
+            if self.check != "-":
+                self._validate(value)
+            self._last = text, value
         return value
 
     def _convert(self, text: str) -> ConfigValue:

@@ -67,8 +67,9 @@ def test_what_is_counted_of_an_api_is_seen_by_who_looks_at_all() -> None:
     heartbeat = registry.get(ApiKey.HEARTBEAT)
     assert heartbeat is not None
     heartbeat.requests += 1
-    assert {api.name: api.requests for api in registry.apis() if api.requests} == {"Heartbeat": 1}
-    assert [api.key for api in registry.apis()] == list(SERVED)
+    assert registry.get(ApiKey.PRODUCE) is not None
+    found = [(api.name, api.requests) for api in registry.apis()]
+    assert found == [("Produce", 0), ("Heartbeat", 1)]
 
 
 def test_a_registry_imports_no_handler_and_no_message() -> None:

@@ -108,3 +108,12 @@ def test_a_row_tells_what_is_behind_and_what_it_is_for() -> None:
 
 def test_null_is_none_without_a_check() -> None:
     assert row("STRING - nonempty M").parse(None) is None
+
+
+def test_what_was_read_last_is_read_again_and_what_was_refused_is_refused_again() -> None:
+    definition = ConfigDefinition.from_row("a INT 1 1..9 - - -")
+    assert [definition.parse(text) for text in ("5", "5", "6", None, "5")] == [5, 5, 6, None, 5]
+    for _ in range(2):
+        with pytest.raises(ConfigError):
+            definition.parse("10")
+    assert definition.parse("5") == 5

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from mockbroker.apis.registry import LARGE_BYTES
+from mockbroker.apis.registry import LARGE_BYTES, SERVED
 from mockbroker.coordinator.group.service import GroupCoordinatorService
 from mockbroker.faults import answers
 from mockbroker.journal import TIMEOUT, HandlerFailed, RequestRefused
@@ -93,7 +93,9 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Core:
     monkeypatch.setattr(large_requests, "LOOKED_AT", LOOKED_AT)
     monkeypatch.setattr(large_requests, "MAX_WHOLE_ELEMENTS", MAX_WHOLE_ELEMENTS)
     core = Core(topics={heavy.TOPIC: heavy.PARTITIONS})
-    for api in core.broker.registry.apis():
+    for key in SERVED:
+        api = core.broker.registry.get(key)
+        assert api is not None
         api.large_bytes = 4096  # so that requests of some thousand elements are large
     return core
 
