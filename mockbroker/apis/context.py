@@ -356,6 +356,7 @@ class Services:
         "registry",
         "replicas",
         "rng",
+        "substream",
         "timer",
         "transactions",
         "work_in_slices",
@@ -414,6 +415,8 @@ class Services:
         self.logins: dict[int, LoginGate] = {}
         """The logins of connections whose listener wants one."""
         self._mechanisms: Mechanisms | None = None
+        self.substream: Callable[[str], Random] = self._own_dice
+        """Dice for a purpose, which is named."""
         self.logins_done = 0
         self.logins_failed = 0
 
@@ -456,7 +459,8 @@ class Services:
         if self._mechanisms is None:
             from mockbroker.security.mechanisms import Mechanisms
 
-            self._mechanisms = Mechanisms(self.config)
+            dice = self.substream(f"logins-{self.broker_id}")
+            self._mechanisms = Mechanisms(self.config, self.metadata, dice)
         return Authenticator(self.config, listener, self._mechanisms.make)
 
     def mechanism_of(self, connection_id: int) -> str | None:
@@ -521,6 +525,9 @@ class Services:
     def controller_id(self) -> int:
         """The first broker that is up."""
         return min(self.metadata_progress())
+
+    def _own_dice(self, _purpose: str) -> Random:
+        return self.rng
 
     def _announce_here(self, node_id: int, group_id: str, ctx: RequestContext) -> None:
         assert node_id == self.broker_id, "a broker alone coordinates all groups"

@@ -73,6 +73,8 @@ SERVED: Final = _by_key(
     offset_delete
     describe_client_quotas
     alter_client_quotas
+    describe_user_scram_credentials
+    alter_user_scram_credentials
     describe_quorum
     update_features
     consumer_group_heartbeat
@@ -128,6 +130,7 @@ CONTROLLER_SERVED: Final = _by_key(
     alter_partition_reassignments
     list_partition_reassignments
     alter_client_quotas
+    alter_user_scram_credentials
     describe_quorum
     controller.alter_partition
     update_features

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ENABLED: Final = "sasl.enabled.mechanisms"
 JAAS: Final = "sasl.jaas.config"
-SERVED_MECHANISMS: Final = ("PLAIN",)
+SERVED_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 """GSSAPI is not: it needs a Kerberos."""
 _JAAS_FORM: Final = 'LOGIN.MODULE required NAME="VALUE" ...;'
 

@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 
     from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
+    from mockbroker.metadata.scram import ScramCredential
 
 
 Entity: TypeAlias = tuple[tuple[str, str | None], ...]
 """Whom quotas are for, as (type, name) pairs; see `metadata.client_quotas`."""
+
+
+ScramUser: TypeAlias = tuple[str, int]
+"""A user and a mechanism, by its code; see `metadata.scram`."""
 
 
 class PartitionState(NamedTuple):
@@ -131,6 +136,16 @@ class ClientQuotasChanged:
         self.values = values
 
 
+class ScramCredentialChanged:
+    """The SCRAM credential of a user is now this one; None: it has none any more."""
+
+    __slots__ = ("credential", "user")
+
+    def __init__(self, user: ScramUser, credential: ScramCredential | None) -> None:
+        self.user = user
+        self.credential = credential
+
+
 class AclsChanged:
     """Some ACLs came to be and others are gone."""
 
@@ -151,5 +166,6 @@ Change: TypeAlias = (
     | ConfigsChanged
     | FeatureChanged
     | ClientQuotasChanged
+    | ScramCredentialChanged
     | AclsChanged
 )

@@ -10,6 +10,7 @@ Invariant: a request that is refused, or only validated, applies nothing.
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.errors import ConfigError
@@ -47,11 +48,12 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.acl_control import DeletedAcls
     from mockbroker.metadata.acls import Acl, AclFilter
-    from mockbroker.metadata.changes import Entity
+    from mockbroker.metadata.changes import Entity, ScramUser
     from mockbroker.metadata.client_quotas import QuotaAlteration
     from mockbroker.metadata.elections import Election
     from mockbroker.metadata.features import Feature, FeatureUpdate
     from mockbroker.metadata.replication_control import ReplicationControl
+    from mockbroker.metadata.scram import Upsertion
     from mockbroker.metadata.store import MetadataStore, Topic
     from mockbroker.metadata.topic_requests import ConfigAlteration, NewPartitions
 
@@ -324,7 +326,7 @@ class Controller:
         """Let topics grow: one answer for each distinct name, those of duplicates first."""
         occurrences = Counter(request.name for request in requests)
         wanted = [request for request in requests if occurrences[request.name] == 1]
-        if sum(map(self._additional, wanted)) > MAX_RECORDS_PER_REQUEST:
+        if sum(map(partial(_additional, self._store), wanted)) > MAX_RECORDS_PER_REQUEST:
             refusal = Refusal(
                 ErrorCode.POLICY_VIOLATION,
                 "Excessively large number of additional partitions per request.",
@@ -337,10 +339,6 @@ class Controller:
             for change in changes:
                 self._store.apply(change)
         return answers
-
-    def _additional(self, request: NewPartitions) -> int:
-        topic = self._store.topics.get(request.name)
-        return 0 if topic is None else max(request.total_count - len(topic.partitions), 0)
 
     def _grow(self, request: NewPartitions, changes: list[PartitionsAdded]) -> Refusal:
         topic = self._store.topics.get(request.name)
@@ -492,6 +490,14 @@ class Controller:
 
         return alter_client_quotas(self._store, alterations, validate_only=validate_only)
 
+    def alter_scram_credentials(
+        self, deletions: Sequence[ScramUser], upsertions: Sequence[Upsertion]
+    ) -> dict[str, Refusal]:
+        """Set and remove SCRAM credentials; one answer for each user."""
+        from mockbroker.metadata.scram_control import alter_scram_credentials
+
+        return alter_scram_credentials(self._store, deletions, upsertions)
+
     def create_acls(self, acls: Sequence[Acl]) -> list[Refusal]:
         """Add ACLs; one answer for each, in their order."""
         from mockbroker.metadata.acl_control import create_acls
@@ -545,6 +551,11 @@ class Controller:
         from mockbroker.metadata.replication_control import ReplicationControl
 
         return ReplicationControl(self._store)
+
+
+def _additional(store: MetadataStore, request: NewPartitions) -> int:
+    topic = store.topics.get(request.name)
+    return 0 if topic is None else max(request.total_count - len(topic.partitions), 0)
 
 
 def _refuse_all(topics: Sequence[NewTopic], message: str) -> list[CreatedTopic]:

@@ -22,6 +22,7 @@ from mockbroker.metadata.changes import (
     FeatureChanged,
     LeaderChanged,
     PartitionsAdded,
+    ScramCredentialChanged,
     TopicCreated,
     TopicDeleted,
 )
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from mockbroker.config.group import GroupConfig
     from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
-    from mockbroker.metadata.changes import Change, Entity, PartitionState
+    from mockbroker.metadata.changes import Change, Entity, PartitionState, ScramUser
+    from mockbroker.metadata.scram import ScramCredential
 
 RESOURCE_TOPIC: Final = 2
 RESOURCE_BROKER: Final = 4
@@ -91,6 +93,7 @@ class MetadataStore:
         "features",
         "log_levels",
         "resource_configs",
+        "scram_credentials",
         "topics",
         "topics_by_id",
         "version",
@@ -112,6 +115,8 @@ class MetadataStore:
         """The quotas of each entity that has some."""
         self.acls: dict[Acl, None] = {}
         """The access control lists, in the order of their creation."""
+        self.scram_credentials: dict[ScramUser, ScramCredential] = {}
+        """What proves who a client is, by user and mechanism."""
         self.features: dict[str, int] = dict(FEATURES_AT_FORMAT)
         """The finalized level of each feature that has one."""
         self.log_levels: Mapping[str, str] = {ROOT_LOGGER: "INFO"}
@@ -148,7 +153,9 @@ class MetadataStore:
             del self.brokers[change.node_id]
         elif isinstance(change, ConfigsChanged):
             self._configure(change)
-        elif isinstance(change, FeatureChanged | ClientQuotasChanged | AclsChanged):
+        elif isinstance(
+            change, FeatureChanged | ClientQuotasChanged | ScramCredentialChanged | AclsChanged
+        ):
             self._change_cluster(change)
         else:
             self._change_topics(change)
@@ -193,7 +200,10 @@ class MetadataStore:
             assert change.first_index == len(topic.partitions)
             topic.partitions.extend(change.partitions)
 
-    def _change_cluster(self, change: FeatureChanged | ClientQuotasChanged | AclsChanged) -> None:
+    def _change_cluster(
+        self,
+        change: FeatureChanged | ClientQuotasChanged | ScramCredentialChanged | AclsChanged,
+    ) -> None:
         if isinstance(change, FeatureChanged):
             self.features[change.name] = change.level
             if not change.level:
@@ -202,6 +212,11 @@ class MetadataStore:
             self.client_quotas[change.entity] = change.values
             if not change.values:
                 del self.client_quotas[change.entity]
+        elif isinstance(change, ScramCredentialChanged):
+            if change.credential is None:
+                self.scram_credentials.pop(change.user, None)
+            else:
+                self.scram_credentials[change.user] = change.credential
         else:
             self.acls.update(dict.fromkeys(change.added))
             for acl in change.removed:

@@ -93,7 +93,7 @@ def make_broker(
         producer_ids=producer_ids,
         registry=registry,
     )
-    services.authorizer = authorizer
+    services.authorizer, services.substream = authorizer, substream
     if config.bool("coop.extension.enable"):
         services.extension = extension = import_module(EXTENSION).Cooperation(services)
     services.fetch.log.journal = replicas.journal = journal

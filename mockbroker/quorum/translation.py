@@ -20,6 +20,7 @@ from mockbroker.metadata.changes import (
     FeatureChanged,
     LeaderChanged,
     PartitionsAdded,
+    ScramCredentialChanged,
     TopicCreated,
     TopicDeleted,
 )
@@ -35,8 +36,10 @@ from mockbroker_protocol.messages.metadata_records import (
     QuotaEntityData,
     RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UserScramCredentialRecord,
 )
 from mockbroker_protocol.schema import ZERO_UUID
 
@@ -45,7 +48,8 @@ if TYPE_CHECKING:
 
     from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
-    from mockbroker.metadata.changes import Change, Entity, PartitionState
+    from mockbroker.metadata.changes import Change, Entity, PartitionState, ScramUser
+    from mockbroker.metadata.scram import ScramCredential
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.quorum.registrations import Registration
 
@@ -112,6 +116,8 @@ class Translation:
         for entity, values in store.client_quotas.items():
             records += self._set_quotas(entity, values)
         records += self._change_acls(tuple(store.acls), ())
+        for user, credential in store.scram_credentials.items():
+            records += _scram(user, credential)
         for topic in store.topics.values():
             created = TopicCreated(topic.name, topic.id, topic.partitions, topic.configs)
             records += self._create(created)
@@ -133,16 +139,24 @@ class Translation:
             return self._add_partitions(change.topic_id, change.partitions)
         if isinstance(change, LeaderChanged):
             return self._change_partition(change.topic_id, change.index, change.state)
-        if isinstance(change, FeatureChanged):
-            return [FeatureLevelRecord(change.name, change.level)]
-        if isinstance(change, ClientQuotasChanged):
-            return self._set_quotas(change.entity, change.values)
-        if isinstance(change, AclsChanged):
-            return self._change_acls(change.added, change.removed)
         if isinstance(change, ConfigsChanged):
             if change.resource_type == RESOURCE_BROKER_LOGGER:
                 return []  # known to its own broker alone
             return self._configure((change.resource_type, change.name), change.configs)
+        return self._of_cluster(change)
+
+    def _of_cluster(
+        self,
+        change: FeatureChanged | ClientQuotasChanged | ScramCredentialChanged | AclsChanged,
+    ) -> list[object]:
+        if isinstance(change, FeatureChanged):
+            return [FeatureLevelRecord(change.name, change.level)]
+        if isinstance(change, ClientQuotasChanged):
+            return self._set_quotas(change.entity, change.values)
+        if isinstance(change, ScramCredentialChanged):
+            return _scram(change.user, change.credential)
+        if isinstance(change, AclsChanged):
+            return self._change_acls(change.added, change.removed)
         assert_never(change)
 
     # -- brokers ---------------------------------------------------------------------------
@@ -263,6 +277,13 @@ class Translation:
             records.append(AccessControlEntryRecord(acl_id, *acl))
         records += [RemoveAccessControlEntryRecord(self._acl_ids.pop(acl)) for acl in removed]
         return records
+
+
+def _scram(user: ScramUser, credential: ScramCredential | None) -> list[object]:
+    if credential is None:
+        return [RemoveUserScramCredentialRecord(*user)]
+    salt, stored_key, server_key, iterations = credential
+    return [UserScramCredentialRecord(*user, salt, stored_key, server_key, iterations)]
 
 
 def _last_known(state: PartitionState) -> list[int]:

@@ -1,39 +1,91 @@
 """Makes the exchange of a mechanism, from what a node knows of its users.
 
-`apis.context` has one for a node with a SASL listener. What configs say is read anew for each
-exchange, so that a change counts from the next login on; their text is parsed once.
+`apis.context` has one for a node with a SASL listener. What configs and metadata say is read anew
+for each exchange, so that a change counts from the next login on; texts are parsed once.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from hashlib import pbkdf2_hmac
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.jaas import parse_jaas
 from mockbroker.config.listeners import listener_text
 from mockbroker.config.logins import JAAS
+from mockbroker.metadata.scram import (
+    HASHES,
+    MECHANISMS,
+    MIN_ITERATIONS,
+    ScramCredential,
+    credential_of,
+)
+from mockbroker.security import scram
 from mockbroker.security.plain import PlainServer
 
 if TYPE_CHECKING:
+    from random import Random
+
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.config.jaas import JaasEntry
+    from mockbroker.metadata.store import MetadataStore
     from mockbroker.security.mechanism import Mechanism
 
-_TEXTS_KEPT: Final = 64
+_KEPT: Final = 64
+_NONCE_BITS: Final = 130
+"""ScramFormatter.secureRandomString."""
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_CODES: Final = {name: code for code, name in MECHANISMS.items()}
 
 
 class Mechanisms:
-    """The mechanisms of one node."""
+    """The mechanisms of one node; salts and nonces come from `dice`."""
 
-    __slots__ = ("_config", "_parsed")
+    __slots__ = ("_config", "_derived", "_dice", "_metadata", "_parsed")
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, metadata: MetadataStore, dice: Random) -> None:
         self._config = config
+        self._metadata = metadata
+        self._dice = dice
         self._parsed: dict[str, JaasEntry] = {}
+        self._derived: dict[tuple[str, str, str], ScramCredential] = {}
 
     def make(self, mechanism: str, listener: str) -> Mechanism:
         """A new exchange of an enabled mechanism."""
-        assert mechanism == "PLAIN"
-        return PlainServer(self._jaas(mechanism, listener))
+        entry = self._jaas(mechanism, listener)
+        if mechanism in HASHES:
+            find = partial(self._credential, mechanism, entry)
+            return scram.ScramServer(mechanism, find, self._nonce)
+        return PlainServer(entry)
+
+    def _credential(
+        self, mechanism: str, entry: JaasEntry | None, user: str
+    ) -> ScramCredential | None:
+        """Of the metadata, as with Kafka, or else by the password that the JAAS entry has."""
+        known = self._metadata.scram_credentials.get((user, _CODES[mechanism]))
+        if known is not None or entry is None or entry.module != scram.LOGIN_MODULE:
+            return known
+        password = entry.options.get(f"user_{user}")
+        return None if password is None else self._derive(mechanism, user, password)
+
+    def _derive(self, mechanism: str, user: str, password: str) -> ScramCredential:
+        key = mechanism, user, password
+        found = self._derived.get(key)
+        if found is None:
+            if len(self._derived) >= _KEPT:
+                self._derived.clear()
+            salt = self._nonce().encode()
+            salted = pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, MIN_ITERATIONS)
+            found = credential_of(mechanism, salted, salt, MIN_ITERATIONS)
+            self._derived[key] = found
+        return found
+
+    def _nonce(self) -> str:
+        number, digits = self._dice.getrandbits(_NONCE_BITS), ""
+        while number:
+            number, digit = divmod(number, len(_DIGITS))
+            digits = _DIGITS[digit] + digits
+        return digits or "0"
 
     def _jaas(self, mechanism: str, listener: str) -> JaasEntry | None:
         text = listener_text(self._config, listener, JAAS, mechanism)
@@ -41,7 +93,7 @@ class Mechanisms:
             return None
         entry = self._parsed.get(text)
         if entry is None:
-            if len(self._parsed) >= _TEXTS_KEPT:
+            if len(self._parsed) >= _KEPT:
                 self._parsed.clear()
             entry = self._parsed[text] = parse_jaas(text)
         return entry

@@ -21,6 +21,7 @@ from mockbroker.metadata.changes import (
     LeaderChanged,
     PartitionsAdded,
     PartitionState,
+    ScramCredentialChanged,
     TopicCreated,
     TopicDeleted,
 )
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
-    from mockbroker.metadata.changes import Change, Entity
+    from mockbroker.metadata.changes import Change, Entity, ScramUser
+    from mockbroker.metadata.scram import ScramCredential
     from mockbroker.metadata.store import Topic
 
 
@@ -61,6 +63,7 @@ class MetadataMarks:
         self._configs: dict[tuple[int, str], Mapping[str, str]] = {}
         self._features: dict[str, int] = {}
         self._quotas: dict[Entity, Mapping[str, float]] = {}
+        self._scram: dict[ScramUser, ScramCredential | None] = {}
         self._acls: tuple[Acl, ...] | None = None
         self._brokers: dict[int, BrokerInfo | None] = {}
 
@@ -91,6 +94,8 @@ class MetadataMarks:
             self._features.setdefault(change.name, store.features.get(change.name, 0))
         elif isinstance(change, ClientQuotasChanged):
             self._quotas.setdefault(change.entity, store.client_quotas.get(change.entity, {}))
+        elif isinstance(change, ScramCredentialChanged):
+            self._scram.setdefault(change.user, store.scram_credentials.get(change.user))
         elif isinstance(change, AclsChanged):
             if self._acls is None:
                 self._acls = tuple(store.acls)
@@ -134,6 +139,10 @@ class MetadataMarks:
             from mockbroker.metadata.client_quotas import replace_client_quotas
 
             replace_client_quotas(store, self._quotas)
+        if self._scram:
+            from mockbroker.metadata.scram_control import replace_scram_credentials
+
+            replace_scram_credentials(store, self._scram)
         if self._acls is not None:
             from mockbroker.metadata.acl_control import replace_acls
 

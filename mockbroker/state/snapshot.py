@@ -30,6 +30,7 @@ from mockbroker.metadata.changes import (
     TopicDeleted,
 )
 from mockbroker.metadata.client_quotas import replace_client_quotas
+from mockbroker.metadata.scram_control import replace_scram_credentials
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
 from mockbroker.state.metadata_marks import broker_configs
 from mockbroker.state.partitions import leading_partition
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.metadata.acls import Acl
-    from mockbroker.metadata.changes import Entity
+    from mockbroker.metadata.changes import Entity, ScramUser
+    from mockbroker.metadata.scram import ScramCredential
     from mockbroker.metadata.store import Topic
 
 
@@ -86,6 +88,7 @@ class Snapshot(NamedTuple):
     version: int
     client_quotas: Mapping[Entity, Mapping[str, float]]
     acls: tuple[Acl, ...]
+    scram_credentials: Mapping[ScramUser, ScramCredential] = {}
 
     def __repr__(self) -> str:
         names = ", ".join(topic.name for topic in self.topics)
@@ -102,6 +105,7 @@ def take(cluster: Cluster) -> Snapshot:
         store.version,
         dict(store.client_quotas),
         tuple(store.acls),
+        dict(store.scram_credentials),
     )
 
 
@@ -114,6 +118,8 @@ def restore(cluster: Cluster, snapshot: Snapshot) -> None:
     none: dict[Entity, dict[str, float]] = {each: {} for each in cluster.metadata.client_quotas}
     replace_client_quotas(cluster.metadata, {**none, **snapshot.client_quotas})
     replace_acls(cluster.metadata, snapshot.acls)
+    nobody = dict.fromkeys(cluster.metadata.scram_credentials)
+    replace_scram_credentials(cluster.metadata, {**nobody, **snapshot.scram_credentials})
     _delete_others(cluster, snapshot)
     changed = [
         (topic, _restore_metadata(cluster, topic, snapshot.version)) for topic in snapshot.topics

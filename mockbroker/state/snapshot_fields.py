@@ -23,6 +23,7 @@ from mockbroker.metadata.names import (
     invalid_topic_name,
     unified_name,
 )
+from mockbroker.metadata.scram import MAX_ITERATIONS, MECHANISMS, MIN_ITERATIONS, ScramCredential
 from mockbroker.state.snapshot import LogImage, PartitionImage, Snapshot, TopicImage
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.primitives import MAX_STRING_BYTES
@@ -30,14 +31,15 @@ from mockbroker_protocol.primitives import MAX_STRING_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.metadata.changes import Entity
+    from mockbroker.metadata.changes import Entity, ScramUser
     from mockbroker_protocol.records.batch import BatchHeader
 
 T = TypeVar("T")
 
 FORMAT: Final = "mockbroker-snapshot"
-FORMAT_VERSION: Final = 2
-"""2 has client quotas and ACLs; a file of version 1 is read as one without."""
+FORMAT_VERSION: Final = 3
+"""2 has client quotas and ACLs, 3 SCRAM credentials; an older file is read as one without."""
+SCRAM_BYTES: Final = ("salt", "stored_key", "server_key")
 INDEX: Final = "snapshot.json"
 
 # Restored epochs and offsets go on growing, and must fit into an int32 and an int64 then.
@@ -47,6 +49,7 @@ MAX_NODE_ID: Final = (1 << 31) - 1
 MAX_ACL_CODE: Final = 127
 MAX_PARTITIONS: Final = 200_000
 """Of all topics together."""
+_SCRAM: Final = "scram_credentials"
 _MAX_CODEC: Final = 4
 _TOPIC_ID_BYTES: Final = 16
 _QUOTED_CHARACTERS: Final = 80
@@ -97,7 +100,8 @@ def read_snapshot(fields: object, read_log: Callable[[str], bytes]) -> Snapshot:
     has_all = version > 1
     quotas = _client_quotas(_take("", fields, "client_quotas", list) if has_all else [])
     acls = _acls(_take("", fields, "acls", list) if has_all else [])
-    return Snapshot(topics, configs, next_producer_id, 0, quotas, acls)
+    scram = _scram_credentials(_take("", fields, _SCRAM, list) if version > 2 else [])
+    return Snapshot(topics, configs, next_producer_id, 0, quotas, acls, scram)
 
 
 # -- fields ---------------------------------------------------------------------------------
@@ -215,6 +219,35 @@ def _acls(entries: list[object]) -> tuple[Acl, ...]:
             raise FieldError(where[:-1], quoted(problem))
         acls[acl] = None
     return tuple(acls)
+
+
+def _scram_credentials(entries: list[object]) -> dict[ScramUser, ScramCredential]:
+    found: dict[ScramUser, ScramCredential] = {}
+    for at, one in enumerate(entries):
+        where = f"{_SCRAM}[{at}]."
+        user = _take(where, one, "user", str)
+        _texts(f"{where}user", {user: ""})
+        mechanism = _number(where, one, "mechanism", max(MECHANISMS))
+        iterations = _number(where, one, "iterations", MAX_ITERATIONS)
+        if not user or mechanism not in MECHANISMS or iterations < MIN_ITERATIONS:
+            raise FieldError(where[:-1], "it has no user, no known mechanism or few iterations")
+        if (user, mechanism) in found:
+            raise FieldError(where[:-1], "it was there before")
+        salt, stored_key, server_key = (_hex(where, one, name) for name in SCRAM_BYTES)
+        found[user, mechanism] = ScramCredential(salt, stored_key, server_key, iterations)
+    return found
+
+
+def _hex(where: str, fields: object, name: str) -> bytes:
+    text = _take(where, fields, name, str)
+    try:
+        data = bytes.fromhex(text)
+    except ValueError:
+        data = b""
+    if not 0 < len(data) <= MAX_STRING_BYTES:
+        # What it is, is not told: it may be a key.
+        raise FieldError(f"{where}{name}", "it is no bytes in hexadecimal digits")
+    return data
 
 
 # -- topics ---------------------------------------------------------------------------------

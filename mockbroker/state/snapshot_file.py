@@ -13,6 +13,7 @@ from mockbroker.state.snapshot_fields import (
     FORMAT,
     FORMAT_VERSION,
     INDEX,
+    SCRAM_BYTES,
     FieldError,
     quoted,
     read_snapshot,
@@ -76,6 +77,15 @@ def _write(snapshot: Snapshot, file: IO[bytes], name: str) -> None:
                 for entity, values in snapshot.client_quotas.items()
             ],
             "acls": [acl._asdict() for acl in snapshot.acls],
+            "scram_credentials": [
+                {
+                    "user": user,
+                    "mechanism": mechanism,
+                    "iterations": one.iterations,
+                    **{name: getattr(one, name).hex() for name in SCRAM_BYTES},
+                }
+                for (user, mechanism), one in snapshot.scram_credentials.items()
+            ],
             "topics": topics,
         }
         archive.writestr(INDEX, json.dumps(fields, indent=1) + "\n")

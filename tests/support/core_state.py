@@ -59,7 +59,8 @@ _TABLE = """
 mockbroker.apis.context.Services
   kept _client_metrics extension groups quorum quotas replicas transactions
   wiring announce authorizer broker_id clock config controller fetch metadata
-  wiring leader_log metadata_progress producer_ids registries registry rng timer work_in_slices
+  wiring leader_log metadata_progress producer_ids registries registry rng substream timer
+  wiring work_in_slices
   passing _mechanisms client_software deferred logins
   growing logins_done logins_failed
 mockbroker.clock.Clock
@@ -303,6 +304,7 @@ mockbroker.metadata.replication_control.ReplicationControl
   passing _balance_check _balanced_version
 mockbroker.metadata.store.MetadataStore
   kept acls brokers client_quotas features log_levels resource_configs topics config
+  kept scram_credentials
   kept topics_by_id _colliding
   wiring _listeners _listeners_before cluster_id
   growing version

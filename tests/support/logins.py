@@ -11,6 +11,7 @@ from mockbroker_protocol.messages.sasl import (
     SaslHandshakeResponse,
 )
 from tests.support.core import Core
+from tests.support.scram_client import ScramClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +49,19 @@ def token(client: CoreClient, data: bytes = ALICE, version: int = 2) -> SaslAuth
     if not client.answered:
         client.core.advance(DELAY_MS)
     return client.receive(SaslAuthenticateResponse)
+
+
+def scram_login(
+    client: CoreClient, mechanism: str, user: str, password: str
+) -> SaslAuthenticateResponse:
+    """The last answer of an exchange, after a handshake; a good one is the server's proof too."""
+    exchange = ScramClient(mechanism, user, password)
+    answer = token(client, exchange.first())
+    if answer.error_code:
+        return answer
+    answer = token(client, exchange.last(answer.auth_bytes))
+    assert answer.error_code or exchange.is_server(answer.auth_bytes)
+    return answer
 
 
 def logged_in(core: Core, data: bytes = ALICE) -> CoreClient:

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.acl_control import DeletedAcls
     from mockbroker.metadata.acls import Acl, AclFilter
-    from mockbroker.metadata.changes import Entity, PartitionState
+    from mockbroker.metadata.changes import Entity, PartitionState, ScramUser
     from mockbroker.metadata.client_quotas import QuotaAlteration
     from mockbroker.metadata.elections import Election
     from mockbroker.metadata.features import Feature, FeatureUpdate
+    from mockbroker.metadata.scram import Upsertion
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.metadata.topic_requests import (
         ConfigAlteration,
@@ -138,6 +139,13 @@ class ForwardingController(Controller):
             lambda: alter(alterations, validate_only=validate_only),
             dict.fromkeys(entities, UNREACHABLE),
         )
+
+    def alter_scram_credentials(
+        self, deletions: Sequence[ScramUser], upsertions: Sequence[Upsertion]
+    ) -> dict[str, Refusal]:
+        users = [user for user, _ in deletions] + [one.user for one in upsertions]
+        alter = partial(super().alter_scram_credentials, deletions, upsertions)
+        return self._forward(alter, dict.fromkeys(users, UNREACHABLE))
 
     def create_acls(self, acls: Sequence[Acl]) -> list[Refusal]:
         return self._forward(partial(super().create_acls, acls), [UNREACHABLE for _ in acls])

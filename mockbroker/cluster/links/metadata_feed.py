@@ -19,6 +19,7 @@ from mockbroker.metadata.changes import (
     ClientQuotasChanged,
     ConfigsChanged,
     FeatureChanged,
+    ScramCredentialChanged,
     TopicCreated,
 )
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_BROKER_LOGGER, MetadataStore
@@ -88,6 +89,8 @@ def copy_of(store: MetadataStore, image: MetadataStore) -> MetadataStore:
     image.apply(AclsChanged(tuple(store.acls), ()))
     for entity, values in store.client_quotas.items():
         image.apply(ClientQuotasChanged(entity, values))
+    for user, credential in store.scram_credentials.items():
+        image.apply(ScramCredentialChanged(user, credential))
     for feature in {**image.features, **store.features}:
         image.apply(FeatureChanged(feature, store.features.get(feature, 0)))
     for topic in store.topics.values():

@@ -199,6 +199,26 @@ class RemoveAccessControlEntryRecord:
 
 
 @message(versions=(0, 0), flexible=0)
+class UserScramCredentialRecord:
+    """What proves that a user knows its password."""
+
+    name: str = ""
+    mechanism: int8 = 0
+    salt: bytes = b""
+    stored_key: bytes = b""
+    server_key: bytes = b""
+    iterations: int32 = 0
+
+
+@message(versions=(0, 0), flexible=0)
+class RemoveUserScramCredentialRecord:
+    """Nobody is that user by that mechanism any more."""
+
+    name: str = ""
+    mechanism: int8 = 0
+
+
+@message(versions=(0, 0), flexible=0)
 class NoOpRecord:
     """Nothing; written so that the log keeps moving."""
 
@@ -234,6 +254,7 @@ METADATA_RECORDS: Final[dict[int, type]] = {
     4: ConfigRecord,
     5: PartitionChangeRecord,
     9: RemoveTopicRecord,
+    11: UserScramCredentialRecord,
     12: FeatureLevelRecord,
     14: ClientQuotaRecord,
     15: ProducerIdsRecord,
@@ -241,6 +262,7 @@ METADATA_RECORDS: Final[dict[int, type]] = {
     18: AccessControlEntryRecord,
     19: RemoveAccessControlEntryRecord,
     20: NoOpRecord,
+    22: RemoveUserScramCredentialRecord,
     23: BeginTransactionRecord,
     24: EndTransactionRecord,
     27: RegisterControllerRecord,

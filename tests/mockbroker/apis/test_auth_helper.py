@@ -33,6 +33,7 @@ from mockbroker_protocol.messages import (
     quorum,
     quotas,
     reassignments,
+    scram,
     topics,
     transaction_admin,
     transactions,
@@ -374,6 +375,12 @@ CASES = [
     ),
     Case(0, reassignments.ListPartitionReassignmentsRequest(1000, None), [cluster(OP.DESCRIBE)]),
     Case(1, quotas.DescribeClientQuotasRequest([]), [cluster(OP.DESCRIBE_CONFIGS)]),
+    Case(0, scram.DescribeUserScramCredentialsRequest([]), [cluster(OP.DESCRIBE)]),
+    Case(
+        0,
+        scram.AlterUserScramCredentialsRequest([scram.ScramCredentialDeletion("x", 1)], []),
+        [cluster(OP.ALTER)],
+    ),
     Case(
         1,
         quotas.AlterClientQuotasRequest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mockbroker.config.broker import BrokerConfig
 from mockbroker.metadata.acls import Acl
 from mockbroker.metadata.brokers import BrokerInfo
 from mockbroker.metadata.changes import (
@@ -14,10 +15,12 @@ from mockbroker.metadata.changes import (
     LeaderChanged,
     PartitionsAdded,
     PartitionState,
+    ScramCredentialChanged,
     TopicCreated,
     TopicDeleted,
 )
-from mockbroker.metadata.store import RESOURCE_GROUP
+from mockbroker.metadata.scram import ScramCredential
+from mockbroker.metadata.store import RESOURCE_GROUP, MetadataStore
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.quorum.registrations import Registration
 from mockbroker.quorum.translation import UNASSIGNED_DIRECTORY, Translation
@@ -33,8 +36,10 @@ from mockbroker_protocol.messages.metadata_records import (
     RegisterBrokerRecord,
     RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UserScramCredentialRecord,
 )
 from tests.support import outside_brokers
 from tests.support.core import Core
@@ -170,6 +175,19 @@ def test_quotas_are_told_as_they_change() -> None:
         ClientQuotaRecord(entity, "producer_byte_rate", 3.0, remove=True)
     ]
     assert made.records(ClientQuotasChanged(EVERY_USER, {}), 0) == []
+
+
+def test_credentials_are_told_as_they_change() -> None:
+    made = Translation(register, iter(IDS).__next__)
+    credential = ScramCredential(b"salt", b"stored", b"server", 4096)
+    told = UserScramCredentialRecord("alice", 2, b"salt", b"stored", b"server", 4096)
+    assert made.records(ScramCredentialChanged(("alice", 2), credential), 0) == [told]
+    assert made.records(ScramCredentialChanged(("alice", 2), None), 0) == [
+        RemoveUserScramCredentialRecord("alice", 2)
+    ]
+    store = MetadataStore("cluster", BrokerConfig())
+    store.apply(ScramCredentialChanged(("alice", 2), credential))
+    assert told in Translation(register, iter(IDS).__next__).image(store, 0)
 
 
 def test_an_acl_goes_by_the_id_that_it_came_with() -> None:

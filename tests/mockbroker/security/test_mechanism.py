@@ -8,6 +8,7 @@ import pytest
 
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.logins import SERVED_MECHANISMS
+from mockbroker.metadata.store import MetadataStore
 from mockbroker.security.mechanism import SaslError
 from mockbroker.security.mechanisms import Mechanisms
 from tests.support.logins import ALICE, CONFIG, LISTENER
@@ -26,7 +27,8 @@ def mangled(dice: Random) -> bytes:
 @pytest.mark.parametrize("name", SERVED_MECHANISMS)
 def test_nobody_gets_in_by_chance(name: str) -> None:
     dice = Random(7)
-    mechanisms = Mechanisms(BrokerConfig(CONFIG))
+    config = BrokerConfig(CONFIG)
+    mechanisms = Mechanisms(config, MetadataStore("c", config), dice)
     for _ in range(1000):
         exchange = mechanisms.make(name, LISTENER)
         token = mangled(dice)

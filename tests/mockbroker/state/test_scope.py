@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.metadata.acls import Acl, PatternType, Permission, ResourceType
-from mockbroker.metadata.changes import AclsChanged, ClientQuotasChanged, FeatureChanged
+from mockbroker.metadata.changes import (
+    AclsChanged,
+    ClientQuotasChanged,
+    FeatureChanged,
+    ScramCredentialChanged,
+)
+from mockbroker.metadata.scram import ScramCredential
 from mockbroker.metadata.store import (
     RESOURCE_BROKER,
     RESOURCE_BROKER_LOGGER,
@@ -81,6 +87,8 @@ def fill(scoped: Scoped) -> None:
     alter(cluster, RESOURCE_BROKER, "", "log.retention.ms", "5000")
     cluster.faults.add({"id": "old", "api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER", "nth": 9})
     cluster.metadata.apply(ClientQuotasChanged(ALICE, {"producer_byte_rate": 1000.0}))
+    known = ScramCredential(b"salt", b"stored", b"server", 4096)
+    cluster.metadata.apply(ScramCredentialChanged(("alice", 1), known))
     cluster.metadata.apply(AclsChanged((acl("a"), acl("b")), ()))
     scoped.settle()
 
@@ -168,6 +176,8 @@ def cluster_changed(cluster: Cluster) -> None:
     store = cluster.metadata
     store.apply(FeatureChanged("group.version", 0))
     store.apply(ClientQuotasChanged(ALICE, {}))
+    store.apply(ScramCredentialChanged(("alice", 1), None))
+    store.apply(ScramCredentialChanged(("eve", 2), ScramCredential(b"e", b"v", b"e", 4096)))
     store.apply(ClientQuotasChanged((("client-id", "c"),), {"consumer_byte_rate": 1.0}))
     store.apply(AclsChanged((acl("c"),), (acl("a"),)))
 

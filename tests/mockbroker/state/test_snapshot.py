@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.acls import Acl
-from mockbroker.metadata.changes import AclsChanged, ClientQuotasChanged, ConfigsChanged
+from mockbroker.metadata.changes import (
+    AclsChanged,
+    ClientQuotasChanged,
+    ConfigsChanged,
+    ScramCredentialChanged,
+)
+from mockbroker.metadata.scram import ScramCredential
 from mockbroker.metadata.topic_requests import NewPartitions, TopicReference
 from mockbroker.state.groups import commit_offsets, committed_offsets, describe_group, group_ids
 from mockbroker.state.partitions import leading_partition
@@ -278,12 +284,16 @@ def test_quotas_and_acls_come_back() -> None:
     acls = [Acl(2, name, 3, "User:mallory", "*", 3, 2) for name in ("a", "b", "c")]
     store.apply(ClientQuotasChanged(kept, {"producer_byte_rate": 7.0}))
     store.apply(AclsChanged(acls, ()))
+    credential = ScramCredential(b"salt", b"stored", b"server", 4096)
+    store.apply(ScramCredentialChanged(("alice", 1), credential))
     snapshot = take(core.cluster)
 
     def spoil() -> None:
         store.apply(ClientQuotasChanged(kept, {"producer_byte_rate": 8.0}))
         store.apply(ClientQuotasChanged(other, {"consumer_byte_rate": 8.0}))
         store.apply(AclsChanged([Acl(2, "d", 3, "User:eve", "*", 3, 2)], acls[:1]))
+        store.apply(ScramCredentialChanged(("eve", 1), ScramCredential(b"e", b"v", b"e", 5000)))
+        store.apply(ScramCredentialChanged(("alice", 1), None))
 
     core.act(spoil)
     core.act(lambda: restore(core.cluster, snapshot))
@@ -292,6 +302,7 @@ def test_quotas_and_acls_come_back() -> None:
         told = broker.services.metadata
         assert told.client_quotas == {kept: {"producer_byte_rate": 7.0}}
         assert list(told.acls) == acls
+        assert told.scram_credentials == {("alice", 1): credential}
     assert take(core.cluster)._replace(version=0) == snapshot._replace(version=0)
 
 

@@ -40,14 +40,20 @@ def acl(**fields: object) -> dict[str, object]:
 def index(**fields: object) -> dict[str, Any]:
     return {
         "format": "mockbroker-snapshot",
-        "version": 2,
+        "version": 3,
         "next_producer_id": 0,
         "broker_configs": {},
         "client_quotas": [],
         "acls": [],
+        "scram_credentials": [],
         "topics": [topic()],
         **fields,
     }
+
+
+def credential(**fields: object) -> dict[str, Any]:
+    keys = {"salt": "73", "stored_key": "6b", "server_key": "6b"}
+    return {"user": "alice", "mechanism": 1, "iterations": 4096, **keys, **fields}
 
 
 def no_log(name: str) -> bytes:
@@ -65,6 +71,20 @@ def test_what_is_right_is_taken() -> None:
     }
     assert [one._asdict() for one in snapshot.acls] == [acl()]
     assert [one.name for one in snapshot.topics] == ["orders"]
+
+
+def test_credentials_are_taken() -> None:
+    both = [credential(), credential(mechanism=2, iterations=16384)]
+    assert read_snapshot(index(scram_credentials=both), no_log).scram_credentials == {
+        ("alice", 1): (b"s", b"k", b"k", 4096),
+        ("alice", 2): (b"s", b"k", b"k", 16384),
+    }
+
+
+def test_a_file_of_before_has_no_credentials() -> None:
+    fields = index(version=2)
+    del fields["scram_credentials"]
+    assert not read_snapshot(fields, no_log).scram_credentials
 
 
 def test_a_file_of_before_has_neither_quotas_nor_acls() -> None:
@@ -93,6 +113,15 @@ def test_names_that_are_none(name: str) -> None:
         ({"broker_configs": {"": {"listeners": "x"}}}, "Cannot update these configs"),
         ({"broker_configs": {"": {"\ud800": "x"}}}, "is no text"),
         ({"broker_configs": {"": {"a": "x" * 40_000}}}, "a text of 40000 bytes is longer"),
+        ({"scram_credentials": {}}, "scram_credentials: a dict of 0 is not of type list"),
+        ({"scram_credentials": [credential(user="")]}, r"scram_credentials\[0\]: it has no user"),
+        ({"scram_credentials": [credential(user="\ud800")]}, "is no text"),
+        ({"scram_credentials": [credential(mechanism=0)]}, "no known mechanism"),
+        ({"scram_credentials": [credential(iterations=4095)]}, "or few iterations"),
+        ({"scram_credentials": [credential(iterations=1 << 80)]}, "is not within 0 and 16384"),
+        ({"scram_credentials": [credential(), credential()]}, r"\[1\]: it was there before"),
+        ({"scram_credentials": [credential(salt="xyz")]}, "salt: it is no bytes in hexadecimal"),
+        ({"scram_credentials": [credential(server_key="")]}, "server_key: it is no bytes"),
         ({"client_quotas": {}}, "client_quotas: a dict of 0 is not of type list"),
         ({"client_quotas": [quota(entity=[])]}, "Invalid empty client quota entity"),
         ({"client_quotas": [quota(entity=[["user"]])]}, "is no pair of a type and a name"),

@@ -31,6 +31,7 @@ from mockbroker.metadata.changes import (
     ClientQuotasChanged,
     ConfigsChanged,
     FeatureChanged,
+    ScramCredentialChanged,
     TopicCreated,
 )
 from mockbroker_protocol.errors import ErrorCode
@@ -153,7 +154,8 @@ class ConsumerGroups:
             | BrokerUnregistered
             | ConfigsChanged
             | ClientQuotasChanged
-            | FeatureChanged,
+            | FeatureChanged
+            | ScramCredentialChanged,
         ):
             return
         if isinstance(change, TopicCreated):

@@ -8,6 +8,7 @@ from mockbroker.metadata.acls import Acl, AclFilter
 from mockbroker.metadata.client_quotas import QuotaAlteration
 from mockbroker.metadata.elections import Election
 from mockbroker.metadata.features import FEATURES, FeatureUpdate
+from mockbroker.metadata.scram import Upsertion
 from mockbroker.metadata.topic_requests import (
     ConfigAlteration,
     NewPartitions,
@@ -100,6 +101,12 @@ def test_a_broker_that_is_cut_off_changes_no_quotas_acls_or_features(core: Clust
     assert {each: refusal.error for each, refusal in told.items()} == {entity: late}
     assert [refusal.error for refusal in controller.create_acls([acl, acl])] == [late, late]
     assert [deleted.refusal.error for deleted in controller.delete_acls([acls])] == [late]
+    secret = Upsertion("u", 1, 4096, b"salt", b"hash")
+    answers = controller.alter_scram_credentials([("v", 1)], [secret])
+    assert [(user, refusal.error) for user, refusal in answers.items()] == [
+        ("v", late),
+        ("u", late),
+    ]
     refusal = controller.update_features(update, FEATURES, 2, validate_only=False)
     assert refusal.error is late
     assert not store.client_quotas
@@ -108,10 +115,12 @@ def test_a_broker_that_is_cut_off_changes_no_quotas_acls_or_features(core: Clust
     core.controls.restore_link(-1, 2)
     controller.alter_client_quotas([quota], validate_only=False)
     controller.create_acls([acl])
+    controller.alter_scram_credentials([], [secret])
     controller.update_features(update, FEATURES, 2, validate_only=False)
     image = broker.services.metadata
     assert image.client_quotas == {entity: {"producer_byte_rate": 9.0}}
     assert list(image.acls) == [acl]
+    assert list(image.scram_credentials) == [("u", 1)]
     assert "group.version" not in image.features
     assert controller.delete_acls([acls])[0].acls == [acl]
     assert not image.acls

@@ -18,8 +18,10 @@ from mockbroker.metadata.changes import (
     FeatureChanged,
     LeaderChanged,
     PartitionState,
+    ScramCredentialChanged,
     TopicCreated,
 )
+from mockbroker.metadata.scram import ScramCredential
 from mockbroker.metadata.store import RESOURCE_BROKER_LOGGER, RESOURCE_GROUP, MetadataStore
 
 TOPIC_ID = b"t".ljust(16, b"\1")
@@ -121,6 +123,7 @@ def test_a_snapshot_has_quotas_features_and_the_configs_of_groups(following: Fol
     gone = next(iter(store.features))
     for change in (
         ClientQuotasChanged((("user", None),), {"producer_byte_rate": 5.0}),
+        ScramCredentialChanged(("u", 1), ScramCredential(b"s", b"k", b"k", 4096)),
         FeatureChanged(gone, 0),
         FeatureChanged("other.version", 3),
         ConfigsChanged(RESOURCE_GROUP, "g", {"consumer.session.timeout.ms": "50000"}),
@@ -128,6 +131,7 @@ def test_a_snapshot_has_quotas_features_and_the_configs_of_groups(following: Fol
         store.apply(change)
     image = copy_of(store, MetadataStore("cluster", BrokerConfig({})))
     assert image.client_quotas == store.client_quotas
+    assert image.scram_credentials == store.scram_credentials != {}
     assert image.features == store.features
     assert gone not in image.features
     assert image.group_config("g").int("consumer.session.timeout.ms") == 50_000

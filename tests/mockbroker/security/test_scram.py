@@ -1,0 +1,108 @@
+"""SCRAM: RFC 7677's own example, Kafka's formats, and nobody who does not know the password."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import pytest
+
+from mockbroker.metadata.scram import HASHES, ScramCredential, credential_of
+from mockbroker.security.mechanism import SaslAuthenticationError, SaslError
+from mockbroker.security.scram import ScramServer
+from tests.support.scram_client import ScramClient
+
+SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
+
+
+def credential(mechanism: str, password: str, salt: bytes = b"salt") -> ScramCredential:
+    salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, 4096)
+    return credential_of(mechanism, salted, salt, 4096)
+
+
+def server(mechanism: str = SHA_256, user: str = "alice", password: str = "secret") -> ScramServer:
+    known = {user: credential(mechanism, password)}
+    return ScramServer(mechanism, known.get, lambda: "servernonce")
+
+
+def test_the_example_of_the_rfc() -> None:
+    salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+    known = {"user": credential(SHA_256, "pencil", salt)}
+    exchange = ScramServer(SHA_256, known.get, lambda: "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
+    assert exchange.evaluate(b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO") == (
+        b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+    )
+    assert exchange.evaluate(
+        b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,"
+        b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+    ) == (b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
+    assert (exchange.complete, exchange.authorization_id) == (True, "user")
+
+
+@pytest.mark.parametrize("mechanism", [SHA_256, SHA_512])
+@pytest.mark.parametrize("user", ["alice", "a=b,c"])
+def test_a_user_and_the_server_know_each_other(mechanism: str, user: str) -> None:
+    exchange, client = server(mechanism, user), ScramClient(mechanism, user, "secret")
+    last = client.last(exchange.evaluate(client.first(extensions=",x=y")))
+    assert client.is_server(exchange.evaluate(last))
+    assert (exchange.complete, exchange.authorization_id) == (True, user)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"",
+        b"hello",
+        b"y,,n=alice,r=abc",
+        b"p=tls-unique,,n=alice,r=abc",
+        b"n,,n=,r=abc",
+        b"n,,n=alice,r=",
+        b"n,,n=al=ice,r=abc",
+        b"n,,n=alice,r=abc,",
+        b"n,,n=alice,r=abc,1=x",
+        "n,,n=jürgen,r=abc".encode(),
+        b"n,,n=bob,r=abc",
+        b"n,,n=alice,r=abc,tokenauth=true",
+    ],
+)
+def test_what_does_not_begin_an_exchange(first: bytes) -> None:
+    exchange = server()
+    with pytest.raises(SaslError) as told:
+        exchange.evaluate(first)
+    assert not isinstance(told.value, SaslAuthenticationError)
+    assert not exchange.complete
+
+
+def test_nobody_is_somebody_else() -> None:
+    with pytest.raises(SaslAuthenticationError, match="different from username"):
+        server().evaluate(b"n,a=bob,n=alice,r=abc")
+    assert server().evaluate(b"n,a=alice,n=alice,r=abc").startswith(b"r=abcservernonce,s=")
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        b"",
+        b"c=biws,r=abcservernonce",
+        b"c=biws,r=abcservernonce,p=",
+        b"c=biws,r=abcservernonce,p=AAAA",
+        b"c=biws,r=abcservernonce,p=AAA",
+        b"c=biws,r=abcanother,p=" + base64.b64encode(bytes(32)),
+        b"c=biws,r=abcservernonce,p=" + base64.b64encode(bytes(32)),
+    ],
+)
+def test_what_does_not_end_one(last: bytes) -> None:
+    exchange = server()
+    exchange.evaluate(b"n,,n=alice,r=abc")
+    with pytest.raises(SaslError) as told:
+        exchange.evaluate(last)
+    assert not isinstance(told.value, SaslAuthenticationError)
+    assert not exchange.complete
+
+
+def test_a_wrong_password_proves_nothing() -> None:
+    exchange, client = server(), ScramClient(SHA_256, "alice", "Secret")
+    last = client.last(exchange.evaluate(client.first()))
+    with pytest.raises(SaslError, match="Invalid client credentials"):
+        exchange.evaluate(last)
+    assert not exchange.complete
