@@ -50,16 +50,15 @@ def handle(
                 topics=request.v3_and_below_topics,
             )
         ]
-    results: list[AddPartitionsToTxnResult | None] = [None] * len(transactions)
-    if not results:
+    if not transactions:
         return _response(ctx, [])
+    results: dict[int, AddPartitionsToTxnResult] = {}
 
     def answered(position: int, errors: Errors) -> None:
         asked = transactions[position]
         results[position] = AddPartitionsToTxnResult(asked.transactional_id, _by_topic(errors))
-        done = [result for result in results if result is not None]
-        if len(done) == len(results):
-            ctx.respond(_response(ctx, done))
+        if len(results) == len(transactions):
+            ctx.respond(_response(ctx, [results[place] for place in range(len(results))]))
 
     for position, transaction in enumerate(transactions):
         _add(services, ctx, transaction, partial(answered, position))

@@ -30,6 +30,7 @@ from mockbroker_protocol.messages.catalog import request_class
 from mockbroker_protocol.messages.fetch import FetchRequest
 from mockbroker_protocol.plan import decode_in_slices
 from mockbroker_protocol.schema import ZERO_UUID, schema_of
+from mockbroker_protocol.versions import ADD_PARTITIONS_TO_TXN_MANY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -96,7 +97,8 @@ class Split(NamedTuple):
     `asked` and `answered` are the lists of elements in the request and in its answer, each within
     the one before; `keys` tells, for each of `asked`, when two elements are the same, and `keep`
     which of them count (None: all). `alone`: an element of the outermost list that changes what
-    the others mean; a request that has one is not divided. `size` is that of a part.
+    the others mean; a request that has one is not divided. `size` is that of a part; requests of
+    versions before `since` have no such list.
     """
 
     asked: tuple[str, ...]
@@ -105,6 +107,7 @@ class Split(NamedTuple):
     keys: tuple[Callable[[object], Hashable], ...] = ()
     alone: Callable[[object], bool] | None = None
     size: int = PART_ELEMENTS
+    since: int = 0
 
 
 def _is_by_id(topic: object) -> bool:
@@ -136,6 +139,12 @@ SPLITS: Final[dict[ApiKey, Split]] = {
     ApiKey.FIND_COORDINATOR: Split(("coordinator_keys",), ("coordinators",)),
     ApiKey.DESCRIBE_GROUPS: Split(("groups",), ("groups",), ONCE, (_itself,), size=8),
     ApiKey.DELETE_GROUPS: Split(("groups_names",), ("results",), ONCE, (_itself,)),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Split(
+        ("transactions",),
+        ("results_by_transaction",),
+        size=16,
+        since=ADD_PARTITIONS_TO_TXN_MANY,
+    ),
     ApiKey.LEAVE_GROUP: Split(("members",), ("members",)),
     ApiKey.OFFSET_DELETE: Split(("topics", "partitions"), ("topics", "partitions")),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Split(("group_ids",), ("groups",), ONCE, (_itself,), size=8),
@@ -291,7 +300,8 @@ class _LargeRequest:
         key = self._ctx.api_key
         if key == ApiKey.OFFSET_FETCH:
             return _OFFSET_FETCH[self._ctx.api_version >= _FIRST_OFFSET_FETCH_WITH_GROUPS]
-        return SPLITS.get(ApiKey(key))
+        split = SPLITS.get(ApiKey(key))
+        return split if split is not None and self._ctx.api_version >= split.since else None
 
     def _divides(self, request: object, split: Split) -> bool:
         """Whether this one is."""

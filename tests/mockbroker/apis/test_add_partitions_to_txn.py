@@ -12,6 +12,7 @@ from mockbroker_protocol.messages.transactions import (
 )
 from tests.support.core import Core
 from tests.support.transactions import Transactional
+from tests.support.work_counts import lines_of
 
 
 @pytest.fixture
@@ -82,3 +83,19 @@ def test_many_transactions_are_added_or_verified(producer: Transactional, versio
 def test_no_transactions_are_answered_with_none(producer: Transactional) -> None:
     answer = producer.client.call(AddPartitionsToTxnRequest([]), 5, AddPartitionsToTxnResponse)
     assert answer.results_by_transaction == []
+
+
+def test_each_of_many_transactions_costs_the_same(producer: Transactional) -> None:
+    def ask(count: int) -> None:
+        topics = [AddPartitionsToTxnTopic("t", [0])]
+        asked = [
+            AddPartitionsToTxnTransaction(f"id-{index}", 1, 0, verify_only=True, topics=topics)
+            for index in range(count)
+        ]
+        request = AddPartitionsToTxnRequest(transactions=asked)
+        answer = producer.client.call(request, 5, AddPartitionsToTxnResponse)
+        assert len(answer.results_by_transaction) == count
+
+    ask(1)
+    few, many = lines_of(lambda: ask(20)), lines_of(lambda: ask(200))
+    assert many < 12 * few

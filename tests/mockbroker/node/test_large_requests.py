@@ -73,6 +73,12 @@ from mockbroker_protocol.messages.topics import (
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
+from mockbroker_protocol.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from mockbroker_protocol.plan import decode
 from tests.support import heavy
 from tests.support.core import Core, CoreClient
@@ -377,6 +383,31 @@ def test_members_leave_in_parts(core: Core) -> None:
     errors = [one.error_code for one in answer.members]
     assert errors == [ErrorCode.UNKNOWN_MEMBER_ID] * MANY + [0, ErrorCode.UNKNOWN_MEMBER_ID]
     assert turns >= MANY // PART_ELEMENTS
+
+
+def test_transactions_are_verified_in_parts(core: Core) -> None:
+    client = core.client()
+    topics = [AddPartitionsToTxnTopic(heavy.TOPIC, [0])]
+    asked = [
+        AddPartitionsToTxnTransaction(f"id-{index}", 1, 0, verify_only=True, topics=topics)
+        for index in range(MANY)
+    ]
+    request = AddPartitionsToTxnRequest(transactions=asked)
+    turns = turns_of(core, client, frame_of(request, 5))
+    answer, _ = decode(AddPartitionsToTxnResponse, 5, client.receive_bytes(), 5)
+    told = [one.transactional_id for one in answer.results_by_transaction]
+    assert told == [one.transactional_id for one in asked]
+    assert turns >= MANY // 16
+
+
+def test_partitions_of_one_transaction_are_added_as_a_whole(core: Core) -> None:
+    topics = [AddPartitionsToTxnTopic(heavy.TOPIC, list(range(MANY)))]
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="id", v3_and_below_producer_id=1, v3_and_below_topics=topics
+    )
+    answer = core.client().call(request, 3, AddPartitionsToTxnResponse)
+    (topic,) = answer.results_by_topic_v3_and_below
+    assert len(topic.results_by_partition) == MANY
 
 
 def test_positions_are_deleted_in_parts(core: Core) -> None:
