@@ -14,6 +14,7 @@ from simulation.cluster.follower_audits import FollowerAudits
 from simulation.cluster.group_audits import GroupAudits
 from simulation.cluster.log_audits import wrong_with
 from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
+from simulation.cluster.store_audits import wrong_configs
 from simulation.cluster.transaction_audits import TransactionAudits
 from simulation.cluster.waits import Waits
 from simulation.parked import needless_waits
@@ -44,8 +45,9 @@ class AuditCrew(Crew):
         self.followers = FollowerAudits(
             setting.world, setting.truth, tails_are_lost=self.plan.on["lose_tail"]
         )
-        self.fetchers = FetcherAudits(setting.world)
-        self.groups, self.transactions = GroupAudits(), TransactionAudits()
+        self.fetchers = FetcherAudits(setting.world, setting.stream("damage"))
+        self.groups = GroupAudits()
+        self.transactions = TransactionAudits(setting.world.cluster.metadata)
         racks = [*dict.fromkeys(self.plan.racks)]
         self.fetches = FetchAudits(setting.world, setting.stream("fetch audits"), racks)
         self.waits = Waits(setting.world, setting.truth)
@@ -60,6 +62,7 @@ class AuditCrew(Crew):
     def stop(self) -> None:
         """From now on time passes over idle rounds; what is left is looked at when all rests."""
         self._stopped = True
+        self.fetchers.stop()
 
     def _on_replica(self, at: Node, partition: Partition, before: ReplicaState | None) -> None:
         log = partition.log
@@ -76,7 +79,7 @@ class AuditCrew(Crew):
             partition = self._rng.choice(list(self._changed))
             self._audit(partition, self._changed.pop(partition))
         for broker in self.world.cluster.brokers:
-            for wrong in wrong_groups(broker, self._rng):
+            for wrong in (*wrong_groups(broker, self._rng), *wrong_configs(broker)):
                 self.world.violate(f"broker {broker.broker_id}: {wrong}")
         if not self._stopped:
             self.world.at(LOOK_EVERY_MS, self._look)

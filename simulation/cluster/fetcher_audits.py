@@ -5,6 +5,7 @@
   leader is in the epoch of the fetch, and has just what is followed and not put off (KIP-227).
 - An answer changes no replica that is elsewhere by then, or in another leader epoch.
 - Nothing that is followed is left out of the fetch that is parked, or put off for good.
+- Bytes that were damaged on their way, or came twice, are not stored: some are here.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.replica.fetcher import FETCH_VERSION
+from mockbroker_protocol.messages.fetch import FetchResponse
 from simulation.session_handler import UNKNOWN_HIGH_WATERMARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from random import Random
 
     from mockbroker.cluster.links.broker_client import BrokerClient
     from mockbroker.log.unified_log import UnifiedLog
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 
     OnResponse = Callable[..., None]
     Key = tuple[bytes, int]
+
+
+SPOILT_CHANCE = 0.02
 
 
 class Stand(NamedTuple):
@@ -62,8 +68,10 @@ def _contents(partition: Partition) -> Contents:
 class FetcherAudits:
     """Listens to the fetchers of all brokers; `look` now and then finds those that are new."""
 
-    def __init__(self, world: ClusterWorld) -> None:
+    def __init__(self, world: ClusterWorld, rng: Random | None = None) -> None:
+        """`rng`: whose answers are spoilt; nobody's without."""
         self._world = world
+        self._rng = rng
         self._heard: dict[BrokerClient, None] = {}
         self.asked: dict[ReplicaFetcher, set[Key]] = {}
         """What each followed when it last asked and was due then."""
@@ -185,9 +193,12 @@ class FetcherAudits:
         stands = {partition: _stand(partition) for partition in followed}
 
         def takes(response: object) -> None:
+            spoilt = self._spoil(fetcher, response)
             moved = [one for one, stood in stands.items() if _stand(one) != stood]
             before = [(one, _contents(one)) for one in moved]
             on_response(response)
+            if spoilt is not None and _stand(spoilt[0]) != spoilt[1]:
+                self._world.violate(f"{spoilt[0]} of {node} stores what was damaged on its way")
             for partition, held in before:
                 if _contents(partition) != held:
                     self._world.violate(
@@ -196,6 +207,27 @@ class FetcherAudits:
                     )
 
         return takes
+
+    def _spoil(self, fetcher: ReplicaFetcher, response: object) -> tuple[Partition, Stand] | None:
+        """Damage what comes for a partition now and then: it must stay as it is."""
+        rng = self._rng
+        if rng is None or not isinstance(response, FetchResponse) or rng.random() >= SPOILT_CHANCE:
+            return None
+        by_key = fetcher._by_key  # noqa: SLF001
+        for topic in response.responses:
+            for data in topic.partitions:
+                followed = by_key.get((topic.topic_id, data.partition_index))
+                chunks = data.records or b""
+                sent = b"".join(map(bytes, chunks)) if isinstance(chunks, list) else bytes(chunks)
+                if followed is not None and sent:
+                    flipped = sent[:-1] + bytes((sent[-1] ^ 1,))
+                    data.records = flipped if rng.random() < 0.5 else sent + sent
+                    return followed.partition, _stand(followed.partition)
+        return None
+
+    def stop(self) -> None:
+        """Spoil nothing more."""
+        self._rng = None
 
 
 def _partitions(followed: Iterable[PartitionFetchState]) -> list[Partition]:

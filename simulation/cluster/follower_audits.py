@@ -171,6 +171,9 @@ class FollowerAudits:
             caught_up_ms = follower.caught_up_ms
             short = end < follower.leader_end_offset
             if short and caught_up_ms == follower.fetched_ms != began_ms:
+                ends = self._ends.get(partition, ())
+                if end >= max((one for at, one in ends if at < caught_up_ms), default=0):
+                    continue  # it fetched twice in that instant, and was at the end at first
                 yield f"{node} has caught up with {end} of {follower.leader_end_offset}"
             left = node in before and node not in partition.state.isr
             # The next fetch may count as of the one before it (Replica.updateFetchStateOrThrow).

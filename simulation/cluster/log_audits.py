@@ -7,6 +7,7 @@ cut, now and then while it grows, and when all is at rest.
 
 from __future__ import annotations
 
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from mockbroker.log.offsets import FetchIsolation
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 REMEMBERED = 5
 """Batches of a producer, as ProducerStateEntry has it."""
 READ_BYTES = 300
+LATEST_BOUNDS = 4
+"""So many ends and beginnings of transactions are where a read may end, too."""
 INTERNAL_TOPICS = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)
 
 
@@ -144,6 +147,15 @@ def _wrong_epochs(log: UnifiedLog, model: LogModel) -> Iterator[str]:
         elif not header.last_offset < end[1] <= (log.log_end_offset if later is None else later):
             yield f"epoch {epoch} ends at {end[1]}, not from {header.last_offset + 1} to {later}"
         above, later = epoch, header.base_offset
+    cache = log._epochs  # noqa: SLF001 -- for the audit alone
+    epochs, starts = ([], []) if cache is None else (cache.epochs, cache.start_offsets)
+    for told in (epochs, starts):
+        if any(first >= second for first, second in pairwise(told)):
+            yield f"epochs {epochs} begin at {starts}"
+    for asked in range(epochs[0] if epochs else 0, log.latest_epoch + 1):
+        end = log.end_offset_for_epoch(asked)
+        if end is None or end[0] != max(epoch for epoch in epochs if epoch <= asked):
+            yield f"of epochs {epochs}, the end of {asked} is told as {end}"
     if log.latest_epoch < (model.headers[-1].partition_leader_epoch if model.headers else -1):
         yield f"its latest epoch is {log.latest_epoch}"
 
@@ -179,10 +191,12 @@ def _wrong_transactions(log: UnifiedLog, model: LogModel, passed: int) -> Iterat
     once = max(min(model.last_stable_offset(max(passed, mark)), mark), start)
     if stable not in (wanted, once) and (start == 0 or stable != start):
         yield f"its last stable offset is not {wanted}"
-    bound = log.high_watermark
     offsets = {start, *(first for _, first, _, _ in model.ended)}
     offsets |= {marker for _, _, marker, _ in model.ended} | model.unknown
-    for offset in sorted(offsets):
+    bounds = {log.high_watermark, *sorted(offsets)[-LATEST_BOUNDS:]}
+    for offset, bound in product(sorted(offsets), sorted(bounds)):
+        if bound <= offset and bound != log.high_watermark:
+            continue
         told = {
             (one.producer_id, one.first_offset) for one in log.aborted_transactions(offset, bound)
         }

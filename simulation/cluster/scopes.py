@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mockbroker.metadata.client_quotas import QuotaAlteration
 from mockbroker.metadata.features import FEATURES, FeatureUpdate
 from mockbroker.state import snapshot
-from mockbroker.state.scope import Scope
+from mockbroker.state.scope import Scope, Scopes
 from simulation.cluster.crews import Crew
 from simulation.cluster.metadata_history import image_of
 from simulation.cluster.steps import Step
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from simulation.cluster.crews import CrewSetting
 
-ACTS = 5
+    Image = tuple[snapshot.Snapshot, dict[str, object]]
+
+ACTS = 4
 LASTS_MS = 200.0
 COMES_BACK_MS = 60_000.0
 OF_METADATA = ("quotas", "ACLs", "features", "configs")
@@ -53,25 +55,49 @@ class ScopeCrew(Crew):
         return {"scopes": self.ended}
 
     def live_through(self, write: Callable[[], None], look_away: Callable[[], None]) -> None:
-        """`write` lets producers write on; after `look_away` nobody holds replicas to any rule."""
-        world, cluster = self.world, self.world.cluster
-        before = snapshot.take(cluster), image_of(cluster.metadata)
-        opened: list[Scope[None]] = []
-        world.operate(lambda: opened.append(Scope(cluster, WallTime())))
+        """`write` lets producers write on; after `look_away` nobody holds replicas to any rule.
+
+        Scopes lie in each other: one ends in it, and another is open when it ends.
+        """
+        before = self._image()
+        scopes: list[Scopes[None]] = []
+        self.world.operate(lambda: scopes.append(Scopes(self.world.cluster, WallTime())))
+        outer = self._begin(scopes[0])
         write()
-        for _ in range(ACTS):
-            world.operate(self._disturb)
-            world.run_for(self._rng.random() * LASTS_MS)
+        if self._rng.random() < 0.5:
+            between = self._image()
+            inner = self._begin(scopes[0])
+            self._disturb_some()
+            look_away()
+            self._end(scopes[0], inner, between)
+        self._disturb_some()
+        open_inside = self._begin(scopes[0])
+        self._disturb_some()
         look_away()
+        self._end(scopes[0], outer, before)
+        if scopes[0].is_open(open_inside):
+            self.world.violate("a scope is open whose outer one has ended")
 
-        def end() -> None:
-            opened[0].restore()
-            opened[0].close()
+    def _image(self) -> Image:
+        cluster = self.world.cluster
+        return snapshot.take(cluster), image_of(cluster.metadata)
 
-        world.operate(end)
+    def _begin(self, scopes: Scopes[None]) -> Scope[None]:
+        opened: list[Scope[None]] = []
+        self.world.operate(lambda: opened.append(scopes.begin()))
+        return opened[0]
+
+    def _end(self, scopes: Scopes[None], scope: Scope[None], before: Image) -> None:
+        world = self.world
+        world.operate(lambda: scopes.end(scope))
         self.ended += 1
-        if not world.run_until(lambda: not self._differs(cluster, *before), COMES_BACK_MS):
-            world.violate(f"after the scope: {self._differs(cluster, *before)}")
+        if not world.run_until(lambda: not self._differs(world.cluster, *before), COMES_BACK_MS):
+            world.violate(f"after the scope: {self._differs(world.cluster, *before)}")
+
+    def _disturb_some(self) -> None:
+        for _ in range(self._rng.randint(1, ACTS)):
+            self.world.operate(self._disturb)
+            self.world.run_for(self._rng.random() * LASTS_MS)
 
     def _disturb(self) -> None:
         rng, world = self._rng, self.world

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.txn.metadata import TransactionMetadata
     from mockbroker.coordinator.txn.service import TransactionCoordinatorService
     from mockbroker.coordinator.txn.shard import TransactionShard
+    from mockbroker.metadata.store import MetadataStore
     from mockbroker.node.broker import Broker
 
 OVERDUE_MS = 1_000
@@ -20,9 +21,14 @@ OVERDUE_MS = 1_000
 
 
 class TransactionAudits:
-    """Looks at the transactions of brokers now and then."""
+    """Looks at the transactions of brokers now and then.
 
-    def __init__(self) -> None:
+    `controller` knows who leads: who does not, and has not heard so, has given up by right when a
+    leader told it of a newer coordinator.
+    """
+
+    def __init__(self, controller: MetadataStore) -> None:
+        self._controller = controller
         self._overdue: dict[TransactionMetadata, tuple[int, float]] = {}
         """Since when one is, that could be aborted, and when it began."""
 
@@ -39,13 +45,15 @@ class TransactionAudits:
             partition = replicas.partition(TRANSACTION_STATE_TOPIC, index)
             if partition is None or not runtime.is_owned(index):
                 continue
+            leader = self._controller.topics[TRANSACTION_STATE_TOPIC].partitions[index].leader
             waits = bool(runtime._deferred.get(index))  # noqa: SLF001 -- for the audit alone
             if not shard.is_settled and not waits:
                 yield f"partition {index} waits for what is replicated"
             for name, known in shard.transactions.items():
                 if known.pending_state is not None and not waits:
                     yield f"{name} is pending in {known.pending_state.name}, and is not written"
-                yield from _wrong_states(service, shard, known)
+                if leader == broker.broker_id:
+                    yield from _wrong_states(service, shard, known)
                 wall_ms = services.clock.wall_ms()
                 late = _is_late(shard, known, wall_ms) and not partition.is_under_min_isr()
                 yield from self._wrong_delay(known, now_ms, late=late)

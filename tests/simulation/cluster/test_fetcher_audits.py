@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from random import Random
 from typing import TYPE_CHECKING
 
+from mockbroker.log import unified_log
 from mockbroker.metadata.topic_requests import NewTopic
 from mockbroker.replica.fetcher import PartitionFetchState, ReplicaFetcher
+from mockbroker_protocol.errors import ProtocolError
+from simulation.cluster import fetcher_audits
 from simulation.cluster.fetcher_audits import FetcherAudits
 from simulation.cluster.world import EndlessStepError
 from tests.support.simulated_cluster import SimulatedCluster
@@ -29,7 +33,7 @@ def told(then: Callable[[SimulatedCluster], None] = move) -> list[str]:
     """What is found while a producer writes, and something happens in the middle."""
     simulated = SimulatedCluster()
     world = simulated.world
-    audits = FetcherAudits(world)
+    audits = FetcherAudits(world, Random(1))
 
     def look() -> None:
         audits.look()
@@ -37,7 +41,7 @@ def told(then: Callable[[SimulatedCluster], None] = move) -> list[str]:
 
     look()
     simulated.producer.start()
-    with suppress(EndlessStepError):
+    with suppress(EndlessStepError, ProtocolError):
         world.run_for(300)
         then(simulated)
         world.run_for(700)
@@ -132,6 +136,15 @@ def test_a_late_answer_that_is_taken_is_noticed(monkeypatch: pytest.MonkeyPatch)
             world.run_for(10)
 
     assert any("takes an answer that is late" in one for one in told(cut))
+
+
+def test_bytes_that_were_damaged_and_are_stored_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fetcher_audits, "SPOILT_CHANCE", 0.3)
+    assert told() == []
+    monkeypatch.setattr(unified_log, "verify_crc", lambda *_: True)
+    assert any("stores what was damaged on its way" in one for one in told())
 
 
 def test_a_fetcher_that_nothing_wakes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,3 +113,20 @@ def test_a_read_that_begins_late_is_noticed(monkeypatch: pytest.MonkeyPatch) -> 
         lambda log, offset, *rest, **more: read(log, min(offset + 1, 11), *rest, **more),
     )
     assert "has batches at" in wrong(a_log())
+
+
+def test_epochs_that_contradict_each_other_are_noticed() -> None:
+    log = a_log()
+    assert log._epochs is not None
+    log._epochs.epochs.append(2)
+    log._epochs.start_offsets.append(5)
+    assert "epochs [1, 4, 2] begin at" in wrong(log)
+
+
+def test_an_epoch_between_two_that_is_told_as_known_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        UnifiedLog, "end_offset_for_epoch", lambda self, e: (e, self.log_end_offset)
+    )
+    assert "the end of 2 is told as" in wrong(a_log())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.state.scope import Scope
+from mockbroker.state.scope import Scope, Scopes
 from simulation.cluster.scopes import ScopeCrew
 from simulation.cluster.simulation import ClusterRun, plan_of
 
@@ -26,7 +26,7 @@ def test_a_scope_leaves_nothing(seed: int) -> None:
     run, crew = scope_run(seed)
     run.live()
     assert not run.world.violations
-    assert crew.counts() == {"scopes": 1}
+    assert crew.counts() == {"scopes": 2 if seed == 0 else 1}
 
 
 def test_a_scope_that_takes_nothing_back_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,3 +34,12 @@ def test_a_scope_that_takes_nothing_back_is_noticed(monkeypatch: pytest.MonkeyPa
     run, _ = scope_run(1)
     run.live()
     assert "after the scope:" in run.world.violations[0]
+
+
+def test_a_scope_that_outlives_the_one_around_it_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Scopes, "is_open", lambda *_: True)
+    run, _ = scope_run(1)
+    run.live()
+    assert "whose outer one has ended" in run.world.violations[0]
