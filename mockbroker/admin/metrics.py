@@ -117,7 +117,9 @@ FAMILIES: Final[dict[str, Family]] = {
         COUNTER, ("broker",), "Connections that were opened."
     ),
     "mockbroker_connections_refused_total": Family(
-        COUNTER, ("broker",), "Connections beyond a limit, sent away or kept waiting."
+        COUNTER,
+        ("broker",),
+        "Connections beyond a limit, sent away or kept waiting, and TLS handshakes that failed.",
     ),
     "mockbroker_logins_total": Family(COUNTER, ("broker",), "Logins of clients that succeeded."),
     "mockbroker_logins_failed_total": Family(

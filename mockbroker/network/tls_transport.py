@@ -61,6 +61,7 @@ class TlsTransport(ClientTransport):
         "_begun",
         "_connection",
         "_ending",
+        "_has_ended",
         "_incoming",
         "_outgoing",
         "_pending",
@@ -79,6 +80,8 @@ class TlsTransport(ClientTransport):
         self._outgoing = ssl.MemoryBIO()
         self._connection = tls.wrap(self._incoming, self._outgoing)
         self._begun = False
+        self._has_ended = False
+        """Whether the client has said that it sends no more."""
         self._timer: asyncio.TimerHandle | None = None
         self._pending: deque[Buffer] = deque()
         self._pending_bytes = 0
@@ -163,6 +166,12 @@ class TlsTransport(ClientTransport):
                 server.received(self.id, filled)
         if self._outgoing.pending:  # an alert, or new keys
             self._flush()
+        if self._has_ended and not server.broker.ended(self.id):
+            self.close()
+
+    def eof_received(self) -> bool:
+        """The client sends no more, and mostly has said so; True: as `ClientTransport`."""
+        return self._has_ended or super().eof_received()
 
     def _decrypt(self, buffer: memoryview) -> tuple[int, bool]:
         """Fill a buffer: how far it came, and whether there may be more."""
@@ -173,7 +182,7 @@ class TlsTransport(ClientTransport):
                 # Without a buffer it returns bytes, with one their count.
                 count: int = read(size - filled, buffer[filled:])  # type: ignore[assignment]
                 if not count:
-                    self.close()
+                    self._has_ended = True
                     return filled, False
                 filled += count
         except ssl.SSLWantReadError:

@@ -57,6 +57,8 @@ class ConnectionOut(BaseModel):
     software: str | None = Field(description="Library and version, as its ApiVersions told")
     principal: str = Field(description="Who its client is; User:ANONYMOUS before a login")
     mechanism: str | None = Field(description="SASL mechanism that the client chose")
+    tls_version: str | None = Field(description="null without TLS")
+    tls_cipher: str | None = Field(description="Its cipher suite, by the registered name")
     requests: int
     opened_ms: float
 
@@ -215,6 +217,8 @@ async def list_connections(host: TheHost) -> ConnectionList:
                     or None,
                     principal=connection.principal,
                     mechanism=broker.services.mechanism_of(connection.id),
+                    tls_version=connection.tls.version if connection.tls else None,
+                    tls_cipher=connection.tls.cipher if connection.tls else None,
                     requests=connection.requests,
                     opened_ms=connection.opened_ms,
                 )

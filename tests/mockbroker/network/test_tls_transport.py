@@ -34,7 +34,7 @@ from mockbroker_protocol.messages.produce import (
     ProduceRequestTopic,
     ProduceResponse,
 )
-from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.batch import ZSTD, build_batch
 from mockbroker_protocol.records.record_codec import Record
 from tests.support.certificates import client, configs, context, server
 from tests.support.sockets import RawConnection
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mockbroker.server.certificates import Certificate
+    from mockbroker_protocol.slices import Aside
 
 LARGE = 5 << 20
 
@@ -396,6 +397,40 @@ async def test_a_client_that_ends_is_forgotten(running: Running, tmp_path: Path)
     raw.writer.close()
     await raw.writer.wait_closed()
     await until(lambda: running.broker.connections() == [])
+
+
+async def test_a_client_that_closes_when_it_has_sent_all_is_not_cut_off(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[Aside[object], Callable[[], None]]] = []
+    running.broker.requests.beside = lambda work, then: given.append((work, then))
+    records = [Record(index, 0, None, b"v" * 1000) for index in range(5_000)]
+    batch = build_batch(records, compression=ZSTD)
+    topic = ProduceRequestTopic("orders", partition_data=[ProduceRequestPartition(0, batch)])
+    monkeypatch.setattr("mockbroker.apis.produce.LARGE_BATCH_BYTES", 100)
+    async with await RawConnection.open(running.address, tls=context(tmp_path)) as raw:
+        for _ in range(2):
+            raw.send(ProduceRequest(None, 0, 1000, [topic]), 9)
+        await until(lambda: len(given) == 1)
+        raw.writer.close()
+        server = running.running._server
+        (transport,) = server.servers[0]._transports.values()
+        assert isinstance(transport, tls_transport.TlsTransport)
+        await until(lambda: transport._has_ended)
+        raw.writer.get_extra_info("socket").shutdown(socket.SHUT_WR)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert server.servers[0].connections == 1
+        for _ in range(2):
+            await until(lambda: bool(given))
+            work, then = given.pop()
+            work.run()
+            then()
+            server.end_step()
+        await until(lambda: server.servers[0].connections == 0)
+    partition = running.broker.services.replicas.partition("orders", 0)
+    assert partition is not None
+    assert partition.high_watermark == 10_000
 
 
 async def test_what_was_not_encrypted_ends_its_connection_alone(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,27 @@ def test_connections_are_listed_while_they_are_open(api: Api) -> None:
         listed = api("GET", "/v1/connections").body["connections"]
     (opened,) = [one for one in listed if one not in before]
     assert (opened["client_id"], opened["requests"]) == ("here", 1)
+    assert (opened["principal"], opened["tls_version"]) == ("User:ANONYMOUS", None)
+
+
+def test_a_connection_tells_its_tls() -> None:
+    pytest.importorskip("cryptography", reason="the extra tls is not installed")
+    config = {"ssl.client.auth": "required"}
+    with MockBroker(tls="auto", config=config, admin_port=0) as broker:
+        context = ssl.create_default_context(cafile=broker.ca_file)
+        context.load_cert_chain(broker.client_file("alice"))
+        with (
+            socket.create_connection((broker.host, broker.port)) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as sock,
+        ):
+            ask = struct.pack(">hhih", 18, 0, 1, 4) + b"here"
+            sock.sendall(struct.pack(">i", len(ask)) + ask)
+            assert sock.recv(4)
+            (opened,) = Api(broker)("GET", "/v1/connections").body["connections"]
+            version, cipher = sock.version(), sock.cipher()
+        assert cipher is not None
+        assert (opened["tls_version"], opened["tls_cipher"]) == (version, cipher[0])
+        assert (opened["principal"], opened["listener"]) == ("User:CN=alice", "SSL")
 
 
 def test_actions_are_done_one_after_the_other(three: Api) -> None:
