@@ -458,17 +458,17 @@ def test_an_error_of_the_whole_is_the_answer_to_all_parts(core: Core) -> None:
 
 @pytest.mark.parametrize("stage", ["before", "after"])
 @pytest.mark.parametrize(
-    ("session", "asked"), [(False, 4 * MANY), (True, 4 * MANY), (True, 0)], ids=str
+    ("session", "asked"), [(False, 2 * MANY), (True, 2 * MANY), (True, 0)], ids=str
 )
 def test_an_error_for_a_fetch_of_many_partitions_is_put_in_in_slices(
     core: Core, monkeypatch: pytest.MonkeyPatch, stage: str, session: bool, asked: int
 ) -> None:
     """Of one that opens a session, that changes each of its partitions, and that asks for news."""
-    monkeypatch.setattr(answers, "TOLD_AT_ONCE", 100)
+    monkeypatch.setattr(answers, "TOLD_AT_ONCE", 50)
     client = core.client()
     session_id = epoch = 0
     if session:
-        client.send_bytes(heavy.fetch_of_a_session(4 * MANY))
+        client.send_bytes(heavy.fetch_of_a_session(2 * MANY))
         opened, _ = decode(FetchResponse, 7, client.receive_bytes(), 4)
         session_id, epoch = opened.session_id, 1
         assert session_id
@@ -477,14 +477,14 @@ def test_an_error_for_a_fetch_of_many_partitions_is_put_in_in_slices(
     turns = turns_of(core, client, heavy.fetch_of_a_session(asked, session_id, epoch))
     response, _ = decode(FetchResponse, 7, client.receive_bytes(), 4)
     told = [one.error_code for topic in response.responses for one in topic.partitions]
-    assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 4 * MANY
-    assert turns > 4 * MANY // 100
+    assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2 * MANY
+    assert turns > 2 * MANY // 50
 
 
 def test_a_mangled_answer_is_encoded_in_slices_too(core: Core) -> None:
     core.cluster.faults.add({"api": "Fetch", "correlation_shift": 1})
     plain, mangled = core.client(), core.client()
-    frame = heavy.fetch_of_a_session(4 * MANY)
+    frame = heavy.fetch_of_a_session(2 * MANY)
     turns = turns_of(core, mangled, frame)
     core.cluster.faults.clear()
     assert turns >= turns_of(core, plain, frame)
