@@ -224,6 +224,9 @@ class ServedApis(Protocol):
     def apis(self) -> Iterable[ServedApi]:
         """Those that were asked for."""
 
+    def versions(self) -> Mapping[int, VersionRange]:
+        """Those in which each is served, by ascending key."""
+
     def advertised(self) -> Mapping[int, VersionRange]:
         """What ApiVersions tells clients, by ascending key."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mockbroker.apis import api_versions
 from mockbroker.coop import tags
 from mockbroker.coop.numbers import Tag
-from mockbroker_protocol.api_keys import EXTENSION
+from mockbroker_protocol.api_keys import ALL_SPECS, EXTENSION
 from mockbroker_protocol.messages.api_versions import ApiVersion
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ def handle(
     response = api_versions.handle(services, ctx, request)
     if response.api_keys and services.config.bool("coop.advertise.private.apis"):
         response.api_keys += [
-            ApiVersion(api.key, api.min_version, api.max_version)
-            for api in services.registry.apis()
-            if api.key.listener == EXTENSION
+            ApiVersion(key, versions.min_version, versions.max_version)
+            for key, versions in services.registry.versions().items()
+            if ALL_SPECS[key].key.listener == EXTENSION
         ]
     if Tag.HELLO in tags.tagged_fields(request):
         tags.tag(response, {Tag.HELLO: tags.hello()})
