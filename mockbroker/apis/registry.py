@@ -173,6 +173,7 @@ LARGE_BYTES_OF: Final[dict[ApiKey, int]] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: 8192,
     ApiKey.LEAVE_GROUP: 8192,
     ApiKey.OFFSET_DELETE: 8192,
+    ApiKey.WRITE_TXN_MARKERS: 2048,
 }
 """The same where each element is work: the less, the more the answer tells of one."""
 

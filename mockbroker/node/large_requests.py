@@ -145,6 +145,9 @@ SPLITS: Final[dict[ApiKey, Split]] = {
         size=16,
         since=ADD_PARTITIONS_TO_TXN_MANY,
     ),
+    ApiKey.WRITE_TXN_MARKERS: Split(
+        ("markers", "topics", "partition_indexes"), ("markers", "topics", "partitions"), size=100
+    ),
     ApiKey.LEAVE_GROUP: Split(("members",), ("members",)),
     ApiKey.OFFSET_DELETE: Split(("topics", "partitions"), ("topics", "partitions")),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Split(("group_ids",), ("groups",), ONCE, (_itself,), size=8),
@@ -466,7 +469,7 @@ def _join(into: object, response: object, fields: Sequence[str]) -> None:
     setattr(into, field, mine)
 
 
-_IDENTITY: Final = ("name", "topic", "topic_id", "group_id", "error_code")
+_IDENTITY: Final = ("name", "topic", "topic_id", "group_id", "producer_id", "error_code")
 
 
 def _same(one: object, other: object) -> bool:

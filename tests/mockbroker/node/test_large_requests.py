@@ -73,6 +73,12 @@ from mockbroker_protocol.messages.topics import (
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
+from mockbroker_protocol.messages.transaction_admin import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 from mockbroker_protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -398,6 +404,35 @@ def test_transactions_are_verified_in_parts(core: Core) -> None:
     told = [one.transactional_id for one in answer.results_by_transaction]
     assert told == [one.transactional_id for one in asked]
     assert turns >= MANY // 16
+
+
+def test_markers_are_written_in_parts(core: Core) -> None:
+    """The first producer's partitions are those of two parts."""
+    sizes = {7: heavy.PARTITIONS + 50, 8: 1, 9: heavy.PARTITIONS}
+    markers = [
+        WritableTxnMarker(
+            producer, 0, True, [WritableTxnMarkerTopic(heavy.TOPIC, list(range(partitions)))], 0
+        )
+        for producer, partitions in sizes.items()
+    ]
+    client = core.client()
+    for api in core.broker.registry.apis():
+        api.large_bytes = 512
+    turns = turns_of(core, client, frame_of(WriteTxnMarkersRequest(markers), 1))
+    answer, _ = decode(WriteTxnMarkersResponse, 1, client.receive_bytes(), 5)
+    told = {
+        one.producer_id: sorted(
+            part.error_code for topic in one.topics for part in topic.partitions
+        )
+        for one in answer.markers
+    }
+    assert [one.producer_id for one in answer.markers] == list(sizes)
+    assert told == {
+        7: [0] * heavy.PARTITIONS + [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 50,
+        8: [0],
+        9: [0] * heavy.PARTITIONS,
+    }
+    assert turns >= 3
 
 
 def test_partitions_of_one_transaction_are_added_as_a_whole(core: Core) -> None:
