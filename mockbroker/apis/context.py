@@ -463,7 +463,7 @@ class Services:
             from mockbroker.security.mechanisms import Mechanisms
 
             dice = self.substream(f"logins-{self.broker_id}")
-            self._mechanisms = Mechanisms(self.config, self.metadata, dice)
+            self._mechanisms = Mechanisms(self.config, self.metadata, dice, self.clock)
         return Authenticator(self.config, listener, self._mechanisms.make)
 
     def mechanism_of(self, connection_id: int) -> str | None:

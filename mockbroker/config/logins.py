@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 ENABLED: Final = "sasl.enabled.mechanisms"
 JAAS: Final = "sasl.jaas.config"
-SERVED_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+SERVED_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 """GSSAPI is not: it needs a Kerberos."""
+_HANDLER: Final = "sasl.server.callback.handler.class"
 _JAAS_FORM: Final = 'LOGIN.MODULE required NAME="VALUE" ...;'
 
 
@@ -48,6 +49,9 @@ def login_problem(config: BrokerConfig, listener: str) -> LoginProblem | None:
                 f"{name} is not served at {listener}",
                 ", ".join(SERVED_MECHANISMS),
             )
+        if listener_text(config, listener, _HANDLER, name) is not None:
+            key = f"{prefix}{name.lower()}.{_HANDLER}"
+            return LoginProblem(key, f"no class of Java checks {name} here", "none of them")
         text = listener_text(config, listener, JAAS, name)
         key = f"{prefix}{name.lower()}.{JAAS}"
         if text is None:

@@ -26,6 +26,7 @@ from mockbroker.security.plain import PlainServer
 if TYPE_CHECKING:
     from random import Random
 
+    from mockbroker.clock import Clock
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.config.jaas import JaasEntry
     from mockbroker.metadata.store import MetadataStore
@@ -41,9 +42,12 @@ _CODES: Final = {name: code for code, name in MECHANISMS.items()}
 class Mechanisms:
     """The mechanisms of one node; salts and nonces come from `dice`."""
 
-    __slots__ = ("_config", "_derived", "_dice", "_metadata", "_parsed")
+    __slots__ = ("_clock", "_config", "_derived", "_dice", "_metadata", "_parsed")
 
-    def __init__(self, config: BrokerConfig, metadata: MetadataStore, dice: Random) -> None:
+    def __init__(
+        self, config: BrokerConfig, metadata: MetadataStore, dice: Random, clock: Clock
+    ) -> None:
+        self._clock = clock
         self._config = config
         self._metadata = metadata
         self._dice = dice
@@ -56,7 +60,11 @@ class Mechanisms:
         if mechanism in HASHES:
             find = partial(self._credential, mechanism, entry)
             return scram.ScramServer(mechanism, find, self._nonce)
-        return PlainServer(entry)
+        if mechanism == "PLAIN":
+            return PlainServer(entry)
+        from mockbroker.security.oauthbearer import OAuthBearerServer
+
+        return OAuthBearerServer({} if entry is None else entry.options, self._clock.wall_ms)
 
     def _credential(
         self, mechanism: str, entry: JaasEntry | None, user: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import TYPE_CHECKING
 
 from mockbroker_protocol.messages.sasl import (
@@ -62,6 +64,23 @@ def scram_login(
     answer = token(client, exchange.last(answer.auth_bytes))
     assert answer.error_code or exchange.is_server(answer.auth_bytes)
     return answer
+
+
+def encoded(*parts: Mapping[str, object]) -> str:
+    """A compact serialization without a signature."""
+    texts = (json.dumps(part).encode() for part in parts)
+    return ".".join(base64.urlsafe_b64encode(text).decode().rstrip("=") for text in texts) + "."
+
+
+def bearer_token(user: str, issued: float | None, expires: float) -> str:
+    """An unsecured token."""
+    issue = {} if issued is None else {"iat": issued}
+    return encoded({"alg": "none"}, {"sub": user, "exp": expires, **issue})
+
+
+def bearer(token: str, authzid: str = "", extensions: str = "") -> bytes:
+    """The client's message of OAUTHBEARER."""
+    return f"n,{authzid},\x01auth=Bearer {token}\x01{extensions}\x01".encode()
 
 
 def logged_in(core: Core, data: bytes = ALICE) -> CoreClient:

@@ -16,6 +16,13 @@ JAAS = f"listener.name.{LISTENER.lower()}.plain.sasl.jaas.config"
     [
         ({}, None),
         ({JAAS: ""}, (JAAS, "Login module not specified in JAAS config")),
+        (
+            {"plain.sasl.server.callback.handler.class": "x.Y"},
+            (
+                "listener.name.sasl.plain.sasl.server.callback.handler.class",
+                "no class of Java checks PLAIN here",
+            ),
+        ),
         ({ENABLED: "PLAIN,GSSAPI"}, (ENABLED, f"GSSAPI is not served at {LISTENER}")),
         (
             {f"listener.name.sasl.{ENABLED}": "plain"},

@@ -24,6 +24,8 @@ from tests.support.logins import (
     ALICE,
     DELAY_MS,
     LISTENER,
+    bearer,
+    bearer_token,
     handshake,
     logged_in,
     login_core,
@@ -295,6 +297,28 @@ def test_other_requests_amid_a_renewal_end_the_connection() -> None:
     answer = client.receive(MetadataResponse)
     assert answer.topics == []
     assert client.closed
+
+
+def test_a_session_ends_with_its_token() -> None:
+    core = login_core({**SESSIONS, "sasl.enabled.mechanisms": "OAUTHBEARER"})
+    now = core.cluster.clock.wall_ms() / 1000
+    client = connect(core)
+    handshake(client, "OAUTHBEARER")
+    answer = token(client, bearer(bearer_token("alice", now, now + 2)))
+    assert (answer.error_code, answer.session_lifetime_ms) == (0, 2000)
+    core.advance(1_900)
+    handshake(client, "OAUTHBEARER")
+    now += 1.9
+    assert token(client, bearer(bearer_token("alice", now, now + 60))).session_lifetime_ms == 6000
+    core.advance(200)
+    assert is_served(client)
+    refused = connect(core)
+    handshake(refused, "OAUTHBEARER")
+    told = token(refused, bearer(bearer_token("alice", now - 9, now - 8)))
+    assert (told.error_code, told.auth_bytes) == (0, b'{"status":"invalid_token"}')
+    told = token(refused, b"\x01")
+    assert (told.error_code, told.error_message) == (58, '{"status":"invalid_token"}')
+    assert refused.closed
 
 
 def test_logins_are_told_and_counted() -> None:

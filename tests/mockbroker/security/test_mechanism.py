@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from mockbroker.clock import Clock
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.logins import SERVED_MECHANISMS
 from mockbroker.metadata.store import MetadataStore
@@ -28,7 +29,7 @@ def mangled(dice: Random) -> bytes:
 def test_nobody_gets_in_by_chance(name: str) -> None:
     dice = Random(7)
     config = BrokerConfig(CONFIG)
-    mechanisms = Mechanisms(config, MetadataStore("c", config), dice)
+    mechanisms = Mechanisms(config, MetadataStore("c", config), dice, Clock())
     for _ in range(1000):
         exchange = mechanisms.make(name, LISTENER)
         token = mangled(dice)

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from mockbroker.clock import Clock
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.metadata.scram import HASHES, Upsertion
 from mockbroker.metadata.scram_control import alter_scram_credentials
@@ -19,7 +20,7 @@ JAAS = f"listener.name.{LISTENER.lower()}.plain.sasl.jaas.config"
 
 
 def mechanisms_of(config: BrokerConfig, metadata: MetadataStore | None = None) -> Mechanisms:
-    return Mechanisms(config, metadata or MetadataStore("c", config), Random(3))
+    return Mechanisms(config, metadata or MetadataStore("c", config), Random(3), Clock())
 
 
 def test_a_user_that_a_config_takes_away_is_gone_at_the_next_login() -> None:

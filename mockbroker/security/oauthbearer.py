@@ -1,0 +1,73 @@
+"""OAUTHBEARER: a client shows a token that says who it is (RFC 7628; Kafka: OAuthBearerSaslServer).
+
+A token that is not valid is answered with a status in JSON; the client sends a byte 1 then, and
+that is where the login fails.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.security.mechanism import SaslAuthenticationError, SaslError
+from mockbroker.security.unsecured_jws import InvalidTokenError, validate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_FIRST: Final = re.compile(
+    rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01"
+)
+_AUTH: Final = re.compile(r"(?a)(?i:bearer)[ ]+(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
+_AFTER_AN_ERROR: Final = b"\x01"
+
+
+class OAuthBearerServer:
+    """One exchange. `options` are those of the JAAS entry, `wall_ms` is the time."""
+
+    __slots__ = (
+        "_options",
+        "_problem",
+        "_wall_ms",
+        "authorization_id",
+        "complete",
+        "expires_wall_ms",
+    )
+
+    def __init__(self, options: Mapping[str, str], wall_ms: Callable[[], int]) -> None:
+        self._options = options
+        self._wall_ms = wall_ms
+        self._problem: str | None = None
+        self.complete = False
+        self.authorization_id = ""
+        self.expires_wall_ms: int | None = None
+
+    def evaluate(self, token: bytes) -> bytes:
+        """Nothing for a token that is valid, else what is wrong; fails where it was told that."""
+        if token == _AFTER_AN_ERROR and self._problem is not None:
+            raise SaslAuthenticationError(self._problem)
+        found = _FIRST.fullmatch(token.decode(errors="replace"))
+        if found is None:
+            raise SaslError("Invalid OAUTHBEARER client first message")
+        pairs = dict(pair.split("=", 1) for pair in found["pairs"].split("\x01") if pair)
+        shown = _AUTH.fullmatch(pairs.get("auth", ""))
+        if shown is None:
+            raise SaslError("Invalid OAUTHBEARER client first message: invalid 'auth' format")
+        try:
+            valid = validate(shown["token"], self._options, self._wall_ms())
+        except InvalidTokenError as error:
+            status = "invalid_token" if error.scope is None else "insufficient_scope"
+            scope = "" if error.scope is None else f', "scope":"{error.scope}"'
+            self._problem = f'{{"status":"{status}"{scope}}}'
+            return self._problem.encode()
+        if found["authzid"] not in (None, valid.principal):
+            raise SaslAuthenticationError(
+                "Authentication failed: Client requested an authorization id "
+                f"({found['authzid']}) that is different from the token's principal name "
+                f"({valid.principal})"
+            )
+        self.authorization_id = valid.principal
+        self.expires_wall_ms = valid.expires_wall_ms
+        self.complete = True
+        return b""
