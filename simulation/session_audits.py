@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from simulation.checkers import AnswerChecker
     from simulation.world import World
 
-ASK_CHANCE = 0.05
-"""How likely somebody asks, after a step, what must be refused."""
+ASK_EVERY_MS = 4.0
+"""How often somebody asks what must be refused."""
 BY_NAMES, BY_IDS = 12, 17
 UNKNOWN_ID = 2**31 - 2
 
@@ -54,8 +54,16 @@ class Kept(NamedTuple):
 class SessionAudits:
     """Watches the first broker's cache; `answers` has the answers to parked fetches looked at."""
 
-    def __init__(self, world: World, answers: AnswerChecker, rng: Random, eviction_ms: int) -> None:
+    def __init__(
+        self,
+        world: World,
+        answers: AnswerChecker,
+        rng: Random,
+        eviction_ms: int,
+        time_scale: float = 1.0,
+    ) -> None:
         self._world = world
+        self._time_scale = time_scale
         self._answers = answers
         self._rng = rng
         self._eviction_ms = eviction_ms
@@ -65,6 +73,14 @@ class SessionAudits:
         self.refused = 0
         world.cluster.journal.listen(self._hear)
         world.on_step.append(self.look)
+        self._ask_later()
+
+    def _ask_later(self) -> None:
+        self._world.at(self._rng.random() * 2 * ASK_EVERY_MS * self._time_scale, self._ask)
+
+    def _ask(self) -> None:
+        self._ask_what_is_refused()
+        self._ask_later()
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, SessionEvent):
@@ -86,8 +102,6 @@ class SessionAudits:
                     self._wrong(f"{kept} was used at {now_ms}")
             self._shards[number] = after
         self._note_superseded()
-        if self._rng.random() < ASK_CHANCE:
-            self._ask_what_is_refused()
 
     def _wrong(self, what: str) -> None:
         self._world.violate(f"fetch sessions: {what}")

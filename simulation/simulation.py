@@ -74,7 +74,7 @@ class Run:
         self.ledger = Ledger(self.world)
         self.answers = AnswerChecker(self.world)
         self.sessions = SessionAudits(
-            self.world, self.answers, self.stream("sessions"), plan.eviction_ms
+            self.world, self.answers, self.stream("sessions"), plan.eviction_ms, plan.time_scale
         )
         self.world.on_step.append(self._look_at_parked)
         setting = self.setting = Setting(self.world, self.answers, self.ledger, plan)

@@ -52,6 +52,8 @@ class World(Stage):
         self.turns: Turns | None = None
         """None: each step does all that there is."""
         self._goes_on = False
+        self.sliced_step = -1
+        """The last step in which a broker went on with a request in slices."""
         self.observers: list[Observer] = []
         self.on_step: list[Callable[[], None]] = []
         self._wires: dict[int, Wire] = {}
@@ -199,6 +201,7 @@ class World(Stage):
             for broker in self.cluster.brokers:
                 requests = broker.requests
                 if requests.unfinished and (turns is None or turns.unlimited):
+                    self.sliced_step = self.steps
                     broker.go_on(self.now_ms, self._over)
             for index in range(len(self.cluster.nodes)):
                 for outgoing in self.cluster.take_outbox(index):

@@ -47,6 +47,17 @@ class Deliverable:
         """Behind all that may be committed."""
         return _NO_END if self._log is None else self._log.high_watermark
 
+    @property
+    def led_from(self) -> int:
+        """Where its leader began; 0: nobody leads.
+
+        Until its high watermark is there, a leader does not know what consumers were given by the
+        one before it (Partition.leaderEpochStartOffset, OFFSET_NOT_AVAILABLE).
+        """
+        log = self._log
+        before = None if log is None else log.end_offset_for_epoch(log.latest_epoch - 1)
+        return 0 if before is None else before[1]
+
     def next(self, offset: int) -> int:
         """The first record at `offset` or behind; without one the end of what may be read."""
         log = self._log

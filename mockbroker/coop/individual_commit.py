@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NOTHING_COMMITTED = -1
 MALFORMED = Refusal(ErrorCode.INVALID_REQUEST)
+NOT_YET = Refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 UNSTABLE = Refusal(ErrorCode.UNSTABLE_OFFSET_COMMIT)
 TOO_OLD = Refusal(ErrorCode.INVALID_COMMIT_OFFSET_SIZE, DraftError.INDIVIDUAL_COMMIT_TOO_OLD)
 TOO_MANY = Refusal(ErrorCode.REBALANCE_IN_PROGRESS, DraftError.MAX_INDIVIDUAL_COMMIT_REACHED)
@@ -150,15 +151,24 @@ def refusal_of(standing: Standing, asked: Sequence[tuple[int, int]]) -> Refusal 
     return _refusal(standing.part, standing.stable(), asked, standing.log)
 
 
+def refusal_beyond(asked: Sequence[tuple[int, int]], log: Deliverable) -> Refusal | None:
+    """Why ranges cannot be committed that are not of the log, as far as it is committed."""
+    high_watermark = log.high_watermark
+    if all(0 <= first <= last < high_watermark for first, last in asked):
+        return None
+    known = max(high_watermark, log.led_from)
+    return NOT_YET if all(0 <= first <= last < known for first, last in asked) else MALFORMED
+
+
 def _refusal(
     part: CommittedRanges,
     stable: int,
     asked: Sequence[tuple[int, int]],
     log: Deliverable,
 ) -> Refusal | None:
-    high_watermark = log.high_watermark
-    if any(not 0 <= first <= last < high_watermark for first, last in asked):
-        return MALFORMED
+    beyond = refusal_beyond(asked, log)
+    if beyond is not None:
+        return beyond
     if any(first < stable for first, _ in asked):
         return TOO_OLD
     if part.pending and any(part.is_pending(first, last) for first, last in asked):

@@ -13,7 +13,7 @@ from mockbroker.apis import txn_offset_commit
 from mockbroker.coop import tags
 from mockbroker.coop.errors import Refusal
 from mockbroker.coop.handouts import LeaseChanges, Shared
-from mockbroker.coop.individual_commit import MALFORMED, TOO_OLD, Outcome
+from mockbroker.coop.individual_commit import TOO_OLD, Outcome, refusal_beyond
 from mockbroker.coop.individual_commits import Both, committed_offset
 from mockbroker.coop.interval_set import IntervalSet
 from mockbroker.coop.range_writer import NOT_YOURS
@@ -180,10 +180,10 @@ class TransactionalRangeWriter(SlicedRangeWriter):
         return asked.ranges  # what others did meanwhile aborts the transaction
 
     def _refusal(self, standing: Standing, stable: int, asked: AskedCommit) -> Refusal | None:
-        ends = standing.log.high_watermark
         part, ranges = standing.part, asked.ranges
-        if any(not 0 <= first <= last < ends for first, last in ranges):
-            return MALFORMED
+        beyond = refusal_beyond(ranges, standing.log)
+        if beyond is not None:
+            return beyond
         if any(first < stable for first, _ in ranges):
             return TOO_OLD
         if any(

@@ -10,7 +10,6 @@ import pytest
 from mockbroker.fetch.cache import FetchSessionCache, FetchSessionCacheShard
 from mockbroker.fetch.incremental import IncrementalFetchContext
 from mockbroker.fetch.manager import FetchManager
-from simulation import session_audits
 from simulation.session_audits import SessionAudits
 from tests.support.simulated import Simulated
 
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
     from mockbroker.fetch.session import FetchSession
 
 EVICTION_MS = 20
-
-
-@pytest.fixture(autouse=True)
-def asks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_audits, "ASK_CHANCE", 0.5)
 
 
 def crowded(slots: int = 8) -> tuple[Simulated, SessionAudits]:

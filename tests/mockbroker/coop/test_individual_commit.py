@@ -12,6 +12,7 @@ from mockbroker.coop.ic_shard import CommittedRanges
 from mockbroker.coop.individual_commit import MALFORMED, TOO_MANY, TOO_OLD, Standing, commit
 from mockbroker.coop.interval_set import OffsetRange
 from mockbroker.log.unified_log import UnifiedLog
+from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.records.batch import build_batch, control_batch
 from mockbroker_protocol.records.record_codec import Record
 from tests.support.keyed_log import LOG_END, log_k
@@ -92,6 +93,20 @@ def test_what_is_refused_changes_nothing() -> None:
         assert group.commit((30, 31), *ranges) == -refusal.error
     assert commit(group.standing(), [(15, 15)], -1, 0).refusal is TOO_MANY
     assert group.stands() == (2, [(10, 11)])
+
+
+def test_a_new_leader_that_does_not_know_what_is_committed_is_asked_again() -> None:
+    log = log_with_holes()
+    log.assign_epoch(3)
+    log.append_as_leader(build_batch([Record(0, 0, b"k", b"v")]), 3, 0)
+    log.set_high_watermark(30)
+    group = Group(log)
+    assert group.commit((0, 2)) == 3
+    assert group.commit((30, 31)) == -ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert group.commit((30, 41)) == -MALFORMED.error
+    log.set_high_watermark(41)
+    assert group.commit((30, 31)) == 3
+    assert group.stands() == (3, [(30, 31)])
 
 
 def test_what_is_left_over_of_an_earlier_group_goes() -> None:
