@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.config.broker import BrokerConfig
 from mockbroker.journal import ConnectionOpened, ConnectionRefused
 from mockbroker.network import tls_transport
 from mockbroker.network.tls_transport import CIPHERTEXT_BYTES, reason_of
 from mockbroker.network.transport import WRITE_HIGH_WATER_BYTES
 from mockbroker.server.launch import RunningBroker, launch
 from mockbroker.server.settings import Settings
+from mockbroker.server.tls_listener import TlsListener
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from mockbroker_protocol.messages.configs import (
     IncrementalAlterableConfig,
@@ -455,3 +457,69 @@ def test_a_reason_is_in_words() -> None:
     assert reason_of(error) == "no suitable signature algorithm"
     error.reason = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
     assert reason_of(error) == "the client says certificate required"
+
+
+# -- by hand -------------------------------------------------------------------------------
+
+
+class RecordedSocket:
+    """Keeps the options that are set."""
+
+    def __init__(self) -> None:
+        self.options: list[tuple[int, ...]] = []
+
+    def setsockopt(self, *option: int) -> None:
+        self.options.append(option)
+
+
+class HeldTransport(asyncio.Transport):
+    """Keeps what is written."""
+
+    def __init__(self, sock: RecordedSocket) -> None:
+        super().__init__({"socket": sock})
+        self.written = ssl.MemoryBIO()
+
+    def write(self, data: object) -> None:
+        assert isinstance(data, bytes)
+        self.written.write(data)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """There are none."""
+
+    def is_closing(self) -> bool:
+        return True
+
+
+class Admitting:
+    """Lets everybody in."""
+
+    def __init__(self) -> None:
+        self.served: list[object] = []
+
+    def opened(self, transport: tls_transport.TlsTransport) -> None:
+        transport.admitted()
+
+    def connected(self, transport: tls_transport.TlsTransport) -> None:
+        self.served.append(transport.session)
+
+
+@pytest.mark.skipif(tls_transport.QUICK_ACK is None, reason="of Linux alone")
+async def test_the_end_of_a_handshake_is_acknowledged_at_once(tmp_path: Path) -> None:
+    listener = TlsListener(BrokerConfig(configs()), "SSL", logs_in=False)
+    server, sock = Admitting(), RecordedSocket()
+    transport = tls_transport.TlsTransport(server, 1, "SSL", listener)  # type: ignore[arg-type]
+    held = HeldTransport(sock)
+    transport.connection_made(held)
+    sent = ssl.MemoryBIO()
+    theirs = context(tmp_path).wrap_bio(held.written, sent, server_hostname="localhost")
+    for _ in range(2):
+        assert (server.served, sock.options) == ([], [])
+        try:
+            theirs.do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        data = sent.read()
+        transport.get_buffer(-1)[: len(data)] = data
+        transport.buffer_updated(len(data))
+    assert len(server.served) == 1
+    assert sock.options == [(socket.IPPROTO_TCP, tls_transport.QUICK_ACK, 1)]
