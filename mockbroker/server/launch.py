@@ -122,6 +122,13 @@ class RunningBroker:
             for name, addresses in self.listeners.items()
         }
 
+    def requires_certificate(self, listener: str) -> bool:
+        """Whether clients of a listener have to show a certificate."""
+        from mockbroker.config.listeners import listener_text
+
+        config = self.cluster.nodes[0].config
+        return listener_text(config, listener, "ssl.client.auth") == "required"
+
     def advertised(self, node: int) -> dict[str, tuple[str, int]]:
         """Where a node's clients are told that it is, by listener; `node` counts from 0."""
         told = {}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.server.options import BrokerOptions
     from mockbroker.server.tls_auto import TlsFiles
     from mockbroker.testing.aio import AsyncBroker
+    from mockbroker.testing.client_config import ClientConfig
     from mockbroker.testing.remote.broker import RemoteBroker
 
 __tracebackhide__ = True
@@ -75,6 +76,40 @@ class MockBroker(BrokerViews):
     def client_file(self, name: str = "client") -> str:
         """The PEM file of a client's key and certificate, `CN=name`; made when first asked for."""
         return self._tls_files().client_file(name)
+
+    def client_config(
+        self,
+        kind: str,
+        *,
+        listener: str | None = None,
+        certificate: str | None = None,
+        login: tuple[str, str] | None = None,
+        mechanism: str = "PLAIN",
+    ) -> ClientConfig:
+        """What a client is given to connect, under its own names: `Producer(**...)`.
+
+        `kind` is confluent, librdkafka, node-rdkafka, kafka-python, aiokafka, java or kafkajs.
+        `listener` is the first one unless it is named; `certificate` names the client's own, for
+        which `client` stands where one is required; `login` is user and password for a listener
+        with SASL. Whom a client trusts is known with `tls="auto"`. Raises ValueError.
+        """
+        from mockbroker.testing.client_config import Access, client_config
+
+        running = self._bridged().running
+        listeners = {each.name: each for each in running.settings.listeners}
+        name = next(iter(listeners)) if listener is None else listener.upper()
+        if name not in listeners:
+            message = f"there is no listener {name}; allowed: {', '.join(listeners)}"
+            raise ValueError(message)
+        access = Access(running.bootstrap_by_listener[name], listeners[name].protocol.name)
+        access.login, access.mechanism = login, mechanism
+        if listeners[name].protocol.has_tls and running.tls is not None:
+            access.ca_file = running.tls.ca_file
+            if certificate is None and running.requires_certificate(name):
+                certificate = "client"
+            if certificate is not None:
+                access.client_file = running.tls.client_file(certificate)
+        return client_config(kind, access)
 
     def _tls_files(self) -> TlsFiles:
         files = self._bridged().running.tls

@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import Consumer, KafkaError, Producer
 
+from mockbroker import MockBroker
 from tests.clients.server import serving
 
 if TYPE_CHECKING:
@@ -158,3 +159,17 @@ async def test_aiokafka_is_not_let_in_without_a_certificate(served: Served) -> N
     with pytest.raises(KafkaConnectionError):
         await producer.start()
     await producer.stop()
+
+
+def test_what_the_broker_says_of_itself_is_enough() -> None:
+    with MockBroker(tls="auto", config={"ssl.client.auth": "required"}) as broker:
+        producer = Producer(broker.client_config("confluent", certificate="alice"))
+        producer.produce(TOPIC, b"1")
+        assert producer.flush(20) == 0
+
+        async def send() -> None:
+            async with AIOKafkaProducer(**broker.client_config("aiokafka")) as aio:
+                await aio.send_and_wait(TOPIC, b"2")
+
+        asyncio.run(send())
+        assert [record.value for record in broker.topic(TOPIC).records()] == [b"1", b"2"]

@@ -1,0 +1,113 @@
+"""What clients are given to connect: under each client's own names."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from mockbroker import MockBroker
+from mockbroker.testing.client_config import Access, client_config
+
+pytest.importorskip("cryptography", reason="the extra tls is not installed")
+
+
+def access(folder: Path) -> Access:
+    made = Access("a:1,b:2", "SASL_SSL")
+    made.ca_file, made.client_file = str(folder / "ca.pem"), str(folder / "me.pem")
+    Path(made.ca_file).write_text("CA")
+    Path(made.client_file).write_text("ME")
+    made.login = ("me", 'a"b')
+    return made
+
+
+@pytest.mark.parametrize("kind", ["confluent", "librdkafka", "node-rdkafka"])
+def test_librdkafka(tmp_path: Path, kind: str) -> None:
+    assert client_config(kind, access(tmp_path)) == {
+        "bootstrap.servers": "a:1,b:2",
+        "security.protocol": "SASL_SSL",
+        "ssl.ca.location": f"{tmp_path}/ca.pem",
+        "ssl.certificate.location": f"{tmp_path}/me.pem",
+        "ssl.key.location": f"{tmp_path}/me.pem",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "me",
+        "sasl.password": 'a"b',
+    }
+
+
+def test_kafka_python(tmp_path: Path) -> None:
+    assert client_config("kafka-python", access(tmp_path)) == {
+        "bootstrap_servers": ["a:1", "b:2"],
+        "security_protocol": "SASL_SSL",
+        "ssl_cafile": f"{tmp_path}/ca.pem",
+        "ssl_certfile": f"{tmp_path}/me.pem",
+        "ssl_keyfile": f"{tmp_path}/me.pem",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "me",
+        "sasl_plain_password": 'a"b',
+    }
+
+
+def test_java(tmp_path: Path) -> None:
+    made = access(tmp_path)
+    made.mechanism = "SCRAM-SHA-512"
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    assert client_config("java", made) == {
+        "bootstrap.servers": "a:1,b:2",
+        "security.protocol": "SASL_SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": f"{tmp_path}/ca.pem",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": f"{tmp_path}/me.pem",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": rf'{module} required username="me" password="a\"b";',
+    }
+
+
+def test_kafkajs(tmp_path: Path) -> None:
+    assert client_config("kafkajs", access(tmp_path)) == {
+        "brokers": ["a:1", "b:2"],
+        "ssl": {"ca": ["CA"], "cert": "ME", "key": "ME"},
+        "sasl": {"mechanism": "plain", "username": "me", "password": 'a"b'},
+    }
+
+
+def test_what_there_is_not_is_left_out() -> None:
+    plain = Access("a:1", "PLAINTEXT")
+    servers = {"bootstrap.servers": "a:1", "security.protocol": "PLAINTEXT"}
+    assert client_config("confluent", plain) == servers
+    assert client_config("java", plain) == servers
+    assert client_config("kafkajs", plain) == {"brokers": ["a:1"]}
+    python = {"bootstrap_servers": ["a:1"], "security_protocol": "PLAINTEXT"}
+    assert client_config("kafka-python", plain) == python
+    assert client_config("aiokafka", plain) == python
+
+
+def test_another_client_is_told_which_there_are() -> None:
+    with pytest.raises(ValueError, match="'sarama' is no client that is known; allowed: confluent"):
+        client_config("sarama", Access("a:1", "PLAINTEXT"))
+
+
+def test_a_broker_knows_its_listeners_and_files() -> None:
+    config = {"ssl.client.auth": "required"}
+    with MockBroker(tls="auto", listeners=["A://:0", "SSL://:0"], config=config) as broker:
+        assert broker.client_config("confluent") == {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "security.protocol": "PLAINTEXT",
+        }
+        secured = broker.client_config("confluent", listener="ssl")
+        assert secured["ssl.ca.location"] == broker.ca_file
+        assert secured["ssl.key.location"] == broker.client_file("client")
+        named = broker.client_config("java", listener="SSL", certificate="alice")
+        assert named["ssl.keystore.location"] == broker.client_file("alice")
+        context = broker.client_config("aiokafka", listener="SSL")["ssl_context"]
+        assert isinstance(context, ssl.SSLContext)
+        assert len(context.get_ca_certs()) == 1
+        with pytest.raises(ValueError, match="there is no listener B; allowed: A, SSL"):
+            broker.client_config("confluent", listener="B")
+
+
+def test_no_certificate_is_shown_where_none_is_required() -> None:
+    with MockBroker(tls="auto") as broker:
+        assert "ssl.key.location" not in broker.client_config("confluent")
