@@ -72,7 +72,15 @@ def make_authorizer(config: BrokerConfig, metadata: MetadataStore) -> StandardAu
 class StandardAuthorizer:
     """The decisions of one node."""
 
-    __slots__ = ("_acls", "_allows_without_acl", "_decided", "_super_users", "changes")
+    __slots__ = (
+        "_acls",
+        "_allows_without_acl",
+        "_decided",
+        "_literal",
+        "_prefixed",
+        "_super_users",
+        "changes",
+    )
 
     def __init__(self, config: BrokerConfig, metadata: MetadataStore) -> None:
         names = config.str("super.users").split(";")
@@ -86,6 +94,9 @@ class StandardAuthorizer:
         self._allows_without_acl = config.bool("allow.everyone.if.no.acl.found")
         self._acls = metadata.acls
         self._decided: dict[_Question, bool] = {}
+        self._literal: dict[tuple[int, str], list[Acl]] | None = None
+        """Those of a name, by it; None: they are to be sorted when somebody asks."""
+        self._prefixed: list[Acl] = []
         self.changes = 0
         """How often the ACLs changed: decisions are the same in between."""
         metadata.subscribe(self._on_change)
@@ -131,9 +142,13 @@ class StandardAuthorizer:
         self, principal: str, host: str, resource_type: int, name: str
     ) -> int:
         """The bit field of all that it may do to the resource."""
+        operations = OPERATIONS[resource_type]
+        if not any(True for _ in self._about(resource_type, name)):
+            allows_all = self._allows_without_acl or principal in self._super_users
+            return sum(1 << operation for operation in operations) if allows_all else 0
         return sum(
             1 << operation
-            for operation in OPERATIONS[resource_type]
+            for operation in operations
             if self.allows(principal, host, operation, resource_type, name)
         )
 
@@ -157,18 +172,29 @@ class StandardAuthorizer:
 
     def _about(self, resource_type: int, name: str) -> Iterator[Acl]:
         """The ACLs whose pattern fits the resource."""
-        for acl in self._acls:
-            if acl.resource_type != resource_type:
-                continue
-            if acl.pattern_type == PatternType.PREFIXED:
-                if name.startswith(acl.resource_name):
-                    yield acl
-            elif acl.resource_name in (name, WILDCARD):
+        literal = self._sort() if self._literal is None else self._literal
+        yield from literal.get((resource_type, name), ())
+        if name != WILDCARD:
+            yield from literal.get((resource_type, WILDCARD), ())
+        for acl in self._prefixed:
+            if acl.resource_type == resource_type and name.startswith(acl.resource_name):
                 yield acl
+
+    def _sort(self) -> dict[tuple[int, str], list[Acl]]:
+        literal: dict[tuple[int, str], list[Acl]] = {}
+        self._prefixed = []
+        for acl in self._acls:
+            if acl.pattern_type == PatternType.PREFIXED:
+                self._prefixed.append(acl)
+            else:
+                literal.setdefault((acl.resource_type, acl.resource_name), []).append(acl)
+        self._literal = literal
+        return literal
 
     def _on_change(self, change: Change) -> None:
         if isinstance(change, AclsChanged):
             self._decided.clear()
+            self._literal = None
             self.changes += 1
 
 

@@ -42,10 +42,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Core:
     monkeypatch.setattr(record_codec, "SCANNED_AT_ONCE", SCANNED_AT_ONCE)
     monkeypatch.setattr(compression, "SLICE_BYTES", SLICE_BYTES)
     monkeypatch.setattr(compression, "_GZIP_SLICE_BYTES", SLICE_BYTES // 4)
-    core = Core(topics={heavy.TOPIC: heavy.PARTITIONS})
-    for api in core.broker.registry.apis():
-        api.large_bytes = 4096  # so that requests of some thousand elements are large
-    return core
+    return Core(topics={heavy.TOPIC: heavy.PARTITIONS})
 
 
 @pytest.mark.parametrize(("codec", "number"), [("gzip", 1), ("zstd", 4), ("lz4", 3)])

@@ -7,10 +7,15 @@ import pytest
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.errors import ConfigError
 from mockbroker.metadata.acl_control import create_acls
-from mockbroker.metadata.acls import Acl
+from mockbroker.metadata.acls import OPERATIONS, Acl
 from mockbroker.metadata.changes import AclsChanged
 from mockbroker.metadata.store import MetadataStore
-from mockbroker.security.authorizer import STANDARD_AUTHORIZER, StandardAuthorizer, make_authorizer
+from mockbroker.security.authorizer import (
+    STANDARD_AUTHORIZER,
+    StandardAuthorizer,
+    make_authorizer,
+)
+from tests.support.work_counts import lines_of
 
 READ, WRITE, DESCRIBE = 3, 4, 8
 ALLOW = Acl(2, "t", 3, "User:a", "*", READ, 3)
@@ -47,6 +52,32 @@ def authorizer(*acls: Acl, **configs: str) -> StandardAuthorizer:
 )
 def test_who_may(acls: tuple[Acl, ...], operation: int, allowed: bool) -> None:
     assert authorizer(*acls).allows("User:a", "h", operation, 2, "t") is allowed
+
+
+def test_acls_of_other_resources_cost_a_decision_nothing() -> None:
+    few, many = (
+        authorizer(ALLOW, *(DENY._replace(resource_name=f"u{index}") for index in range(count)))
+        for count in (1, 500)
+    )
+    for made in (few, many):
+        assert not made.allows("User:a", "h", WRITE, 2, "t")  # they are sorted once
+    least = lines_of(lambda: few.allows("User:a", "h", READ, 2, "t"))
+    assert lines_of(lambda: many.allows("User:a", "h", READ, 2, "t")) == least
+
+
+@pytest.mark.parametrize("name", ["*", "t"])
+def test_a_wildcard_is_about_each_name_once(name: str) -> None:
+    made = authorizer(ALLOW._replace(resource_name="*"))
+    assert made.allows("User:a", "h", READ, 2, name)
+    assert made.authorized_operations("User:a", "h", 2, name) == 1 << READ | 1 << DESCRIBE
+
+
+@pytest.mark.parametrize(("user", "free"), [("a", False), ("a", True), ("root", False)])
+def test_operations_on_what_no_acl_is_about(user: str, free: bool) -> None:
+    configs = {"super.users": "User:root", "allow.everyone.if.no.acl.found": str(free).lower()}
+    told = authorizer(ALLOW, **configs).authorized_operations(f"User:{user}", "h", 2, "u")
+    every = sum(1 << operation for operation in OPERATIONS[2])
+    assert told == (every if free or user == "root" else 0)
 
 
 def test_super_users_may_all_and_everyone_what_no_acl_is_about() -> None:
