@@ -89,8 +89,9 @@ class _Sources:
         where, wanted = self._find(OPTIONS["kafka_env"])
         if wanted is not None and parse_flag(where, wanted):
             from mockbroker.server.kafka_environment import translate
+            from mockbroker.server.kafka_secrets import with_secrets
 
-            self.kafka = translate(environment)
+            self.kafka = translate(with_secrets(environment))
 
     def read(self, option: Option) -> None:
         """Look one option up; what is there is read."""
