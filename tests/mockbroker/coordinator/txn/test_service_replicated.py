@@ -23,7 +23,8 @@ TIMEOUT_MS = 60_000
 
 @pytest.fixture
 def core() -> ClusterCore:
-    return ClusterCore(topics={"t": 3}, config={"transaction.state.log.num.partitions": "6"})
+    config = {"transaction.state.log.num.partitions": "6", "replica.fetch.wait.max.ms": "2000"}
+    return ClusterCore(topics={"t": 3}, config=config)
 
 
 def begun(core: ClusterCore, *, v1: bool = False, timeout_ms: int = TIMEOUT_MS) -> OnCluster:
