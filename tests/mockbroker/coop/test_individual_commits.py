@@ -47,6 +47,7 @@ CLUSTER = {
     "offsets.topic.replication.factor": "3",
     "min.insync.replicas": "2",
     "log.retention.ms": "-1",
+    "replica.fetch.wait.max.ms": "2000",
 }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mockbroker.coop import tags
-from mockbroker.coop.registered_filters import MOST_PARTITIONS
+import pytest
+
+from mockbroker.coop import registered_filters, tags
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.cooperation import (
@@ -84,11 +85,12 @@ def test_what_is_no_range_changes_nothing() -> None:
     assert given(plain_fetch(client, 0)) == [0, 2]
 
 
-def test_there_is_an_end_to_it() -> None:
+def test_there_is_an_end_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registered_filters, "MOST_PARTITIONS", 10)
     client = filled().client()
     parts = [
         RegisterKeyRangeFilterRequestPartition(index, tags.pack_ranges([LOW]))
-        for index in range(MOST_PARTITIONS + 1)
+        for index in range(10 + 1)
     ]
     request = RegisterKeyRangeFilterRequest("me", [RegisterKeyRangeFilterRequestTopic("t", parts)])
     answer = client.call(request, 0, RegisterKeyRangeFilterResponse)

@@ -34,8 +34,13 @@ class Replicated:
 
     def __init__(self) -> None:
         replicated = dict.fromkeys(("offsets.topic", "transaction.state.log", "default"), "3")
-        config = {**ON, **{f"{name}.replication.factor": n for name, n in replicated.items()}}
-        core = self.core = ClusterCore(topics={"t": 1}, config={**config, "log.retention.ms": "-1"})
+        config = {
+            **ON,
+            **{f"{name}.replication.factor": n for name, n in replicated.items()},
+            "log.retention.ms": "-1",
+            "replica.fetch.wait.max.ms": "2000",
+        }
+        core = self.core = ClusterCore(topics={"t": 1}, config=config)
         fill(core.client(node=core.state("t").leader), 10)
         core.controls.coordinator("g")
         core.advance(10)

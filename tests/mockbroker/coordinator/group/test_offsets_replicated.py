@@ -65,6 +65,7 @@ class World:
             "offsets.topic.num.partitions": "1",
             "transaction.state.log.num.partitions": "1",
             "group.initial.rebalance.delay.ms": "0",
+            "replica.fetch.wait.max.ms": "2000",
         }
         self.core = ClusterCore(topics={"t": 1}, config=internal)
         self.producer = Transactional(self.core, "tx")
