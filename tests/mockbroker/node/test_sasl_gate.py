@@ -355,3 +355,17 @@ def test_nothing_that_is_told_has_a_secret_in_it() -> None:
             assert "hush" not in text
             assert "secret" not in text
     assert any(isinstance(event, RequestRefused) for event in core.events)
+
+
+def test_a_rule_lets_a_login_fail_and_the_next_succeed() -> None:
+    core = login_core()
+    rule = {"api": "SaslAuthenticate", "nth": 1, "error": "SASL_AUTHENTICATION_FAILED"}
+    core.act(lambda: core.cluster.faults.add(rule))
+    client = connect(core)
+    handshake(client)
+    assert token(client).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert core.broker.connections()[0].principal == "User:ANONYMOUS"
+    client.send(MetadataRequest(None), 5)
+    core.advance(DELAY_MS)
+    assert client.closed
+    assert is_served(logged_in(core))

@@ -1,0 +1,83 @@
+"""No password is told by anything that a broker writes or answers, though its configs hold some."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import TYPE_CHECKING
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+from mockbroker_protocol.headers import encode_request_header
+from mockbroker_protocol.messages.configs import DescribeConfigsRequest, DescribeConfigsResource
+from mockbroker_protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from mockbroker_protocol.messages.scram import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from mockbroker_protocol.plan import encode
+from tests.clients.server import serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECURITY = "org.apache.kafka.common.security"
+PLAIN = f'{SECURITY}.plain.PlainLoginModule required user_alice="hush-plain";'
+SCRAM = f'{SECURITY}.scram.ScramLoginModule required user_alice="hush-scram";'
+SETTINGS = {
+    "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+    "listener.name.plaintext.plain.sasl.jaas.config": PLAIN,
+    "scram-sha-256.sasl.jaas.config": SCRAM,
+    "connection.failed.authentication.delay.ms": "0",
+}
+PAGES = (
+    "metrics v1/cluster v1/connections v1/topics v1/groups v1/transactions v1/faults v1/scopes "
+    "v1/snapshots v1/journal v1/journal/events v1/journal/tail?limit=1000 v1/report v1/metrics"
+)
+
+
+def ask(connection: socket.socket, message: object, version: int) -> bytes:
+    key: int = message.API_KEY  # type: ignore[attr-defined]
+    data = encode_request_header(key, version, 1, "test") + b"".join(encode(message, version))
+    connection.sendall(len(data).to_bytes(4, "big") + data)
+    answer = connection.makefile("rb")
+    return answer.read(int.from_bytes(answer.read(4), "big"))
+
+
+def log_in(address: str, token: bytes) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    connection = socket.create_connection((host, int(port)), timeout=10)
+    ask(connection, SaslHandshakeRequest("PLAIN"), 1)
+    ask(connection, SaslAuthenticateRequest(token), 2)
+    return connection
+
+
+def page(url: str) -> bytes:
+    try:
+        with urlopen(url, timeout=10) as answer:
+            found: bytes = answer.read()
+    except HTTPError as error:
+        found = error.read()
+    return found
+
+
+def test_no_secret_is_told(tmp_path: Path) -> None:
+    arguments = [f"--set={key}={text}" for key, text in SETTINGS.items()]
+    arguments += ["--journal", str(tmp_path / "journal"), "--admin-port", "0"]
+    told: list[bytes] = []
+    with serving(tmp_path, *arguments, "--log-level", "debug") as address:
+        log_in(address, b"\0alice\0hush-wrong").close()
+        log_in(address, b"hush-alone").close()
+        with log_in(address, b"\0alice\0hush-plain") as connection:
+            credential = ScramCredentialUpsertion("bob", 1, 4096, b"salt", b"hush-hash")
+            request = AlterUserScramCredentialsRequest([], [credential])
+            assert b"bob\0\0" in ask(connection, request, 0)
+            configs = DescribeConfigsRequest([DescribeConfigsResource(4, "1", None)])
+            told.append(ask(connection, configs, 4))
+        admin = json.loads((tmp_path / "ready.json").read_text())["admin"]
+        told += [page(f"{admin}/{name}") for name in PAGES.split()]
+    assert b"sasl.jaas.config" in told[0]
+    assert sum(b"SaslAuthenticate" in one for one in told) > 1
+    told += [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert [one for one in told if b"hush" in one] == []
