@@ -16,6 +16,7 @@ from simulation.cluster.log_audits import wrong_with
 from simulation.cluster.runtime_audits import wrong_groups, wrong_writes
 from simulation.cluster.store_audits import wrong_configs
 from simulation.cluster.transaction_audits import TransactionAudits
+from simulation.cluster.view_audits import wrong_views
 from simulation.cluster.waits import Waits
 from simulation.parked import needless_waits
 
@@ -116,3 +117,5 @@ class AuditCrew(Crew):
             if broker is not None and partition in broker.services.replicas.all_partitions():
                 self._audit(partition, node)
         self._changed.clear()
+        for wrong in wrong_views(self.world.cluster, self._rng):
+            self.world.violate(wrong)
