@@ -7,9 +7,13 @@ it.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
 
@@ -33,7 +37,8 @@ class SecurityProtocol(IntEnum):
         return bool(self & SecurityProtocol.SASL_PLAINTEXT)
 
 
-def parse_protocol_map(text: str) -> dict[str, SecurityProtocol]:
+@lru_cache(maxsize=16)
+def parse_protocol_map(text: str) -> Mapping[str, SecurityProtocol]:
     """The protocols of `NAME:PROTOCOL,...` by the listeners' names in upper case. ConfigError."""
     found: dict[str, SecurityProtocol] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
