@@ -224,7 +224,7 @@ class TlsTransport(ClientTransport):
     def write(self, outgoing: Outgoing) -> None:
         """Do what the core wants done."""
         transport = self._transport
-        if transport is None:
+        if transport is None or transport.is_closing():  # nothing is said behind a goodbye
             return
         chunks = outgoing.chunks
         if self.paused or outgoing.size_bytes > JOIN_LIMIT_BYTES:

@@ -53,18 +53,26 @@ class TlsFiles:
         self._is_ours = folder is None
         self.clients: dict[str, str] = {}
         """The file of each client, by its name."""
+        self.folder = Path(folder or tempfile.mkdtemp(prefix="mockbroker-tls-"))
+        self.ca_file = str(self.folder / "ca.pem")
+        self._server_file = str(self.folder / "server.pem")
         try:
-            self.folder = Path(folder or tempfile.mkdtemp(prefix="mockbroker-tls-"))
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.ca_file = str(self.folder / "ca.pem")
-            self._server_file = self._write("server", self._issue_server())
-            Path(self.ca_file).write_text(self._authority.certificate, "utf-8")
-            for name in options["tls_clients"]:
-                self.client_file(name)
+            self._make()
         except OSError as error:
+            self.remove()
             reason = (error.strerror or str(error)).lower()
             problem = f"{error.filename}: {reason}"
             raise SettingsError(settings.written("tls_dir"), problem, "a writable folder") from None
+        except BaseException:
+            self.remove()
+            raise
+
+    def _make(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._write("server", self._issue_server())
+        Path(self.ca_file).write_text(self._authority.certificate, "utf-8")
+        for name in self._settings.options["tls_clients"]:
+            self.client_file(name)
 
     def configs(self) -> dict[str, str]:
         """The broker configs that name them."""

@@ -14,6 +14,7 @@ from mockbroker.journal import ConnectionOpened, ConnectionRefused
 from mockbroker.network import tls_transport
 from mockbroker.network.tls_transport import CIPHERTEXT_BYTES, reason_of
 from mockbroker.network.transport import WRITE_HIGH_WATER_BYTES
+from mockbroker.node.outbox import Outgoing
 from mockbroker.server.launch import RunningBroker, launch
 from mockbroker.server.settings import Settings
 from mockbroker.server.tls_listener import TlsListener
@@ -391,6 +392,25 @@ async def test_the_end_is_said(running: Running, tmp_path: Path) -> None:
             return secured.recv(10)
 
     assert await asyncio.to_thread(talk) == b""
+
+
+async def test_an_answer_that_comes_after_the_end_is_dropped(
+    running: Running, tmp_path: Path
+) -> None:
+    """A fetch waits while its client ends, and is answered before its socket is gone."""
+    raw = await RawConnection.open(running.address, tls=context(tmp_path))
+    raw.send(fetch(), 12)
+    purgatory = running.broker.services.replicas.fetch_purgatory
+    await until(lambda: purgatory.num_delayed_operations == 1)
+    server = running.running._server.servers[0]
+    (transport,) = server._transports.values()
+    transport.close()
+    transport.write(Outgoing(transport.id, [b"late"], 4, False, True))
+    transport.write(Outgoing(transport.id, [bytes(LARGE)], LARGE, False, True))
+    assert transport.unread_bytes < LARGE
+    await until(lambda: server.connections == 0)
+    assert purgatory.num_delayed_operations == 0
+    raw.writer.transport.abort()
 
 
 async def test_a_client_that_ends_is_forgotten(running: Running, tmp_path: Path) -> None:

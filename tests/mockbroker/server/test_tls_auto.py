@@ -142,9 +142,13 @@ def test_what_does_not_go_together_is_told(settings: object, message: str) -> No
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a b", "ca", "server"])
-async def test_a_name_that_is_no_file_is_refused(name: str) -> None:
+async def test_a_name_that_is_no_file_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(SettingsError, match=r"^tls_clients: "):
         await launch(Settings(tls="auto", tls_clients=[name]))
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 -- of a coroutine
 
 
 async def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
