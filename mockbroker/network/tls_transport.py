@@ -170,7 +170,7 @@ class TlsTransport(ClientTransport):
     def _read(self) -> None:
         """Give the core what is here, unless it wants no more."""
         transport = self._transport
-        if transport is None or self.session is None:
+        if transport is None or self.session is None or self._has_ended:
             return
         server = self._server
         more = True
@@ -181,7 +181,10 @@ class TlsTransport(ClientTransport):
                 server.received(self.id, filled)
         if self._outgoing.pending:  # an alert, or new keys
             self._flush()
-        if self._has_ended and not server.broker.ended(self.id):
+        self._heed_goodbye()
+
+    def _heed_goodbye(self) -> None:
+        if self._has_ended and not self._server.broker.ended(self.id):
             self.close()
 
     def eof_received(self) -> bool:

@@ -439,6 +439,7 @@ async def test_a_client_that_closes_when_it_has_sent_all_is_not_cut_off(
         (transport,) = server.servers[0]._transports.values()
         assert isinstance(transport, tls_transport.TlsTransport)
         await until(lambda: transport._has_ended)
+        transport.go_on()  # as when there is room again for what a client sends
         raw.writer.get_extra_info("socket").shutdown(socket.SHUT_WR)
         for _ in range(20):
             await asyncio.sleep(0)
