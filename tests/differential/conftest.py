@@ -76,24 +76,28 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transcript]:
 
 
 @contextmanager
-def kafka(*configs: str, version: str = KAFKA_VERSION) -> Iterator[str]:
-    """A fresh Apache Kafka with these configs, those of the script if there are none."""
+def kafka(*configs: str, version: str = KAFKA_VERSION, port: int | None = None) -> Iterator[str]:
+    """A fresh Apache Kafka with these configs, those of the script if there are none.
+
+    `port` is that of its first listener, which wants no login; None: any free one.
+    """
     running = None if configs else os.environ.get("MOCKBROKER_TEST_KAFKA")
     if running:
         yield running
         return
     if not (shutil.which("java") and shutil.which("mvn")):
         pytest.skip("needs a JRE and Maven")
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    if port is None:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
     command = [str(ROOT / "scripts" / "kafka")]
     environment = os.environ | {"KAFKA_VERSION": version}
     configs = configs or CONFIGS
-    subprocess.run([*command, "start", port, *configs], env=environment, check=True)
+    subprocess.run([*command, "start", str(port), *configs], env=environment, check=True)
     try:
         yield f"127.0.0.1:{port}"
     finally:
-        subprocess.run([*command, "stop", port], check=True)
+        subprocess.run([*command, "stop", str(port)], check=True)
 
 
 def kafka_libs() -> str:
