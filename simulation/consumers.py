@@ -378,9 +378,9 @@ class Consumer(Client):
             return True
         if self.world.turns is not None:
             return False  # each partition is told as it was when its turn came
-        if self.world.sliced_step == self.world.steps:
-            return False  # a produce may have gone on with its next partition after the answer
-        return channel.fresh and self.rng.random() < self.style.check_chance
+        wants = channel.fresh and self.rng.random() < self.style.check_chance
+        # In slices a produce may have gone on with its next partition after the answer.
+        return wants and self.world.sliced_step != self.world.steps
 
     def _check_error(self, error: int) -> None:
         """Rule 2: a session ends and an epoch is wrong for a reason only."""
