@@ -45,6 +45,8 @@ def alter_scram_credentials(
                 changes[user] = one
             else:
                 answers[user] = problem
+    if len(changes) > MAX_CHANGES:
+        return {**dict.fromkeys(changes, _TOO_MANY), **answers}
     for user, one in changes.items():
         credential = None
         if isinstance(one, Upsertion):
@@ -64,6 +66,12 @@ def replace_scram_credentials(
             store.apply(ScramCredentialChanged(user, credential))
 
 
+MAX_CHANGES: Final = 10_000
+"""Kafka's controller commits no more records as one (QuorumController.maxRecordsPerBatch)."""
+_TOO_MANY: Final = Refusal(
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    "The server experienced an unexpected error when processing the request.",
+)
 _TWICE: Final = Refusal(
     ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
 )

@@ -6,7 +6,11 @@ import pytest
 
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.metadata.scram import Upsertion, credential_of
-from mockbroker.metadata.scram_control import alter_scram_credentials, replace_scram_credentials
+from mockbroker.metadata.scram_control import (
+    MAX_CHANGES,
+    alter_scram_credentials,
+    replace_scram_credentials,
+)
 from mockbroker.metadata.store import MetadataStore
 from mockbroker_protocol.errors import ErrorCode
 
@@ -72,6 +76,15 @@ def test_a_user_is_altered_once_in_a_request() -> None:
     )
     assert answers == dict.fromkeys(("alice", "bob"), (ErrorCode.DUPLICATE_RESOURCE, TWICE))
     assert list(metadata.scram_credentials) == [("bob", 1)]
+
+
+def test_more_than_the_controller_commits_as_one_change_nothing() -> None:
+    metadata = store()
+    many = [upsertion(f"user{number}") for number in range(MAX_CHANGES + 1)]
+    answers = alter_scram_credentials(metadata, [("nobody", 1)], many)
+    assert answers["nobody"].error == ErrorCode.RESOURCE_NOT_FOUND
+    assert {answers[one.user].error for one in many} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert metadata.scram_credentials == {}
 
 
 def test_going_back_changes_what_differs() -> None:
