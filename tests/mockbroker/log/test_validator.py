@@ -435,7 +435,7 @@ def test_a_batch_gets_the_topics_codec_in_slices(source: int) -> None:
     batch = plain(0, count=count, key=b"k", compression=source)
     config = LogConfig(target_compression=CODECS["zstd"], max_message_bytes=1 << 20)
     steps = list(inspect(batch, config, NOW))
-    assert len(steps) >= 3
+    assert len(steps) > 2 * 3  # each slice is read, then written
     with patch("mockbroker_protocol.records.batch.PACKED_AT_ONCE_BYTES", 1024):
         again = list(inspect(batch, config, NOW))
     assert [type(step) for step in again] == [*(type(step) for step in steps), Aside]
