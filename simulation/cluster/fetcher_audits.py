@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.replica.fetcher import FETCH_VERSION
 from mockbroker_protocol.messages.fetch import FetchResponse
+from mockbroker_protocol.records.batch import iterate_batches
 from simulation.session_handler import UNKNOWN_HIGH_WATERMARK
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ class FetcherAudits:
             moved = [one for one, stood in stands.items() if _stand(one) != stood]
             before = [(one, _contents(one)) for one in moved]
             on_response(response)
-            if spoilt is not None and _stand(spoilt[0]) != spoilt[1]:
+            if spoilt is not None and _contents(spoilt[0]).end > spoilt[1]:
                 self._world.violate(f"{spoilt[0]} of {node} stores what was damaged on its way")
             for partition, held in before:
                 if _contents(partition) != held:
@@ -208,8 +209,8 @@ class FetcherAudits:
 
         return takes
 
-    def _spoil(self, fetcher: ReplicaFetcher, response: object) -> tuple[Partition, Stand] | None:
-        """Damage what comes for a partition now and then: it must stay as it is."""
+    def _spoil(self, fetcher: ReplicaFetcher, response: object) -> tuple[Partition, int] | None:
+        """Damage what comes for a partition now and then, and where its log may end at most."""
         rng = self._rng
         if rng is None or not isinstance(response, FetchResponse) or rng.random() >= SPOILT_CHANCE:
             return None
@@ -220,9 +221,12 @@ class FetcherAudits:
                 chunks = data.records or b""
                 sent = b"".join(map(bytes, chunks)) if isinstance(chunks, list) else bytes(chunks)
                 if followed is not None and sent:
-                    flipped = sent[:-1] + bytes((sent[-1] ^ 1,))
-                    data.records = flipped if rng.random() < 0.5 else sent + sent
-                    return followed.partition, _stand(followed.partition)
+                    held, last = _contents(followed.partition).end, [*iterate_batches(sent)][-1][1]
+                    if rng.random() < 0.5:
+                        data.records = sent + sent
+                        return followed.partition, max(held, last.last_offset + 1)
+                    data.records = sent[:-1] + bytes((sent[-1] ^ 1,))
+                    return followed.partition, max(held, last.base_offset)
         return None
 
     def stop(self) -> None:
