@@ -11,6 +11,18 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Final
 
+from mockbroker_protocol.headers import encode_request_header
+from mockbroker_protocol.messages.transaction_admin import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from mockbroker_protocol.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from mockbroker_protocol.plan import encode
 from mockbroker_protocol.records.crc import crc32c
 from mockbroker_protocol.records.record_codec import varint
 
@@ -245,6 +257,29 @@ def leave_group(count: int) -> bytes:
     return request(13, 3, text("g") + int32(count) + member * count)
 
 
+def encoded(message: object, version: int) -> bytes:
+    """The frame of a message."""
+    key: int = message.API_KEY  # type: ignore[attr-defined]  # each request has it
+    body = encode_request_header(key, version, 7, "hostile") + b"".join(encode(message, version))
+    return struct.pack(">i", len(body)) + body
+
+
+def verify_transactions(count: int) -> bytes:
+    topics = [AddPartitionsToTxnTopic(TOPIC, [0])]
+    asked = [
+        AddPartitionsToTxnTransaction(f"t{index}", 1, 0, verify_only=True, topics=topics)
+        for index in range(count)
+    ]
+    return encoded(AddPartitionsToTxnRequest(transactions=asked), 5)
+
+
+def write_markers(producers: int) -> bytes:
+    """For each partition of the topic."""
+    topics = [WritableTxnMarkerTopic(TOPIC, list(range(PARTITIONS)))]
+    markers = [WritableTxnMarker(100 + index, 0, True, topics, 0) for index in range(producers)]
+    return encoded(WriteTxnMarkersRequest(markers), 1)
+
+
 def everything_of_a_world(topics: int) -> dict[str, Callable[[], bytes]]:
     """Small requests whose answers are long on a broker of so many topics and groups.
 
@@ -344,6 +379,8 @@ FULL: Final[dict[str, Callable[[], bytes]]] = {
     "DescribeGroups: one group 500,000 times": lambda: describe_groups(500_000),
     "DeleteGroups: 10,000 groups": lambda: delete_groups(10_000),
     "LeaveGroup: one member 100,000 times": lambda: leave_group(100_000),
+    "AddPartitionsToTxn: 6,000 transactions are verified": lambda: verify_transactions(6_000),
+    "WriteTxnMarkers: 190 producers in 100 partitions": lambda: write_markers(190),
     "DeleteRecords: one partition 8,000,000 times": lambda: delete_records(8_000_000),
     "DescribeTopicPartitions: one name 10,000,000 times": lambda: describe_topic_partitions(
         10_000_000
