@@ -242,6 +242,12 @@ def delete_records(count: int) -> bytes:
     return request(21, 0, head + struct.pack(">iq", 0, 0) * count + int32(100))
 
 
+def delete_all_records() -> bytes:
+    """Those of the topic."""
+    asked = b"".join(struct.pack(">iq", index, -1) for index in range(PARTITIONS))
+    return request(21, 0, int32(1) + text(TOPIC) + int32(PARTITIONS) + asked + int32(100))
+
+
 def describe_topic_partitions(count: int) -> bytes:
     body = uvarint(count + 1) + b"\2q\0" * count + int32(2000) + b"\xff\0"
     return request(75, 0, body, flexible=True)

@@ -52,8 +52,10 @@ COSTLY: dict[str, Callable[[int], bytes]] = {
     "Fetch v15: empty tags": heavy.fetch_of_empty_tags,
     "ListOffsets: one partition": heavy.list_offsets,
     "ListOffsets: unknown partitions": heavy.list_offsets_of_unknown_partitions,
+    # What was there before is deleted: to look through it is no work of this frame.
     "ListOffsets: by time": lambda n: (
-        heavy.produce(heavy.batch(heavy.timed_records(2 + n), 2 + n, newest=1), 100)
+        heavy.delete_all_records()
+        + heavy.produce(heavy.batch(heavy.timed_records(2 + n), 2 + n, newest=1), 100)
         + heavy.list_offsets_by_time(100)
     ),
     "OffsetCommit: one partition": lambda n: heavy.offset_commit(min(n, 19_000)),
