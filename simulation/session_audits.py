@@ -92,7 +92,7 @@ class SessionAudits:
         events, self._events = self._events, []
         made = [event for event in events if event.event in {"opened", "refused"}]
         if len(made) == 1:
-            self._judge_creation(made[0], [one for one in events if one.event == "evicted"], now_ms)
+            self._judge_creation(made[0], events, now_ms)
         for number, shard in enumerate(self._cache.shards):
             before = self._shards[number]
             after = {session_id: _kept(one) for session_id, one in shard.sessions.items()}
@@ -108,10 +108,17 @@ class SessionAudits:
 
     # -- who must go -------------------------------------------------------------------------
 
-    def _judge_creation(self, made: SessionEvent, evicted: list[SessionEvent], now_ms: int) -> None:
+    def _judge_creation(self, made: SessionEvent, events: list[SessionEvent], now_ms: int) -> None:
+        evicted = [one for one in events if one.event == "evicted"]
+        # Who opens a session with the id of one that is there closes that first.
+        closed = {
+            one.session_id
+            for one in events[: events.index(made)]
+            if one.event in {"closed", "emptied"}
+        }
         count = len(self._cache.shards)
         number = (self._cache._attempts - 1) % count  # noqa: SLF001 -- where it was to go
-        before = list(self._shards[number].values())
+        before = [one for one in self._shards[number].values() if one.id not in closed]
         gone = [self._shards[number].get(event.session_id) for event in evicted]
         newcomer = self._cache.shards[number].sessions.get(made.session_id)
         if len(before) < self._cache.shards[number]._max_entries:  # noqa: SLF001
