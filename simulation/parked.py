@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.fetch.incremental import IncrementalFetchContext
 from mockbroker.fetch.waiting import SessionWait
 from mockbroker.replica.append_entry import AppendEntry
 from mockbroker.replica.delayed_delete_records import DeletedEntry
@@ -20,6 +21,7 @@ from simulation.session_handler import UNKNOWN_HIGH_WATERMARK
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mockbroker.apis.context import RequestContext
     from mockbroker.log.unified_log import UnifiedLog
     from mockbroker.node.broker import Broker
     from mockbroker.purgatory.purgatory import DelayedOperation, Purgatory
@@ -58,11 +60,23 @@ def _waiting(purgatory: Purgatory) -> list[DelayedOperation]:
 
 def _why_not(operation: DelayedOperation) -> str:
     if isinstance(operation, DelayedFetch):
+        if superseded(operation) is not None:
+            return ""  # its session has partitions since that it did not ask for
         return _why_no_fetch(operation._wait)  # noqa: SLF001
     if isinstance(operation, DelayedEntries):
         entries = operation._pending  # noqa: SLF001
         return "" if any(map(_is_awaited, entries)) else "all of it is done"
     return ""
+
+
+def superseded(operation: object) -> RequestContext | None:
+    """The request of a parked fetch, if its session was used by another one since."""
+    parked = getattr(getattr(operation, "_answer", None), "__self__", None)
+    context = getattr(parked, "context", None)
+    if not isinstance(context, IncrementalFetchContext):
+        return None
+    gone_on = context.session.epoch != context._epoch  # noqa: SLF001
+    return parked.ctx if gone_on else None  # type: ignore[union-attr]
 
 
 def _is_awaited(entry: WaitingEntry) -> bool:

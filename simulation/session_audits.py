@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.fetch.incremental import IncrementalFetchContext
 from mockbroker.journal import SessionEvent
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchRequest
 from simulation.clients import fetch_at_once
+from simulation.parked import superseded
 
 if TYPE_CHECKING:
     from random import Random
@@ -152,16 +152,10 @@ class SessionAudits:
     def _note_superseded(self) -> None:
         """Parked fetches whose session went on: their answers are looked at."""
         purgatory = self._world.broker.services.replicas.fetch_purgatory
-        for key, operations in purgatory._watchers.items():  # noqa: SLF001
+        for operations in purgatory._watchers.values():  # noqa: SLF001
             for operation in operations:
-                parked = getattr(getattr(operation, "_answer", None), "__self__", None)
-                context = getattr(parked, "context", None)
-                if (
-                    isinstance(context, IncrementalFetchContext)
-                    and context.session is key
-                    and context.session.epoch != context._epoch  # noqa: SLF001
-                ):
-                    ctx = parked.ctx  # type: ignore[union-attr]
+                ctx = superseded(operation)
+                if ctx is not None:
                     self._answers.superseded[ctx.connection_id, ctx.correlation_id] = None
 
     def _ask_what_is_refused(self) -> None:

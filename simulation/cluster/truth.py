@@ -79,6 +79,16 @@ class Mirror:
         del entries[end:]
         return self._take(log, max(len(entries) - 1, 0))
 
+    def read_again(self) -> None:
+        """Know what is there now alone.
+
+        After an unclean election the log may have been cut below its high watermark, and what grew
+        again may be compacted away where it would tell.
+        """
+        self.entries.clear()
+        if self.log is not None:
+            self._take(self.log, 0)
+
     def _take(self, log: UnifiedLog, start: int, *, doubted: bool = False) -> int:
         """Read from `start` on; where the last entry known is another one by now, read all.
 

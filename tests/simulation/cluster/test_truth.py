@@ -62,6 +62,23 @@ def test_a_mirror_notices_that_a_log_was_cut_whose_last_record_is_compacted_sinc
     assert mirror.entries == [(1, b"=a"), (2, b"=d"), None, (2, b"=e")]
 
 
+def test_a_mirror_that_reads_again_knows_what_is_there_alone() -> None:
+    from mockbroker.log.unified_log import UnifiedLog
+
+    log, mirror = UnifiedLog(), Mirror()
+    for value in (b"a", b"b", b"c"):
+        log.append_as_leader(records(value), 1, 0)
+    mirror.read(log)
+    mirror.high_watermark = 3
+    log.truncate_to(1)
+    batch = build_batch([Record(3, 0, None, b"e", [])], partition_leader_epoch=2)
+    log.append_as_follower(batch, 0)  # as of a leader that has compacted 1 and 2
+    mirror.read(log)
+    assert mirror.entries[1] == (1, b"=b")
+    mirror.read_again()
+    assert mirror.entries == [(1, b"=a"), None, None, (2, b"=e")]
+
+
 def test_two_leaders_in_an_epoch_are_noticed(simulated: SimulatedCluster) -> None:
     topic = simulated.world.cluster.metadata.topics["t0"]
     state = topic.partitions[0]
