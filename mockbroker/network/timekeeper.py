@@ -64,9 +64,12 @@ class TimeKeeper:
         return self.anchor_ms + (seconds - self.anchor_seconds) * self.scale
 
     def delay_seconds(self, deadline_ms: float) -> float | None:
-        """How long a timer must run until `deadline_ms`; None: until someone moves the time."""
+        """How long a timer must run until `deadline_ms`; None: until someone moves the time.
+
+        What is due already is due, also where time stands still.
+        """
         if not self.scale:
-            return None
+            return None if deadline_ms > self.now_ms() else 0.0
         return max(0.0, (deadline_ms - self.now_ms()) / self.scale)
 
     def on_change(self, retime: Callable[[], None]) -> None:

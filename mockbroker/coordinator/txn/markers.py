@@ -31,7 +31,7 @@ from mockbroker.replica.append_entry import TransactionMarker
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from mockbroker.clock import Clock, Timer
     from mockbroker.coordinator.txn.marker_writer import WritesMarkers
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.txn.shard import TransactionShard
     from mockbroker.metadata.store import MetadataStore
 
+AT_ONCE: Final = 100
+"""Partitions of a transaction that are asked for their markers in one step, of some milliseconds."""
 RETRY_BACKOFF_MS: Final = 100
 """Kafka's sender asks again at once; nothing changes here within a step."""
 
@@ -67,11 +69,11 @@ class TransactionMarkers:
         return len(self._pending)
 
     def send(self, shard: TransactionShard, metadata: TransactionMetadata) -> None:
-        """End what is prepared; done within the step when all partitions are led here."""
+        """End what is prepared; done within the step when a few partitions are led here."""
         assert metadata.state in PREPARED
         assert metadata.transactional_id not in self._pending
         pending = self._pending[metadata.transactional_id] = _PendingCompletion(shard, metadata)
-        self._send(pending, metadata.partitions)
+        self._send(pending, list(metadata.partitions))
 
     def forget(self, shard: TransactionShard) -> None:
         """The shard moved away: its new owner goes on."""
@@ -82,11 +84,17 @@ class TransactionMarkers:
     def _is_current(self, pending: _PendingCompletion) -> bool:
         return self._pending.get(pending.metadata.transactional_id) is pending
 
-    def _send(self, pending: _PendingCompletion, partitions: Iterable[TopicPartition]) -> None:
-        """Ask for the markers of these partitions, of which some may be gone by now."""
+    def _send(self, pending: _PendingCompletion, partitions: Sequence[TopicPartition]) -> None:
+        """Ask for the markers of these partitions, of which some may be gone by now.
+
+        The first few of many: the others follow as soon as others had their turn.
+        """
         metadata = pending.metadata
+        if len(partitions) > AT_ONCE:
+            # Due at once, also where time stands still: timers round up to the millisecond.
+            self._send_at(int(self._clock.now_ms), pending, partitions[AT_ONCE:])
         wanted = []
-        for partition in list(partitions):
+        for partition in partitions[:AT_ONCE]:
             if self._exists(partition):
                 wanted.append(partition)
             else:
@@ -137,13 +145,18 @@ class TransactionMarkers:
         pending.shard.write(metadata, complete(metadata, self._clock.wall_ms()), written)
 
     def _send_later(
-        self, pending: _PendingCompletion, partitions: Iterable[TopicPartition]
+        self, pending: _PendingCompletion, partitions: Sequence[TopicPartition]
+    ) -> None:
+        self._send_at(self._clock.now_ms + RETRY_BACKOFF_MS, pending, partitions)
+
+    def _send_at(
+        self, time_ms: float, pending: _PendingCompletion, partitions: Sequence[TopicPartition]
     ) -> None:
         def due() -> None:
             if self._is_current(pending):
                 self._send(pending, partitions)
 
-        self._timer.schedule(self._clock.now_ms + RETRY_BACKOFF_MS, due)
+        self._timer.schedule(time_ms, due)
 
     def _exists(self, partition: TopicPartition) -> bool:
         topic = self._metadata.topics.get(partition[0])

@@ -54,6 +54,7 @@ def test_a_frozen_clock_stands_and_arms_no_timer(machine: Machine, cluster: Clus
     machine.seconds += 60
     assert keeper.now_ms() == 0.0
     assert keeper.delay_seconds(1.0) is None
+    assert keeper.delay_seconds(0.0) == 0.0  # what is due already is not put off
     keeper.unfreeze()
     machine.seconds += 1
     assert keeper.now_ms() == 1000.0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.clock import Clock, Timer
+from mockbroker.coordinator.txn import markers
 from mockbroker.coordinator.txn.markers import RETRY_BACKOFF_MS, TransactionMarkers
 from mockbroker.coordinator.txn.shard import ShardListener, TransactionShard
 from mockbroker.coordinator.txn.states import TransactionState
@@ -51,6 +52,26 @@ def test_a_transaction_ends_in_the_step_of_its_answer(core: Core) -> None:
     producer = Transactional.begin(core)
     producer.write("t", 0, "a")
     producer.finish(commit=True)
+    assert producer.state == "CompleteCommit"
+    assert read_committed(core, "t") == ["a"]
+    assert not core.broker.services.transactions.service.markers
+
+
+def test_many_markers_are_written_a_few_at_a_time_also_where_time_stands_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(markers, "AT_ONCE", 2)
+    core = Core(topics={"t": 5}, config={"node.id": "0"})
+    core.advance(0.5)
+    producer = Transactional.begin(core)
+    for index in range(5):
+        producer.write("t", index, "a")
+    producer.finish(commit=True)
+    described = producer.describe()
+    assert described.transaction_state == "PrepareCommit"
+    assert [topic.partitions for topic in described.topics] == [[2, 3, 4]]
+    assert producer.init().error == ErrorCode.CONCURRENT_TRANSACTIONS
+    core.advance(0)
     assert producer.state == "CompleteCommit"
     assert read_committed(core, "t") == ["a"]
     assert not core.broker.services.transactions.service.markers
