@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+__tracebackhide__ = True
+
 ClientConfig = dict[str, Any]
 
 

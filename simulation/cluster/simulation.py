@@ -306,10 +306,11 @@ class ClusterRun:
             for index, state in enumerate(topic.partitions):
                 truth = self.truth.partitions[topic.id, index]
                 mirrors = [truth.mirrors[node] for node in state.replicas if node in truth.mirrors]
-                for mirror in mirrors if self.plan.may_lose else ():
-                    mirror.read_again()
                 start = max((mirror.log_start_offset for mirror in mirrors), default=0)
-                logs = [mirror.entries[start:] for mirror in mirrors]
+                logs = [
+                    (mirror.still_there() if self.plan.may_lose else mirror.entries)[start:]
+                    for mirror in mirrors
+                ]
                 if any(
                     len(entries) != len(logs[0]) or not all(map(agree, entries, logs[0]))
                     for entries in logs

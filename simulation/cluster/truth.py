@@ -79,15 +79,18 @@ class Mirror:
         del entries[end:]
         return self._take(log, max(len(entries) - 1, 0))
 
-    def read_again(self) -> None:
-        """Know what is there now alone.
+    def still_there(self) -> list[Entry | None]:
+        """What is known, less what the log has no more.
 
         After an unclean election the log may have been cut below its high watermark, and what grew
         again may be compacted away where it would tell.
         """
-        self.entries.clear()
-        if self.log is not None:
-            self._take(self.log, 0)
+        now = Mirror()
+        now.read(self.log)
+        return [
+            entry if at >= len(now.entries) or now.entries[at] is not None else None
+            for at, entry in enumerate(self.entries)
+        ]
 
     def _take(self, log: UnifiedLog, start: int, *, doubted: bool = False) -> int:
         """Read from `start` on; where the last entry known is another one by now, read all.

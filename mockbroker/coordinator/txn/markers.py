@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.store import MetadataStore
 
 AT_ONCE: Final = 100
-"""Partitions of a transaction that are asked for their markers in one step, of some milliseconds."""
+"""Partitions of a transaction that are asked for their markers in one step."""
 RETRY_BACKOFF_MS: Final = 100
 """Kafka's sender asks again at once; nothing changes here within a step."""
 
