@@ -72,8 +72,9 @@ def simulated(*words: str, pure: str) -> str:
     return done.stdout
 
 
+# Of a broker, seeds that lower no limits: they are in the machine code (simulation.limits).
 @compiled
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 6])
 @pytest.mark.parametrize("kind", [(), ("--cluster",)], ids=["broker", "cluster"])
 def test_a_simulation_is_byte_for_byte_that_of_the_sources(
     kind: tuple[str, ...], seed: int
