@@ -91,5 +91,6 @@ def _outcomes(seeds: range, *, cluster: bool, jobs: int) -> Iterator[Outcome]:
     if jobs <= 1:
         yield from map(run, seeds)
         return
-    with get_context().Pool(jobs) as pool:
+    # Not forked: a lock that a thread holds here, of a test's broker say, would stay held there.
+    with get_context("spawn").Pool(jobs) as pool:
         yield from pool.imap(run, seeds, chunksize=5)
