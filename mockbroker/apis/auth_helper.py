@@ -10,6 +10,7 @@ Answers that come later pass through the guard as well: it stands in for the res
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED
@@ -227,7 +228,7 @@ class AuthHelper:
     # -- what its answer needs ---------------------------------------------------------------
 
     def amend(self, amendment: Callable[..., object]) -> None:
-        """Let `amendment` change the answer, or return another."""
+        """Let `amendment` change the answer, or return another; a generator does so in slices."""
         self._amendments.append(amendment)
 
     def append(self, field: str, results: list[object]) -> None:
@@ -240,12 +241,24 @@ class AuthHelper:
         """Whether the answer is to be changed."""
         return bool(self._amendments)
 
-    def amended(self, response: object) -> object:
-        """The answer with what was taken out of the request, or hidden."""
+    def amending(self, response: object) -> Generator[None, None, object]:
+        """The answer with what was taken out of the request, or hidden, made in slices."""
         for amendment in self._amendments:
             changed = amendment(response)
+            if isinstance(changed, Generator):
+                changed = yield from changed
             response = response if changed is None else changed
         return response
+
+    def amended(self, response: object) -> object:
+        """The same, at once."""
+        steps = self.amending(response)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                made: object = end.value
+                return made
 
 
 def cluster_guard(operation: AclOperation) -> Guard:
@@ -269,11 +282,15 @@ def guarded(guard: Guard, handle: Handle) -> Handle:
         try:
             if not auth.amends:
                 return handle(services, ctx, request)
-            ctx.responder = _Amending(ctx.responder, auth.amended)
+            responder = ctx.responder
+            ctx.responder = _Amending(responder, auth)
             response = handle(services, ctx, request)
         finally:
             services.fetch.gate = None
-        return response if response is PARKED else auth.amended(response)
+        if response is PARKED:
+            return PARKED
+        ctx.responder = responder
+        return services.answer_in_slices(ctx, auth.amending(response))
 
     return check_and_handle
 
@@ -281,11 +298,11 @@ def guarded(guard: Guard, handle: Handle) -> Handle:
 class _Amending:
     """Stands between a parked request and its responder."""
 
-    __slots__ = ("_amended", "_responder")
+    __slots__ = ("_auth", "_responder")
 
-    def __init__(self, responder: Responder, amended: Callable[[object], object]) -> None:
+    def __init__(self, responder: Responder, auth: AuthHelper) -> None:
         self._responder = responder
-        self._amended = amended
+        self._auth = auth
 
     @property
     def broker_id(self) -> int:
@@ -299,12 +316,15 @@ class _Amending:
 
     def complete(self, ctx: RequestContext, response: object) -> None:
         """Queue the answer of a parked request."""
-        self._responder.complete(ctx, self._amended(response))
+        self._responder.complete(ctx, self._auth.amended(response))
 
     def complete_by(self, ctx: RequestContext, make: Callable[[], object]) -> None:
         """Make the answer of a parked request inside the request boundary, and queue it."""
-        self._responder.complete_by(ctx, lambda: self._amended(make()))
+        self._responder.complete_by(ctx, lambda: self._auth.amended(make()))
 
     def complete_in_slices(self, ctx: RequestContext, response: object) -> None:
         """Queue the long answer of a parked request."""
-        self._responder.complete_in_slices(ctx, self._amended(response))
+        ctx.responder = self._responder
+        amended = self._auth.services.answer_in_slices(ctx, self._auth.amending(response))
+        if amended is not PARKED:
+            ctx.respond_in_slices(amended)

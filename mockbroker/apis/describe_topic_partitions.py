@@ -8,8 +8,10 @@ a broker that knows no eligible leader replicas (Kafka: DescribeTopicPartitionsR
 from __future__ import annotations
 
 from heapq import nsmallest
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.apis.context import MADE_AT_ONCE, in_slices
 from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import TOPIC_OPERATIONS, AclOperation
 from mockbroker.metadata.names import NO_TOPIC_ID, invalid_topic_name, is_internal
@@ -20,10 +22,11 @@ from mockbroker_protocol.messages.metadata import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
     PageCursor,
-    TopicRequest,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
     from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.config.broker import BrokerConfig
@@ -35,7 +38,13 @@ _NO_LEADER: Final = -1
 
 def handle(
     services: Services, ctx: RequestContext, request: DescribeTopicPartitionsRequest
-) -> DescribeTopicPartitionsResponse:
+) -> object:
+    return services.answer_in_slices(ctx, _answer(services, ctx, request))
+
+
+def _answer(
+    services: Services, ctx: RequestContext, request: DescribeTopicPartitionsRequest
+) -> Generator[None, None, DescribeTopicPartitionsResponse]:
     names = {topic.name for topic in request.topics}
     error = _refuse(request, names)
     if error:
@@ -46,29 +55,50 @@ def handle(
                 DescribeTopicPartitionsResponseTopic(error, topic.name) for topic in request.topics
             ],
         )
-    response = DescribeTopicPartitionsResponse(throttle_time_ms=ctx.throttle_time_ms)
     cursor = request.cursor
-    first, first_index = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
-    limit = services.config.int("max.request.partition.size.limit")
-    remaining = max(min(limit, request.response_partition_limit), 1)
+    first = "" if cursor is None else cursor.topic_name
     # A topic that there is has a partition or more: no page comes to more of them.
     candidates = (name for name in names or services.metadata.topics if name >= first)
-    for name in sorted(candidates) if names else nsmallest(remaining + 2, candidates):
+    page = sorted(candidates) if names else nsmallest(_size(services, request) + 2, candidates)
+    return (yield from _page(services, ctx, request, page))
+
+
+def _page(
+    services: Services,
+    ctx: RequestContext,
+    request: DescribeTopicPartitionsRequest,
+    names: Sequence[str],
+) -> Generator[None, None, DescribeTopicPartitionsResponse]:
+    response = DescribeTopicPartitionsResponse(throttle_time_ms=ctx.throttle_time_ms)
+    cursor = request.cursor
+    remaining = _size(services, request)
+    alive = {broker.node_id for broker in services.metadata.alive_brokers()}
+    for done, name in enumerate(names, 1):
         if not remaining:
             response.next_cursor = PageCursor(name, 0)
             break
         topic = services.metadata.topics.get(name)
         if topic is None:
-            response.topics.append(_missing(name, services.config))
-            continue
-        start = first_index if name == first else 0
-        end = min(len(topic.partitions), start + remaining)
-        response.topics.append(_described(services, topic, range(start, end)))
-        if end < len(topic.partitions):
-            response.next_cursor = PageCursor(name, end)
-            break
-        remaining -= max(end - start, 0)
+            if request.topics:  # of all topics, one that is gone meanwhile is not told
+                response.topics.append(_missing(name, services.config))
+        else:
+            begins_page = cursor is not None and name == cursor.topic_name
+            start = cursor.partition_index if cursor is not None and begins_page else 0
+            end = min(len(topic.partitions), start + remaining)
+            response.topics.append(_described(topic, range(start, end), alive))
+            if end < len(topic.partitions):
+                response.next_cursor = PageCursor(name, end)
+                break
+            remaining -= max(end - start, 0)
+        if not done % MADE_AT_ONCE:
+            yield
     return response
+
+
+def _size(services: Services, request: DescribeTopicPartitionsRequest) -> int:
+    """How many partitions a page has at most."""
+    limit = services.config.int("max.request.partition.size.limit")
+    return max(min(limit, request.response_partition_limit), 1)
 
 
 def _refuse(request: DescribeTopicPartitionsRequest, names: set[str]) -> ErrorCode:
@@ -98,9 +128,8 @@ def _missing(name: str, config: BrokerConfig) -> DescribeTopicPartitionsResponse
 
 
 def _described(
-    services: Services, topic: Topic, indexes: range
+    topic: Topic, indexes: range, alive: set[int]
 ) -> DescribeTopicPartitionsResponseTopic:
-    alive = {broker.node_id for broker in services.metadata.alive_brokers()}
     return DescribeTopicPartitionsResponseTopic(
         0,
         topic.name,
@@ -129,46 +158,59 @@ def _partition(
     )
 
 
-def guard(auth: AuthHelper, request: DescribeTopicPartitionsRequest) -> object | None:
-    """As Metadata, by pages: hidden topics take no room on a page."""
-    describe = AclOperation.DESCRIBE
-    unauthorized: list[object] = []
+def guard(auth: AuthHelper, request: DescribeTopicPartitionsRequest) -> object:
+    """As Metadata, by pages: hidden topics take no room on a page. What it answers is all."""
+    making = (_of_named if request.topics else _of_all)(auth, request)
+    return auth.services.answer_in_slices(auth.ctx, making)
+
+
+def _of_named(
+    auth: AuthHelper, request: DescribeTopicPartitionsRequest
+) -> Generator[None, None, DescribeTopicPartitionsResponse]:
+    names = sorted({topic.name for topic in request.topics if topic.name})
+    denied = set((yield from in_slices(name for name in names if not _may_describe(auth, name))))
+    request.topics = [topic for topic in request.topics if topic.name not in denied]
+    # No topic named would mean all of them.
+    response = DescribeTopicPartitionsResponse(auth.ctx.throttle_time_ms)
     if request.topics:
-        start = request.cursor.topic_name if request.cursor is not None else ""
-        names = sorted({topic.name for topic in request.topics if topic.name})
-        denied = {name for name in names if not auth.authorize_topic(describe, name)}
-        unauthorized = [
-            DescribeTopicPartitionsResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
-            for name in denied
-            if name >= start
-        ]
-        request.topics = [topic for topic in request.topics if topic.name not in denied]
-    else:
-        cursor = request.cursor
-        if cursor is not None and cursor.partition_index < 0:
-            return None  # it is refused, and no topic was asked for that could be named
-        start = "" if cursor is None else cursor.topic_name
-        names = [
-            name
-            for name in auth.services.metadata.topics
-            if name >= start and auth.authorize_topic(describe, name)
-        ]
-        if start not in names:
-            request.cursor = None  # of all topics it need not be one that there is
-        request.topics = [TopicRequest(name) for name in names]
-    if not request.topics:
-        # No topic named would mean all of them.
-        response = DescribeTopicPartitionsResponse(auth.ctx.throttle_time_ms)
-        response.topics.extend(unauthorized)  # type: ignore[arg-type]  # as made above
-        return response
+        response = yield from _answer(auth.services, auth.ctx, request)
+        yield from _tell_operations(auth, response)
+    start = request.cursor.topic_name if request.cursor is not None else ""
+    response.topics += [
+        DescribeTopicPartitionsResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
+        for name in denied
+        if name >= start
+    ]
+    return response
 
-    def amend(response: DescribeTopicPartitionsResponse) -> None:
-        for topic in response.topics:
-            if topic.name:
-                topic.topic_authorized_operations = auth.authorized_operations(
-                    ResourceType.TOPIC, topic.name
-                )
 
-    auth.amend(amend)
-    auth.append("topics", unauthorized)
-    return None
+def _of_all(
+    auth: AuthHelper, request: DescribeTopicPartitionsRequest
+) -> Generator[None, None, DescribeTopicPartitionsResponse]:
+    services, ctx, cursor = auth.services, auth.ctx, request.cursor
+    if cursor is not None and cursor.partition_index < 0:
+        return DescribeTopicPartitionsResponse(ctx.throttle_time_ms)
+    start = "" if cursor is None else cursor.topic_name
+    names = sorted(name for name in services.metadata.topics if name >= start)
+    visible = (name for name in names if _may_describe(auth, name))
+    # As many as a page can come to, as above.
+    page = yield from in_slices(islice(visible, _size(services, request) + 2))
+    response = yield from _page(services, ctx, request, page)
+    yield from _tell_operations(auth, response)
+    return response
+
+
+def _may_describe(auth: AuthHelper, name: str) -> bool:
+    return auth.authorize_topic(AclOperation.DESCRIBE, name)
+
+
+def _tell_operations(
+    auth: AuthHelper, response: DescribeTopicPartitionsResponse
+) -> Generator[None, None, None]:
+    for done, topic in enumerate(response.topics, 1):
+        if topic.name:
+            topic.topic_authorized_operations = auth.authorized_operations(
+                ResourceType.TOPIC, topic.name
+            )
+        if not done % MADE_AT_ONCE:
+            yield

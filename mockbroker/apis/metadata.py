@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.context import MADE_AT_ONCE
+from mockbroker.apis.context import MADE_AT_ONCE, in_slices
 from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import (
     CLUSTER_OPERATIONS,
@@ -188,25 +188,30 @@ def guard(auth: AuthHelper, request: MetadataRequest) -> None:
     """Of all topics, those that may not be described are hidden; asked for, they are refused."""
     unauthorized = _take_unauthorized(auth, request)
 
-    def amend(response: MetadataResponse) -> None:
+    def amend(response: MetadataResponse) -> Generator[None, None, None]:
         if unauthorized and request.topics is None:
             response.topics = []
-        response.topics = [
-            topic
-            for topic in response.topics
-            if topic.name is None or auth.authorize_topic(AclOperation.DESCRIBE, topic.name)
-        ]
-        if request.include_topic_authorized_operations:
-            for topic in response.topics:
-                if topic.name is not None and topic.topic_authorized_operations != NOT_ASKED:
-                    topic.topic_authorized_operations = auth.authorized_operations(
-                        ResourceType.TOPIC, topic.name
-                    )
+        told = request.include_topic_authorized_operations
+        response.topics = yield from in_slices(
+            topic for topic in response.topics if _may_be_told(auth, topic, operations=told)
+        )
         if request.include_cluster_authorized_operations:
             response.cluster_authorized_operations = auth.cluster_operations()
         response.topics += unauthorized
 
     auth.amend(amend)
+
+
+def _may_be_told(auth: AuthHelper, topic: MetadataResponseTopic, *, operations: bool) -> bool:
+    """Whether its sender may describe it; if so, and asked for, what else it may do to it."""
+    name = topic.name
+    if name is None:
+        return True
+    if not auth.authorize_topic(AclOperation.DESCRIBE, name):
+        return False
+    if operations and topic.topic_authorized_operations != NOT_ASKED:
+        topic.topic_authorized_operations = auth.authorized_operations(ResourceType.TOPIC, name)
+    return True
 
 
 def _take_unauthorized(auth: AuthHelper, request: MetadataRequest) -> list[MetadataResponseTopic]:

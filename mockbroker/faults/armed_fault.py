@@ -240,6 +240,12 @@ class ArmedFault:
         return self._topic is not None or self.fault.partition is not None
 
     @property
+    def asks_for_names(self) -> bool:
+        """Whether it asks what groups, transactional ids or topics a request speaks of."""
+        fault = self.fault
+        return not (fault.group is fault.transactional_id is None is self._when)
+
+    @property
     def partition(self) -> int | None:
         """The index of the partitions that it is about; None: all."""
         return self.fault.partition

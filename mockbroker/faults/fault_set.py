@@ -234,6 +234,10 @@ class FaultSet:
         """Whether one of them may be about requests of this API."""
         return bool(self._any) or api_key in self._by_api
 
+    def rules_of(self, api_key: int) -> Sequence[ArmedFault]:
+        """Those that may be about requests of this API."""
+        return self._by_api.get(api_key, self._any)
+
     @property
     def meets_brokers(self) -> bool:
         """Whether one of them is about what brokers send each other: it names that listener."""
@@ -253,7 +257,7 @@ class FaultSet:
         now_ms = self._clock.now_ms
         fired = [
             armed
-            for armed in self._by_api.get(asking.api_key, self._any)
+            for armed in self.rules_of(asking.api_key)
             if not armed.exhausted
             and armed.in_time(now_ms)
             and armed.matches(asking, view)

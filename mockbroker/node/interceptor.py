@@ -41,7 +41,7 @@ from mockbroker_protocol.subjects import Subjects, TopicRef, concerns, subjects_
 from mockbroker_protocol.versions import FETCH_SESSIONS, FETCH_TOPIC_IDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from mockbroker.apis.context import Handle, ServedApi, Services
     from mockbroker.clock import TimerTask
@@ -64,6 +64,12 @@ _SESSION_ERRORS: Final = frozenset(
 MAX_SELECTIONS: Final = 1000
 """Rules, those that are gone among them, whose topics a session remembers."""
 _INT32: Final = 1 << 32
+
+
+class HasServices(Protocol):
+    """Where a fetch's session is looked for."""
+
+    services: Services
 
 
 class RequestBoundary(Protocol):
@@ -96,13 +102,15 @@ def intercept(
     api: ServedApi,
     request: object,
     process: Handle | None,
+    subjects: RequestSubjects | None = None,
 ) -> bool:
     """Take a request out of the usual way if it sets off a rule; False: it does not.
 
     `process` is how it is processed in the end, if it is; None: it is too large for a rule, which
-    works on it as a whole, and refused then.
+    works on it as a whole, and refused then. `subjects` is there if it was looked through before.
     """
-    subjects = _Subjects(boundary, request)
+    if subjects is None:
+        subjects = RequestSubjects(boundary, request)
     fired = faults.fire(ctx, RequestView(ctx, request, subjects, faults.name_of, subjects.meets))
     if not fired:
         return False
@@ -118,45 +126,62 @@ def intercept(
     return True
 
 
-class _Subjects:
+class RequestSubjects:
     """What a request is about, found out at most once; of a fetch, what its session is too."""
 
-    __slots__ = ("_boundary", "_found", "_request")
+    __slots__ = ("_boundary", "_found", "_named", "_request")
 
-    def __init__(self, boundary: RequestBoundary, request: object) -> None:
+    def __init__(self, boundary: HasServices, request: object) -> None:
         self._boundary = boundary
         self._request = request
         self._found: Subjects | None = None
+        self._named: dict[TopicRule, bool] = {}
+
+    def look_through(
+        self, rules: Sequence[ArmedFault], pieces: Iterable[object]
+    ) -> Generator[None, None, None]:
+        """Hold a large request against rules in slices: each of `pieces` has some of its elements.
+
+        A rule's own condition is asked of the request as a whole later.
+        """
+        named: dict[TopicRule, bool] = {rule: False for rule in rules if rule.is_partial}
+        found = Subjects([], [], []) if any(rule.asks_for_names for rule in rules) else None
+        for piece in pieces:
+            for rule, seen in named.items():
+                named[rule] = seen or _names(piece, rule)
+            if found is not None:
+                more = subjects_of(piece)
+                found.topics.extend(more.topics)
+                found.groups.extend(more.groups)
+                found.transactional_ids.extend(more.transactional_ids)
+            yield
+        self._named = named
+        if found is not None:
+            self._found = self._with_session(found)
 
     def __call__(self) -> Subjects:
         if self._found is None:
-            found = subjects_of(self._request)
-            if isinstance(self._request, FetchRequest) and self._request.session_epoch > 0:
-                found.topics.extend(self._of_session(self._request.session_id))
-            self._found = found
+            self._found = self._with_session(subjects_of(self._request))
         return self._found
+
+    def _with_session(self, found: Subjects) -> Subjects:
+        request = self._request
+        if isinstance(request, FetchRequest) and request.session_epoch > 0:
+            found.topics.extend(self._of_session(request.session_id))
+        return found
 
     def meets(self, rule: TopicRule) -> bool:
         """Whether a rule about some topics or partitions is about one of them.
 
         Of a session only topics are looked at, and again only when its partitions are others.
         """
-        request, wanted = self._request, rule.partition
-        if isinstance(request, FetchRequest):
-            if any(
-                topic.partitions
-                and rule.selects_topic(topic.topic, topic.topic_id)
-                and (wanted is None or any(each.partition == wanted for each in topic.partitions))
-                for topic in request.topics
-            ) or any(
-                topic.partitions
-                and rule.selects_topic(topic.topic, topic.topic_id)
-                and (wanted is None or wanted in topic.partitions)
-                for topic in request.forgotten_topics_data
-            ):
-                return True
-            return request.session_epoch > 0 and self._is_in_session(rule, request.session_id)
-        return concerns(request, rule.selects_topic, wanted)
+        request = self._request
+        named = self._named.get(rule)
+        if named is None:
+            named = _names(request, rule)
+        if named or not isinstance(request, FetchRequest):
+            return named
+        return request.session_epoch > 0 and self._is_in_session(rule, request.session_id)
 
     def _is_in_session(self, rule: TopicRule, session_id: int) -> bool:
         session = self._boundary.services.fetch.cache.get(session_id)
@@ -192,6 +217,24 @@ class _Subjects:
         ]
 
 
+def _names(request: object, rule: TopicRule) -> bool:
+    """Whether a request names a topic, or a partition, that the rule is about."""
+    wanted = rule.partition
+    if not isinstance(request, FetchRequest):
+        return concerns(request, rule.selects_topic, wanted)
+    return any(
+        topic.partitions
+        and rule.selects_topic(topic.topic, topic.topic_id)
+        and (wanted is None or any(each.partition == wanted for each in topic.partitions))
+        for topic in request.topics
+    ) or any(
+        topic.partitions
+        and rule.selects_topic(topic.topic, topic.topic_id)
+        and (wanted is None or wanted in topic.partitions)
+        for topic in request.forgotten_topics_data
+    )
+
+
 @dataclass(eq=False)
 class Interception:
     """One request on its way through the rules that it set off."""
@@ -202,7 +245,7 @@ class Interception:
     _request: object
     _handle: Handle
     _fired: Sequence[ArmedFault]
-    _subjects: _Subjects
+    _subjects: RequestSubjects
     _response: object = None
     _refused: list[object] = field(default_factory=list)
     _overwriting: list[ArmedFault] = field(default_factory=list)

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from mockbroker.apis.context import Handle, RequestContext, Responder, ServedApi, Services
+    from mockbroker.faults.fault_set import FaultSet
     from mockbroker.node.connection import Connection
+    from mockbroker.node.interceptor import RequestSubjects
     from mockbroker_protocol.primitives import Buffer
 
 MAX_ELEMENTS: Final = 1 << 18
@@ -60,6 +62,7 @@ class Boundary(Protocol):
     services: Services
     broker_id: int
     connections: Mapping[int, Connection]
+    faults: FaultSet | None
 
     def is_connected(self, connection_id: int) -> bool:
         """Whether a connection is still there."""
@@ -71,10 +74,11 @@ class Boundary(Protocol):
         api: ServedApi,
         request: object,
         process: Handle | None,
+        subjects: RequestSubjects | None,
     ) -> bool:
         """Count a request; False when a fault rule takes it over, which has it done by `process`.
 
-        None: it is too large for that.
+        None: it is too large for that. `subjects` is there if it was looked through for rules.
         """
 
     def resume(self, ctx: RequestContext) -> None:
@@ -261,7 +265,8 @@ class _LargeRequest:
         if split is not None:
             within = self._elements <= MAX_WHOLE_ELEMENTS
             process = partial(self._process, split) if within else None
-        if not handler.accept(self._conn, ctx, api, request, process):
+        subjects = yield from self._looked_through(request)
+        if not handler.accept(self._conn, ctx, api, request, process, subjects):
             return
         if split is None:
             if (
@@ -319,9 +324,25 @@ class _LargeRequest:
             return request
         if split.alone is not None and any(map(split.alone, _items(request, split.asked[0]))):
             return request
+        yield None
         kept = yield from _unique(_items(request, split.asked[0]), split)
-        self._elements = sum(_leaves(one, split.asked[1:]) for one in kept)
+        yield None
+        inner = split.asked[1:]
+        self._elements = sum(_leaves(one, inner) for one in kept) if inner else len(kept)
+        yield None
         return _with(request, split.asked[0], kept)
+
+    def _looked_through(self, request: object) -> Generator[object, None, RequestSubjects | None]:
+        """What it is about, where fault rules may ask and it is too large to be told at once."""
+        faults, api_key = self._handler.faults, ApiKey(self._ctx.api_key)
+        if faults is None or self._elements <= MAX_WHOLE_ELEMENTS or not faults.meets(api_key):
+            return None
+        from mockbroker.node.interceptor import RequestSubjects
+
+        split = self._split() or _WHOLE[api_key]
+        subjects = RequestSubjects(self._handler, request)
+        yield from subjects.look_through(faults.rules_of(api_key), _pieces(request, split))
+        return subjects
 
     def _process(
         self, split: Split, services: Services, ctx: RequestContext, request: object
@@ -380,6 +401,18 @@ def _with(message: object, field: str, value: list[object]) -> object:
     copy.unknown_tags = None  # type: ignore[attr-defined]  # a slot of every declared class
     setattr(copy, field, value)
     return copy
+
+
+def _pieces(request: object, split: Split) -> Iterator[object]:
+    """Copies of it with some of its elements each."""
+    first, *inner = split.asked
+    fields = (first, "forgotten_topics_data") if isinstance(request, FetchRequest) else (first,)
+    bare = request
+    for field in fields:
+        bare = _with(bare, field, [])
+    for field in fields:
+        for items in _cut(_items(request, field), inner, LOOKED_AT):
+            yield _with(bare, field, items)
 
 
 def _leaves(item: object, fields: Sequence[str]) -> int:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mockbroker.faults.fault_set import FaultSet
     from mockbroker.journal import Journal
     from mockbroker.node.connection import Connection
+    from mockbroker.node.interceptor import RequestSubjects
     from mockbroker.node.outbox import Outbox
     from mockbroker_protocol.frames import Frame
     from mockbroker_protocol.headers import RequestHeader
@@ -79,12 +80,13 @@ def _intercepted(
     api: ServedApi,
     request: object,
     process: Handle | None,
+    subjects: RequestSubjects | None = None,
 ) -> bool:
     if not faults.meets(ctx.api_key):
         return False
     from mockbroker.node.interceptor import intercept
 
-    return intercept(handler, faults, ctx, api, request, process)
+    return intercept(handler, faults, ctx, api, request, process, subjects)
 
 
 class RequestHandler:
@@ -234,6 +236,7 @@ class RequestHandler:
         api: ServedApi,
         request: object,
         process: Handle | None,
+        subjects: RequestSubjects | None,
     ) -> bool:
         """Count a request that was decoded in slices; False when a fault rule takes it over."""
         self._unread.discard(ctx)
@@ -243,7 +246,9 @@ class RequestHandler:
         if quotas is not None and ctx.api_key not in _UNCHARGED:
             ctx.throttle_time_ms = quotas.charge_request(ctx.principal, ctx.client_id)
         faults = self.faults
-        return faults is None or not _intercepted(self, faults, ctx, api, request, process)
+        return faults is None or not _intercepted(
+            self, faults, ctx, api, request, process, subjects
+        )
 
     def resume(self, ctx: RequestContext) -> None:
         """What the work on a request waited for is there."""

@@ -8,7 +8,7 @@ For each frame of `tests/support/heavy.py`, whose name has one of NAME in it, ag
 in turn: the longest that a ping of another process took meanwhile, and how the frame was answered.
 Of several runs the one counts whose longest ping was the shortest: what a busy machine adds is not
 the broker's. What takes long is not run again, and what takes more than a bound is not waited for.
-Without --mockbroker one is started, and for some frames another one that has a fault rule armed.
+Without --mockbroker one is started, and for some frames others with a fault rule or an authorizer.
 Brokers get a topic `blk` of 100 partitions and, for long answers, N topics and N groups (default
 2000). Markdown on standard output, what is done now on standard error.
 
@@ -70,15 +70,34 @@ MOST_S = 30.0
 AGAIN_S = 2.0
 """What takes longer is measured once."""
 SESSIONS = ("Fetch: a session of",)
-ARMED = (
+ALL_TOPICS = ("Metadata: all of", "DescribeTopicPartitions: all")
+NAMES = ("Metadata: 120,000", "DescribeTopicPartitions: 19,000")
+OTHERS = (
     (
-        '{"api": "Heartbeat", "error": "NOT_COORDINATOR"}',
+        ("--fault", '{"api": "Heartbeat", "error": "NOT_COORDINATOR"}'),
         "a fault rule is armed",
         ("ListOffsets: 250,000", "OffsetFetch: one partition 500", *SESSIONS),
     ),
-    ('{"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER"}', "it sets off a fault rule", SESSIONS),
+    (
+        ("--fault", '{"topic": "other-*", "error": "UNKNOWN_SERVER_ERROR"}'),
+        "a fault rule about a topic is armed",
+        ("ListOffsets: 250,000", *NAMES, *SESSIONS),
+    ),
+    (
+        ("--fault", '{"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER"}'),
+        "it sets off a fault rule",
+        SESSIONS,
+    ),
+    (
+        (
+            "--set=authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "--set=allow.everyone.if.no.acl.found=true",
+        ),
+        "under an authorizer",
+        (*ALL_TOPICS, *NAMES, "ListOffsets: 250,000", *SESSIONS),
+    ),
 )
-"""Rules, what is said of each, and what is measured on a broker that has it."""
+"""Options of brokers of ours, what is said of each, and what is measured on a broker with them."""
 AT_ONCE = 500
 PIPELINE = 10_000
 WAITING = 2_000
@@ -395,17 +414,17 @@ def serve(*more: str) -> tuple[subprocess.Popen[str], str]:
     return process, ready.partition("bootstrap=")[2].split()[0]
 
 
-def armed(options: argparse.Namespace, others: int) -> Iterator[str]:
-    """Rows of brokers that have a fault rule."""
-    rows = pieces_of_work(0)
-    for rule, said, measured in ARMED:
+def of_others(options: argparse.Namespace, others: int) -> Iterator[str]:
+    """Rows of brokers that have a fault rule, or an authorizer."""
+    rows = pieces_of_work(options.topics)
+    for flags, said, measured in OTHERS:
         names = [name for name in rows if name.startswith(measured)]
         names = [one for one in names if not options.names or any(n in one for n in options.names)]
         if not names:
             continue
-        process, address = serve("--fault", rule)
+        process, address = serve(*flags)
         try:
-            make_world(address, 1)
+            make_world(address, options.topics if "authorizer" in said else 1)
             for name in names:
                 size, work = rows[name]()
                 cells = [best_of(options.runs, address, work), *["–"] * others]
@@ -448,7 +467,7 @@ def table(options: argparse.Namespace) -> Iterator[str]:
             kafka.start()
             make_world(kafka.address, options.topics)
         yield f"| {name} | {size / 1e6:.2f} | {' | '.join(cells)} |"
-    yield from armed(options, len(brokers) - 1)
+    yield from of_others(options, len(brokers) - 1)
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     yield ""
     cores = os.cpu_count()

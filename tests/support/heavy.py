@@ -141,6 +141,11 @@ def metadata_new_topics(count: int) -> bytes:
     return request(3, 4, int32(count) + names + b"\1")
 
 
+def metadata_unknown_names(count: int) -> bytes:
+    names = b"".join(text(f"u{index:07d}") for index in range(count))
+    return request(3, 4, int32(count) + names + b"\0")
+
+
 def create_topics(count: int) -> bytes:
     topics = b"".join(
         text(f"big{index}") + struct.pack(">ihii", 1, 1, 0, 0) for index in range(count)
@@ -250,6 +255,12 @@ def delete_all_records() -> bytes:
 
 def describe_topic_partitions(count: int) -> bytes:
     body = uvarint(count + 1) + b"\2q\0" * count + int32(2000) + b"\xff\0"
+    return request(75, 0, body, flexible=True)
+
+
+def describe_unknown_topics(count: int) -> bytes:
+    names = b"".join(b"\x09u%07d\0" % index for index in range(count))
+    body = uvarint(count + 1) + names + int32(2000) + b"\xff\0"
     return request(75, 0, body, flexible=True)
 
 
@@ -367,6 +378,8 @@ FULL: Final[dict[str, Callable[[], bytes]]] = {
     ),
     "Metadata: one name 1,000,000 times": lambda: metadata(1_000_000),
     "Metadata: one name 30,000,000 times": lambda: metadata(30_000_000),
+    "Metadata: 120,000 unknown names": lambda: metadata_unknown_names(120_000),
+    "DescribeTopicPartitions: 19,000 unknown names": lambda: describe_unknown_topics(19_000),
     "Fetch: one partition 6,000,000 times": lambda: fetch(6_000_000),
     "Fetch: 100,000 unknown partitions": lambda: fetch_of_unknown_partitions(100_000),
     "Fetch v15: 466,000 topics of no partition": lambda: fetch_of_empty_topics(466_000),

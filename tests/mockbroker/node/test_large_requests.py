@@ -93,6 +93,8 @@ from tests.support.turns import EveryTime, frame_of, turns_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mockbroker.faults.armed_fault import ArmedFault
+
 LOOKED_AT = 300
 MANY = LOOKED_AT + 2 * PART_ELEMENTS + 3
 """Elements that take several slices, and several parts."""
@@ -330,6 +332,57 @@ def test_a_rule_about_other_requests_is_in_nobodys_way(core: Core) -> None:
     client = core.client()
     assert turns_of(core, client, frame) == without
     assert client.answered == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "matches"),
+    [
+        ({"topic": "u000*5"}, True),
+        ({"topic": "nobody", "partition": 2}, False),
+        ({"when": "'u0003000' in topics"}, True),
+        ({"group": "nobody"}, False),
+        ({"api": "Metadata", "topic": "u*", "when": "'u0009999' in topics"}, False),
+    ],
+    ids=str,
+)
+def test_a_rule_is_held_against_many_names_in_slices(
+    core: Core, rule: dict[str, object], *, matches: bool
+) -> None:
+    names = TOO_MANY_FOR_A_RULE
+    frame, client = heavy.metadata_unknown_names(names), core.client()
+    without = turns_of(core, client, frame)
+    assert client.receive_bytes()
+    armed = _arm(core, **rule, throttle_ms=1)
+    turns = turns_of(core, client, frame)
+    assert armed.matched == matches
+    assert bool(client.answered) is not matches  # it is too large to have a rule work on it
+    if not matches:
+        assert turns >= without + names // LOOKED_AT
+    core.cluster.faults.clear()
+    in_one_piece = _arm(core, **rule, throttle_ms=1)
+    turns_of(core, core.client(), heavy.metadata_unknown_names(MAX_WHOLE_ELEMENTS))
+    assert in_one_piece.matched == matches
+
+
+def test_a_large_fetch_is_held_against_rules_with_its_session(core: Core) -> None:
+    """Of one that changes a session it is asked what it names, and what the session has."""
+    client = core.client()
+    client.send_bytes(heavy.fetch_of_a_session(TOO_MANY_FOR_A_RULE))
+    opened, _ = decode(FetchResponse, 7, client.receive_bytes(), 4)
+    rules = [
+        _arm(core, topic=heavy.TOPIC, throttle_ms=1),
+        _arm(core, partition=TOO_MANY_FOR_A_RULE - 1, throttle_ms=1),
+        _arm(core, when=f"{heavy.TOPIC!r} in topics", throttle_ms=1),
+        _arm(core, topic="nobody", throttle_ms=1),
+        _arm(core, partition=TOO_MANY_FOR_A_RULE, throttle_ms=1),
+    ]
+    turns_of(core, client, heavy.fetch_of_a_session(TOO_MANY_FOR_A_RULE, opened.session_id, 1))
+    assert [rule.hits for rule in rules] == [1, 1, 1, 0, 0]
+
+
+def _arm(core: Core, **fields: object) -> ArmedFault:
+    (fault_id,) = core.cluster.faults.add(fields)
+    return next(armed for armed in core.cluster.faults.list() if armed.id == fault_id)
 
 
 @pytest.mark.parametrize("stage", ["before", "after"])

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.apis import produce
+from mockbroker.apis.context import MADE_AT_ONCE
 from mockbroker.journal import ConnectionClosed, RequestRefused
 from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import AclOperation
-from mockbroker.metadata.topic_requests import NewTopic
+from mockbroker.metadata.topic_requests import NewTopic, TopicReference
 from mockbroker.purgatory.purgatory import TRIED_AT_ONCE
 from mockbroker_protocol.messages import (
     configs,
@@ -24,12 +25,14 @@ from mockbroker_protocol.messages import (
     transactions,
 )
 from mockbroker_protocol.messages.catalog import response_class
+from mockbroker_protocol.plan import decode
 from mockbroker_protocol.records.compression import SLICE_BYTES
 from mockbroker_protocol.subjects import errors_in
 from tests.support import heavy
 from tests.support.acls import deny, guarded_core
 from tests.support.core import Core
 from tests.support.requests import fetch
+from tests.support.turns import frame_of, turns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +54,11 @@ LONG: dict[str, tuple[object, int, str]] = {
     "Metadata": (metadata.MetadataRequest(None), 12, "topics"),
     "DescribeLogDirs": (log_dirs.DescribeLogDirsRequest(None), 4, "results"),
     "ListConfigResources": (configs.ListConfigResourcesRequest(), 1, "config_resources"),
+    "DescribeTopicPartitions": (
+        metadata.DescribeTopicPartitionsRequest([], 2000),
+        0,
+        "topics",
+    ),
     "ListGroups": (group_admin.ListGroupsRequest(), 5, "groups"),
     "OffsetFetch": (group_offsets.OffsetFetchRequest("reader", topics=None), 7, "topics"),
     "OffsetFetch of groups": (
@@ -101,8 +109,7 @@ def full() -> Core:
 
 
 def _fill(core: Core) -> None:
-    topics = [NewTopic(f"topic-{index:04d}", 1, 1) for index in range(MANY)]
-    core.act(lambda: core.broker.services.controller.create_topics(topics))
+    _make_topics(core)
     client = core.client()
     find = find_coordinator.FindCoordinatorRequest("id-0", 1)
     client.call(find, 1, find_coordinator.FindCoordinatorResponse)
@@ -148,6 +155,11 @@ def test_a_neighbour_has_its_turn_while_a_long_answer_is_made(full: Core, name: 
     assert len(getattr(answer, field)) >= MANY or field in ("results", "groups")
 
 
+def _make_topics(core: Core) -> None:
+    topics = [NewTopic(f"topic-{index:04d}", 1, 1) for index in range(MANY)]
+    core.act(lambda: core.broker.services.controller.create_topics(topics))
+
+
 def _ping(client: CoreClient) -> None:
     client.send_bytes(heavy.request(18, 0, b""))
     assert client.answered == 1
@@ -163,13 +175,62 @@ def test_the_journal_knows_of_no_wait(full: Core) -> None:
 
 def test_topics_that_may_not_be_described_are_hidden_in_a_long_answer_too() -> None:
     core = guarded_core()
-    topics = [NewTopic(f"topic-{index:04d}", 1, 1) for index in range(MANY)]
-    core.act(lambda: core.broker.services.controller.create_topics(topics))
+    _make_topics(core)
     deny(core, ResourceType.TOPIC, "topic-0299", AclOperation.DESCRIBE)
     answer = core.client().call(metadata.MetadataRequest(None), 12, metadata.MetadataResponse)
     names = {topic.name for topic in answer.topics}
     assert "topic-0298" in names
     assert "topic-0299" not in names
+
+
+@pytest.mark.parametrize("asked", ["all", "named"])
+@pytest.mark.parametrize(
+    ("api", "version"), [("Metadata", 12), ("DescribeTopicPartitions", 0)], ids=str
+)
+def test_an_authorizer_looks_at_many_topics_in_slices(api: str, version: int, asked: str) -> None:
+    core = guarded_core()
+    _make_topics(core)
+    names = [f"topic-{index:04d}" for index in range(MANY + 10)] if asked == "named" else None
+    request: object
+    cls: type[object]
+    if api == "Metadata":
+        named = [metadata.MetadataRequestTopic(name=name) for name in names or ()]
+        request = metadata.MetadataRequest(
+            named if names else None, allow_auto_topic_creation=False
+        )
+        request.include_topic_authorized_operations = True
+        cls, version = metadata.MetadataResponse, 8
+    else:
+        request = metadata.DescribeTopicPartitionsRequest(
+            [metadata.TopicRequest(name) for name in names or ()], 2000
+        )
+        cls = metadata.DescribeTopicPartitionsResponse
+    deny(core, ResourceType.TOPIC, "topic-0007", AclOperation.DESCRIBE)
+    whole = core.client().call(request, version, cls)
+    client = core.client()
+    turns = turns_of(core, client, frame_of(request, version))
+    assert turns > 3 * MANY // MADE_AT_ONCE
+    answer, _ = decode(cls, version, client.receive_bytes(), 5 if api != "Metadata" else 4)
+    assert answer == whole
+    told = {one.name: one.error_code for one in answer.topics}  # type: ignore[attr-defined]
+    assert told["topic-0008"] == 0
+    assert told.get("topic-0007") == (29 if names else None)
+    assert told.get(f"topic-{MANY + 1:04d}") == (3 if names else None)
+
+
+def test_a_page_of_all_topics_has_none_that_went_away_meanwhile() -> None:
+    core = Core(topics={f"topic-{index:04d}": 1 for index in range(MANY)})
+    core.broker.requests.turn_over = over = _Over()
+    client = core.client()
+    client.send(metadata.DescribeTopicPartitionsRequest([], 2000), 0)
+    gone = f"topic-{MANY - 1:04d}"
+    core.act(lambda: core.broker.services.controller.delete_topics([TopicReference(gone)]))
+    while core.broker.requests.unfinished:
+        core.broker.go_on(core.now_ms, over)
+        core.deliver()
+    answer = client.receive(metadata.DescribeTopicPartitionsResponse)
+    assert [topic.name for topic in answer.topics][-1] == f"topic-{MANY - 2:04d}"
+    assert {topic.error_code for topic in answer.topics} == {0}
 
 
 def test_who_appends_is_answered_before_many_are_woken() -> None:
