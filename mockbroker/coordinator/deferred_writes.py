@@ -68,10 +68,12 @@ class DeferredWrite:
 class DeferredWrites:
     """The queue of one partition."""
 
-    __slots__ = ("_writes",)
+    __slots__ = ("_completing_up_to", "_writes")
 
     def __init__(self) -> None:
         self._writes: deque[DeferredWrite] = deque()
+        self._completing_up_to = -1
+        """The highest watermark told of while writes are completed; -1 while none are."""
 
     def __len__(self) -> int:
         return len(self._writes)
@@ -87,10 +89,21 @@ class DeferredWrites:
         self._writes.append(write)
 
     def complete_up_to(self, high_watermark: int) -> None:
-        """The log is replicated up to that offset. What is told may write, and complete, more."""
+        """The log is replicated up to that offset.
+
+        What is told may write more, and call this again: the outermost call completes that too, so
+        that the stack stays flat however many wait (DeferredEventQueue runs none in another).
+        """
+        if self._completing_up_to >= 0:
+            self._completing_up_to = max(self._completing_up_to, high_watermark)
+            return
+        self._completing_up_to = high_watermark
         writes = self._writes
-        while writes and writes[0].end_offset <= high_watermark:
-            writes.popleft().commit()
+        try:
+            while writes and writes[0].end_offset <= self._completing_up_to:
+                writes.popleft().commit()
+        finally:
+            self._completing_up_to = -1
 
     def fail_all(self, error: ErrorCode) -> None:
         """Nothing of it will be known here: another broker leads, or the topic is gone."""

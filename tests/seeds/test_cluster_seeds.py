@@ -78,10 +78,11 @@ KEPT: dict[int, str] = {
     51117: "a follower that was cut within a batch takes that of its leader whole",
     50127: "a coordinator that wins a lead back in one step keeps what it has begun to load",
     62150: "a follower whose log was cut in its only batch begins with one around its end",
+    417: "what many wait for in a coordinator is told by a stack that stays flat",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""
-WITH_LIMITS = frozenset((32107, 50127, 62150))
+WITH_LIMITS = frozenset((417, 32107, 50127, 62150))
 """Those of them that failed when seeds drew limits and turns already."""
 LATER_KINDS = ["limits", "turns", "acls", "carriers"]
 """What the others go without: they failed before seeds drew these."""

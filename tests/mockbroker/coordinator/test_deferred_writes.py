@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
+
 from mockbroker.clock import Timer
 from mockbroker.coordinator.deferred_writes import DeferredWrite, DeferredWrites
 from mockbroker_protocol.errors import ErrorCode
@@ -85,4 +89,39 @@ def test_what_is_told_may_write_more() -> None:
     queue.add(DeferredWrite(1, first))
     queue.add(DeferredWrite(2, lambda _error: told.append("second")))
     queue.complete_up_to(2)
-    assert told == ["second", "third", "first"]
+    assert told == ["first", "second", "third"]
+
+
+def test_however_many_write_when_told_the_stack_stays_flat() -> None:
+    """Many DeleteGroups wait for one write; each of them writes when it is told."""
+    queue = DeferredWrites()
+    told: list[int] = []
+
+    def waiting(number: int) -> DeferredWrite:
+        def write_more(_error: ErrorCode) -> None:
+            queue.add(DeferredWrite(2, lambda _error: told.append(number)))
+            queue.complete_up_to(2)
+
+        return DeferredWrite(1, write_more)
+
+    count = sys.getrecursionlimit()
+    for number in range(count):
+        queue.add(waiting(number))
+    queue.complete_up_to(1)
+    assert told == list(range(count))
+    assert not len(queue)
+
+
+def test_a_queue_goes_on_after_what_was_told_failed() -> None:
+    queue = DeferredWrites()
+    told: list[ErrorCode] = []
+
+    def fail(_error: ErrorCode) -> None:
+        raise ZeroDivisionError
+
+    queue.add(DeferredWrite(1, fail))
+    queue.add(DeferredWrite(2, told.append))
+    with pytest.raises(ZeroDivisionError):
+        queue.complete_up_to(2)
+    queue.complete_up_to(2)
+    assert told == [NONE]
