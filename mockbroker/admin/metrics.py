@@ -125,6 +125,9 @@ FAMILIES: Final[dict[str, Family]] = {
     "mockbroker_logins_failed_total": Family(
         COUNTER, ("broker",), "Logins of clients that failed."
     ),
+    "mockbroker_authorizations_denied_total": Family(
+        COUNTER, ("broker",), "Denials of the authorizer, where there is one."
+    ),
     "mockbroker_loop_blocked_total": Family(
         COUNTER, ("broker",), "Steps of more than 250 ms, which kept everybody else waiting."
     ),
@@ -273,6 +276,9 @@ _OF_NODES: Final = {
     ),
     "mockbroker:type=ConnectionMetrics,name=Logins": "mockbroker_logins_total",
     "mockbroker:type=ConnectionMetrics,name=LoginsFailed": "mockbroker_logins_failed_total",
+    "mockbroker:type=AuthorizerMetrics,name=AuthorizationsDenied": (
+        "mockbroker_authorizations_denied_total"
+    ),
     "mockbroker:type=ConnectionMetrics,name=UnreadAnswerBytes": "mockbroker_unread_answer_bytes",
     "kafka.network:type=SocketServer,name=MemoryPoolAvailable": (
         "mockbroker_memory_pool_available_bytes"

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from mockbroker.apis.authorization_audit import Audit
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED
 from mockbroker.metadata.acls import CLUSTER_NAME, ResourceType
 from mockbroker.metadata.authorized_operations import AclOperation
@@ -56,7 +57,16 @@ class Guard(Protocol):
 class AuthHelper:
     """A request, who sent it, and what its answer needs afterwards."""
 
-    __slots__ = ("_allows", "_amendments", "_host", "_principal", "ctx", "request", "services")
+    __slots__ = (
+        "_allows",
+        "_amendments",
+        "_audit",
+        "_host",
+        "_principal",
+        "ctx",
+        "request",
+        "services",
+    )
 
     def __init__(self, services: Services, ctx: RequestContext, request: object) -> None:
         authorizer = services.authorizer
@@ -68,6 +78,8 @@ class AuthHelper:
         self._allows = authorizer.allows
         self._principal = ctx.principal
         self._host = ctx.peer.removeprefix("/")
+        journal = services.replicas.journal
+        self._audit = None if journal is None else Audit(authorizer, journal, ctx)
 
     @property
     def version(self) -> int:
@@ -76,13 +88,35 @@ class AuthHelper:
 
     # -- what its sender may do --------------------------------------------------------------
 
-    def authorize(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
-        """Whether its sender may do this to the resource."""
-        return self._allows(self._principal, self._host, operation, resource_type, name)
+    def authorize(
+        self,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str,
+        *,
+        logs_denial: bool = True,
+    ) -> bool:
+        """Whether its sender may do this to the resource.
 
-    def authorize_topic(self, operation: AclOperation, name: str) -> bool:
+        A denial is told to the journal unless something else is asked for then (Kafka:
+        Action.logIfDenied).
+        """
+        allowed = self._allows(self._principal, self._host, operation, resource_type, name)
+        audit = self._audit
+        if audit is not None and (audit.wants_allowed if allowed else logs_denial):
+            audit.note(allowed, operation, resource_type, name)
+        return allowed
+
+    def tell_audit(self) -> None:
+        """Tell the journal what was noted since the last time."""
+        if self._audit is not None:
+            self._audit.tell()
+
+    def authorize_topic(
+        self, operation: AclOperation, name: str, *, logs_denial: bool = True
+    ) -> bool:
         """Whether its sender may do this to the topic."""
-        return self.authorize(operation, ResourceType.TOPIC, name)
+        return self.authorize(operation, ResourceType.TOPIC, name, logs_denial=logs_denial)
 
     def rights(self, operation: AclOperation) -> tuple[object, ...]:
         """Equal for those who may do this to the same resources, with the same ACLs."""
@@ -90,22 +124,27 @@ class AuthHelper:
         assert authorizer is not None
         return (self._principal, self._host, operation, authorizer.changes)
 
-    def authorize_group(self, operation: AclOperation, name: str) -> bool:
+    def authorize_group(
+        self, operation: AclOperation, name: str, *, logs_denial: bool = True
+    ) -> bool:
         """Whether its sender may do this to the group."""
-        return self.authorize(operation, ResourceType.GROUP, name)
+        return self.authorize(operation, ResourceType.GROUP, name, logs_denial=logs_denial)
 
     def authorize_transactional_id(self, operation: AclOperation, name: str) -> bool:
         """Whether its sender may do this to the transactional id."""
         return self.authorize(operation, ResourceType.TRANSACTIONAL_ID, name)
 
-    def authorize_cluster(self, operation: AclOperation) -> bool:
+    def authorize_cluster(self, operation: AclOperation, *, logs_denial: bool = True) -> bool:
         """Whether its sender may do this to the cluster."""
-        return self.authorize(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+        cluster = ResourceType.CLUSTER
+        return self.authorize(operation, cluster, CLUSTER_NAME, logs_denial=logs_denial)
 
     def authorize_creation(self, topic: str) -> bool:
         """Whether its sender may create the topic: CREATE on the cluster or on it."""
         create = AclOperation.CREATE
-        return self.authorize_cluster(create) or self.authorize_topic(create, topic)
+        return self.authorize_cluster(create, logs_denial=False) or self.authorize_topic(
+            create, topic
+        )
 
     def authorize_by_resource_type(
         self, operation: AclOperation, resource_type: ResourceType
@@ -248,6 +287,7 @@ class AuthHelper:
             if isinstance(changed, Generator):
                 changed = yield from changed
             response = response if changed is None else changed
+        self.tell_audit()
         return response
 
     def amended(self, response: object) -> object:
@@ -277,6 +317,7 @@ def guarded(guard: Guard, handle: Handle) -> Handle:
     def check_and_handle(services: Services, ctx: RequestContext, request: object) -> object:
         auth = AuthHelper(services, ctx, request)
         refused = guard(auth, request)
+        auth.tell_audit()
         if refused is not None:
             return refused
         try:
@@ -287,6 +328,7 @@ def guarded(guard: Guard, handle: Handle) -> Handle:
             response = handle(services, ctx, request)
         finally:
             services.fetch.gate = None
+            auth.tell_audit()
         if response is PARKED:
             return PARKED
         ctx.responder = responder

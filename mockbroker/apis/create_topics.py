@@ -93,7 +93,7 @@ def guard(auth: AuthHelper, request: CreateTopicsRequest) -> None:
     def amend(response: CreateTopicsResponse) -> None:
         for topic in response.topics:
             if not topic.error_code and not auth.authorize_topic(
-                AclOperation.DESCRIBE_CONFIGS, topic.name
+                AclOperation.DESCRIBE_CONFIGS, topic.name, logs_denial=False
             ):
                 topic.configs = []
                 topic.num_partitions = topic.replication_factor = -1

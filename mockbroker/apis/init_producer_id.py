@@ -75,9 +75,9 @@ def guard(auth: AuthHelper, request: InitProducerIdRequest) -> object | None:
         if auth.authorize_transactional_id(write, request.transactional_id):
             return None
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    elif auth.authorize_cluster(AclOperation.IDEMPOTENT_WRITE) or auth.authorize_by_resource_type(
-        write, ResourceType.TOPIC
-    ):
+    elif auth.authorize_cluster(
+        AclOperation.IDEMPOTENT_WRITE, logs_denial=False
+    ) or auth.authorize_by_resource_type(write, ResourceType.TOPIC):
         return None
     else:
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED

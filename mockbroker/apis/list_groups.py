@@ -41,12 +41,14 @@ def _answer(
 def guard(auth: AuthHelper, _: ListGroupsRequest) -> None:
     """Groups that may not be described are hidden, unless the cluster may be."""
     describe = AclOperation.DESCRIBE
-    if auth.authorize_cluster(describe):
+    if auth.authorize_cluster(describe, logs_denial=False):
         return
 
     def amend(response: ListGroupsResponse) -> None:
         response.groups = [
-            group for group in response.groups if auth.authorize_group(describe, group.group_id)
+            group
+            for group in response.groups
+            if auth.authorize_group(describe, group.group_id, logs_denial=False)
         ]
 
     auth.amend(amend)

@@ -207,7 +207,7 @@ def _may_be_told(auth: AuthHelper, topic: MetadataResponseTopic, *, operations: 
     name = topic.name
     if name is None:
         return True
-    if not auth.authorize_topic(AclOperation.DESCRIBE, name):
+    if not auth.authorize_topic(AclOperation.DESCRIBE, name, logs_denial=False):
         return False
     if operations and topic.topic_authorized_operations != NOT_ASKED:
         topic.topic_authorized_operations = auth.authorized_operations(ResourceType.TOPIC, name)

@@ -52,6 +52,6 @@ def _end_offset(services: Services, topic: str, asked: OffsetForLeaderPartition)
 
 def guard(auth: AuthHelper, _: OffsetForLeaderEpochRequest) -> object | None:
     """CLUSTER_ACTION for followers; others need DESCRIBE on each topic."""
-    if auth.authorize_cluster(AclOperation.CLUSTER_ACTION):
+    if auth.authorize_cluster(AclOperation.CLUSTER_ACTION, logs_denial=False):
         return None
     return auth.filter_topics(AclOperation.DESCRIBE)

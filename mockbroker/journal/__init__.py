@@ -5,6 +5,7 @@ public form is docs/journal.md.
 """
 
 from mockbroker.journal.events import (
+    Authorization,
     ClockChanged,
     ConnectionClosed,
     ConnectionOpened,
@@ -46,6 +47,7 @@ __all__ = (
     "PEER",
     "SHUTDOWN",
     "TIMEOUT",
+    "Authorization",
     "ClockChanged",
     "ConnectionClosed",
     "ConnectionOpened",

@@ -144,6 +144,42 @@ class Login(EventValues):
         self.broker_id = broker_id
 
 
+class Authorization(NamedTuple):
+    """Whether a principal may do what a request asks for (Kafka: kafka.authorizer.logger).
+
+    `resource_type` and `operation` are Kafka's names, "Topic" and "READ"; `resource_ref_count` is
+    how often the request names the resource; `rule` is what decided.
+    """
+
+    connection_id: int
+    peer: str
+    client_id: str
+    api_name: str
+    principal: str
+    allowed: bool
+    operation: str
+    resource_type: str
+    resource_name: str
+    resource_ref_count: int
+    rule: str
+    broker_id: int = -1
+
+    def values(self) -> dict[str, object]:
+        """The fields by their names, in their order."""
+        return self._asdict()
+
+    @property
+    def message(self) -> str:
+        """The line of Kafka's authorizer logger (StandardAuthorizerData.buildAuditMessage)."""
+        return (
+            f"Principal = {self.principal} is {'Allowed' if self.allowed else 'Denied'} "
+            f"operation = {self.operation} from host = {self.peer.removeprefix('/')} "
+            f"on resource = {self.resource_type}:LITERAL:{self.resource_name} "
+            f"for request = {self.api_name} "
+            f"with resourceRefCount = {self.resource_ref_count} based on rule {self.rule}"
+        )
+
+
 class ConnectionRefused(EventValues):
     """A client was sent away, or not accepted: `reason` names the limit."""
 
@@ -428,6 +464,7 @@ Event = (
     | ConnectionClosed
     | ConnectionRefused
     | Login
+    | Authorization
     | LoopBlocked
     | RequestRefused
     | HandlerFailed

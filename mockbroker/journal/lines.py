@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal.events import (
+    Authorization,
     ClockChanged,
     ConnectionClosed,
     ConnectionOpened,
@@ -36,6 +37,7 @@ KINDS: Final[dict[type, str]] = {
     ConnectionClosed: "connection_closed",
     ConnectionRefused: "connection_refused",
     Login: "login",
+    Authorization: "authorization",
     LoopBlocked: "loop_blocked",
     RequestRefused: "refused",
     HandlerFailed: "failed",

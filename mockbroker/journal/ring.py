@@ -43,8 +43,9 @@ class Journal:
     """Where events go.
 
     `wants_requests` is False until someone asks to be told each request, `wants_high_watermarks`
-    likewise; `topic_name` finds the name of a topic id, for those who decode. `replication` says
-    whether followers' fetches are requests like others.
+    and `wants_allowed`, of what an authorizer allows, likewise; `topic_name` finds the name of a
+    topic id, for those who decode. `replication` says whether followers' fetches are requests like
+    others.
     """
 
     __slots__ = (
@@ -59,12 +60,13 @@ class Journal:
         "refusals",
         "replication",
         "topic_name",
+        "wants_allowed",
         "wants_high_watermarks",
         "wants_requests",
     )
 
     def __init__(self, capacity: int = RING_REQUESTS) -> None:
-        self._listeners: list[tuple[Callable[[Event], None], bool, bool]] = []
+        self._listeners: list[tuple[Callable[[Event], None], bool, bool, bool]] = []
         self._requests: deque[RequestServed] = deque(maxlen=capacity)
         self._events: deque[Event] = deque(maxlen=RING_EVENTS)
         self._large: deque[tuple[int, RequestServed]] = deque()
@@ -78,6 +80,7 @@ class Journal:
         self.replication = False
         self.wants_requests = False
         self.wants_high_watermarks = False
+        self.wants_allowed = False
         self.topic_name: Callable[[bytes], str | None] = _no_name
 
     # -- telling ---------------------------------------------------------------------------
@@ -88,12 +91,14 @@ class Journal:
         *,
         requests: bool = False,
         high_watermarks: bool = False,
+        allowed: bool = False,
     ) -> None:
         """Call `listener` with each event from now on; with `requests`, each request too.
 
-        High watermarks move with every append: they are told to those who ask for them.
+        High watermarks move with every append, and an authorizer allows something with every
+        request: they are told to those who ask for them.
         """
-        self._listeners = [*self._listeners, (listener, requests, high_watermarks)]
+        self._listeners = [*self._listeners, (listener, requests, high_watermarks, allowed)]
         self._weigh_wishes()
 
     def unlisten(self, listener: Callable[[Event], None]) -> None:
@@ -102,8 +107,9 @@ class Journal:
         self._weigh_wishes()
 
     def _weigh_wishes(self) -> None:
-        self.wants_requests = any(requests for _, requests, _ in self._listeners)
-        self.wants_high_watermarks = any(moves for _, _, moves in self._listeners)
+        self.wants_requests = any(requests for _, requests, _, _ in self._listeners)
+        self.wants_high_watermarks = any(moves for _, _, moves, _ in self._listeners)
+        self.wants_allowed = any(allowed for _, _, _, allowed in self._listeners)
 
     def record(self, event: Event) -> None:
         """Keep an event, and tell everyone who listens, in the order in which they came."""
@@ -112,12 +118,18 @@ class Journal:
             self.refusals.append(event)
         elif isinstance(event, ClockChanged) and event.action == ADVANCE:
             self._advances.append((event.now_ms - (event.by_ms or 0.0), event.now_ms))
-        for listener, _, _ in self._listeners:
+        for listener, _, _, _ in self._listeners:
             listener(event)
 
     def record_high_watermark(self, event: Event) -> None:
         """Tell those who asked for it; the ring has no room for so many."""
-        for listener, _, wanted in self._listeners:
+        for listener, _, wanted, _ in self._listeners:
+            if wanted:
+                listener(event)
+
+    def record_allowed(self, event: Event) -> None:
+        """Tell those who asked for it what an authorizer allowed."""
+        for listener, _, _, wanted in self._listeners:
             if wanted:
                 listener(event)
 
@@ -137,7 +149,7 @@ class Journal:
         if size_bytes > SMALL_BYTES:
             self._keep_large(request, size_bytes)
         if self.wants_requests:
-            for listener, wanted, _ in self._listeners:
+            for listener, wanted, _, _ in self._listeners:
                 if wanted:
                     listener(request)
 

@@ -23,6 +23,7 @@ _EXPIRES: Final = "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec,fetc
 _FETCHES: Final = "mockbroker:type=FetchMetrics,name="
 _CONNECTIONS: Final = "mockbroker:type=ConnectionMetrics,name="
 _CLUSTER: Final = "mockbroker:type=ClusterMetrics,name="
+_AUTHORIZER: Final = "mockbroker:type=AuthorizerMetrics,name="
 _LOOP: Final = "mockbroker:type=LoopMetrics,name="
 _MEMORY: Final = "kafka.network:type=SocketServer,name="
 _LOGS: Final = "mockbroker:type=LogMetrics,name="
@@ -48,6 +49,7 @@ def read(
         **_of_purgatories(services.replicas),
         **_of_fetches(services.fetch),
         **_of_memory(services.replicas.log_memory),
+        **_of_authorizer(services),
         f"{_CONNECTIONS}Connections": connections,
         f"{_CONNECTIONS}ConnectionsOpened": connections_opened,
         f"{_CONNECTIONS}ConnectionsRefused": connections_refused,
@@ -112,6 +114,13 @@ def _of_memory(memory: LogMemory | None) -> dict[str, int]:
         f"{_LOGS}SegmentsDeletedForMemory": memory.deleted_segments,
         f"{_LOGS}AppendsRefusedForMemory": memory.refused,
     }
+
+
+def _of_authorizer(services: Services) -> dict[str, int]:
+    """What was denied, where there is an authorizer (Kafka has a rate a minute of it)."""
+    if services.authorizer is None:
+        return {}
+    return {f"{_AUTHORIZER}AuthorizationsDenied": services.authorizer.denied}
 
 
 def _of_apis(registry: ServedApis) -> dict[str, int]:

@@ -80,6 +80,7 @@ class StandardAuthorizer:
         "_prefixed",
         "_super_users",
         "changes",
+        "denied",
     )
 
     def __init__(self, config: BrokerConfig, metadata: MetadataStore) -> None:
@@ -99,6 +100,8 @@ class StandardAuthorizer:
         self._prefixed: list[Acl] = []
         self.changes = 0
         """How often the ACLs changed: decisions are the same in between."""
+        self.denied = 0
+        """How many denials were told to the journal."""
         metadata.subscribe(self._on_change)
 
     def allows(
@@ -152,6 +155,18 @@ class StandardAuthorizer:
             if self.allows(principal, host, operation, resource_type, name)
         )
 
+    def rule(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> str:
+        """What decides it, as Kafka prints it (StandardAuthorizerData.findAclRule)."""
+        if principal in self._super_users:
+            return "SuperUser"
+        about = list(self._about(resource_type, name))
+        found = [acl for acl in about if _concerns(acl, principal, host) and _is_of(acl, operation)]
+        found.sort(key=_printed_order)
+        denied = [acl for acl in found if acl.permission == Permission.DENY]
+        if found:
+            return f"MatchingAcl(acl={_printed(denied[0] if denied else found[-1])})"
+        return "DefaultAllow" if not about and self._allows_without_acl else "DefaultDeny"
+
     def _decide(
         self, principal: str, host: str, operation: int, resource_type: int, name: str
     ) -> bool:
@@ -160,12 +175,9 @@ class StandardAuthorizer:
             found = True
             if not _concerns(acl, principal, host):
                 continue
-            is_allow = acl.permission == Permission.ALLOW
-            if acl.operation != ALL_OPERATIONS:
-                implied = _IMPLIED_BY.get(operation, frozenset((operation,)))
-                if acl.operation not in (implied if is_allow else (operation,)):
-                    continue
-            if not is_allow:
+            if not _is_of(acl, operation):
+                continue
+            if acl.permission != Permission.ALLOW:
                 return False
             allowed = True
         return allowed if found else self._allows_without_acl
@@ -200,6 +212,40 @@ class StandardAuthorizer:
 
 def _concerns(acl: Acl, principal: str, host: str) -> bool:
     return acl.principal in (principal, ANYONE) and acl.host in (host, WILDCARD)
+
+
+def _is_of(acl: Acl, operation: int) -> bool:
+    """Whether the ACL says something about the operation."""
+    if acl.operation in (operation, ALL_OPERATIONS):
+        return True
+    return acl.permission == Permission.ALLOW and acl.operation in _IMPLIED_BY.get(operation, ())
+
+
+def _printed_order(acl: Acl) -> tuple[bool, int, int, str, str, int, int]:
+    """The order in which Kafka meets the ACLs about a resource: the longest pattern first."""
+    return (
+        _is_wildcard(acl),
+        -len(acl.resource_name),
+        acl.pattern_type,
+        acl.principal,
+        acl.host,
+        acl.operation,
+        acl.permission,
+    )
+
+
+def _printed(acl: Acl) -> str:
+    return (
+        f"StandardAcl(resourceType={ResourceType(acl.resource_type).name}, "
+        f"resourceName={acl.resource_name}, patternType={PatternType(acl.pattern_type).name}, "
+        f"principal={acl.principal}, host={acl.host}, operation={operation_name(acl.operation)}, "
+        f"permissionType={Permission(acl.permission).name})"
+    )
+
+
+def operation_name(operation: int) -> str:
+    """Kafka's name of an AclOperation."""
+    return "ALL" if operation == ALL_OPERATIONS else AclOperation(operation).name
 
 
 def _is_wildcard(acl: Acl) -> bool:

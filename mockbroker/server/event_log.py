@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from mockbroker.journal import (
+    Authorization,
     ConnectionClosed,
     ConnectionOpened,
     ConnectionRefused,
@@ -73,6 +74,8 @@ class EventLog:
         self._now = now
         self._refusals = 0
         self._refusals_until = 0.0
+        self._denials = 0
+        self._denials_until = 0.0
         self._memory_lines_from = -MEMORY_SECONDS
         self._level = LEVELS[level]
         self._stream = sys.stderr if stream is None else stream
@@ -83,7 +86,8 @@ class EventLog:
 
     def attach(self, journal: Journal) -> None:
         """Listen to `journal`; to each request only when the level asks for it."""
-        journal.listen(self._tell, requests=self._level <= LEVELS["debug"])
+        debug = self._level <= LEVELS["debug"]
+        journal.listen(self._tell, requests=debug, allowed=debug)
 
     def follow(self, journal: Journal, metadata: MetadataStore) -> None:
         """Listen, and go by the level of the node's root logger from now on, which begins as ours.
@@ -155,7 +159,7 @@ class EventLog:
             if self._level <= LEVELS["debug"]:
                 self._opened[event.broker_id, event.connection_id] = event
             return
-        if self._refusals > REFUSALS:
+        if self._refusals > REFUSALS or self._denials > REFUSALS:
             self.tell_refusals()
         if self._opened:
             self._tell_opened(event)
@@ -167,6 +171,8 @@ class EventLog:
             self.logger().debug("connection closed", **{**_fields(event), **rounded})
         elif isinstance(event, (RequestRefused, ConnectionRefused, Login)):
             self._refused(event)
+        elif isinstance(event, Authorization):
+            self._authorization(event)
         elif isinstance(event, LoopBlocked):
             self.warn(
                 "the loop was blocked: nobody else was served meanwhile",
@@ -204,13 +210,31 @@ class EventLog:
         if self._refusals <= REFUSALS:
             self.logger().warning(f"connection closed: {_REFUSED[type(event)]}", **_fields(event))
 
+    def _authorization(self, event: Authorization) -> None:
+        """What Kafka's authorizer logger says, at its levels."""
+        if event.allowed:
+            self.logger().debug(event.message, broker=event.broker_id)
+        elif self._level <= LEVELS["info"]:
+            if self._now() >= self._denials_until:
+                self._denials = 0
+                self._denials_until = self._now() + REFUSALS_SECONDS
+            self._denials += 1
+            if self._denials <= REFUSALS or self._level <= LEVELS["debug"]:
+                self.logger().info(event.message, broker=event.broker_id)
+
     def tell_refusals(self, *, now: bool = False) -> None:
-        """Tell how many refusals had no line, once their time is over, or `now`."""
+        """Tell how many refusals and denials had no line, once their time is over, or `now`."""
         untold = self._refusals - REFUSALS
         if untold > 0 and (now or self._now() >= self._refusals_until):
             self._refusals = 0
             self._refusals_until = 0.0
             self.warn("connections closed: more requests refused", count=untold)
+        untold = self._denials - REFUSALS
+        if untold > 0 and (now or self._now() >= self._denials_until):
+            self._denials = 0
+            self._denials_until = 0.0
+            if LEVELS["debug"] < self._level <= LEVELS["info"]:
+                self.logger().info("more authorizations denied", count=untold)
 
     def _tell_opened(self, event: Event) -> None:
         """The line of a connection, with its client's id, which its first request brings."""

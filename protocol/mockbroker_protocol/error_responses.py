@@ -285,8 +285,10 @@ def _divide(topics: list[object], selects: Selects) -> tuple[list[object], list[
             (taken if selects(ref, None) else kept).append(topic)
             continue
         partitions: list[object] = getattr(topic, field)
-        ours = [one for one in partitions if selects(ref, partition_index(one))]
-        others = [one for one in partitions if not selects(ref, partition_index(one))]
+        ours: list[object] = []
+        others: list[object] = []
+        for one in partitions:
+            (ours if selects(ref, partition_index(one)) else others).append(one)
         if ours:
             part = _shallow(topic)
             setattr(part, field, ours)

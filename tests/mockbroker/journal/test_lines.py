@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from mockbroker.journal import (
+    Authorization,
     ClockChanged,
     ConnectionClosed,
     ConnectionOpened,
@@ -33,6 +34,9 @@ EVENTS: dict[str, Event] = {
     "connection_closed": ConnectionClosed(1, "/127.0.0.1", "app", 7, 12.5, None, 2),
     "connection_refused": ConnectionRefused("/127.0.0.1", "PLAINTEXT", "max.connections", 2),
     "login": Login(1, "/127.0.0.1", "app", "PLAIN", "User:a", True, "no such user", 2),
+    "authorization": Authorization(
+        1, "/127.0.0.1", "app", "Fetch", "User:a", False, "READ", "Topic", "t", 1, "DefaultDeny", 2
+    ),
     "loop_blocked": LoopBlocked(312.5, "Fetch", "app", 4096, 2),
     "refused": RequestRefused(1, "/127.0.0.1", "app", 1, "Fetch", 99, "not served", 2),
     "failed": HandlerFailed(1, "/127.0.0.1", "app", "Fetch", 12, ZeroDivisionError(), 2),

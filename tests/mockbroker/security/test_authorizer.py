@@ -124,3 +124,27 @@ def test_what_was_decided_before_an_acl_came_or_went_is_decided_anew() -> None:
     for added, removed, allowed in (((), (), False), ((ALLOW,), (), True), ((), (ALLOW,), False)):
         store.apply(AclsChanged(added, removed))
         assert made.allows("User:a", "h", READ, 2, "t") is allowed
+
+
+@pytest.mark.parametrize(
+    ("acls", "user", "rule"),
+    [
+        ((), "User:a", "DefaultDeny"),
+        ((ALLOW,), "User:root", "SuperUser"),
+        ((ALLOW,), "User:b", "DefaultDeny"),
+        ((ALLOW,), "User:a", "resourceName=t, patternType=LITERAL, principal=User:a, host=*"),
+        ((ALLOW, DENY), "User:a", "operation=READ, permissionType=DENY"),
+        ((ALLOW, DENY._replace(operation=2, host="h")), "User:a", "operation=ALL, permission"),
+        ((ALLOW, ALLOW._replace(resource_name="*")), "User:a", "resourceName=*"),
+        ((DENY, DENY._replace(resource_name="*")), "User:a", "resourceName=t"),
+    ],
+)
+def test_the_rule_that_decides_is_printed(acls: tuple[Acl, ...], user: str, rule: str) -> None:
+    told = authorizer(*acls, **{"super.users": "User:root"}).rule(user, "h", READ, 2, "t")
+    assert rule in told
+    assert told.startswith(("Default", "Super", "MatchingAcl(acl=StandardAcl(resourceType=TOPIC, "))
+
+
+def test_without_an_acl_everybody_may_where_that_is_set() -> None:
+    made = authorizer(ALLOW, **{"allow.everyone.if.no.acl.found": "true"})
+    assert made.rule("User:a", "h", READ, 2, "u") == "DefaultAllow"

@@ -10,6 +10,7 @@ import pytest
 
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.journal import (
+    Authorization,
     ConnectionClosed,
     ConnectionOpened,
     Event,
@@ -63,6 +64,40 @@ def test_a_login_that_fails_is_a_warning_and_one_that_succeeds_a_detail() -> Non
     assert (failed["reason"], failed["mechanism"]) == ("Invalid username or password", "PLAIN")
     done, _ = lines("debug", LOGIN, FAILED)
     assert (done["event"], done["principal"]) == ("login", "User:alice")
+
+
+def test_a_denial_is_told_as_kafkas_authorizer_logger_does() -> None:
+    denied = Authorization(
+        3, "/127.0.0.1", "app", "Fetch", "User:a", False, "READ", "Topic", "t", 1, "DefaultDeny"
+    )
+    (line,) = lines("info", denied)
+    assert (line["event"], line["level"]) == (denied.message, "info")
+    assert lines("warning", denied) == []
+    *_, last = lines("info", *[denied] * REFUSALS)
+    assert last["event"] == denied.message
+    stream = io.StringIO()
+    journal, seconds = Journal(), [0.0]
+    EventLog("info", "json", stream, lambda: seconds[0]).attach(journal)
+    for now in (*[0.0] * (REFUSALS + 3), REFUSALS_SECONDS):
+        seconds[0] = now
+        journal.record(denied)
+    told = [json.loads(text) for text in stream.getvalue().splitlines()]
+    assert len(told) == REFUSALS + 2
+    assert (told[-2]["event"], told[-2]["count"]) == ("more authorizations denied", 3)
+
+
+def test_what_is_allowed_is_told_at_debug() -> None:
+    allowed = Authorization(
+        3, "/127.0.0.1", "app", "Fetch", "User:a", True, "READ", "Topic", "t", 1, "SuperUser"
+    )
+    for level, expected in (("info", 0), ("debug", 1)):
+        stream = io.StringIO()
+        journal = Journal()
+        EventLog(level, "json", stream).attach(journal)
+        assert journal.wants_allowed is bool(expected)
+        journal.record_allowed(allowed)
+        told = [json.loads(text) for text in stream.getvalue().splitlines()]
+        assert [one["event"] for one in told] == [allowed.message] * expected
 
 
 def test_a_connection_is_told_at_debug_with_its_port_and_its_clients_id() -> None:
