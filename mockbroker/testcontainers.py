@@ -23,7 +23,7 @@ from testcontainers.core.container import DockerContainer
 
 from mockbroker.cli.errors import CommandError
 from mockbroker.cli.health import ask_listener
-from mockbroker.testing.remote.broker import RemoteViews, attach, awaited
+from mockbroker.testing.remote.broker import RemoteClientConfigs, attach, awaited
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ _WAIT_AND_SERVE: Final = (
 )
 
 
-class MockBrokerContainer(DockerContainer, RemoteViews):
+class MockBrokerContainer(DockerContainer, RemoteClientConfigs):
     """A broker in a container of `image`.
 
     `topics` maps a name to its partition count (None: num.partitions), `config` holds broker

@@ -31,6 +31,8 @@ _BEFORE_V1: Final = "health"
 _MODULES: Final = {
     "cluster": "cluster",
     "connections": "cluster",
+    "listeners": "listeners",
+    "certificates": "listeners",
     "metrics": "cluster",
     "client-metrics": "cluster",
     "topics": "topics records",

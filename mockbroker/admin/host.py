@@ -25,6 +25,18 @@ class Host(Protocol):
     def bootstrap_servers(self) -> str:
         """HOST:PORT of each broker, separated by commas."""
 
+    def entrances(self) -> list[tuple[str, str, str]]:
+        """Name, security protocol and `bootstrap.servers` of each listener for clients."""
+
+    def requires_certificate(self, listener: str) -> bool:
+        """Whether clients of a listener have to show a certificate."""
+
+    def pem_file(self, name: str) -> str | None:
+        """The file of a client's key and certificate, or of whom to trust, `ca`.
+
+        None where no certificates were made; ValueError for what is no name.
+        """
+
     @property
     def strict(self) -> bool:
         """Whether a request that is refused fails a test."""

@@ -122,6 +122,27 @@ class RunningBroker:
             for name, addresses in self.listeners.items()
         }
 
+    def entrances(self) -> list[tuple[str, str, str]]:
+        """Name, security protocol and `bootstrap.servers` of each listener for clients."""
+        servers = self.bootstrap_by_listener
+        return [
+            (each.name, each.protocol.name, servers[each.name]) for each in self.settings.listeners
+        ]
+
+    def pem_file(self, name: str) -> str | None:
+        """With `--tls auto` the file of a client of that name, or of the authority, `ca`.
+
+        None without it; ValueError for what is no name.
+        """
+        if self.tls is None or name == "ca":
+            return None if self.tls is None else self.tls.ca_file
+        from mockbroker.server.values import SettingsError
+
+        try:
+            return self.tls.client_file(name)
+        except SettingsError as error:
+            raise ValueError(str(error)) from None
+
     def requires_certificate(self, listener: str) -> bool:
         """Whether clients of a listener have to show a certificate."""
         from mockbroker.config.listeners import listener_text

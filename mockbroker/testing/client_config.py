@@ -1,14 +1,16 @@
 """What a client of each kind is given to connect to a listener, under the names it has for it.
 
-`MockBroker.client_config` knows the listener and the files; here is how each client wants it said.
+`ClientConfigs` are the verbs, of a broker in process, elsewhere, or a Kafka cluster; each has an
+`Entrance` that knows listeners and files. How each client wants it said stands below.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __tracebackhide__ = True
 
@@ -18,16 +20,116 @@ ClientConfig = dict[str, Any]
 class Access:
     """How a client comes in: what it connects to, whom it trusts, and who it is."""
 
-    __slots__ = ("bootstrap", "ca_file", "client_file", "login", "mechanism", "protocol")
+    __slots__ = (
+        "bootstrap",
+        "ca_file",
+        "client_file",
+        "key_file",
+        "login",
+        "mechanism",
+        "protocol",
+    )
 
     def __init__(self, bootstrap: str, protocol: str) -> None:
         self.bootstrap = bootstrap
         self.protocol = protocol
         self.ca_file: str | None = None
         self.client_file: str | None = None
+        self.key_file: str | None = None
+        """That of the client's key, where it is not in `client_file`."""
         self.mechanism = "PLAIN"
         self.login: tuple[str, str] | None = None
         """User and password."""
+
+    @property
+    def key(self) -> str | None:
+        """The file that has the client's key."""
+        return self.key_file or self.client_file
+
+
+class ClientListener(NamedTuple):
+    """One listener, as clients see it."""
+
+    name: str
+    protocol: str
+    """`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`."""
+    bootstrap_servers: str
+    requires_certificate: bool
+
+
+class Entrance(ABC):
+    """Where clients of one broker come in."""
+
+    @abstractmethod
+    def listeners(self) -> Sequence[ClientListener]:
+        """All of them; the first is the one that a client uses unless it says another."""
+
+    @abstractmethod
+    def pem_file(self, name: str) -> str | None:
+        """The file of a client of that name, or `ca`; None where no certificates were made."""
+
+    def access(self, listener: str | None, certificate: str | None) -> Access:
+        """How to come in at a listener. Raises ValueError when there is none of that name."""
+        listeners = {each.name: each for each in self.listeners()}
+        name = next(iter(listeners)) if listener is None else listener.upper()
+        if name not in listeners:
+            message = f"there is no listener {name}; allowed: {', '.join(listeners)}"
+            raise ValueError(message)
+        found = listeners[name]
+        access = Access(found.bootstrap_servers, found.protocol)
+        if found.protocol.endswith("SSL"):
+            access.ca_file = self.pem_file("ca")
+            if certificate is None and found.requires_certificate:
+                certificate = "client"
+            if certificate is not None:
+                access.client_file = self.pem_file(certificate)
+        return access
+
+
+class ClientConfigs(ABC):
+    """The verbs for who connects clients to a broker, wherever it runs."""
+
+    @abstractmethod
+    def _entrance(self) -> Entrance:
+        """That of the broker as it is now."""
+
+    @property
+    def ca_file(self) -> str:
+        """The PEM file of whom clients are to trust; RuntimeError without `tls="auto"`."""
+        return _made(self._entrance().pem_file("ca"))
+
+    def client_file(self, name: str = "client") -> str:
+        """The PEM file of a client's key and certificate, `CN=name`; made when first asked for."""
+        return _made(self._entrance().pem_file(name))
+
+    def client_config(
+        self,
+        kind: str,
+        *,
+        listener: str | None = None,
+        certificate: str | None = None,
+        login: tuple[str, str] | None = None,
+        mechanism: str | None = None,
+    ) -> ClientConfig:
+        """What a client is given to connect, under its own names: `Producer(**...)`.
+
+        `kind` is confluent, librdkafka, node-rdkafka, kafka-python, aiokafka, java, kafkajs or
+        franz-go. `listener` is the first one unless it is named; `certificate` names the client's
+        own, for which `client` stands where one is required; `login` is user and password for a
+        listener with SASL, by `mechanism` (PLAIN). Whom a client trusts is known with
+        `tls="auto"`. Raises ValueError.
+        """
+        access = self._entrance().access(listener, certificate)
+        access.login = login or access.login
+        access.mechanism = mechanism or access.mechanism
+        return client_config(kind, access)
+
+
+def _made(file: str | None) -> str:
+    if file is None:
+        message = 'there are no certificates: start it with tls="auto"'
+        raise RuntimeError(message)
+    return file
 
 
 def _librdkafka(access: Access) -> ClientConfig:
@@ -36,7 +138,7 @@ def _librdkafka(access: Access) -> ClientConfig:
         "security.protocol": access.protocol,
         "ssl.ca.location": access.ca_file,
         "ssl.certificate.location": access.client_file,
-        "ssl.key.location": access.client_file,
+        "ssl.key.location": access.key,
     }
     if access.login is not None:
         config["sasl.mechanism"] = access.mechanism
@@ -49,7 +151,7 @@ def _kafka_python(access: Access) -> ClientConfig:
         **_python(access),
         "ssl_cafile": access.ca_file,
         "ssl_certfile": access.client_file,
-        "ssl_keyfile": access.client_file,
+        "ssl_keyfile": access.key,
     }
 
 
@@ -60,7 +162,7 @@ def _aiokafka(access: Access) -> ClientConfig:
 
         context = ssl.create_default_context(cafile=access.ca_file)
         if access.client_file is not None:
-            context.load_cert_chain(access.client_file)
+            context.load_cert_chain(access.client_file, access.key_file)
         config["ssl_context"] = context
     return config
 
@@ -83,7 +185,13 @@ def _java(access: Access) -> ClientConfig:
     }
     if access.ca_file is not None:
         config |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": access.ca_file}
-    if access.client_file is not None:
+    if access.key_file is not None:
+        config |= {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.key": _text(access.key_file),
+            "ssl.keystore.certificate.chain": _text(access.client_file),
+        }
+    elif access.client_file is not None:
         config |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": access.client_file}
     if access.login is not None:
         scram = "scram.Scram" if access.mechanism.startswith("SCRAM") else "plain.Plain"
@@ -101,8 +209,7 @@ def _kafkajs(access: Access) -> ClientConfig:
     if access.protocol.endswith("SSL"):
         config["ssl"] = {} if access.ca_file is None else {"ca": [_text(access.ca_file)]}
         if access.client_file is not None:
-            shown = _text(access.client_file)
-            config["ssl"] |= {"cert": shown, "key": shown}
+            config["ssl"] |= {"cert": _text(access.client_file), "key": _text(access.key)}
     if access.login is not None:
         user, password = access.login
         mechanism = access.mechanism.lower()
@@ -110,7 +217,24 @@ def _kafkajs(access: Access) -> ClientConfig:
     return config
 
 
-def _text(file: str) -> str:
+def _franz_go(access: Access) -> ClientConfig:
+    """As JSON or YAML for the program: franz-go is configured in Go, by `docs/security.md`."""
+    config: ClientConfig = {"seed_brokers": access.bootstrap.split(",")}
+    if access.protocol.endswith("SSL"):
+        files = {
+            "ca_cert_path": access.ca_file,
+            "client_cert_path": access.client_file,
+            "client_key_path": access.key,
+        }
+        config["tls"] = {key: file for key, file in files.items() if file is not None}
+    if access.login is not None:
+        user, password = access.login
+        config["sasl"] = {"method": access.mechanism, "user": user, "pass": password}
+    return config
+
+
+def _text(file: str | None) -> str:
+    assert file is not None
     with open(file, encoding="utf-8") as stream:
         return stream.read()
 
@@ -123,6 +247,7 @@ _KINDS: Final[dict[str, Callable[[Access], ClientConfig]]] = {
     "aiokafka": _aiokafka,
     "java": _java,
     "kafkajs": _kafkajs,
+    "franz-go": _franz_go,
 }
 
 

@@ -15,21 +15,21 @@ from mockbroker.server.settings import Settings
 from mockbroker.testing.bridge import Bridge
 from mockbroker.testing.broker_thread import BrokerThread
 from mockbroker.testing.broker_views import BrokerViews
+from mockbroker.testing.client_config import ClientConfigs, ClientListener, Entrance
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Unpack
 
+    from mockbroker.server.launch import RunningBroker
     from mockbroker.server.options import BrokerOptions
-    from mockbroker.server.tls_auto import TlsFiles
     from mockbroker.testing.aio import AsyncBroker
-    from mockbroker.testing.client_config import ClientConfig
     from mockbroker.testing.remote.broker import RemoteBroker
 
 __tracebackhide__ = True
 
 
-class MockBroker(BrokerViews):
+class MockBroker(ClientConfigs, BrokerViews):
     """A fake Kafka broker for tests.
 
     Its keyword arguments are those of `BrokerOptions`, each as docs/options.md has it. `topics`
@@ -68,55 +68,8 @@ class MockBroker(BrokerViews):
 
         return RemoteBroker(url, token, bootstrap_servers)
 
-    @property
-    def ca_file(self) -> str:
-        """The PEM file of whom clients are to trust; RuntimeError without `tls="auto"`."""
-        return self._tls_files().ca_file
-
-    def client_file(self, name: str = "client") -> str:
-        """The PEM file of a client's key and certificate, `CN=name`; made when first asked for."""
-        return self._tls_files().client_file(name)
-
-    def client_config(
-        self,
-        kind: str,
-        *,
-        listener: str | None = None,
-        certificate: str | None = None,
-        login: tuple[str, str] | None = None,
-        mechanism: str = "PLAIN",
-    ) -> ClientConfig:
-        """What a client is given to connect, under its own names: `Producer(**...)`.
-
-        `kind` is confluent, librdkafka, node-rdkafka, kafka-python, aiokafka, java or kafkajs.
-        `listener` is the first one unless it is named; `certificate` names the client's own, for
-        which `client` stands where one is required; `login` is user and password for a listener
-        with SASL. Whom a client trusts is known with `tls="auto"`. Raises ValueError.
-        """
-        from mockbroker.testing.client_config import Access, client_config
-
-        running = self._bridged().running
-        listeners = {each.name: each for each in running.settings.listeners}
-        name = next(iter(listeners)) if listener is None else listener.upper()
-        if name not in listeners:
-            message = f"there is no listener {name}; allowed: {', '.join(listeners)}"
-            raise ValueError(message)
-        access = Access(running.bootstrap_by_listener[name], listeners[name].protocol.name)
-        access.login, access.mechanism = login, mechanism
-        if listeners[name].protocol.has_tls and running.tls is not None:
-            access.ca_file = running.tls.ca_file
-            if certificate is None and running.requires_certificate(name):
-                certificate = "client"
-            if certificate is not None:
-                access.client_file = running.tls.client_file(certificate)
-        return client_config(kind, access)
-
-    def _tls_files(self) -> TlsFiles:
-        files = self._bridged().running.tls
-        if files is None:
-            message = 'there are no certificates: start it with tls="auto"'
-            raise RuntimeError(message)
-        return files
+    def _entrance(self) -> Entrance:
+        return _Entrance(self._bridged().running)
 
     # -- start and stop --------------------------------------------------------------------
 
@@ -191,3 +144,20 @@ class MockBroker(BrokerViews):
             self._bridge = None
             await bridge.running.stop()
             bridge.close()
+
+
+class _Entrance(Entrance):
+    """That of a broker in this process."""
+
+    def __init__(self, running: RunningBroker) -> None:
+        self._running = running
+
+    def listeners(self) -> list[ClientListener]:
+        running = self._running
+        return [
+            ClientListener(name, protocol, bootstrap, running.requires_certificate(name))
+            for name, protocol, bootstrap in running.entrances()
+        ]
+
+    def pem_file(self, name: str) -> str | None:
+        return self._running.pem_file(name)

@@ -6,8 +6,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, cast
 
 from mockbroker.testing.broker_views import BrokerViews
+from mockbroker.testing.client_config import ClientConfigs, Entrance
 from mockbroker.testing.elsewhere import AsyncElsewhere, Elsewhere
 from mockbroker.testing.kafka.client import KafkaClient, names_with
+from mockbroker.testing.kafka.entrance import KafkaEntrance
 from mockbroker.testing.kafka.groups import KafkaGroupView
 from mockbroker.testing.kafka.topics import KafkaTopicView
 from mockbroker.testing.not_supported import NotSupported, Refusal
@@ -165,11 +167,12 @@ class KafkaViews(BrokerViews):
         _refuse("restore")
 
 
-class Kafka(Elsewhere, KafkaViews):
+class Kafka(Elsewhere, ClientConfigs, KafkaViews):
     """A Kafka cluster: `Kafka.connect("host:9092")`."""
 
     def __init__(self, bootstrap_servers: str, config: Mapping[str, object]) -> None:
         client = KafkaClient(bootstrap_servers, config)
+        self._config = config
         super().__init__(PollingBridge(client, _PAUSES_SECONDS), bootstrap_servers)
 
     @classmethod
@@ -182,6 +185,9 @@ class Kafka(Elsewhere, KafkaViews):
         are as with `MockBroker`; what only the fake has raises NotSupported.
         """
         return cls(bootstrap_servers, config or {})
+
+    def _entrance(self) -> Entrance:
+        return KafkaEntrance(self._servers, self._config)
 
     @property
     def aio(self) -> AsyncBroker:

@@ -1,6 +1,7 @@
 """Ready-made clients of the three libraries, with what tests want: short backoffs, from the start.
 
-`Clients` makes them for one bootstrap address and closes them in reverse order at its end. A
+`Clients` makes them for one broker, connected as its `client_config` says, TLS and logins included,
+and closes them in reverse order at its end. A
 consumer that it returns has its partitions. Libraries are imported when one of theirs is asked for.
 """
 
@@ -24,8 +25,9 @@ _POLL_MS: Final = 50
 class Clients:
     """Makes clients; what a caller gives in `config` wins over what is set here."""
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self.bootstrap_servers = bootstrap_servers
+    def __init__(self, config_of: Callable[[str], dict[str, Any]]) -> None:
+        """`config_of` is what a client of a kind connects with, such as `client_config`."""
+        self._config_of = config_of
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -81,7 +83,7 @@ class Clients:
 
     def _kafka(self, config: dict[str, Any]) -> dict[str, Any]:
         return {
-            "bootstrap_servers": self.bootstrap_servers,
+            **self._config_of("kafka-python"),
             "retry_backoff_ms": _BACKOFF_MS,
             "reconnect_backoff_ms": _BACKOFF_MS,
             **config,
@@ -136,7 +138,7 @@ class Clients:
 
     def _confluent(self, config: dict[str, Any]) -> dict[str, Any]:
         return {
-            "bootstrap.servers": self.bootstrap_servers,
+            **self._config_of("confluent"),
             "retry.backoff.ms": _BACKOFF_MS,
             "reconnect.backoff.ms": _BACKOFF_MS,
             **config,
@@ -183,7 +185,7 @@ class Clients:
 
     def _aiokafka(self, config: dict[str, Any]) -> dict[str, Any]:
         return {
-            "bootstrap_servers": self.bootstrap_servers,
+            **self._config_of("aiokafka"),
             "retry_backoff_ms": _BACKOFF_MS,
             **config,
         }

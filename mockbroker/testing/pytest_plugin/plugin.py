@@ -33,6 +33,7 @@ _BROKERS = pytest.StashKey[list["BrokerViews"]]()
 _ASYNCIO_PLUGINS = ("asyncio", "pytest_asyncio.plugin")
 _MARKERS = (
     "mockbroker(**arguments): a broker of the test's own, with these arguments of MockBroker",
+    "mockbroker_client(**arguments): how clients of fixtures connect, as client_config has it",
     "mockbroker_needs(*words): what of the fake it needs, such as clock; skipped where it is not",
     "mockbroker_topics(*names, **partitions): create these topics before the test",
     "mockbroker_faults(*faults): add these faults before the test; each must fire, or be `maybe`",
@@ -278,14 +279,19 @@ def _where(config: pytest.Config) -> str:
 
 
 def _marked_arguments(item: pytest.Item) -> dict[str, Any] | None:
-    """The arguments of all `mockbroker` markers, the closest first; None when none has any."""
+    """The arguments of all `mockbroker` markers; None when none has any."""
+    return _keywords(item, "mockbroker") or None
+
+
+def _keywords(item: pytest.Item, name: str) -> dict[str, Any]:
+    """The arguments of all markers of that name, the closest first."""
     arguments: dict[str, Any] = {}
-    for marker in item.iter_markers("mockbroker"):
+    for marker in item.iter_markers(name):
         if marker.args:
-            message = f"marker mockbroker takes keywords only, not {marker.args!r}"
+            message = f"marker {name} takes keywords only, not {marker.args!r}"
             raise pytest.UsageError(message)
         arguments = {**marker.kwargs, **arguments}
-    return arguments or None
+    return arguments
 
 
 def _prepared(item: pytest.Item, broker: BrokerViews) -> BrokerViews:
@@ -314,11 +320,16 @@ def _with_topics(item: pytest.Item, broker: BrokerViews) -> BrokerViews:
 
 
 @pytest.fixture
-def mockbroker_clients(mockbroker: BrokerViews) -> Iterator[Clients]:
+def mockbroker_clients(
+    request: pytest.FixtureRequest, mockbroker: MockBroker | RemoteBroker | Kafka
+) -> Iterator[Clients]:
     """Makes producers, consumers and admin clients, which are closed with the test."""
+    from functools import partial
+
     from mockbroker.testing.pytest_plugin.clients import Clients
 
-    with Clients(mockbroker.bootstrap_servers) as clients:
+    arguments = _keywords(request.node, "mockbroker_client")
+    with Clients(partial(mockbroker.client_config, **arguments)) as clients:
         yield clients
 
 

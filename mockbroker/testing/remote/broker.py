@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from mockbroker.admin.client import AdminApiError, AdminClient, segment
 from mockbroker.state.snapshot_file import SnapshotError
 from mockbroker.testing.broker_views import BrokerViews
+from mockbroker.testing.client_config import ClientConfigs, Entrance
 from mockbroker.testing.elsewhere import AsyncElsewhere, Elsewhere
 from mockbroker.testing.not_supported import Refusal
 from mockbroker.testing.polling import AsyncPollingBridge, PollingBridge
 from mockbroker.testing.remote.cluster import RemoteClockView, RemoteClusterView
+from mockbroker.testing.remote.entrance import RemoteEntrance
 from mockbroker.testing.remote.faults import RemoteFaultsView, verdict_of
 from mockbroker.testing.remote.groups import RemoteGroupView, group_ids
 from mockbroker.testing.remote.journal import RemoteJournalView, cursor
@@ -236,7 +238,19 @@ class RemoteViews(BrokerViews):
         found.check()
 
 
-class RemoteBroker(Elsewhere, RemoteViews):
+class RemoteClientConfigs(ClientConfigs, RemoteViews):
+    """The same, with what clients are configured with."""
+
+    _known: RemoteEntrance | None = None
+
+    def _entrance(self) -> Entrance:
+        known = self._known
+        if known is None or known.caller is not self._caller:
+            known = self._known = RemoteEntrance(self._caller, self.bootstrap_servers)
+        return known
+
+
+class RemoteBroker(Elsewhere, RemoteClientConfigs):
     """The broker whose admin API is at `url`; `token` is its bearer token.
 
     `bootstrap_servers` is what its clients are given, where that is not what it says of itself.

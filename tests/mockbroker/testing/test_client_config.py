@@ -73,12 +73,38 @@ def test_kafkajs(tmp_path: Path) -> None:
     }
 
 
+def test_franz_go(tmp_path: Path) -> None:
+    assert client_config("franz-go", access(tmp_path)) == {
+        "seed_brokers": ["a:1", "b:2"],
+        "tls": {
+            "ca_cert_path": f"{tmp_path}/ca.pem",
+            "client_cert_path": f"{tmp_path}/me.pem",
+            "client_key_path": f"{tmp_path}/me.pem",
+        },
+        "sasl": {"method": "PLAIN", "user": "me", "pass": 'a"b'},
+    }
+
+
+def test_a_key_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
+    made = access(tmp_path)
+    made.key_file = str(tmp_path / "key.pem")
+    Path(made.key_file).write_text("KEY")
+    assert client_config("confluent", made)["ssl.key.location"] == made.key_file
+    assert client_config("kafka-python", made)["ssl_keyfile"] == made.key_file
+    assert client_config("kafkajs", made)["ssl"] == {"ca": ["CA"], "cert": "ME", "key": "KEY"}
+    assert client_config("franz-go", made)["tls"]["client_key_path"] == made.key_file
+    java = client_config("java", made)
+    assert (java["ssl.keystore.key"], java["ssl.keystore.certificate.chain"]) == ("KEY", "ME")
+    assert "ssl.keystore.location" not in java
+
+
 def test_what_there_is_not_is_left_out() -> None:
     plain = Access("a:1", "PLAINTEXT")
     servers = {"bootstrap.servers": "a:1", "security.protocol": "PLAINTEXT"}
     assert client_config("confluent", plain) == servers
     assert client_config("java", plain) == servers
     assert client_config("kafkajs", plain) == {"brokers": ["a:1"]}
+    assert client_config("franz-go", plain) == {"seed_brokers": ["a:1"]}
     python = {"bootstrap_servers": ["a:1"], "security_protocol": "PLAINTEXT"}
     assert client_config("kafka-python", plain) == python
     assert client_config("aiokafka", plain) == python
@@ -111,3 +137,8 @@ def test_a_broker_knows_its_listeners_and_files() -> None:
 def test_no_certificate_is_shown_where_none_is_required() -> None:
     with MockBroker(tls="auto") as broker:
         assert "ssl.key.location" not in broker.client_config("confluent")
+
+
+def test_without_certificates_that_is_told() -> None:
+    with MockBroker() as broker, pytest.raises(RuntimeError, match="there are no certificates"):
+        broker.client_file("alice")

@@ -38,7 +38,7 @@ def broker() -> Iterator[MockBroker]:
 
 @pytest.fixture
 def clients(broker: MockBroker) -> Iterator[Clients]:
-    with Clients(broker.bootstrap_servers) as clients:
+    with Clients(broker.client_config) as clients:
         yield clients
 
 
@@ -92,7 +92,7 @@ def test_producers_and_admins_work(broker: MockBroker, clients: Clients) -> None
 
 
 def test_they_are_closed_at_the_end(broker: MockBroker) -> None:
-    with Clients(broker.bootstrap_servers) as clients:
+    with Clients(broker.client_config) as clients:
         clients.kafka_consumer("orders", group_id="g")
         clients.confluent_consumer("orders", group_id="h")
         broker.group("h").wait_stable(members=1)
@@ -105,7 +105,7 @@ def test_without_partitions_it_is_an_error(
 ) -> None:
     with (
         MockBroker(auto_create=False) as strict,
-        Clients(strict.bootstrap_servers) as of_strict,
+        Clients(strict.client_config) as of_strict,
         pytest.raises(LookupError, match="no topic 'nope' to consume"),
     ):
         of_strict.kafka_consumer("nope")
@@ -117,4 +117,4 @@ def test_without_partitions_it_is_an_error(
 def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "kafka", None)
     with pytest.raises(pytest.fail.Exception, match="needs kafka-python: pip install"):
-        Clients("127.0.0.1:1").kafka_producer()
+        Clients(lambda _: {}).kafka_producer()

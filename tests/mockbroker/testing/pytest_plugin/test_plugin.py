@@ -383,3 +383,36 @@ def test_strictness_is_a_marker_and_an_option(run: pytest.Pytester) -> None:
     result = go(run)
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(["*refused requests:*"])
+
+
+def test_clients_of_fixtures_log_in(run: pytest.Pytester) -> None:
+    run.makepyfile(
+        """
+        import pytest
+
+        MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        CONFIG = {
+            "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "plain.sasl.jaas.config": MODULE + ' user_alice="right";',
+        }
+        pytestmark = [
+            pytest.mark.mockbroker(config=CONFIG),
+            pytest.mark.mockbroker_client(login=("alice", "right")),
+        ]
+
+        def test_it(mockbroker, kafka_producer, confluent_producer):
+            kafka_producer.send("orders", b"one").get(10)
+            confluent_producer.produce("orders", b"two")
+            assert confluent_producer.flush(10) == 0
+            told = {one.principal for one in mockbroker.journal.requests(api="Produce")}
+            assert told == {"User:alice"}
+
+        @pytest.mark.mockbroker_client("alice")
+        def test_misuse(mockbroker_clients):
+            pass
+        """
+    )
+    result = go(run, "-W", "ignore")
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines("*marker mockbroker_client takes keywords only*")

@@ -1,0 +1,52 @@
+"""Where clients of a broker elsewhere come in, as its admin API tells it.
+
+What it made of certificates is fetched when it is asked for, into a folder that goes with this.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mockbroker.admin.client import AdminClient, segment
+from mockbroker.testing.client_config import ClientListener, Entrance
+from mockbroker.testing.remote.refusals import refused_as
+
+if TYPE_CHECKING:
+    from mockbroker.testing.polling import PollingBridge
+
+__tracebackhide__ = True
+
+
+class RemoteEntrance(Entrance):
+    """That of the broker behind `caller`, whose first listener is at `bootstrap_servers`."""
+
+    def __init__(self, caller: PollingBridge[AdminClient], bootstrap_servers: str) -> None:
+        self.caller = caller
+        self._bootstrap_servers = bootstrap_servers
+        self._folder: Path | None = None
+
+    def listeners(self) -> list[ClientListener]:
+        found = self.caller.call(lambda client: client.get("/v1/listeners")["listeners"])
+        first, *others = (ClientListener(**one) for one in found)
+        return [first._replace(bootstrap_servers=self._bootstrap_servers), *others]
+
+    def pem_file(self, name: str) -> str | None:
+        def fetch(client: AdminClient) -> str | None:
+            with refused_as(ValueError):
+                found = client.find(f"/v1/certificates/{segment(name)}")
+            return None if found is None else str(found["pem"])
+
+        text = self.caller.call(fetch)
+        if text is None:
+            return None
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="mockbroker-tls-"))
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        file = self._folder / f"{name}.pem"
+        file.touch(0o600)
+        file.write_text(text, "utf-8")
+        return str(file)
