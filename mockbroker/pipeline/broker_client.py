@@ -1,9 +1,9 @@
-"""Four questions to a broker over a plain socket: topics, partitions, offsets, and one topic more.
+"""Four questions to a broker over a socket: topics, partitions, offsets, and one topic more.
 
 Jobs ask it before Spark starts, so that an unreachable broker or an unknown topic is one line and
 not a minute of retries, and to know where a topic ended. It speaks Metadata v4, ListOffsets v2 and
 CreateTopics v4, which Kafka 2.0 to 4.4 and this project's broker serve. It never creates a topic by
-asking for it. Plain text only: with `security.protocol` set, `command` does not come here.
+asking for it. Connections have TLS and log in as `login` says.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
 from mockbroker.pipeline.errors import PipelineError
+from mockbroker.pipeline.login import Login
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
 from mockbroker_protocol.headers import decode_response_header, encode_request_header
 from mockbroker_protocol.messages.list_offsets import (
@@ -27,6 +28,12 @@ from mockbroker_protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
+)
+from mockbroker_protocol.messages.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
 )
 from mockbroker_protocol.messages.topics import (
     CreatableTopic,
@@ -47,6 +54,7 @@ RETRY_SECONDS: Final = 0.1
 _METADATA_VERSION: Final = 4
 _OFFSETS_VERSION: Final = 2
 _CREATE_VERSION: Final = 4
+_SASL_VERSION: Final = 1
 _LENGTH: Final = Struct(">i")
 _MAX_ANSWER_BYTES: Final = 100_000_000
 _PASSING_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
@@ -62,11 +70,18 @@ class _NotYetError(PipelineError):
 class BrokerClient:
     """Blocking, for the driver. `bootstrap` is HOST:PORT, several with commas.
 
-    Every method raises PipelineError: nobody answers, or a topic is unknown.
+    `conf` are settings of Kafka's Java client, of which those of security count. Every method
+    raises PipelineError: nobody answers, a login fails, or a topic is unknown.
     """
 
-    def __init__(self, bootstrap: str, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        conf: Mapping[str, str] | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
         self._bootstrap = parse_bootstrap(bootstrap)
+        self._login = Login(conf or {})
         self._timeout_seconds = timeout_seconds
         self._connections: dict[Address, socket.socket] = {}
         self._correlation_id = 0
@@ -199,8 +214,32 @@ class BrokerClient:
     def _ask(self, address: Address, request: object, version: int, kind: type[T]) -> T:
         connection = self._connections.get(address)
         if connection is None:
-            connection = socket.create_connection(address, self._timeout_seconds)
-            self._connections[address] = connection
+            plain = socket.create_connection(address, self._timeout_seconds)
+            connection = self._connections[address] = self._login.secure(plain, address[0])
+            if self._login.mechanism is not None:
+                self._log_in(connection, self._login.mechanism)
+        return self._exchange(connection, request, version, kind)
+
+    def _log_in(self, connection: socket.socket, mechanism: str) -> None:
+        chosen = self._exchange(
+            connection, SaslHandshakeRequest(mechanism), _SASL_VERSION, SaslHandshakeResponse
+        )
+        if chosen.error_code:
+            enabled = ", ".join(chosen.mechanisms)
+            raise PipelineError(f"sasl.mechanism={mechanism}: the broker has {enabled}")
+
+        def send(token: bytes) -> bytes:
+            request = SaslAuthenticateRequest(token)
+            told = self._exchange(connection, request, _SASL_VERSION, SaslAuthenticateResponse)
+            if told.error_code:
+                raise PipelineError(told.error_message or ErrorCode(told.error_code).name)
+            return told.auth_bytes
+
+        self._login.prove(send)
+
+    def _exchange(
+        self, connection: socket.socket, request: object, version: int, kind: type[T]
+    ) -> T:
         api_key = cast("int", kind.API_KEY)  # type: ignore[attr-defined]
         self._correlation_id += 1
         frame = encode_request_header(api_key, version, self._correlation_id, "mockbroker-pipeline")

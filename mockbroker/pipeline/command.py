@@ -96,7 +96,7 @@ def run(argv: Sequence[str], spark: SparkSession | None = None) -> int:
 
 
 def _open(arguments: argparse.Namespace) -> SparkSession:
-    conf = dict(pipeline_options.pairs("--conf", arguments.conf))
+    conf = pipeline_options.spark_conf(arguments)
     resumable = getattr(arguments, "checkpoint", None) and arguments.job in {"load", "synth"}
     if resumable and arguments.remote is None:
         # A task that is run again sends its rows again: the next run of the load does it exactly.
@@ -156,7 +156,8 @@ def _check_load(arguments: argparse.Namespace) -> None:
 
 
 def _topic_must_exist(arguments: argparse.Namespace, topic: str) -> None:
-    with BrokerClient(arguments.bootstrap) as client:
+    broker = pipeline_options.broker_of(arguments)
+    with BrokerClient(broker.bootstrap, broker.conf) as client:
         client.partitions(topic)
 
 
@@ -202,7 +203,7 @@ def _check_dump(arguments: argparse.Namespace) -> None:
     from mockbroker.pipeline.topic_range import check_range
 
     parse_bootstrap(arguments.bootstrap)
-    check_range(pipeline_options.range_of(arguments), arguments.bootstrap)
+    check_range(pipeline_options.range_of(arguments), pipeline_options.broker_of(arguments))
     if arguments.checkpoint and arguments.end != "latest":
         raise PipelineError("--to: with --checkpoint each run goes to what is latest")
 
@@ -254,7 +255,7 @@ def _check_verify(arguments: argparse.Namespace) -> None:
     from mockbroker.pipeline.sources import format_of
     from mockbroker.pipeline.topic_range import TopicRange, check_range
 
-    check_range(pipeline_options.range_of(arguments), arguments.bootstrap)
+    check_range(pipeline_options.range_of(arguments), pipeline_options.broker_of(arguments))
     if bool(arguments.source) == bool(arguments.expected_topic):
         raise PipelineError("verify needs either files or --expected-topic to compare with")
     if arguments.expected_topic:

@@ -199,7 +199,7 @@ def run_load(
     job: str = "load",
 ) -> Summary:
     """Send the rows; the summary counts what this run sent. Status 1: the topic grew otherwise."""
-    with BrokerClient(broker.bootstrap) as client:
+    with BrokerClient(broker.bootstrap, broker.conf) as client:
         if target.create is not None:
             client.create_topic(target.topic, target.create, KEEP_OLD if spec.timestamp else None)
         before = client.offsets(target.topic)
@@ -212,12 +212,12 @@ def run_load(
     if state is not None and state.resumed:
         records, already = _resume(spark, broker, records, spec, state)
         summary.notes.append(f"resumed: {already:,} rows were there")
-        with BrokerClient(broker.bootstrap) as client:
+        with BrokerClient(broker.bootstrap, broker.conf) as client:
             before = client.offsets(target.topic)
     _send(spark, broker, records, spec, target, summary)
     if state is not None and target.checkpoint is not None:
         write_state(spark, target.checkpoint, state.finished())
-    with BrokerClient(broker.bootstrap) as client:
+    with BrokerClient(broker.bootstrap, broker.conf) as client:
         _check_growth(summary, before, client.offsets(target.topic))
     return summary
 

@@ -91,7 +91,7 @@ def settled_ends(broker: Broker, topic: str) -> dict[int, int]:
     What a killed run had sent may still be on its way. Raises PipelineError when it never ends.
     """
     pause = threading.Event()
-    with BrokerClient(broker.bootstrap) as client:
+    with BrokerClient(broker.bootstrap, broker.conf) as client:
         ends = client.offsets(topic)
         for _ in range(MAX_LOOKS):
             pause.wait(SETTLE_SECONDS)

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.pipeline.errors import PipelineError
+from mockbroker.pipeline.login import Login
 from mockbroker.pipeline.topic_range import Broker, TopicRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+KAFKA: Final = "kafka."
+"""Settings of Spark that begin so are those of its Kafka client."""
 SYNTH_FIELDS: Final = (
     "rows",
     "seed",
@@ -38,7 +41,7 @@ def add_common(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a setting of Spark; repeatable",
+        help="a setting of Spark, or kafka.KEY=VALUE as --kafka; repeatable",
     )
     add("--jars", metavar="DIR", help="where the Kafka connector is [MOCKBROKER_SPARK_JARS]")
     add("--json", action="store_true", help="print the summary as JSON")
@@ -266,12 +269,21 @@ def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def broker_of(arguments: argparse.Namespace) -> Broker:
-    """The broker that is asked for. Raises PipelineError: the jobs ask it in plain text."""
-    conf = dict(pairs("--kafka", arguments.kafka))
-    protocol = conf.get("security.protocol", "PLAINTEXT")
-    if protocol != "PLAINTEXT":
-        raise PipelineError(f"--kafka: security.protocol={protocol} is not spoken: PLAINTEXT only")
+    """The broker that is asked for. Raises PipelineError: its settings of security are refused."""
+    conf = {
+        key.removeprefix(KAFKA): value
+        for key, value in pairs("--conf", arguments.conf)
+        if key.startswith(KAFKA)
+    }
+    conf |= pairs("--kafka", arguments.kafka)
+    Login(conf)
     return Broker(arguments.bootstrap, conf)
+
+
+def spark_conf(arguments: argparse.Namespace) -> dict[str, str]:
+    """The settings of Spark itself; those of its Kafka client are `broker_of`'s."""
+    given = pairs("--conf", arguments.conf)
+    return {key: value for key, value in given if not key.startswith(KAFKA)}
 
 
 def range_of(arguments: argparse.Namespace) -> TopicRange:

@@ -44,7 +44,8 @@ class Broker:
     """Where the topics are: HOST:PORT[,…] and more settings under Kafka's names."""
 
     bootstrap: str
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Passwords may be among them."""
 
     def options(self) -> dict[str, str]:
         """As options of Spark's source and sink."""
@@ -116,7 +117,7 @@ def _time_ms(side: str, bound: str) -> int:
 
 def known_partitions(broker: Broker, wanted: TopicRange) -> dict[str, list[int]]:
     """The partitions of the topics asked for, which must exist; one or more match a pattern."""
-    with BrokerClient(broker.bootstrap) as client:
+    with BrokerClient(broker.bootstrap, broker.conf) as client:
         topics = list(wanted.topics)
         if wanted.pattern is not None:
             try:
@@ -129,6 +130,6 @@ def known_partitions(broker: Broker, wanted: TopicRange) -> dict[str, list[int]]
         return {topic: client.partitions(topic) for topic in topics}
 
 
-def check_range(wanted: TopicRange, bootstrap: str) -> None:
+def check_range(wanted: TopicRange, broker: Broker) -> None:
     """Raise PipelineError for what cannot be read: no such topic, a bound that says nothing."""
-    read_options(Broker(bootstrap), wanted, known_partitions(Broker(bootstrap), wanted))
+    read_options(broker, wanted, known_partitions(broker, wanted))

@@ -62,8 +62,11 @@ def test_a_mistake_in_the_words(
         (["dump", "out", "--topic", "nope"], "unknown topic nope"),
         (["load", "a", "--topic", "nope"], "a: its name tells no format"),
         (
-            ["dump", "out", "--topic", "t", "--kafka", "security.protocol=SSL"],
-            "--kafka: security.protocol=SSL is not spoken: PLAINTEXT only",
+            ["dump", "out", "--topic", "t", "--conf", "kafka.security.protocol=TLS"],
+            (
+                "--kafka: security.protocol=TLS is not spoken;"
+                " allowed: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"
+            ),
         ),
     ],
 )

@@ -70,7 +70,7 @@ def test_topics_must_be_there(broker: MockBroker, topic: str) -> None:
     known = Broker(bootstrap)
     assert known_partitions(known, TopicRange(topics=(topic,))) == {topic: [0, 1]}
     assert known_partitions(known, TopicRange(pattern=f"{topic[:-1]}.")) == {topic: [0, 1]}
-    check_range(TopicRange(topics=(topic,)), bootstrap)
+    check_range(TopicRange(topics=(topic,)), Broker(bootstrap))
     for wanted, told in (
         (TopicRange(topics=(topic, "nope")), "unknown topic nope"),
         (TopicRange(pattern="nope.*"), "--pattern: no topic matches 'nope"),
@@ -78,4 +78,4 @@ def test_topics_must_be_there(broker: MockBroker, topic: str) -> None:
         (TopicRange(topics=(topic,), start="soon"), "--from"),
     ):
         with pytest.raises(PipelineError, match=told):
-            check_range(wanted, bootstrap)
+            check_range(wanted, Broker(bootstrap))
