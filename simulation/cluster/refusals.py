@@ -221,6 +221,8 @@ def _bad_sequences(entry: ProducerStateEntry) -> Iterator[tuple[str, int, int, i
 
 
 def _of_markers(broker: Broker, partition: Partition) -> Iterator[Refusal]:
+    if _waits_for_ranges(broker, partition):
+        return
     for producer_id, entry in known_producers(partition).items():
         epoch, coordinator = entry.producer_epoch, entry.coordinator_epoch
         cases: list[tuple[str, int, int, int, ErrorCode]] = []
@@ -246,6 +248,18 @@ def _of_markers(broker: Broker, partition: Partition) -> Iterator[Refusal]:
                 ErrorCode.NOT_ENOUGH_REPLICAS if too_few else error,
                 lambda answer: answer.markers[0].topics[0].partitions[0].error_code,
             )
+
+
+def _waits_for_ranges(broker: Broker, partition: Partition) -> bool:
+    """Whether markers wait here, told 6: another broker leads the ranges beside the offsets."""
+    if partition.topic != GROUP_METADATA_TOPIC:
+        return False
+    ranges = broker.services.metadata.topics.get(INDIVIDUAL_COMMITS_TOPIC)
+    return (
+        ranges is not None
+        and partition.index < len(ranges.partitions)
+        and broker.services.leader_log(INDIVIDUAL_COMMITS_TOPIC, partition.index) is None
+    )
 
 
 def _of_deletions(partition: Partition) -> Iterator[Refusal]:

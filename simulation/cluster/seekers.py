@@ -124,6 +124,7 @@ class Seeker(ClusterClient):
             wanted = EPOCH_MS + int(self.world.now_ms * rng.random() * 1.1)
         log = self._leader_log(part, asked)
         bound = None if log is None else log.last_stable_offset if stable else log.high_watermark
+        before = (0, []) if log is None else (log.first_dirty_offset, [*log.segments()])
         version = VERSION if wanted in SPECIAL else rng.randint(4, VERSION)
 
         def answered(answer: ListOffsetsResponse | None) -> None:
@@ -134,7 +135,12 @@ class Seeker(ClusterClient):
             self.note(f"finds {wanted} of {part} at {data.offset}")
             after = self._leader_log(part, asked)
             if bound is not None and after is log and after is not None and node == asked[0]:
-                self._check(part, wanted, data, after, bound)
+                dirty, segments = before
+                left = after.segments()
+                cleaned = after.first_dirty_offset != dirty or any(
+                    each not in left for each in segments
+                )
+                self._check(part, wanted, data, after, bound, cleaned=cleaned)
             self.found += 1
             self._pause()
 
@@ -149,8 +155,14 @@ class Seeker(ClusterClient):
         data: ListOffsetsPartitionResponse,
         log: UnifiedLog,
         bound: int,
+        *,
+        cleaned: bool,
     ) -> None:
-        """`bound` is how far a reader could see when it asked: it sees as far since."""
+        """`bound` is how far a reader could see when it asked: it sees as far since.
+
+        What is found may be gone since, where old segments were `cleaned`: no such record stands
+        before it.
+        """
         offset = data.offset
         if wanted == TIERED:
             right = offset == -1
@@ -160,13 +172,16 @@ class Seeker(ClusterClient):
             right = bound <= offset <= log.high_watermark
         elif wanted == NEWEST:
             newest = max((at for _, at in stamps_of(log)), default=0)
-            right = offset < log.high_watermark and (offset < 0 or data.timestamp <= newest)
+            newest_since = cleaned or offset < 0 or data.timestamp <= newest
+            right = offset < log.high_watermark and newest_since
         else:
             first = next(((at, stamp) for at, stamp in stamps_of(log) if stamp >= wanted), None)
             if offset < 0:
                 right = first is None or first[0] >= bound
             else:
                 right = first == (offset, data.timestamp) or offset < log.log_start_offset
+                if cleaned and not right:
+                    right = data.timestamp >= wanted and (first is None or offset < first[0])
             right = right and offset < log.high_watermark
         if not right:
             self.world.violate(

@@ -175,6 +175,18 @@ class PartitionTruth:
             return False
         return count <= self.log_start_offset or agree(entries[count - 1], self.committed[-1])
 
+    def was_committed(self, offset: int, value: bytes) -> bool:
+        """Whether a high watermark passed the value, or could: all in sync have it.
+
+        A leader may tell of it in the step in which its replica goes elsewhere.
+        """
+        if value in self.ever.get(offset, ()):
+            return True
+        logs = [self.mirrors[node].entries for node in self.state.isr if node in self.mirrors]
+        return len(logs) == len(self.state.isr) and all(
+            _value_at(entries, offset) == value for entries in logs
+        )
+
     def led(self) -> list[Entry]:
         """What its leader's log holds. Below its start that may be a tail of its own, see
         `has_committed`: there, only what is committed.
@@ -490,7 +502,7 @@ class Truth:
         """A producer with acks=all was told that its records are there."""
         truth = self.find(topic, index)
         for offset, value in enumerate(values, base_offset):
-            if truth is None or value not in truth.ever.get(offset, ()):
+            if truth is None or not truth.was_committed(offset, value):
                 self._world.violate(
                     f"{topic}-{index}: {value!r} was acknowledged at {offset} before it was "
                     "committed"
@@ -501,6 +513,11 @@ class Truth:
         truth = self.find(topic, index)
         if truth is None or value not in truth.ever.get(offset, ()):
             self._world.violate(f"{who} read {value!r} at {offset} of {topic}-{index}, uncommitted")
+
+
+def _value_at(entries: list[Entry | None], offset: int) -> bytes | None:
+    entry = entries[offset] if offset < len(entries) else None
+    return None if entry is None else entry[1].partition(b"=")[2]
 
 
 def _described(state: PartitionState) -> str:

@@ -234,6 +234,8 @@ class Meeting(NamedTuple):
     wanted: bytes
     since_ms: float
     node: int
+    leads: tuple[tuple[int, int], ...] = ()
+    """Who led what coordinates groups, and in which epochs, as far as the node knew."""
 
     def wrong(self, data: bytes, *, closed: bool, passed_ms: float, hits: int) -> str | None:
         """What did not come as it must, or None."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.faults.errors import FaultError
 from mockbroker.faults.presets import PRESETS, parse
+from mockbroker.metadata.names import GROUP_METADATA_TOPIC
 from simulation.clients import frame_of
 from simulation.cluster.clients import ClusterClient
 from simulation.cluster.crews import Crew
@@ -21,6 +22,7 @@ from simulation.cluster.victim_rules import BAD_RULES, FORMS, SAME, Form, Meetin
 if TYPE_CHECKING:
     from random import Random
 
+    from mockbroker.node.broker import Broker
     from simulation.cluster.crews import CrewSetting
     from simulation.cluster.plan import ClusterPlan
     from simulation.cluster.truth import Truth
@@ -90,7 +92,7 @@ class Victim(ClusterClient):
         made: list[str] = []
         faults = self.world.cluster.faults
         self.world.operate(lambda: made.extend(faults.add(*parse([rule]))))
-        meeting = Meeting(form, rule, version, wanted, self.world.now_ms, node)
+        meeting = Meeting(form, rule, version, wanted, self.world.now_ms, node, _leads(broker))
         line = Line(self.world)
         line.wire = self.world.wire_to(broker, line)
         line.wire.may_be_closed = True
@@ -105,10 +107,14 @@ class Victim(ClusterClient):
         )
 
     def _is_known(self, meeting: Meeting) -> bool:
-        """Whether what is the answer without a rule still is: who coordinates a group may move."""
+        """Whether what is the answer without a rule always was: who coordinates a group may move,
+        and come back.
+        """
         broker = self.world.cluster.broker(meeting.node)
         if broker is None or meeting.form.outcome != SAME:
             return True
+        if _leads(broker) != meeting.leads:
+            return False
         answers = self.world.probe(self._asking(meeting.form, meeting.version), broker)
         return answers == [meeting.wanted[4:]]
 
@@ -180,6 +186,12 @@ class Victim(ClusterClient):
         self.world.operate(take_away)
         if [armed.id for armed in faults.list()] != before or len(made) != len(rules):
             self.world.violate(f"{self.name}: {name} leaves {faults.list()}")
+
+
+def _leads(broker: Broker) -> tuple[tuple[int, int], ...]:
+    topic = broker.services.metadata.topics.get(GROUP_METADATA_TOPIC)
+    partitions = () if topic is None else topic.partitions
+    return tuple((state.leader, state.leader_epoch) for state in partitions)
 
 
 class VictimCrew(Crew):

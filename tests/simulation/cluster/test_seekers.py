@@ -10,7 +10,9 @@ import pytest
 from mockbroker.log import timestamp_lookup
 from mockbroker.log.offsets import TimestampAndOffset
 from mockbroker.log.unified_log import UnifiedLog
-from simulation.cluster.seekers import Seeker, SeekerCrew
+from mockbroker_protocol.messages.list_offsets import ListOffsetsPartitionResponse
+from simulation.cluster import seekers
+from simulation.cluster.seekers import Seeker, SeekerCrew, stamps_of
 from simulation.cluster.simulation import ClusterRun, plan_of
 from tests.support.simulated_cluster import SimulatedCluster
 
@@ -51,6 +53,24 @@ def test_an_offset_that_is_not_the_first_is_noticed(monkeypatch: pytest.MonkeyPa
     seeking(simulated)
     assert simulated.world.run_until(lambda: bool(simulated.world.violations), 4_000)
     assert "is found at" in simulated.world.violations[0]
+
+
+@pytest.mark.parametrize(("gone", "found_later"), [(True, False), (False, False), (True, True)])
+def test_what_is_found_may_be_compacted_away_since(
+    monkeypatch: pytest.MonkeyPatch, *, gone: bool, found_later: bool
+) -> None:
+    """Before its answer arrives the first of them goes; one behind what is left is no answer."""
+    simulated = SimulatedCluster()
+    simulated.produce(3)
+    log = simulated.leader_log()
+    stamps = stamps_of(log)
+    seeker = Seeker(simulated.world, "seeker", Random(2), simulated.truth, simulated.plan)
+    monkeypatch.setattr(seekers, "stamps_of", lambda _: stamps[1:])
+    offset, stamp = stamps[2 if found_later else 0]
+    data = ListOffsetsPartitionResponse(0, timestamp=stamp, offset=offset)
+    seeker._check(("t0", 0), stamps[0][1], data, log, log.high_watermark, cleaned=gone)
+    right = gone and not found_later
+    assert bool(simulated.world.violations) != right
 
 
 def test_an_epoch_that_ends_late_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

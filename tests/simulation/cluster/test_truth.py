@@ -206,6 +206,19 @@ def test_what_was_not_committed_is_neither_acknowledged_nor_read(
     assert len(simulated.world.violations) == 2
 
 
+def test_what_all_in_sync_have_was_committed(simulated: SimulatedCluster) -> None:
+    """Also where the leader that passed it is gone before anybody looked at it."""
+    truth = simulated.truth.find("t0", 0)
+    assert truth is not None
+    (value,) = truth.ever.pop(0)
+    assert truth.was_committed(0, value)
+    assert not truth.was_committed(0, b"another")
+    end = len(truth.mirrors[truth.state.leader].entries)
+    assert not truth.was_committed(end, value)
+    truth.mirrors[truth.state.isr[-1]].entries[0] = None
+    assert not truth.was_committed(0, value)
+
+
 def test_an_unclean_leader_takes_back_what_it_does_not_have() -> None:
     truth = PartitionTruth("t-0", PartitionState(1, [1, 2], [1, 2]))
     truth.committed = [(0, b"a"), (0, b"b"), (0, b"c")]
