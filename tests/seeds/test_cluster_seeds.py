@@ -81,13 +81,14 @@ KEPT: dict[int, str] = {
     417: "what many wait for in a coordinator is told by a stack that stays flat",
     525: "as 1414",
     557: "what a look-up finds may be compacted away before its answer is there",
+    592: "a follower with others below where its leader's log begins takes its batch whole",
     1130: "a leader tells what all in sync have in the step in which its replica goes elsewhere",
     1206: "who coordinates a group may move, and move back, before it is told",
     1414: "a marker waits for the ranges' broker, whatever else would be refused",
     **dict.fromkeys((2, 6, 13, 28, 246, 330), "failed under an earlier swarm"),
 }
 """Seeds that once failed, and what they taught."""
-WITH_LIMITS = frozenset((417, 525, 557, 1130, 1206, 1414, 32107, 50127, 62150))
+WITH_LIMITS = frozenset((417, 525, 557, 592, 1130, 1206, 1414, 32107, 50127, 62150))
 """Those of them that failed when seeds drew limits and turns already."""
 LATER_KINDS = ["limits", "turns", "acls", "carriers"]
 """What the others go without: they failed before seeds drew these."""

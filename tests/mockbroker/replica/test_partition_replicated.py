@@ -17,6 +17,8 @@ from mockbroker_protocol.messages.fetch import (
     FetchRequestPartition,
     FetchResponsePartition,
 )
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
 from tests.mockbroker.replica.watcher import Watcher
 from tests.support.fetch_world import ZERO, World, batch
 
@@ -357,6 +359,26 @@ def test_a_follower_takes_the_log_start_over_as_far_as_it_has_committed() -> Non
     assert follows.partition.open_log().log_start_offset == 1
     follows.partition.append_as_follower(b"", 1, 2)
     assert follows.partition.open_log().log_start_offset == 1
+
+
+@pytest.mark.parametrize(("leader_log_start", "taken"), [(2, True), (1, False)])
+def test_a_batch_around_where_the_leaders_log_begins_displaces_what_it_has_deleted(
+    leader_log_start: int, *, taken: bool
+) -> None:
+    """The follower has others under the first offsets of the batch; the leader tells none."""
+    follows = Follows()
+    follows.partition.append_as_follower(follows.records, 0, 0)
+    wide = bytearray(build_batch([Record(each, 0, None, b"v", []) for each in range(3)]))
+    wide[:8] = (1).to_bytes(8, "big")
+    error = follows.partition.append_as_follower(bytes(wide), 4, leader_log_start)
+    log = follows.partition.open_log()
+    if taken:
+        assert error is ErrorCode.NONE
+        assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (2, 4, 4)
+        assert [header.base_offset for header, _ in log.iterate_batches(0)] == [0, 1]
+    else:
+        assert error is ErrorCode.OFFSET_OUT_OF_RANGE
+        assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (0, 0, 2)
 
 
 def test_what_cannot_be_stored_changes_nothing() -> None:
