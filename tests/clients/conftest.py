@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.clients.secured import SECURITIES, Secured, serving_secured
 from tests.clients.server import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mockbroker.testing.remote.broker import RemoteBroker
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -49,3 +52,17 @@ def server_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def topic() -> str:
     """A name that no other test uses, in this run or another against the same broker."""
     return f"orders-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture(scope="session")
+def secured_process() -> Iterator[RemoteBroker]:
+    """A broker that lets in only who is known."""
+    pytest.importorskip("cryptography", reason="the extra tls is not installed")
+    with serving_secured() as broker:
+        yield broker
+
+
+@pytest.fixture(params=SECURITIES)
+def secured(request: pytest.FixtureRequest, secured_process: RemoteBroker) -> Secured:
+    """One listener of it, and another in the next test."""
+    return Secured(secured_process, request.param)

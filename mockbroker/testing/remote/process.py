@@ -39,7 +39,9 @@ class BrokerProcess:
     """
 
     def __init__(self, **options: Unpack[BrokerOptions]) -> None:
-        self._options = {"port": 0, "admin_port": 0, **options}
+        # Listeners have ports of their own.
+        free = {} if options.get("listeners") else {"port": 0}
+        self._options = {**free, "admin_port": 0, **options}
         self._stack = ExitStack()
 
     def __enter__(self) -> RemoteBroker:

@@ -1,6 +1,6 @@
 // Command franz runs one scenario of franz-go against a broker and prints what it found as JSON.
 //
-//	franz SCENARIO BOOTSTRAP TOPIC PROTOCOL [MORE...]
+//	franz SCENARIO BOOTSTRAP|@CONFIG.json TOPIC PROTOCOL [MORE...]
 package main
 
 import (
@@ -63,6 +63,14 @@ func main() {
 
 // options are those of any client of the run, and more.
 func (r run) options(more ...kgo.Opt) []kgo.Opt {
+	if file, named := strings.CutPrefix(r.bootstrap, "@"); named {
+		given, err := connect(file)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "franz:", err)
+			os.Exit(1)
+		}
+		return append(given, more...)
+	}
 	seeds := kgo.SeedBrokers(strings.Split(r.bootstrap, ",")...)
 	return append([]kgo.Opt{seeds}, more...)
 }

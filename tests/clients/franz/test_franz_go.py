@@ -6,13 +6,16 @@ import json
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from tests.clients.filtered_topic import GIVEN, serving_filtered
 from tests.clients.open_transaction import Lines, check
+
+if TYPE_CHECKING:
+    from tests.clients.secured import Secured
 
 pytestmark = [pytest.mark.go, pytest.mark.timeout(120)]
 
@@ -69,6 +72,14 @@ def test_transactions_move_each_record_once(server_process: str, topic: str, pro
     # Those that were given up are there too, and the one that was lost.
     assert found["everything"] == MOVED + found["aborted"] + 2
     assert "INVALID_PRODUCER_EPOCH" in found["fenced"] or "PRODUCER_FENCED" in found["fenced"]
+
+
+def test_transactions_of_who_is_known(secured: Secured, topic: str, tmp_path: Path) -> None:
+    for name in (f"{topic}-from", f"{topic}-to"):
+        secured.broker.topic(name).create(1)
+    found = run("transactions", f"@{secured.file('franz-go', tmp_path)}", topic, "consumer")
+    assert found["committed"] == [*(f"done {number}" for number in range(MOVED)), "kept"]
+    secured.check(f"{topic}-to")
 
 
 @pytest.mark.parametrize("commit", [True, False])

@@ -1,14 +1,18 @@
 // Programs of kafkajs for the tests, each of which prints what it found as one line of JSON.
 //
-//   node scenarios.cjs SCENARIO BOOTSTRAP TOPIC
+//   node scenarios.cjs SCENARIO BOOTSTRAP|@CONFIG.json TOPIC
 
 "use strict";
 
+const { readFileSync } = require("node:fs");
 const { once, EventEmitter } = require("node:events");
 const { CompressionTypes, Kafka, logLevel } = require("kafkajs");
 
 const [scenario, bootstrap, topic] = process.argv.slice(2);
-const kafka = new Kafka({ brokers: [bootstrap], logLevel: logLevel.NOTHING });
+const address = bootstrap.startsWith("@")
+  ? JSON.parse(readFileSync(bootstrap.slice(1), "utf8"))
+  : { brokers: [bootstrap] };
+const kafka = new Kafka({ ...address, logLevel: logLevel.NOTHING });
 const PARTITIONS = 6;
 const RECORDS = 3000;
 const MEMBERS = 3;

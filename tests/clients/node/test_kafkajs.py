@@ -8,11 +8,14 @@ import shutil
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.clients.open_transaction import Lines, check
+
+if TYPE_CHECKING:
+    from tests.clients.secured import Secured
 
 pytestmark = [pytest.mark.node, pytest.mark.timeout(120)]
 
@@ -65,6 +68,14 @@ def test_transactions_move_each_record_once(server_process: str, topic: str) -> 
     assert found["everything"] == 120 + 50 + 2
     assert found["offset"] == 120
     assert found["fenced"] == "INVALID_PRODUCER_EPOCH"
+
+
+def test_transactions_of_who_is_known(secured: Secured, topic: str, tmp_path: Path) -> None:
+    file = secured.file("kafkajs", tmp_path)
+    found = run("transactions", f"@{file}", topic)
+    assert found["committed"] == [*(f"done {number}" for number in range(120)), "kept"]
+    assert (found["offset"], found["fenced"]) == (120, "INVALID_PRODUCER_EPOCH")
+    secured.check(f"{topic}-to")
 
 
 def test_admin(server_process: str, topic: str) -> None:

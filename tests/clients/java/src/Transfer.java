@@ -21,7 +21,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
  *
  * Prints a JSON object: what a read_committed reader sees, how much there is in all, the
  * committed offset, and how the first producer learns that it is fenced.
- * Usage: Transfer BOOTSTRAP SOURCE TARGET RECORDS GROUP_PROTOCOL
+ * Usage: Transfer BOOTSTRAP|@PROPERTIES SOURCE TARGET RECORDS GROUP_PROTOCOL
  */
 public final class Transfer {
     private static final long DEADLINE_MS = 60_000;
@@ -60,20 +60,18 @@ public final class Transfer {
     }
 
     private KafkaProducer<String, String> producer() {
-        Map<String, Object> config = Map.of(
-            "bootstrap.servers", bootstrap, "transactional.id", source + "-mover");
+        Map<String, Object> config = Address.of(bootstrap, Map.of("transactional.id", source + "-mover"));
         return new KafkaProducer<>(config, new StringSerializer(), new StringSerializer());
     }
 
     private KafkaConsumer<String, String> consumer(String isolation) {
-        Map<String, Object> config = Map.of(
-            "bootstrap.servers", bootstrap,
+        Map<String, Object> config = Address.of(bootstrap, Map.of(
             "group.id", source + "-movers",
             "group.protocol", protocol,
             "isolation.level", isolation,
             "auto.offset.reset", "earliest",
             "enable.auto.commit", false,
-            "max.poll.records", 20);
+            "max.poll.records", 20));
         return new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer());
     }
 

@@ -18,7 +18,7 @@ import org.apache.kafka.streams.state.Stores;
  *
  * Prints the state that it enters, a line each, and ends when its process is killed. A thread that
  * failed is replaced, as an application would have it.
- * Usage: WordCount BOOTSTRAP SOURCE TARGET APPLICATION STATE_DIR SESSION_TIMEOUT_MS
+ * Usage: WordCount BOOTSTRAP|@PROPERTIES SOURCE TARGET APPLICATION STATE_DIR SESSION_TIMEOUT_MS
  */
 public final class WordCount {
     private WordCount() {
@@ -26,8 +26,7 @@ public final class WordCount {
 
     public static void main(String[] args) throws Exception {
         Properties config = new Properties();
-        config.putAll(Map.of(
-            StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, args[0],
+        config.putAll(Address.of(args[0], Map.of(
             StreamsConfig.APPLICATION_ID_CONFIG, args[3],
             StreamsConfig.STATE_DIR_CONFIG, args[4],
             StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2,
@@ -36,7 +35,7 @@ public final class WordCount {
             StreamsConfig.producerPrefix("transaction.timeout.ms"), 3_000,
             StreamsConfig.mainConsumerPrefix("session.timeout.ms"), args[5],
             StreamsConfig.mainConsumerPrefix("heartbeat.interval.ms"), 500,
-            StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest"));
+            StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest")));
         KafkaStreams streams = new KafkaStreams(topology(args[1], args[2]).build(), config);
         streams.setUncaughtExceptionHandler(failure -> {
             System.out.println("replaced " + failure.getClass().getSimpleName());

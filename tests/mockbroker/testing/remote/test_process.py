@@ -52,3 +52,9 @@ def test_why_it_does_not_start_is_told() -> None:
 def test_options_become_a_configuration_file() -> None:
     text = to_toml({"port": [1, 2], "seed": None, "journal": Path("a"), "topics": {"a": None}})
     assert tomllib.loads(text) == {"port": [1, 2], "journal": "a", "topics": {"a": {}}}
+
+
+def test_listeners_have_ports_of_their_own() -> None:
+    with BrokerProcess(listeners=["A://:0", "B://:0"]) as broker:
+        first, second = (broker.client_config("kafkajs", listener=name) for name in "AB")
+    assert first != second
