@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# The image of mockbroker: its wheel with the admin API in a virtual environment, on a slim Python.
+# The image of mockbroker: its wheel with the admin API and TLS in a virtual environment, on a slim Python.
 #
 #   docker build -t mockbroker .
 #   docker buildx build --platform linux/amd64,linux/arm64 -t mockbroker .
