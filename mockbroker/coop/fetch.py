@@ -294,9 +294,13 @@ class CarriedReader(FilteredReader):
 
 
 def _is_spoken(request: FetchRequest) -> bool:
-    return tags.is_spoken(request.unknown_tags) or any(
-        tags.is_spoken(asked.unknown_tags) for topic in request.topics for asked in topic.partitions
-    )
+    if request.unknown_tags is not None and tags.is_spoken(request.unknown_tags):
+        return True
+    for topic in request.topics:
+        for asked in topic.partitions:
+            if asked.unknown_tags is not None and tags.is_spoken(asked.unknown_tags):
+                return True
+    return False
 
 
 def _is_cooperative_and_filtered(request: FetchRequest) -> bool:

@@ -27,12 +27,14 @@ from mockbroker_protocol.plan import encode
 from scripts.bench.core_driver import RECORD, CoreDriver, fetch_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import FrameType
 
     from _typeshed import TraceFunction
 
 PARTITIONS: Final = 1000
+TURNS: Final = 100
+"""Of the loop, in which the longest request is answered."""
 _SESSION_ID_AT: Final = 4 + 5 + 4 + 2  # length, header, throttle time, error
 
 
@@ -64,10 +66,25 @@ class _Client:
         self._protocol.connection_made(self._socket)
 
     def ask(self, frame: bytes) -> bytes:
-        """Let a request arrive; its answer."""
+        """Let a request arrive; its answer, which must come at once."""
+        self._send(frame)
+        assert self._socket.written, "it was not answered at once"
+        return self._socket.written
+
+    async def wait_for(self, frame: bytes) -> bytes:
+        """The same of one that is answered in later turns of the loop."""
+        self._send(frame)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+            if self._socket.written:
+                break
+        assert self._socket.written, f"it was not answered in {TURNS} turns"
+        return self._socket.written
+
+    def _send(self, frame: bytes) -> None:
+        self._socket.written = b""
         self._protocol.get_buffer(len(frame))[: len(frame)] = frame
         self._protocol.buffer_updated(len(frame))
-        return self._socket.written
 
     def leave(self) -> None:
         """The connection is gone."""
@@ -92,20 +109,20 @@ class _Client:
         return Cost(calls, lines)
 
 
-def measure() -> dict[str, Cost]:
+def measure(config: Mapping[str, str] | None = None) -> dict[str, Cost]:
     """Each kind of request with what it costs, on a broker that has served it before."""
-    return asyncio.run(_measure())
+    return asyncio.run(_measure(config))
 
 
-async def _measure() -> dict[str, Cost]:
-    driver = CoreDriver()
+async def _measure(config: Mapping[str, str] | None) -> dict[str, Cost]:
+    driver = CoreDriver(config)
     topic_id = driver.create_topic("t", PARTITIONS)
     server = ClusterServer(driver.cluster, TimeKeeper(driver.cluster))
     await server.start("PLAINTEXT", "127.0.0.1", [0], lambda _, __: None)
     client = _Client(server)
-    client.ask(_frame(18, 0, ApiVersionsRequest()))
-    await asyncio.sleep(0)  # the first of a connection is worked on in the loop's next turn
-    opened = client.ask(fetch_frame({topic_id: [(n, 0) for n in range(PARTITIONS)]}, epoch=0))
+    await client.wait_for(_frame(18, 0, ApiVersionsRequest()))
+    opening = fetch_frame({topic_id: [(n, 0) for n in range(PARTITIONS)]}, epoch=0)
+    opened = await client.wait_for(opening)
     (session_id,) = struct.unpack_from(">i", opened, _SESSION_ID_AT)
     produced = ProduceRequestPartition(index=0, records=RECORD)
     produce = ProduceRequest(

