@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
@@ -46,6 +47,13 @@ class Names:
 
 @pytest.fixture
 def names(server_process: str) -> Iterator[Names]:
+    """Those of topics that are there, and filled."""
+    with filled(server_process) as names:
+        yield names
+
+
+@contextmanager
+def filled(server_process: str) -> Iterator[Names]:
     """The topics are there, and the source is filled: key N has value N, by turns."""
     names = Names()
     admin = AdminClient({"bootstrap.servers": server_process})

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from tests.clients.filtered_topic import GIVEN, serving_filtered
 from tests.clients.open_transaction import Lines, check
+from tests.clients.recorded import check_answered_alike
 
 if TYPE_CHECKING:
     from tests.clients.secured import Secured
@@ -80,6 +81,17 @@ def test_transactions_of_who_is_known(secured: Secured, topic: str, tmp_path: Pa
     found = run("transactions", f"@{secured.file('franz-go', tmp_path)}", topic, "consumer")
     assert found["committed"] == [*(f"done {number}" for number in range(MOVED)), "kept"]
     secured.check(f"{topic}-to")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_extension_changes_nothing(topic: str, tmp_path: Path, protocol: str) -> None:
+    def work(address: str) -> None:
+        create(address, PARTITIONS, topic)
+        create(address, 1, f"{topic}-from", f"{topic}-to")
+        run("group", address, topic, protocol)
+        run("transactions", address, topic, protocol)
+
+    check_answered_alike(tmp_path, work)
 
 
 @pytest.mark.parametrize("commit", [True, False])

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.clients.java import jvm as java
+from tests.clients.java.conftest import TOOLS
 from tests.clients.open_transaction import Lines, check
+from tests.clients.recorded import check_answered_alike
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.clients.java.conftest import Tool
     from tests.clients.java.jvm import Jvm
 
@@ -53,6 +57,18 @@ def test_transactions_move_each_record_once(
     assert found["everything"] == records + found["aborted"] + 2
     assert found["offset"] == records
     assert found["fenced"] == "ProducerFencedException"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_extension_changes_nothing(jvm: Jvm, topic: str, tmp_path: Path, protocol: str) -> None:
+    sizes = [str(PARTITIONS), str(RECORDS)]
+
+    def work(address: str) -> None:
+        line = ["--bootstrap-server", address, "--topic", topic]
+        jvm.check(f"{TOOLS}.TopicCommand", "--create", "--partitions", str(PARTITIONS), *line)
+        jvm.check("GroupReaders", address, topic, *sizes, protocol)
+
+    check_answered_alike(tmp_path, work)
 
 
 @pytest.mark.parametrize("commit", [True, False])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.clients.open_transaction import Lines, check
+from tests.clients.recorded import check_answered_alike
 
 if TYPE_CHECKING:
     from tests.clients.secured import Secured
@@ -95,6 +96,11 @@ def test_admin(server_process: str, topic: str) -> None:
         "cluster": [1, 1, 22],
         "deleted": True,
     }
+
+
+@pytest.mark.parametrize("scenario", ["group", "transactions"])
+def test_the_extension_changes_nothing(topic: str, tmp_path: Path, scenario: str) -> None:
+    check_answered_alike(tmp_path, lambda address: run(scenario, address, topic))
 
 
 @pytest.mark.parametrize("commit", [True, False])
