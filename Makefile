@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 bin := .venv/bin
 
-.PHONY: help setup format lint types imports tidy unit sim compiled clients java node go image kafka spark test bench fuzz lock clean
+.PHONY: help setup format lint types imports tidy unit core sim compiled clients java node go image kafka spark test bench fuzz lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -28,6 +28,12 @@ tidy: ## the house rules that no linter knows
 
 unit: ## all tests that need nothing but Python
 	$(bin)/pytest -q --hypothesis-profile=quick $(addprefix --without-tier=,clients java node go image kafka spark)
+
+core_rooms := apis cluster config coop coordinator faults fetch journal log metadata node purgatory \
+	quorum re2 replica security telemetry
+core: ## the tests of cluster and the rooms below it, and the CPU time that they take
+	$(bin)/pytest -q --hypothesis-profile=quick --cpu-report \
+		$(addprefix tests/mockbroker/,$(core_rooms)) tests/mockbroker/test_clock.py
 
 sim: ## the tests on virtual time
 	$(bin)/pytest -q -m sim

@@ -2,7 +2,8 @@
 
 A test belongs to the tier of its marker, such as `clients` or `kafka`, and to `unit` without one.
 `--tier-report=PATH` writes one line a tier: its name, passed, failed or skipped, the counts; and to
-PATH.failed each test that failed, behind its tier.
+PATH.failed each test that failed, behind its tier. `--cpu-report` tells what the tests of each
+folder cost.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import hypothesis
 import pytest
 
 from mockbroker.server.compiled import is_compiled
+from tests.support.cpu_report import CpuReport
 from tests.support.jvm import SHORT_LIVED_JVM
 from tests.support.pure_only import PURE_ONLY, skip_what_replaces_machine_code
 
@@ -40,16 +42,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tiers")
     group.addoption("--without-tier", action="append", default=[], choices=TIERS)
     group.addoption("--tier-report", type=Path, default=None)
+    group.addoption("--cpu-report", action="store_true", help="what each folder's tests cost")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Each test leaves a broker whose parts know each other: garbage is looked for less often.
-    gc.set_threshold(10_000, 10, 10)
+    # Each test leaves a broker whose parts know each other: garbage is looked for less often, yet
+    # while it is in the processor's cache; and seldom among what lives long, such as the reports.
+    gc.set_threshold(5_000, 20, 50)
     if COMPILED:
         skip_what_replaces_machine_code()
     report = config.getoption("--tier-report")
     if report is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(TierReport(report), "tier-report")
+    if config.getoption("--cpu-report"):
+        config.pluginmanager.register(CpuReport(), "cpu-report")
 
 
 @pytest.hookimpl(wrapper=True)
