@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.coordinator.group.states import GroupState
-from mockbroker.coordinator.txn.states import TransactionState
+from mockbroker.coordinator.txn.states import PREPARED, TransactionState
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.consumer_group import (
     ConsumerGroupHeartbeatRequest,
@@ -23,6 +23,7 @@ from mockbroker_protocol.messages.group_offsets import (
 from mockbroker_protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
     EndTxnRequest,
     InitProducerIdRequest,
 )
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 HEARTBEAT, SYNC, COMMIT, COMMIT_BY_EPOCH, DELETE, CONSUMER_HEARTBEAT = 4, 4, 8, 9, 2, 1
 OFFSET_FETCH = 9
-END_V1, END_V2, ADD_PARTITIONS, INIT = 4, 5, 3, 4
+END_V1, END_V2, ADD_PARTITIONS, VERIFY, INIT = 4, 5, 3, 4, 4
 NOBODY = "nobody"
 BAD_OFFSET = 1 << 40
 TOO_LONG_MS = 2**31 - 1
@@ -81,6 +82,11 @@ def of_classic_group(group: ClassicGroup, topic: str) -> Iterator[Refusal]:
             ErrorCode.NON_EMPTY_GROUP,
             lambda answer: answer.results[0].error_code,
         )
+    if group.state is GroupState.PREPARING_REBALANCE:
+        for member in group.members.values():
+            beat = HeartbeatRequest(name, generation, member.member_id, member.group_instance_id)
+            again = ErrorCode.REBALANCE_IN_PROGRESS
+            yield Refusal("a heartbeat of who must join", beat, HEARTBEAT, again, _own)
     if group.state is GroupState.COMPLETING_REBALANCE:
         for member in group.members.values():
             yield _commit(
@@ -184,6 +190,8 @@ def of_transaction(known: TransactionMetadata, topic: str) -> Iterator[Refusal]:
         yield _end("an older epoch", name, producer_id, epoch - 1, END_V1, fenced)
     if known.is_in_transition:
         busy = ErrorCode.CONCURRENT_TRANSACTIONS
+        if known.state in PREPARED:
+            yield _verify("who must wait", name, producer_id, epoch, topic, busy)
         for version in (END_V1, END_V2):
             yield _end("who must wait", name, producer_id, epoch, version, busy)
         yield _add("who must wait", name, producer_id, epoch, topic, busy)
@@ -256,6 +264,24 @@ def _add(what: str, name: str, producer_id: int, epoch: int, topic: str, error: 
         error,
         lambda answer: (
             answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+        ),
+    )
+
+
+def _verify(what: str, name: str, producer_id: int, epoch: int, topic: str, error: int) -> Refusal:
+    asked = AddPartitionsToTxnTransaction(
+        name, producer_id, epoch, True, [AddPartitionsToTxnTopic(topic, [0])]
+    )
+    return Refusal(
+        f"the verification of {what}",
+        AddPartitionsToTxnRequest([asked]),
+        VERIFY,
+        error,
+        lambda answer: (
+            answer.results_by_transaction[0]
+            .topic_results[0]
+            .results_by_partition[0]
+            .partition_error_code
         ),
     )
 

@@ -107,6 +107,10 @@ def wrong_writes(broker: Broker) -> Iterator[str]:
         for index, deferred in runtime._deferred.items() if replication else ():  # noqa: SLF001
             assert replication is not None
             passed = replication.high_watermark(index)
+            partition = services.replicas.partition(runtime._topic.name, index)  # noqa: SLF001
+            end = 0 if partition is None or partition.log is None else partition.log.log_end_offset
+            if runtime.is_owned(index) and passed < end != deferred.last_offset:
+                yield f"writes of partition {index} wait up to {deferred.last_offset} of {end}"
             for write in deferred._writes:  # noqa: SLF001
                 what = f"a write of partition {index} up to {write.end_offset}"
                 if write.end_offset <= passed:

@@ -2,8 +2,8 @@
 
 - Who is not heard of is fenced: a broker that is down, or whose link to the controller does not
   carry, is fenced when its session and the slowest message that may be on its way are over.
-- No fenced broker leads, and a partition with a live replica in sync has a leader.
-
+- No fenced broker leads or is in sync, but as the last that was; a partition with a live replica
+  in sync has a leader.
 - Each start of a broker is a registration with an epoch of its own (KIP-903).
 
 The first is looked at whenever time has passed, the second when the controller's store changed.
@@ -77,6 +77,9 @@ class Supervision:
         active = {node for node, broker in store.brokers.items() if broker.active}
         for topic in store.topics.values():
             for index, state in enumerate(topic.partitions):
+                fenced = [node for node in state.isr if store.brokers[node].fenced]
+                if fenced and len(state.isr) > 1:
+                    self._world.violate(f"{topic.name}-{index}: {fenced} are in sync and fenced")
                 if state.leader >= 0:
                     if store.brokers[state.leader].fenced:
                         self._world.violate(

@@ -302,6 +302,11 @@ class Truth:
         before, truth.state = truth.state, state
         self._changed[key] = None
         leader, epoch = state.leader, state.leader_epoch
+        if state.partition_epoch <= before.partition_epoch:
+            self._world.violate(
+                f"{truth.name}: partition epoch {state.partition_epoch} comes after "
+                f"{before.partition_epoch}"
+            )
         if truth.leaders.setdefault(epoch, leader) != leader or epoch < before.leader_epoch:
             self._world.violate(
                 f"{truth.name}: the controller lets {leader} lead in epoch {epoch}, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mockbroker.coordinator.group.classic_group import ClassicGroup
 from mockbroker.coordinator.group.consumer.group import ConsumerGroup
+from mockbroker.coordinator.group.states import GroupState
 from mockbroker.coordinator.txn.metadata import TransactionMetadata
 from mockbroker.coordinator.txn.states import TransactionState
 from mockbroker_protocol.errors import ErrorCode
@@ -12,6 +13,7 @@ from simulation.cluster.coordinator_refusals import (
     of_consumer_group,
     of_transaction,
 )
+from tests.support.simulated_groups import SimulatedGroup
 
 
 def test_a_group_without_members_refuses_strangers() -> None:
@@ -37,4 +39,21 @@ def test_what_a_transaction_refuses_goes_by_its_state() -> None:
     pending = {one.what: one.wanted for one in of_transaction(known, "t0")}
     assert pending["InitProducerId of who must wait"] == ErrorCode.CONCURRENT_TRANSACTIONS
     assert "EndTxn v5 of a retry" not in pending
+    assert "the verification of who must wait" not in pending
+    known.state, known.pending_state = TransactionState.PREPARE_ABORT, None
+    prepared = {one.what: one.wanted for one in of_transaction(known, "t0")}
+    assert prepared["the verification of who must wait"] == ErrorCode.CONCURRENT_TRANSACTIONS
     assert not list(of_transaction(TransactionMetadata("new"), "t0"))
+
+
+def test_members_are_told_to_join_again() -> None:
+    """A coordinator asks for them by its answer to a heartbeat."""
+    group = SimulatedGroup("eager", 2)
+    group.world.run_for(500)
+    found = set()
+    for broker in group.world.cluster.brokers:
+        for shard in broker.services.groups.service.runtime.shards():
+            for classic in shard.groups.values():
+                classic.state = GroupState.PREPARING_REBALANCE
+                found |= {(one.what, one.wanted) for one in of_classic_group(classic, "t0")}
+    assert ("a heartbeat of who must join", ErrorCode.REBALANCE_IN_PROGRESS) in found

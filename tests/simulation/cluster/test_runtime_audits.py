@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mockbroker.coordinator import runtime
-from mockbroker.coordinator.deferred_writes import DeferredWrites
+from mockbroker.coordinator.deferred_writes import DeferredWrite, DeferredWrites
 from mockbroker.coordinator.group.offset_store import OffsetStore, offset_commit_record
 from mockbroker.coordinator.leadership import CoordinatorLeadership
 from mockbroker.coordinator.partition_load import EndOfTransaction
@@ -44,6 +44,23 @@ def test_coordinators_by_the_rules_are_in_order(protocol: str) -> None:
 def test_a_write_that_waits_for_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DeferredWrites, "complete_up_to", lambda *_: None)
     assert "are replicated" in told()[0]
+
+
+def test_a_write_that_waits_for_less_than_it_wrote_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    defer = CoordinatorRuntime._defer
+
+    def short(
+        self: CoordinatorRuntime[Any], index: int, write: DeferredWrite, timeout_ms: float | None
+    ) -> None:
+        deferred = self._deferred.get(index)
+        if not deferred or write.end_offset > deferred.last_offset:
+            write.end_offset -= 1
+        defer(self, index, write, timeout_ms)
+
+    monkeypatch.setattr(CoordinatorRuntime, "_defer", short)
+    assert any("wait up to" in each for each in told())
 
 
 def test_a_write_without_a_time_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

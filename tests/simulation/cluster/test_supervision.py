@@ -62,6 +62,17 @@ def test_a_fenced_leader_and_a_leader_that_nobody_elects_are_noticed() -> None:
     assert "nobody leads" in world.violations[-1]
 
 
+def test_a_fenced_broker_in_sync_is_noticed() -> None:
+    simulated = SimulatedCluster()
+    supervision = Supervision(simulated.world)
+    store = simulated.world.cluster.metadata
+    state = store.topics["t0"].partitions[0]
+    follower = next(node for node in state.isr if node != state.leader)
+    store.apply(BrokerChanged(store.brokers[follower]._replace(fenced=True)))
+    supervision.look()
+    assert "in sync and fenced" in simulated.world.violations[-1]
+
+
 def test_a_broker_that_starts_with_its_old_epoch_is_noticed() -> None:
     simulated = SimulatedCluster()
     world = simulated.world

@@ -285,3 +285,14 @@ def test_a_value_is_outdated_by_what_an_unclean_election_took_back_alone() -> No
     assert not truth.outdated(b"other", 3)  # no high watermark had passed that
     truth.committed += [None, (0, b"k=new")]
     assert not truth.outdated(b"k", 3)  # it is there
+
+
+def test_a_change_that_keeps_the_partition_epoch_is_noticed(simulated: SimulatedCluster) -> None:
+    store = simulated.world.cluster.metadata
+    topic = store.topics["t0"]
+    state = topic.partitions[0]
+    same = PartitionState(
+        state.leader, state.replicas, state.isr, state.leader_epoch, state.partition_epoch
+    )
+    store.apply(LeaderChanged("t0", topic.id, 0, same))
+    assert "partition epoch" in simulated.world.violations[0]
