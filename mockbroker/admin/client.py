@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from ssl import SSLContext
 
 DEFAULT_URL: Final = "http://127.0.0.1:9644"
 ANSWER_SECONDS: Final = 60.0
@@ -34,9 +35,12 @@ class AdminApiError(Exception):
 
 
 class AdminClient:
-    """The admin API at `url`. `token` is its bearer token, or None."""
+    """The admin API at `url`. `token` is its bearer token, or None.
 
-    def __init__(self, url: str, token: str | None) -> None:
+    `tls` says whom to trust where it is HTTPS; without it those of this machine (SSL_CERT_FILE).
+    """
+
+    def __init__(self, url: str, token: str | None, tls: SSLContext | None = None) -> None:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         try:
             port = parts.port
@@ -49,6 +53,7 @@ class AdminClient:
         self._secure = parts.scheme == "https"
         self._address = parts.hostname, port
         self._token = token
+        self._tls = tls
 
     def get(self, path: str, **query: object) -> Any:  # noqa: ANN401 -- whatever JSON it is
         """What is at `path`; a query's None is left out."""
@@ -130,8 +135,11 @@ class AdminClient:
             connection.close()
 
     def _connect(self, timeout_seconds: float | None) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        return kind(*self._address, timeout=timeout_seconds)
+        if self._secure:
+            return http.client.HTTPSConnection(
+                *self._address, timeout=timeout_seconds, context=self._tls
+            )
+        return http.client.HTTPConnection(*self._address, timeout=timeout_seconds)
 
     def _content(
         self, body: Mapping[str, object] | bytes | None

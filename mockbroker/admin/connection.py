@@ -25,6 +25,7 @@ from mockbroker.network.open_files import SPARE, leaves_too_few
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from ssl import SSLContext
 
     from starlette.types import ASGIApp
     from uvicorn.server import ServerState
@@ -42,11 +43,18 @@ class Config(uvicorn.Config):
         app: ASGIApp,
         limits: Limits,
         refused: Callable[[str, str], None],
+        tls: SSLContext | None = None,
         **kwargs: Any,  # noqa: ANN401 -- uvicorn's
     ) -> None:
         super().__init__(app, http=Connection, **kwargs)
         self.limits = limits
         self.refused = refused
+        self._tls = tls
+
+    def load(self) -> None:
+        """Called by uvicorn before it listens; it would read a certificate from files alone."""
+        super().load()
+        self.ssl = self._tls
 
 
 class Connection(H11Protocol):
@@ -83,7 +91,8 @@ class Connection(H11Protocol):
             transport.close()
             return
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=0)
+        # Not 0: with TLS an empty buffer would be one that is full, for ever.
+        transport.set_write_buffer_limits(high=1, low=0)
         self._await_request()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -22,6 +22,7 @@ from mockbroker.network.acceptor import listening_socket
 
 if TYPE_CHECKING:
     import socket
+    from ssl import SSLContext
 
     from mockbroker.admin.host import Host
 
@@ -36,10 +37,19 @@ def missing_extra() -> str | None:
 
 
 class AdminListener:
-    """One admin port. `token` is the bearer token that every request must bring, or None."""
+    """One admin port. `token` is the bearer token that every request must bring, or None.
+
+    With `tls` it speaks HTTPS.
+    """
 
     def __init__(
-        self, host: Host, address: str, port: int, token: str | None, limits: Limits
+        self,
+        host: Host,
+        address: str,
+        port: int,
+        token: str | None,
+        limits: Limits,
+        tls: SSLContext | None = None,
     ) -> None:
         missing = missing_extra()
         if missing is not None:
@@ -53,6 +63,7 @@ class AdminListener:
         self._address = address
         self._token = token
         self._limits = limits
+        self._tls = tls
         self._port = port
         self._socket: socket.socket | None = None
         self._server: Any = None
@@ -82,7 +93,9 @@ class AdminListener:
         server = await loop.run_in_executor(None, import_module, "mockbroker.admin.server")
         if self._socket is None:  # stopped meanwhile
             return
-        self._server = server.make_server(self._host, self._address, self._token, self._limits)
+        self._server = server.make_server(
+            self._host, self._address, self._token, self._limits, self._tls
+        )
         await self._server.serve(sockets=[sock])
 
     async def stop(self) -> None:

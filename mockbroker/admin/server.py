@@ -19,6 +19,7 @@ from mockbroker.journal import ConnectionRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from ssl import SSLContext
 
     from mockbroker.admin.events import EventHub
     from mockbroker.admin.host import Host
@@ -46,7 +47,9 @@ class AdminServer(uvicorn.Server):
         self.should_exit = True
 
 
-def make_server(host: Host, address: str, token: str | None, limits: Limits) -> AdminServer:
+def make_server(
+    host: Host, address: str, token: str | None, limits: Limits, tls: SSLContext | None
+) -> AdminServer:
     """The server for one broker; `serve(sockets=[…])` runs it."""
     app, hub = make_application(host)
 
@@ -57,6 +60,7 @@ def make_server(host: Host, address: str, token: str | None, limits: Limits) -> 
         Guard(BoundedBodies(app, limits), address, token),
         limits=limits,
         refused=refused,
+        tls=tls,
         backlog=BACKLOG,
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         loop="none",

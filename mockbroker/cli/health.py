@@ -40,16 +40,30 @@ def check(
     """0, or CommandError with status 1 and the reason."""
     port = environment.get("MOCKBROKER_ADMIN_PORT")
     if url is None and bootstrap is None and port and port != "0":
-        url = f"http://127.0.0.1:{port}"
+        url = f"{_admin_scheme(environment)}://127.0.0.1:{port}"
     try:
         if url is not None and bootstrap is None:
-            AdminClient(url, token).get("/health/ready")
+            AdminClient(url, token, _trusting()).get("/health/ready")
         else:
             address, has_tls = (bootstrap, None) if bootstrap else own_address(environment)
             ask_listener(address, has_tls=has_tls)
     except (AdminApiError, CommandError) as error:
         raise CommandError(str(error), 1) from None
     return 0
+
+
+def _admin_scheme(environment: Mapping[str, str]) -> str:
+    variable = "MOCKBROKER_ADMIN_TLS"
+    is_secure = variable in environment and parse_flag(variable, environment[variable])
+    return "https" if is_secure else "http"
+
+
+def _trusting() -> ssl.SSLContext:
+    """For who asks whether a broker serves, and tells it nothing: any certificate will do."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def own_address(environment: Mapping[str, str]) -> tuple[str, bool]:

@@ -24,6 +24,7 @@ from mockbroker.state.scope import Scopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from ssl import SSLContext
 
     from mockbroker.admin.listener import AdminListener
     from mockbroker.journal import Journal
@@ -247,10 +248,12 @@ class RunningBroker:
         """Where the admin API is; None without an admin port."""
         if self.admin_port is None:
             return None
-        return f"http://{address_text(self.settings.options['admin_host'], self.admin_port)}"
+        options = self.settings.options
+        scheme = "https" if options["admin_tls"] else "http"
+        return f"{scheme}://{address_text(options['admin_host'], self.admin_port)}"
 
     def start_admin(self) -> None:
-        """Listen on the admin port. Raises AdminError or OSError."""
+        """Listen on the admin port. Raises AdminError, SettingsError or OSError."""
         from mockbroker.admin.limits import Limits
         from mockbroker.admin.listener import AdminListener
 
@@ -261,8 +264,9 @@ class RunningBroker:
             options["admin_max_request_bytes"],
             options["admin_timeout_ms"],
         )
+        tls = _admin_tls(self.cluster, self.settings) if options["admin_tls"] else None
         self._admin = AdminListener(
-            self, options["admin_host"], options["admin_port"], options["admin_token"], limits
+            self, options["admin_host"], options["admin_port"], options["admin_token"], limits, tls
         )
         self.admin_port = self._admin.start()
 
@@ -418,15 +422,31 @@ async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
 
 def _tls_of(cluster: Cluster, listener: Listener, settings: Settings) -> Sequence[TlsListener]:
     """The certificates of a listener, for each broker."""
-    from mockbroker.server.key_stores import StoreError
     from mockbroker.server.tls_listener import TlsListener
-    from mockbroker.server.values import SettingsError
 
     name, logs_in = listener.name, listener.protocol.has_sasl
-    try:
+    with _naming_store(settings, name):
         return [TlsListener(node.config, name, logs_in=logs_in) for node in cluster.nodes]
+
+
+def _admin_tls(cluster: Cluster, settings: Settings) -> SSLContext:
+    """What connections of the admin port begin with; a token says who its clients are."""
+    from mockbroker.server.tls_listener import TlsListener
+
+    with _naming_store(settings, "admin"):
+        return TlsListener(cluster.nodes[0].config, "admin", logs_in=True).context
+
+
+@contextmanager
+def _naming_store(settings: Settings, listener: str) -> Iterator[None]:
+    """Let a store that cannot be used be told by the config that names it."""
+    from mockbroker.server.key_stores import StoreError
+    from mockbroker.server.values import SettingsError
+
+    try:
+        yield
     except StoreError as error:
-        own = f"listener.name.{name.lower()}.{error.key}"
+        own = f"listener.name.{listener.lower()}.{error.key}"
         key = own if own in settings.config else error.key
         raise SettingsError(settings.written_config(key), error.problem, error.allowed) from None
 

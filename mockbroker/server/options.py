@@ -351,6 +351,16 @@ class BrokerOptions(TypedDict, total=False):
             parse_token, "T", "bearer token of the admin API; needed unless its address is loopback"
         ),
     ]
+    admin_tls: Annotated[
+        bool,
+        Option(
+            parse_flag,
+            "",
+            "the admin API is HTTPS, by the broker's ssl.* configs, or its own:"
+            " listener.name.admin.ssl.* (default no)",
+            default=False,
+        ),
+    ]
     admin_max_connections: Annotated[
         int,
         Option(

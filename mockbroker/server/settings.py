@@ -223,7 +223,8 @@ class Settings:
 
     def _check_made_stores(self) -> None:
         """Refuse a config that names what is to be made, and what nothing would need."""
-        if not any(listener.protocol.has_tls for listener in self.listeners):
+        protocols = [listener.protocol for listener in self.listeners]
+        if not self.options["admin_tls"] and not any(each.has_tls for each in protocols):
             allowed = "--listener SSL://HOST:PORT, or no --listener"
             self._refuse("tls", "no listener has TLS", allowed)
         for key in self.config:

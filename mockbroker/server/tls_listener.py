@@ -122,6 +122,11 @@ class TlsListener:
         files = (texts["ssl.keystore.location"], texts["ssl.truststore.location"])
         return [texts, *(_written_at(file) for file in files if file is not None)]
 
+    @property
+    def context(self) -> ssl.SSLContext:
+        """That of its stores as they are now."""
+        return self._stores.context
+
     # -- connections -----------------------------------------------------------------------
 
     def wrap(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:

@@ -56,17 +56,23 @@ class MockBroker(ClientConfigs, BrokerViews):
 
     @classmethod
     def connect(
-        cls, url: str, *, token: str | None = None, bootstrap_servers: str | None = None
+        cls,
+        url: str,
+        *,
+        token: str | None = None,
+        bootstrap_servers: str | None = None,
+        ca_file: str | None = None,
     ) -> RemoteBroker:
         """The same verbs for a broker in another process or a container, over its admin API.
 
-        `url` is `http://HOST:PORT` of its admin port, `token` its bearer token. Clients are given
-        `bootstrap_servers`, or else what the broker says of itself. Raises AdminApiError when it
+        `url` is `http://HOST:PORT` of its admin port, `token` its bearer token; `ca_file` is the
+        PEM file of whom to trust where it is `https`. Clients are given `bootstrap_servers`, or
+        else what the broker says of itself. Raises AdminApiError when it
         does not answer. What the admin API cannot do raises NotSupported.
         """
         from mockbroker.testing.remote.broker import RemoteBroker
 
-        return RemoteBroker(url, token, bootstrap_servers)
+        return RemoteBroker(url, token, bootstrap_servers, ca_file)
 
     def _entrance(self) -> Entrance:
         return _Entrance(self._bridged().running)

@@ -259,9 +259,13 @@ class RemoteBroker(Elsewhere, RemoteClientConfigs):
     """
 
     def __init__(
-        self, url: str, token: str | None = None, bootstrap_servers: str | None = None
+        self,
+        url: str,
+        token: str | None = None,
+        bootstrap_servers: str | None = None,
+        ca_file: str | None = None,
     ) -> None:
-        attach(self, url, token, bootstrap_servers)
+        attach(self, url, token, bootstrap_servers, ca_file)
 
     @property
     def aio(self) -> AsyncBroker:
@@ -270,10 +274,19 @@ class RemoteBroker(Elsewhere, RemoteClientConfigs):
 
 
 def attach(
-    views: RemoteViews, url: str, token: str | None, bootstrap_servers: str | None = None
+    views: RemoteViews,
+    url: str,
+    token: str | None,
+    bootstrap_servers: str | None = None,
+    ca_file: str | None = None,
 ) -> None:
     """Let the views be those of the broker at `url`. Raises AdminApiError."""
-    client = AdminClient(url, token)
+    tls = None
+    if ca_file is not None:
+        import ssl
+
+        tls = ssl.create_default_context(cafile=ca_file)
+    client = AdminClient(url, token, tls)
     cluster = client.get("/v1/cluster")
     if not isinstance(cluster, dict) or "mockbroker" not in cluster:
         raise AdminApiError(f"{client.url} is no admin API of mockbroker")

@@ -64,8 +64,8 @@ class BrokerProcess:
     ) -> None:
         self._stack.close()
 
-    def _started(self) -> tuple[str, str | None]:
-        """Its admin URL, and the token for it."""
+    def _started(self) -> tuple[str, str | None, None, str | None]:
+        """What `attach` wants: its admin URL, the token for it, and whom to trust."""
         folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="mockbroker-")))
         try:
             return self._start(folder)
@@ -73,7 +73,7 @@ class BrokerProcess:
             self._stack.close()
             raise
 
-    def _start(self, folder: Path) -> tuple[str, str | None]:
+    def _start(self, folder: Path) -> tuple[str, str | None, None, str | None]:
         config, ready, log = folder / "broker.toml", folder / "ready.json", folder / "log"
         config.write_text(to_toml(self._options), "utf-8")
         command = [sys.executable, "-m", "mockbroker", "serve", "--log-level", "warning"]
@@ -88,7 +88,8 @@ class BrokerProcess:
             sleep(_POLL_SECONDS)
         found = json.loads(ready.read_text("utf-8"))
         token = self._options.get("admin_token")
-        return found["admin"], None if token is None else str(token)
+        ca_file = found.get("tls", {}).get("ca")
+        return found["admin"], None if token is None else str(token), None, ca_file
 
 
 def to_toml(options: Mapping[str, object]) -> str:

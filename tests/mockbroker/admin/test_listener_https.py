@@ -1,0 +1,63 @@
+"""The admin API over HTTPS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker import AdminApiError, MockBroker
+from mockbroker.cli.health import check
+from mockbroker.server.values import SettingsError
+from mockbroker.testing.remote.process import BrokerProcess
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("cryptography", reason="the extra tls is not installed")
+TOKEN = "correct-horse"
+
+
+def test_it_is_trusted_by_who_has_the_authority(monkeypatch: pytest.MonkeyPatch) -> None:
+    with MockBroker(tls="auto", admin_port=0, admin_tls=True, admin_token=TOKEN) as broker:
+        url = broker.admin_url or ""
+        assert url.startswith("https://127.0.0.1:")
+        remote = MockBroker.connect(url, token=TOKEN, ca_file=broker.ca_file)
+        remote.topic("orders").put("one")
+        assert broker.topics() == remote.topics() == ["orders"]
+        assert remote.client_config("java")["bootstrap.servers"] == broker.bootstrap_servers
+        with pytest.raises(AdminApiError, match="certificate verify failed"):
+            MockBroker.connect(url, token=TOKEN)
+        with pytest.raises(AdminApiError, match="does not answer"):
+            MockBroker.connect(url.replace("https", "http"), token=TOKEN)
+        with pytest.raises(AdminApiError, match="Bearer TOKEN is missing"):
+            MockBroker.connect(url, ca_file=broker.ca_file)
+        monkeypatch.setenv("SSL_CERT_FILE", broker.ca_file)
+        assert MockBroker.connect(url, token=TOKEN).topics() == ["orders"]
+
+
+def test_a_health_check_knows_it_by_the_variables() -> None:
+    with MockBroker(tls="auto", admin_port=0, admin_tls=True) as broker:
+        port = (broker.admin_url or "").rpartition(":")[2]
+        variables = {"MOCKBROKER_ADMIN_PORT": port, "MOCKBROKER_ADMIN_TLS": "true"}
+        assert check(None, None, None, variables) == 0
+
+
+def test_a_listener_in_plain_text_beside_it() -> None:
+    with BrokerProcess(tls="auto", listeners=["PLAINTEXT://:0"], admin_tls=True) as broker:
+        assert broker.client_config("confluent")["security.protocol"] == "PLAINTEXT"
+
+
+def test_its_stores_may_be_its_own(tmp_path: Path) -> None:
+    with MockBroker(tls="auto", tls_dir=tmp_path):
+        pass
+    config = {
+        "listener.name.admin.ssl.keystore.type": "PEM",
+        "listener.name.admin.ssl.keystore.location": str(tmp_path / "server.pem"),
+    }
+    with MockBroker(admin_port=0, admin_tls=True, config=config) as broker:
+        remote = MockBroker.connect(broker.admin_url or "", ca_file=str(tmp_path / "ca.pem"))
+        assert remote.cluster_id == broker.cluster_id
+    missing = {**config, "listener.name.admin.ssl.keystore.location": "/nowhere.pem"}
+    with pytest.raises(SettingsError, match=r"listener\.name\.admin\.ssl\.keystore\.location"):
+        MockBroker(admin_port=0, admin_tls=True, config=missing).start()
