@@ -85,3 +85,40 @@ def test_clients_of_a_user_share_its_rate(world: World) -> None:
     assert world.quotas.charge(PRODUCE, ME, "a", 5000) == 0
     assert world.quotas.charge(PRODUCE, ME, "b", 5000) > 0
     assert world.quotas.charge(PRODUCE, "User:other", "b", 5000) == 0
+
+
+@pytest.mark.parametrize(
+    ("entity", "sharers"),
+    [
+        ({"user": "me", "client_id": "c"}, {(ME, "c")}),
+        ({"user": "me", "client_id": None}, {(ME, "c")}),
+        ({"user": "me"}, {(ME, "c"), (ME, "d")}),
+        ({"user": None, "client_id": "c"}, {(ME, "c")}),
+        ({"user": None, "client_id": None}, {(ME, "c")}),
+        ({"user": None}, {(ME, "c"), (ME, "d")}),
+        ({"client_id": "c"}, {(ME, "c"), ("User:other", "c")}),
+        ({"client_id": None}, {(ME, "c"), ("User:other", "c")}),
+    ],
+)
+def test_who_shares_a_rate(
+    world: World, entity: dict[str, str | None], sharers: set[tuple[str, str]]
+) -> None:
+    """Kafka: ClientQuotaManager's quotaMetricTags, a sensor for each of them."""
+    world.set(PRODUCE, 500, **entity)
+    assert world.quotas.charge(PRODUCE, ME, "c", 5000) == 0
+    clients = [(ME, "c"), (ME, "d"), ("User:other", "c"), ("User:other", "d")]
+    throttled = set()
+    for client in clients:
+        if world.quotas.charge(PRODUCE, *client, 1000) > 0:
+            throttled.add(client)
+        world.quotas.take_back(PRODUCE, *client, 1000)
+    assert throttled == sharers
+
+
+def test_of_two_kinds_of_quota_each_has_its_own_level(world: World) -> None:
+    world.set(FETCH, 7, user="me", client_id="c")
+    world.set(PRODUCE, 500, client_id=None)
+    assert world.quotas.charge(PRODUCE, ME, "c", 5000) == 0
+    assert world.quotas.charge(PRODUCE, "User:other", "c", 5000) > 0
+    assert world.quotas.max_fetch_bytes(ME, "c") == 70
+    assert world.quotas.max_fetch_bytes(ME, "d") == UNLIMITED
