@@ -5,10 +5,13 @@ Versions: v0. Each user is answered for itself. What came in is a hash of the pa
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.scram import Upsertion
+from mockbroker.metadata.scram_control import alter_scram_credentials
+from mockbroker.metadata.topic_requests import UNREACHABLE
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.scram import (
     AlterUserScramCredentialsResponse,
@@ -24,12 +27,15 @@ if TYPE_CHECKING:
 def handle(
     services: Services, ctx: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    answers = services.controller.alter_scram_credentials(
-        [(one.name, one.mechanism) for one in request.deletions],
-        [
-            Upsertion(one.name, one.mechanism, one.iterations, one.salt, one.salted_password)
-            for one in request.upsertions
-        ],
+    deletions = [(one.name, one.mechanism) for one in request.deletions]
+    upsertions = [
+        Upsertion(one.name, one.mechanism, one.iterations, one.salt, one.salted_password)
+        for one in request.upsertions
+    ]
+    users = [one.name for one in request.deletions] + [one.name for one in request.upsertions]
+    answers = services.controller.carry_out(
+        partial(alter_scram_credentials, deletions=deletions, upsertions=upsertions),
+        dict.fromkeys(users, UNREACHABLE),
     )
     return AlterUserScramCredentialsResponse(
         ctx.throttle_time_ms,

@@ -471,6 +471,14 @@ class Services:
         login = self.logins.get(connection_id)
         return None if login is None else login.authenticator.mechanism
 
+    def may_ask_for_tokens(self, ctx: RequestContext) -> bool:
+        """Whether the sender's login lets it ask for delegation tokens."""
+        from mockbroker.security.token_requests import may_ask_for_tokens
+
+        login = self.logins.get(ctx.connection_id)
+        authenticator = None if login is None else login.authenticator
+        return may_ask_for_tokens(self.config, ctx.listener, ctx.principal, authenticator)
+
     def count_login(self, *, failed: bool) -> None:
         """A login of a client ended."""
         if failed:

@@ -65,6 +65,10 @@ SERVED: Final = _by_key(
     describe_log_dirs
     sasl_authenticate
     create_partitions
+    create_delegation_token
+    renew_delegation_token
+    expire_delegation_token
+    describe_delegation_token
     delete_groups
     incremental_alter_configs
     elect_leaders

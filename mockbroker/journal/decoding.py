@@ -15,9 +15,17 @@ from mockbroker_protocol.messages.catalog import request_class, response_class
 from mockbroker_protocol.plan import decode
 from mockbroker_protocol.schema import is_declared, schema_of
 
-SECRET_FIELDS: Final = frozenset({"auth_bytes", "salt", "salted_password"})
-"""What proves who a client is; requests have it."""
-_SECRETS: Final = frozenset((ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_USER_SCRAM_CREDENTIALS))
+SECRET_FIELDS: Final = frozenset({"auth_bytes", "salt", "salted_password", "hmac"})
+"""What proves who a client is; requests have it, and answers about delegation tokens."""
+_TOKENS: Final = frozenset(
+    (
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+    )
+)
+_SECRETS: Final = _TOKENS | {ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_USER_SCRAM_CREDENTIALS}
 
 if TYPE_CHECKING:
     from mockbroker_protocol.frames import Frame
@@ -56,6 +64,9 @@ def decode_response(api_key: int, api_version: int, chunks: list[Buffer] | None)
     message_class: type[object] = response_class(api_key)
     try:
         position = decode_response_header(frame, api_key, api_version)[1]
-        return decode(message_class, api_version, frame, position)[0]
+        message: object = decode(message_class, api_version, frame, position)[0]
     except ProtocolError:
         return None
+    if api_key in _TOKENS:
+        _hide(message)
+    return message

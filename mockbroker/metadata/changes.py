@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
+    from mockbroker.metadata.delegation_tokens import DelegationToken
     from mockbroker.metadata.scram import ScramCredential
 
 
@@ -146,6 +147,16 @@ class ScramCredentialChanged:
         self.credential = credential
 
 
+class DelegationTokenChanged:
+    """A delegation token is now this one; None: there is none of that id any more."""
+
+    __slots__ = ("token", "token_id")
+
+    def __init__(self, token_id: str, token: DelegationToken | None) -> None:
+        self.token_id = token_id
+        self.token = token
+
+
 class AclsChanged:
     """Some ACLs came to be and others are gone."""
 
@@ -167,5 +178,6 @@ Change: TypeAlias = (
     | FeatureChanged
     | ClientQuotasChanged
     | ScramCredentialChanged
+    | DelegationTokenChanged
     | AclsChanged
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mockbroker.config.errors import ConfigError
 from mockbroker.config.topic import TopicConfig
@@ -42,18 +42,17 @@ from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.slices import all_at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
     from random import Random
 
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.acl_control import DeletedAcls
     from mockbroker.metadata.acls import Acl, AclFilter
-    from mockbroker.metadata.changes import Entity, ScramUser
+    from mockbroker.metadata.changes import Entity
     from mockbroker.metadata.client_quotas import QuotaAlteration
     from mockbroker.metadata.elections import Election
     from mockbroker.metadata.features import Feature, FeatureUpdate
     from mockbroker.metadata.replication_control import ReplicationControl
-    from mockbroker.metadata.scram import Upsertion
     from mockbroker.metadata.store import MetadataStore, Topic
     from mockbroker.metadata.topic_requests import ConfigAlteration, NewPartitions
 
@@ -71,6 +70,9 @@ _UNKNOWN_TOPIC: Final = Refusal(
 _UNKNOWN_TOPIC_ID: Final = Refusal(
     ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
 )
+
+
+T = TypeVar("T")
 
 
 class Controller:
@@ -490,13 +492,16 @@ class Controller:
 
         return alter_client_quotas(self._store, alterations, validate_only=validate_only)
 
-    def alter_scram_credentials(
-        self, deletions: Sequence[ScramUser], upsertions: Sequence[Upsertion]
-    ) -> dict[str, Refusal]:
-        """Set and remove SCRAM credentials; one answer for each user."""
-        from mockbroker.metadata.scram_control import alter_scram_credentials
+    def carry_out(
+        self,
+        decide: Callable[[MetadataStore], T],
+        unreachable: T,  # noqa: ARG002 -- of a controller that is here
+    ) -> T:
+        """What `decide` answers, which may change the cluster's metadata.
 
-        return alter_scram_credentials(self._store, deletions, upsertions)
+        `unreachable` is the answer where the controller cannot be reached.
+        """
+        return decide(self._store)
 
     def create_acls(self, acls: Sequence[Acl]) -> list[Refusal]:
         """Add ACLs; one answer for each, in their order."""

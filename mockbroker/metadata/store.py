@@ -19,6 +19,7 @@ from mockbroker.metadata.changes import (
     BrokerUnregistered,
     ClientQuotasChanged,
     ConfigsChanged,
+    DelegationTokenChanged,
     FeatureChanged,
     LeaderChanged,
     PartitionsAdded,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
     from mockbroker.metadata.changes import Change, Entity, PartitionState, ScramUser
+    from mockbroker.metadata.delegation_tokens import DelegationToken
     from mockbroker.metadata.scram import ScramCredential
 
 RESOURCE_TOPIC: Final = 2
@@ -90,6 +92,7 @@ class MetadataStore:
         "client_quotas",
         "cluster_id",
         "config",
+        "delegation_tokens",
         "features",
         "log_levels",
         "resource_configs",
@@ -117,6 +120,8 @@ class MetadataStore:
         """The access control lists, in the order of their creation."""
         self.scram_credentials: dict[ScramUser, ScramCredential] = {}
         """What proves who a client is, by user and mechanism."""
+        self.delegation_tokens: dict[str, DelegationToken] = {}
+        """By their ids, in the order in which they were made."""
         self.features: dict[str, int] = dict(FEATURES_AT_FORMAT)
         """The finalized level of each feature that has one."""
         self.log_levels: Mapping[str, str] = {ROOT_LOGGER: "INFO"}
@@ -154,7 +159,12 @@ class MetadataStore:
         elif isinstance(change, ConfigsChanged):
             self._configure(change)
         elif isinstance(
-            change, FeatureChanged | ClientQuotasChanged | ScramCredentialChanged | AclsChanged
+            change,
+            FeatureChanged
+            | ClientQuotasChanged
+            | ScramCredentialChanged
+            | DelegationTokenChanged
+            | AclsChanged,
         ):
             self._change_cluster(change)
         else:
@@ -202,7 +212,11 @@ class MetadataStore:
 
     def _change_cluster(
         self,
-        change: FeatureChanged | ClientQuotasChanged | ScramCredentialChanged | AclsChanged,
+        change: FeatureChanged
+        | ClientQuotasChanged
+        | ScramCredentialChanged
+        | DelegationTokenChanged
+        | AclsChanged,
     ) -> None:
         if isinstance(change, FeatureChanged):
             self.features[change.name] = change.level
@@ -217,6 +231,11 @@ class MetadataStore:
                 self.scram_credentials.pop(change.user, None)
             else:
                 self.scram_credentials[change.user] = change.credential
+        elif isinstance(change, DelegationTokenChanged):
+            if change.token is None:
+                self.delegation_tokens.pop(change.token_id, None)
+            else:
+                self.delegation_tokens[change.token_id] = change.token
         else:
             self.acls.update(dict.fromkeys(change.added))
             for acl in change.removed:

@@ -26,6 +26,9 @@ class Refusal(NamedTuple):
 
 
 ACCEPTED = Refusal(ErrorCode.NONE)
+UNREACHABLE = Refusal(
+    ErrorCode.REQUEST_TIMED_OUT, "The controller cannot be reached from this broker."
+)
 
 
 def invalid_request(message: str) -> Refusal:

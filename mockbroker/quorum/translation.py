@@ -17,6 +17,7 @@ from mockbroker.metadata.changes import (
     BrokerUnregistered,
     ClientQuotasChanged,
     ConfigsChanged,
+    DelegationTokenChanged,
     FeatureChanged,
     LeaderChanged,
     PartitionsAdded,
@@ -30,11 +31,13 @@ from mockbroker_protocol.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
     QuotaEntityData,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
     from mockbroker.metadata.changes import Change, Entity, PartitionState, ScramUser
+    from mockbroker.metadata.delegation_tokens import DelegationToken
     from mockbroker.metadata.scram import ScramCredential
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.quorum.registrations import Registration
@@ -118,6 +122,8 @@ class Translation:
         records += self._change_acls(tuple(store.acls), ())
         for user, credential in store.scram_credentials.items():
             records += _scram(user, credential)
+        for token in store.delegation_tokens.values():
+            records.append(_token(token))
         for topic in store.topics.values():
             created = TopicCreated(topic.name, topic.id, topic.partitions, topic.configs)
             records += self._create(created)
@@ -147,7 +153,11 @@ class Translation:
 
     def _of_cluster(
         self,
-        change: FeatureChanged | ClientQuotasChanged | ScramCredentialChanged | AclsChanged,
+        change: FeatureChanged
+        | ClientQuotasChanged
+        | ScramCredentialChanged
+        | DelegationTokenChanged
+        | AclsChanged,
     ) -> list[object]:
         if isinstance(change, FeatureChanged):
             return [FeatureLevelRecord(change.name, change.level)]
@@ -155,6 +165,10 @@ class Translation:
             return self._set_quotas(change.entity, change.values)
         if isinstance(change, ScramCredentialChanged):
             return _scram(change.user, change.credential)
+        if isinstance(change, DelegationTokenChanged):
+            if change.token is None:
+                return [RemoveDelegationTokenRecord(change.token_id)]
+            return [_token(change.token)]
         if isinstance(change, AclsChanged):
             return self._change_acls(change.added, change.removed)
         assert_never(change)
@@ -277,6 +291,18 @@ class Translation:
             records.append(AccessControlEntryRecord(acl_id, *acl))
         records += [RemoveAccessControlEntryRecord(self._acl_ids.pop(acl)) for acl in removed]
         return records
+
+
+def _token(token: DelegationToken) -> DelegationTokenRecord:
+    return DelegationTokenRecord(
+        token.owner,
+        token.requester,
+        list(token.renewers),
+        token.issue_wall_ms,
+        token.max_wall_ms,
+        token.expiry_wall_ms,
+        token.token_id,
+    )
 
 
 def _scram(user: ScramUser, credential: ScramCredential | None) -> list[object]:

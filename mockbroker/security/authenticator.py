@@ -56,6 +56,7 @@ class Authenticator:
         "_make",
         "_renewed_ms",
         "bare_tokens",
+        "by_token",
         "expires_ms",
         "mechanism",
         "principal",
@@ -77,6 +78,8 @@ class Authenticator:
         self.bare_tokens = False
         """Whether tokens come without SaslAuthenticate around them."""
         self.principal: str | None = None
+        self.by_token = False
+        """Whether the client logged in with a delegation token."""
         self.renews = False
         """Whether this is a login of a client that was known before."""
         self.expires_ms: float | None = None
@@ -126,6 +129,7 @@ class Authenticator:
             )
         self._exchange = None
         self.principal = principal
+        self.by_token = exchange.by_token
         self.state = State.COMPLETE
         lifetime_ms = self._lifetime_ms(exchange.expires_wall_ms, wall_ms)
         self.expires_ms = None if lifetime_ms is None else now_ms + lifetime_ms

@@ -31,5 +31,9 @@ class Mechanism(Protocol):
     def expires_wall_ms(self) -> int | None:
         """When what it showed expires, in ms since 1970; None: never."""
 
+    @property
+    def by_token(self) -> bool:
+        """Whether it showed a delegation token instead of a password of its own."""
+
     def evaluate(self, token: bytes) -> bytes:
         """The answer to a token of the client; raises SaslError."""

@@ -6,6 +6,7 @@ for each exchange, so that a change counts from the next login on; texts are par
 
 from __future__ import annotations
 
+from base64 import b64encode
 from functools import partial
 from hashlib import pbkdf2_hmac
 from typing import TYPE_CHECKING, Final
@@ -59,7 +60,8 @@ class Mechanisms:
         entry = self._jaas(mechanism, listener)
         if mechanism in HASHES:
             find = partial(self._credential, mechanism, entry)
-            return scram.ScramServer(mechanism, find, self._nonce)
+            token = partial(self._token, mechanism)
+            return scram.ScramServer(mechanism, find, self._nonce, token)
         if mechanism == "PLAIN":
             return PlainServer(entry)
         from mockbroker.security.oauthbearer import OAuthBearerServer
@@ -75,6 +77,15 @@ class Mechanisms:
             return known
         password = entry.options.get(f"user_{user}")
         return None if password is None else self._derive(mechanism, user, password)
+
+    def _token(self, mechanism: str, token_id: str) -> scram.TokenLogin | None:
+        """A delegation token: its HMAC is the password (DelegationTokenManager.updateCache)."""
+        token = self._metadata.delegation_tokens.get(token_id)
+        if token is None or not token.hmac or token.is_removed(self._config, self._clock):
+            return None
+        credential = self._derive(mechanism, token_id, b64encode(token.hmac).decode())
+        owner = token.owner.partition(":")[2]
+        return scram.TokenLogin(owner, token.expiry_wall_ms, credential)
 
     def _derive(self, mechanism: str, user: str, password: str) -> ScramCredential:
         key = mechanism, user, password

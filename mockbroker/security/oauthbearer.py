@@ -35,6 +35,8 @@ class OAuthBearerServer:
         "expires_wall_ms",
     )
 
+    by_token: Final = False
+
     def __init__(self, options: Mapping[str, str], wall_ms: Callable[[], int]) -> None:
         self._options = options
         self._wall_ms = wall_ms

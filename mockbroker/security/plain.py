@@ -25,6 +25,7 @@ class PlainServer:
     __slots__ = ("_entry", "authorization_id", "complete")
 
     expires_wall_ms: Final = None
+    by_token: Final = False
 
     def __init__(self, entry: JaasEntry | None) -> None:
         self._entry = entry

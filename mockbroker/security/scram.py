@@ -11,7 +11,7 @@ from base64 import b64decode, b64encode
 from hashlib import new as new_hash
 from hmac import compare_digest
 from hmac import digest as hmac_digest
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.metadata.scram import HASHES
 from mockbroker.security.mechanism import SaslAuthenticationError, SaslError
@@ -38,36 +38,52 @@ _CLIENT_FINAL: Final = re.compile(
 _BY_TOKEN: Final = "tokenauth=true"  # noqa: S105 -- a name, no token
 
 
+class TokenLogin(NamedTuple):
+    """What is known of a delegation token: `owner` is a name without a type."""
+
+    owner: str
+    expires_wall_ms: int
+    credential: ScramCredential
+
+
 class ScramServer:
-    """One exchange. `find` gives the credential of a user, `nonce` a new one."""
+    """One exchange. `find` gives the credential of a user, `nonce` a new one.
+
+    `find_token` gives what is known of a delegation token by its id.
+    """
 
     __slots__ = (
         "_credential",
         "_find",
+        "_find_token",
         "_first",
         "_hash",
         "_make_nonce",
         "_nonce",
         "authorization_id",
+        "by_token",
         "complete",
+        "expires_wall_ms",
     )
-
-    expires_wall_ms: Final = None
 
     def __init__(
         self,
         mechanism: str,
         find: Callable[[str], ScramCredential | None],
         nonce: Callable[[], str],
+        find_token: Callable[[str], TokenLogin | None],
     ) -> None:
         self._hash = HASHES[mechanism]
         self._find = find
         self._make_nonce = nonce
+        self._find_token = find_token
         self._credential: ScramCredential | None = None
         self._first = ""
         self._nonce = ""
         self.complete = False
         self.authorization_id = ""
+        self.by_token = False
+        self.expires_wall_ms: int | None = None
 
     def evaluate(self, token: bytes) -> bytes:
         """The answer to the client's first message, or to its last."""
@@ -82,8 +98,16 @@ class ScramServer:
             raise SaslError("Invalid SCRAM client first message format")
         user = found["name"].replace("=2C", ",").replace("=3D", "=")
         if _BY_TOKEN in found["extensions"].split(","):
-            raise SaslError("Token Authentication failed: Invalid tokenId")
-        credential = self._find(user)
+            token = self._find_token(user)
+            if token is None:
+                raise SaslError("Token Authentication failed: Invalid tokenId")
+            self.by_token = True
+            self.expires_wall_ms = token.expires_wall_ms
+            self.authorization_id = token.owner
+            credential: ScramCredential | None = token.credential
+        else:
+            self.authorization_id = user
+            credential = self._find(user)
         if credential is None:
             raise SaslError("Authentication failed: Invalid user credentials")
         if found["authzid"] not in (None, user):
@@ -96,7 +120,6 @@ class ScramServer:
         answer = f"r={self._nonce},s={salt},i={credential.iterations}"
         self._first = f"{found['bare']},{answer}"
         self._credential = credential
-        self.authorization_id = user
         return answer
 
     def _end(self, text: str, credential: ScramCredential) -> str:

@@ -17,6 +17,7 @@ from mockbroker.metadata.changes import (
     BrokerUnregistered,
     ClientQuotasChanged,
     ConfigsChanged,
+    DelegationTokenChanged,
     FeatureChanged,
     LeaderChanged,
     PartitionsAdded,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.brokers import BrokerInfo
     from mockbroker.metadata.changes import Change, Entity, ScramUser
+    from mockbroker.metadata.delegation_tokens import DelegationToken
     from mockbroker.metadata.scram import ScramCredential
     from mockbroker.metadata.store import Topic
 
@@ -64,6 +66,7 @@ class MetadataMarks:
         self._features: dict[str, int] = {}
         self._quotas: dict[Entity, Mapping[str, float]] = {}
         self._scram: dict[ScramUser, ScramCredential | None] = {}
+        self._tokens: dict[str, DelegationToken | None] = {}
         self._acls: tuple[Acl, ...] | None = None
         self._brokers: dict[int, BrokerInfo | None] = {}
 
@@ -94,8 +97,8 @@ class MetadataMarks:
             self._features.setdefault(change.name, store.features.get(change.name, 0))
         elif isinstance(change, ClientQuotasChanged):
             self._quotas.setdefault(change.entity, store.client_quotas.get(change.entity, {}))
-        elif isinstance(change, ScramCredentialChanged):
-            self._scram.setdefault(change.user, store.scram_credentials.get(change.user))
+        elif isinstance(change, ScramCredentialChanged | DelegationTokenChanged):
+            self._note_login(change)
         elif isinstance(change, AclsChanged):
             if self._acls is None:
                 self._acls = tuple(store.acls)
@@ -120,6 +123,13 @@ class MetadataMarks:
                 configs = dict(store.resource_configs[kind].get(name, {}))
             self._configs[kind, name] = configs
 
+    def _note_login(self, change: ScramCredentialChanged | DelegationTokenChanged) -> None:
+        store = self._store
+        if isinstance(change, ScramCredentialChanged):
+            self._scram.setdefault(change.user, store.scram_credentials.get(change.user))
+        else:
+            self._tokens.setdefault(change.token_id, store.delegation_tokens.get(change.token_id))
+
     def _note_broker(self, change: BrokerChanged | BrokerUnregistered) -> None:
         node_id = change.broker.node_id if isinstance(change, BrokerChanged) else change.node_id
         self._brokers.setdefault(node_id, self._store.brokers.get(node_id))
@@ -143,6 +153,10 @@ class MetadataMarks:
             from mockbroker.metadata.scram_control import replace_scram_credentials
 
             replace_scram_credentials(store, self._scram)
+        if self._tokens:
+            from mockbroker.metadata.delegation_token_control import replace_delegation_tokens
+
+            replace_delegation_tokens(store, self._tokens)
         if self._acls is not None:
             from mockbroker.metadata.acl_control import replace_acls
 

@@ -30,6 +30,7 @@ from mockbroker.metadata.changes import (
     TopicDeleted,
 )
 from mockbroker.metadata.client_quotas import replace_client_quotas
+from mockbroker.metadata.delegation_token_control import replace_delegation_tokens
 from mockbroker.metadata.scram_control import replace_scram_credentials
 from mockbroker.metadata.store import RESOURCE_BROKER, RESOURCE_TOPIC
 from mockbroker.state.metadata_marks import broker_configs
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.metadata.acls import Acl
     from mockbroker.metadata.changes import Entity, ScramUser
+    from mockbroker.metadata.delegation_tokens import DelegationToken
     from mockbroker.metadata.scram import ScramCredential
     from mockbroker.metadata.store import Topic
 
@@ -89,6 +91,7 @@ class Snapshot(NamedTuple):
     client_quotas: Mapping[Entity, Mapping[str, float]]
     acls: tuple[Acl, ...]
     scram_credentials: Mapping[ScramUser, ScramCredential] = {}
+    delegation_tokens: Mapping[str, DelegationToken] = {}
 
     def __repr__(self) -> str:
         names = ", ".join(topic.name for topic in self.topics)
@@ -106,6 +109,7 @@ def take(cluster: Cluster) -> Snapshot:
         dict(store.client_quotas),
         tuple(store.acls),
         dict(store.scram_credentials),
+        dict(store.delegation_tokens),
     )
 
 
@@ -120,6 +124,8 @@ def restore(cluster: Cluster, snapshot: Snapshot) -> None:
     replace_acls(cluster.metadata, snapshot.acls)
     nobody = dict.fromkeys(cluster.metadata.scram_credentials)
     replace_scram_credentials(cluster.metadata, {**nobody, **snapshot.scram_credentials})
+    no_tokens: dict[str, DelegationToken | None] = dict.fromkeys(cluster.metadata.delegation_tokens)
+    replace_delegation_tokens(cluster.metadata, {**no_tokens, **snapshot.delegation_tokens})
     _delete_others(cluster, snapshot)
     changed = [
         (topic, _restore_metadata(cluster, topic, snapshot.version)) for topic in snapshot.topics

@@ -17,6 +17,7 @@ from mockbroker.journal.printable import printable
 from mockbroker.metadata.acl_control import acl_problem
 from mockbroker.metadata.acls import Acl, is_binding
 from mockbroker.metadata.client_quotas import quota_problem
+from mockbroker.metadata.delegation_tokens import DelegationToken
 from mockbroker.metadata.names import (
     CLUSTER_METADATA_TOPIC,
     RESERVED_IDS,
@@ -37,19 +38,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FORMAT: Final = "mockbroker-snapshot"
-FORMAT_VERSION: Final = 3
-"""2 has client quotas and ACLs, 3 SCRAM credentials; an older file is read as one without."""
+FORMAT_VERSION: Final = 4
+"""2 has client quotas and ACLs, 3 SCRAM credentials, 4 delegation tokens; an older file is read as
+one without."""
 SCRAM_BYTES: Final = ("salt", "stored_key", "server_key")
 INDEX: Final = "snapshot.json"
 
 # Restored epochs and offsets go on growing, and must fit into an int32 and an int64 then.
 MAX_EPOCH: Final = 1 << 30
 MAX_OFFSET: Final = 1 << 62
+MAX_INT64: Final = (1 << 63) - 1
 MAX_NODE_ID: Final = (1 << 31) - 1
 MAX_ACL_CODE: Final = 127
 MAX_PARTITIONS: Final = 200_000
 """Of all topics together."""
 _SCRAM: Final = "scram_credentials"
+_TOKENS: Final = "delegation_tokens"
+TOKEN_TIMES: Final = ("issue_wall_ms", "max_wall_ms", "expiry_wall_ms")
 _MAX_CODEC: Final = 4
 _TOPIC_ID_BYTES: Final = 16
 _QUOTED_CHARACTERS: Final = 80
@@ -101,7 +106,8 @@ def read_snapshot(fields: object, read_log: Callable[[str], bytes]) -> Snapshot:
     quotas = _client_quotas(_take("", fields, "client_quotas", list) if has_all else [])
     acls = _acls(_take("", fields, "acls", list) if has_all else [])
     scram = _scram_credentials(_take("", fields, _SCRAM, list) if version > 2 else [])
-    return Snapshot(topics, configs, next_producer_id, 0, quotas, acls, scram)
+    tokens = _delegation_tokens(_take("", fields, _TOKENS, list) if version > 3 else [])
+    return Snapshot(topics, configs, next_producer_id, 0, quotas, acls, scram, tokens)
 
 
 # -- fields ---------------------------------------------------------------------------------
@@ -235,6 +241,27 @@ def _scram_credentials(entries: list[object]) -> dict[ScramUser, ScramCredential
             raise FieldError(where[:-1], "it was there before")
         salt, stored_key, server_key = (_hex(where, one, name) for name in SCRAM_BYTES)
         found[user, mechanism] = ScramCredential(salt, stored_key, server_key, iterations)
+    return found
+
+
+def _delegation_tokens(entries: list[object]) -> dict[str, DelegationToken]:
+    """Tokens without their HMACs, which follow from the secret key of who restores them."""
+    found: dict[str, DelegationToken] = {}
+    for at, one in enumerate(entries):
+        where = f"{_TOKENS}[{at}]."
+        texts = [_take(where, one, name, str) for name in ("token_id", "owner", "requester")]
+        renewers = _take(where, one, "renewers", list)
+        for text in (*texts, *renewers):
+            if not isinstance(text, str):
+                raise FieldError(f"{where}renewers", f"{quoted(text)} is no text")
+            _texts(where[:-1], {text: ""})
+        token_id, owner, requester = texts
+        if token_id in found:
+            raise FieldError(where[:-1], "it was there before")
+        issue, latest, expiry = (_number(where, one, name, MAX_INT64) for name in TOKEN_TIMES)
+        found[token_id] = DelegationToken(
+            token_id, owner, requester, tuple(renewers), issue, latest, expiry, b""
+        )
     return found
 
 

@@ -86,6 +86,10 @@ def _write(snapshot: Snapshot, file: IO[bytes], name: str) -> None:
                 }
                 for (user, mechanism), one in snapshot.scram_credentials.items()
             ],
+            "delegation_tokens": [
+                {name: value for name, value in token._asdict().items() if name != "hmac"}
+                for token in snapshot.delegation_tokens.values()
+            ],
             "topics": topics,
         }
         archive.writestr(INDEX, json.dumps(fields, indent=1) + "\n")

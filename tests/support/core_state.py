@@ -304,7 +304,7 @@ mockbroker.metadata.replication_control.ReplicationControl
   passing _balance_check _balanced_version
 mockbroker.metadata.store.MetadataStore
   kept acls brokers client_quotas features log_levels resource_configs topics config
-  kept scram_credentials
+  kept scram_credentials delegation_tokens
   kept topics_by_id _colliding
   wiring _listeners _listeners_before cluster_id
   growing version

@@ -12,8 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from mockbroker.metadata.controller import MAX_RECORDS_PER_REQUEST, Controller
-from mockbroker.metadata.topic_requests import CreatedTopic, DeletedTopic, Refusal
-from mockbroker_protocol.errors import ErrorCode
+from mockbroker.metadata.topic_requests import (
+    UNREACHABLE,
+    CreatedTopic,
+    DeletedTopic,
+    Refusal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -24,11 +28,10 @@ if TYPE_CHECKING:
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.metadata.acl_control import DeletedAcls
     from mockbroker.metadata.acls import Acl, AclFilter
-    from mockbroker.metadata.changes import Entity, PartitionState, ScramUser
+    from mockbroker.metadata.changes import Entity, PartitionState
     from mockbroker.metadata.client_quotas import QuotaAlteration
     from mockbroker.metadata.elections import Election
     from mockbroker.metadata.features import Feature, FeatureUpdate
-    from mockbroker.metadata.scram import Upsertion
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.metadata.topic_requests import (
         ConfigAlteration,
@@ -38,10 +41,6 @@ if TYPE_CHECKING:
     )
 
 T = TypeVar("T")
-
-UNREACHABLE = Refusal(
-    ErrorCode.REQUEST_TIMED_OUT, "The controller cannot be reached from this broker."
-)
 
 
 class ForwardingController(Controller):
@@ -140,12 +139,8 @@ class ForwardingController(Controller):
             dict.fromkeys(entities, UNREACHABLE),
         )
 
-    def alter_scram_credentials(
-        self, deletions: Sequence[ScramUser], upsertions: Sequence[Upsertion]
-    ) -> dict[str, Refusal]:
-        users = [user for user, _ in deletions] + [one.user for one in upsertions]
-        alter = partial(super().alter_scram_credentials, deletions, upsertions)
-        return self._forward(alter, dict.fromkeys(users, UNREACHABLE))
+    def carry_out(self, decide: Callable[[MetadataStore], T], unreachable: T) -> T:
+        return self._forward(partial(super().carry_out, decide, unreachable), unreachable)
 
     def create_acls(self, acls: Sequence[Acl]) -> list[Refusal]:
         return self._forward(partial(super().create_acls, acls), [UNREACHABLE for _ in acls])

@@ -18,6 +18,7 @@ from mockbroker.metadata.changes import (
     BrokerChanged,
     ClientQuotasChanged,
     ConfigsChanged,
+    DelegationTokenChanged,
     FeatureChanged,
     ScramCredentialChanged,
     TopicCreated,
@@ -91,6 +92,8 @@ def copy_of(store: MetadataStore, image: MetadataStore) -> MetadataStore:
         image.apply(ClientQuotasChanged(entity, values))
     for user, credential in store.scram_credentials.items():
         image.apply(ScramCredentialChanged(user, credential))
+    for token in store.delegation_tokens.values():
+        image.apply(DelegationTokenChanged(token.token_id, token))
     for feature in {**image.features, **store.features}:
         image.apply(FeatureChanged(feature, store.features.get(feature, 0)))
     for topic in store.topics.values():

@@ -219,6 +219,26 @@ class RemoveUserScramCredentialRecord:
 
 
 @message(versions=(0, 0), flexible=0)
+class DelegationTokenRecord:
+    """A delegation token, without its secret."""
+
+    owner: str = ""
+    requester: str = ""
+    renewers: list[str] = []
+    issue_timestamp: int64 = 0
+    max_timestamp: int64 = 0
+    expiration_timestamp: int64 = 0
+    token_id: str = ""
+
+
+@message(versions=(0, 0), flexible=0)
+class RemoveDelegationTokenRecord:
+    """There is no such token any more."""
+
+    token_id: str = ""
+
+
+@message(versions=(0, 0), flexible=0)
 class NoOpRecord:
     """Nothing; written so that the log keeps moving."""
 
@@ -254,6 +274,7 @@ METADATA_RECORDS: Final[dict[int, type]] = {
     4: ConfigRecord,
     5: PartitionChangeRecord,
     9: RemoveTopicRecord,
+    10: DelegationTokenRecord,
     11: UserScramCredentialRecord,
     12: FeatureLevelRecord,
     14: ClientQuotaRecord,
@@ -265,6 +286,7 @@ METADATA_RECORDS: Final[dict[int, type]] = {
     22: RemoveUserScramCredentialRecord,
     23: BeginTransactionRecord,
     24: EndTransactionRecord,
+    26: RemoveDelegationTokenRecord,
     27: RegisterControllerRecord,
 }
 """Key of a record in the metadata log → its class."""

@@ -11,6 +11,7 @@ from mockbroker.metadata.changes import (
     BrokerUnregistered,
     ClientQuotasChanged,
     ConfigsChanged,
+    DelegationTokenChanged,
     FeatureChanged,
     LeaderChanged,
     PartitionsAdded,
@@ -19,6 +20,7 @@ from mockbroker.metadata.changes import (
     TopicCreated,
     TopicDeleted,
 )
+from mockbroker.metadata.delegation_tokens import DelegationToken
 from mockbroker.metadata.scram import ScramCredential
 from mockbroker.metadata.store import RESOURCE_GROUP, MetadataStore
 from mockbroker.metadata.topic_requests import NewTopic
@@ -29,12 +31,14 @@ from mockbroker_protocol.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
     QuotaEntityData,
     RegisterBrokerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -187,6 +191,19 @@ def test_credentials_are_told_as_they_change() -> None:
     ]
     store = MetadataStore("cluster", BrokerConfig())
     store.apply(ScramCredentialChanged(("alice", 2), credential))
+    assert told in Translation(register, iter(IDS).__next__).image(store, 0)
+
+
+def test_a_delegation_token_is_told_without_its_secret() -> None:
+    made = Translation(register, iter(IDS).__next__)
+    token = DelegationToken("id", "User:a", "User:b", ("User:c",), 1, 9, 5, b"secret")
+    told = DelegationTokenRecord("User:a", "User:b", ["User:c"], 1, 9, 5, "id")
+    assert made.records(DelegationTokenChanged("id", token), 0) == [told]
+    assert made.records(DelegationTokenChanged("id", None), 0) == [
+        RemoveDelegationTokenRecord("id")
+    ]
+    store = MetadataStore("cluster", BrokerConfig())
+    store.apply(DelegationTokenChanged("id", token))
     assert told in Translation(register, iter(IDS).__next__).image(store, 0)
 
 

@@ -14,6 +14,8 @@ MAX = "connections.max.reauth.ms"
 class Trusting:
     """A mechanism that believes each token."""
 
+    by_token = False
+
     def __init__(self, expires_wall_ms: int | None = None) -> None:
         self.complete = False
         self.authorization_id = ""

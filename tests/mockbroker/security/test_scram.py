@@ -9,7 +9,7 @@ import pytest
 
 from mockbroker.metadata.scram import HASHES, ScramCredential, credential_of
 from mockbroker.security.mechanism import SaslAuthenticationError, SaslError
-from mockbroker.security.scram import ScramServer
+from mockbroker.security.scram import ScramServer, TokenLogin
 from tests.support.scram_client import ScramClient
 
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
@@ -20,15 +20,18 @@ def credential(mechanism: str, password: str, salt: bytes = b"salt") -> ScramCre
     return credential_of(mechanism, salted, salt, 4096)
 
 
+TOKENS = {"id": TokenLogin("alice", 5_000, credential(SHA_256, "hmac"))}
+
+
 def server(mechanism: str = SHA_256, user: str = "alice", password: str = "secret") -> ScramServer:
     known = {user: credential(mechanism, password)}
-    return ScramServer(mechanism, known.get, lambda: "servernonce")
+    return ScramServer(mechanism, known.get, lambda: "servernonce", TOKENS.get)
 
 
 def test_the_example_of_the_rfc() -> None:
     salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
     known = {"user": credential(SHA_256, "pencil", salt)}
-    exchange = ScramServer(SHA_256, known.get, lambda: "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
+    exchange = ScramServer(SHA_256, known.get, lambda: "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", TOKENS.get)
     assert exchange.evaluate(b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO") == (
         b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
     )
@@ -106,3 +109,19 @@ def test_a_wrong_password_proves_nothing() -> None:
     with pytest.raises(SaslError, match="Invalid client credentials"):
         exchange.evaluate(last)
     assert not exchange.complete
+
+
+def test_a_token_is_its_owners_login() -> None:
+    exchange, client = server(), ScramClient(SHA_256, "id", "hmac")
+    answer = exchange.evaluate(client.first(extensions=",tokenauth=true"))
+    assert not exchange.complete
+    assert client.is_server(exchange.evaluate(client.last(answer)))
+    assert (exchange.authorization_id, exchange.by_token) == ("alice", True)
+    assert exchange.expires_wall_ms == 5_000
+
+
+@pytest.mark.parametrize(("user", "extensions"), [("id", ""), ("alice", ",tokenauth=true")])
+def test_a_token_is_no_user_and_a_user_no_token(user: str, extensions: str) -> None:
+    client = ScramClient(SHA_256, user, "secret")
+    with pytest.raises(SaslError, match=r"Invalid (user credentials|tokenId)"):
+        server().evaluate(client.first(extensions=extensions))

@@ -11,9 +11,11 @@ from mockbroker.metadata.acls import Acl, PatternType, Permission, ResourceType
 from mockbroker.metadata.changes import (
     AclsChanged,
     ClientQuotasChanged,
+    DelegationTokenChanged,
     FeatureChanged,
     ScramCredentialChanged,
 )
+from mockbroker.metadata.delegation_tokens import DelegationToken
 from mockbroker.metadata.scram import ScramCredential
 from mockbroker.metadata.store import (
     RESOURCE_BROKER,
@@ -90,6 +92,7 @@ def fill(scoped: Scoped) -> None:
     known = ScramCredential(b"salt", b"stored", b"server", 4096)
     cluster.metadata.apply(ScramCredentialChanged(("alice", 1), known))
     cluster.metadata.apply(AclsChanged((acl("a"), acl("b")), ()))
+    cluster.metadata.apply(DelegationTokenChanged("id", TOKEN))
     scoped.settle()
 
 
@@ -98,6 +101,7 @@ def acl(name: str) -> Acl:
 
 
 ALICE = (("user", "alice"),)
+TOKEN = DelegationToken("id", "User:a", "User:a", (), 1, 9, 5, b"")
 
 
 def alter(cluster: Cluster, kind: int, name: str, key: str, value: str) -> None:
@@ -177,6 +181,8 @@ def cluster_changed(cluster: Cluster) -> None:
     store.apply(FeatureChanged("group.version", 0))
     store.apply(ClientQuotasChanged(ALICE, {}))
     store.apply(ScramCredentialChanged(("alice", 1), None))
+    store.apply(DelegationTokenChanged("id", None))
+    store.apply(DelegationTokenChanged("new", TOKEN._replace(token_id="new")))
     store.apply(ScramCredentialChanged(("eve", 2), ScramCredential(b"e", b"v", b"e", 4096)))
     store.apply(ClientQuotasChanged((("client-id", "c"),), {"consumer_byte_rate": 1.0}))
     store.apply(AclsChanged((acl("c"),), (acl("a"),)))

@@ -9,8 +9,10 @@ from mockbroker.metadata.changes import (
     AclsChanged,
     ClientQuotasChanged,
     ConfigsChanged,
+    DelegationTokenChanged,
     ScramCredentialChanged,
 )
+from mockbroker.metadata.delegation_tokens import DelegationToken
 from mockbroker.metadata.scram import ScramCredential
 from mockbroker.metadata.topic_requests import NewPartitions, TopicReference
 from mockbroker.state.groups import commit_offsets, committed_offsets, describe_group, group_ids
@@ -286,6 +288,8 @@ def test_quotas_and_acls_come_back() -> None:
     store.apply(AclsChanged(acls, ()))
     credential = ScramCredential(b"salt", b"stored", b"server", 4096)
     store.apply(ScramCredentialChanged(("alice", 1), credential))
+    token = DelegationToken("id", "User:a", "User:a", (), 1, 9, 5, b"")
+    store.apply(DelegationTokenChanged("id", token))
     snapshot = take(core.cluster)
 
     def spoil() -> None:
@@ -294,6 +298,8 @@ def test_quotas_and_acls_come_back() -> None:
         store.apply(AclsChanged([Acl(2, "d", 3, "User:eve", "*", 3, 2)], acls[:1]))
         store.apply(ScramCredentialChanged(("eve", 1), ScramCredential(b"e", b"v", b"e", 5000)))
         store.apply(ScramCredentialChanged(("alice", 1), None))
+        store.apply(DelegationTokenChanged("id", None))
+        store.apply(DelegationTokenChanged("other", token._replace(token_id="other")))
 
     core.act(spoil)
     core.act(lambda: restore(core.cluster, snapshot))
@@ -303,6 +309,7 @@ def test_quotas_and_acls_come_back() -> None:
         assert told.client_quotas == {kept: {"producer_byte_rate": 7.0}}
         assert list(told.acls) == acls
         assert told.scram_credentials == {("alice", 1): credential}
+        assert told.delegation_tokens == {"id": token}
     assert take(core.cluster)._replace(version=0) == snapshot._replace(version=0)
 
 

@@ -40,12 +40,13 @@ def acl(**fields: object) -> dict[str, object]:
 def index(**fields: object) -> dict[str, Any]:
     return {
         "format": "mockbroker-snapshot",
-        "version": 3,
+        "version": 4,
         "next_producer_id": 0,
         "broker_configs": {},
         "client_quotas": [],
         "acls": [],
         "scram_credentials": [],
+        "delegation_tokens": [],
         "topics": [topic()],
         **fields,
     }
@@ -79,6 +80,20 @@ def test_credentials_are_taken() -> None:
         ("alice", 1): (b"s", b"k", b"k", 4096),
         ("alice", 2): (b"s", b"k", b"k", 16384),
     }
+
+
+def token(**fields: object) -> dict[str, Any]:
+    times = {"issue_wall_ms": 1, "max_wall_ms": 9, "expiry_wall_ms": 5}
+    whose = {"owner": "User:a", "requester": "User:b", "renewers": ["User:c"]}
+    return {"token_id": "id", **whose, **times, **fields}
+
+
+def test_tokens_are_taken_without_their_secret() -> None:
+    found = read_snapshot(index(delegation_tokens=[token()]), no_log).delegation_tokens
+    assert found == {"id": ("id", "User:a", "User:b", ("User:c",), 1, 9, 5, b"")}
+    fields = index(version=3)
+    del fields["delegation_tokens"]
+    assert not read_snapshot(fields, no_log).delegation_tokens
 
 
 def test_a_file_of_before_has_no_credentials() -> None:
@@ -122,6 +137,10 @@ def test_names_that_are_none(name: str) -> None:
         ({"scram_credentials": [credential(), credential()]}, r"\[1\]: it was there before"),
         ({"scram_credentials": [credential(salt="xyz")]}, "salt: it is no bytes in hexadecimal"),
         ({"scram_credentials": [credential(server_key="")]}, "server_key: it is no bytes"),
+        ({"delegation_tokens": [token(), token()]}, r"\[1\]: it was there before"),
+        ({"delegation_tokens": [token(renewers=[1])]}, "renewers: 1 is no text"),
+        ({"delegation_tokens": [token(owner="\ud800")]}, "is no text"),
+        ({"delegation_tokens": [token(max_wall_ms=-1)]}, "is not within 0 and"),
         ({"client_quotas": {}}, "client_quotas: a dict of 0 is not of type list"),
         ({"client_quotas": [quota(entity=[])]}, "Invalid empty client quota entity"),
         ({"client_quotas": [quota(entity=[["user"]])]}, "is no pair of a type and a name"),

@@ -87,8 +87,8 @@ def orders(fields: dict[str, Any]) -> dict[str, Any]:
     ("change", "problem"),
     [
         (lambda fields: fields.update(format="zip"), "format is not 'mockbroker-snapshot'"),
-        (lambda fields: fields.update(version=4), "version: 4; allowed: 1 to 3"),
-        (lambda fields: fields.update(version=True), "version: True; allowed: 1 to 3"),
+        (lambda fields: fields.update(version=5), "version: 5; allowed: 1 to 4"),
+        (lambda fields: fields.update(version=True), "version: True; allowed: 1 to 4"),
         (lambda fields: fields.pop("acls"), "acls: None is not of type list"),
         (lambda fields: fields.pop("topics"), "topics: None is not of type list"),
         (lambda fields: fields.update(next_producer_id="x"), "'x' is not of type int"),

@@ -30,6 +30,7 @@ from mockbroker.metadata.changes import (
     BrokerUnregistered,
     ClientQuotasChanged,
     ConfigsChanged,
+    DelegationTokenChanged,
     FeatureChanged,
     ScramCredentialChanged,
     TopicCreated,
@@ -155,7 +156,8 @@ class ConsumerGroups:
             | ConfigsChanged
             | ClientQuotasChanged
             | FeatureChanged
-            | ScramCredentialChanged,
+            | ScramCredentialChanged
+            | DelegationTokenChanged,
         ):
             return
         if isinstance(change, TopicCreated):

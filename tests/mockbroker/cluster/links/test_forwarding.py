@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from mockbroker.metadata.acls import Acl, AclFilter
@@ -9,10 +11,12 @@ from mockbroker.metadata.client_quotas import QuotaAlteration
 from mockbroker.metadata.elections import Election
 from mockbroker.metadata.features import FEATURES, FeatureUpdate
 from mockbroker.metadata.scram import Upsertion
+from mockbroker.metadata.scram_control import alter_scram_credentials
 from mockbroker.metadata.topic_requests import (
     ConfigAlteration,
     NewPartitions,
     NewTopic,
+    Refusal,
     TopicReference,
 )
 from mockbroker_protocol.errors import ErrorCode
@@ -102,11 +106,9 @@ def test_a_broker_that_is_cut_off_changes_no_quotas_acls_or_features(core: Clust
     assert [refusal.error for refusal in controller.create_acls([acl, acl])] == [late, late]
     assert [deleted.refusal.error for deleted in controller.delete_acls([acls])] == [late]
     secret = Upsertion("u", 1, 4096, b"salt", b"hash")
-    answers = controller.alter_scram_credentials([("v", 1)], [secret])
-    assert [(user, refusal.error) for user, refusal in answers.items()] == [
-        ("v", late),
-        ("u", late),
-    ]
+    set_secret = partial(alter_scram_credentials, deletions=[], upsertions=[secret])
+    unheard: dict[str, Refusal] = {}
+    assert controller.carry_out(set_secret, unheard) is unheard
     refusal = controller.update_features(update, FEATURES, 2, validate_only=False)
     assert refusal.error is late
     assert not store.client_quotas
@@ -115,7 +117,7 @@ def test_a_broker_that_is_cut_off_changes_no_quotas_acls_or_features(core: Clust
     core.controls.restore_link(-1, 2)
     controller.alter_client_quotas([quota], validate_only=False)
     controller.create_acls([acl])
-    controller.alter_scram_credentials([], [secret])
+    assert list(controller.carry_out(set_secret, unheard)) == ["u"]
     controller.update_features(update, FEATURES, 2, validate_only=False)
     image = broker.services.metadata
     assert image.client_quotas == {entity: {"producer_byte_rate": 9.0}}

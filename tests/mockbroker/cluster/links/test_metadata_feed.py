@@ -15,12 +15,14 @@ from mockbroker.metadata.changes import (
     BrokerChanged,
     ClientQuotasChanged,
     ConfigsChanged,
+    DelegationTokenChanged,
     FeatureChanged,
     LeaderChanged,
     PartitionState,
     ScramCredentialChanged,
     TopicCreated,
 )
+from mockbroker.metadata.delegation_tokens import DelegationToken
 from mockbroker.metadata.scram import ScramCredential
 from mockbroker.metadata.store import RESOURCE_BROKER_LOGGER, RESOURCE_GROUP, MetadataStore
 
@@ -124,6 +126,7 @@ def test_a_snapshot_has_quotas_features_and_the_configs_of_groups(following: Fol
     for change in (
         ClientQuotasChanged((("user", None),), {"producer_byte_rate": 5.0}),
         ScramCredentialChanged(("u", 1), ScramCredential(b"s", b"k", b"k", 4096)),
+        DelegationTokenChanged("id", DelegationToken("id", "User:a", "User:a", (), 1, 9, 5, b"")),
         FeatureChanged(gone, 0),
         FeatureChanged("other.version", 3),
         ConfigsChanged(RESOURCE_GROUP, "g", {"consumer.session.timeout.ms": "50000"}),
