@@ -13,7 +13,7 @@ import json
 import logging
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from mockbroker.pipeline import options as pipeline_options
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from mockbroker.pipeline.load import LoadSpec
     from mockbroker.pipeline.summary import Summary
+    from mockbroker.pipeline.topic_range import Broker
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,19 +260,23 @@ def _check_verify(arguments: argparse.Namespace) -> None:
     if bool(arguments.source) == bool(arguments.expected_topic):
         raise PipelineError("verify needs either files or --expected-topic to compare with")
     if arguments.expected_topic:
-        other = arguments.expected_bootstrap or arguments.bootstrap
-        check_range(TopicRange(topics=(arguments.expected_topic,)), other)
+        check_range(TopicRange(topics=(arguments.expected_topic,)), _expected_broker(arguments))
     elif arguments.format is None:
         format_of(arguments.source)
 
 
+def _expected_broker(arguments: argparse.Namespace) -> Broker:
+    broker = pipeline_options.broker_of(arguments)
+    return replace(broker, bootstrap=arguments.expected_bootstrap or broker.bootstrap)
+
+
 def _run_verify(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
-    from mockbroker.pipeline.topic_range import Broker, TopicRange
+    from mockbroker.pipeline.topic_range import TopicRange
     from mockbroker.pipeline.verify import Expected, run_verify
 
     broker = pipeline_options.broker_of(arguments)
     if arguments.expected_topic:
-        other = Broker(arguments.expected_bootstrap or broker.bootstrap, broker.conf)
+        other = _expected_broker(arguments)
         expected = Expected(broker=other, topic=TopicRange(topics=(arguments.expected_topic,)))
     else:
         expected = Expected(rows=_dataset(spark, arguments), spec=_load_spec(arguments))
