@@ -132,9 +132,10 @@ def _run_job(job: Job, spark: SparkSession, arguments: argparse.Namespace) -> in
     except (PySparkException, Py4JError) as error:
         return _fail(explain(error))
     summary.seconds = time.monotonic() - started
-    for text in summary.tables:
-        print(text)
-    print(summary.as_json() if arguments.json else summary.line())
+    if arguments.json:
+        print(summary.as_json())
+    else:
+        print(*summary.tables, summary.line(), sep="\n")
     return summary.status
 
 

@@ -16,7 +16,8 @@ class Summary:
     Of a job that passes no rows `unit` says what `rows` counts.
 
     `seconds` is the job alone; `command` fills it. `notes` are more words for the line, `figures`
-    more numbers for `--json`, `tables` are printed above the line. `status` is the exit status.
+    more numbers for `--json`, `tables` are printed above the line, and are texts within the JSON.
+    `status` is the exit status.
     """
 
     job: str
@@ -45,6 +46,8 @@ class Summary:
             "target": self.target,
             "seconds": round(self.seconds, 3),
             "notes": self.notes,
+            # Of verify; the tables of analyze are figures.
+            **({"tables": self.tables} if self.tables else {}),
             "status": self.status,
         }
         return json.dumps({**fields, **self.figures})

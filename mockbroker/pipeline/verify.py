@@ -131,7 +131,7 @@ def run_verify(
     summary.tables.append(table(["what", "rows"], cells))
     if differing:
         summary.status = 1
-        summary.tables.append(_sample(by_content, sample))
+        summary.tables += _sample(by_content, sample)
     by_content.unpersist()
     summary.figures = {name: counts.get(name) for name in shown}
     summary.notes.append(f"{differing:,} rows differ" if differing else "equal")
@@ -157,11 +157,11 @@ def _name(wanted: TopicRange) -> str:
     return wanted.pattern or ",".join(wanted.topics)
 
 
-def _sample(by_content: DataFrame, rows: int) -> str:
+def _sample(by_content: DataFrame, rows: int) -> list[str]:
     kinds = [kind for kind in KINDS if kind != "reordered"]
     differing = by_content.where(F.greatest(*kinds) > 0).orderBy("key").limit(rows)
     cells = []
     for row in differing.collect():
         key = "(null)" if row["key"] is None else bytes(row["key"]).decode("utf-8", "replace")
         cells.append([key[:_KEY_CHARS], *(str(row[kind]) for kind in kinds)])
-    return "\n" + table(["key", *kinds], cells) if cells else ""
+    return ["\n" + table(["key", *kinds], cells)] if cells else []
