@@ -131,7 +131,7 @@ mockbroker.config.topic.TopicConfig
   wiring broker
   passing _log_config _values
 mockbroker.coordinator.deferred_writes.DeferredWrites
-  passing _writes
+  passing _completing_up_to _writes
 mockbroker.coordinator.group.classic_group.ClassicGroup
   kept group_id state protocol_type protocol_name generation_id leader_id members
   kept static_members pending_joins pending_syncs awaiting_joins protocol_counts

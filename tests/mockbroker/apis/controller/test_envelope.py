@@ -137,7 +137,7 @@ def answered(core: QuorumCore, request: Any, version: int) -> Any:
 
 
 def test_all_that_brokers_forward_is_served() -> None:
-    """But for delegation tokens and SCRAM credentials, which nobody has here."""
+    """But for those of delegation tokens and SCRAM credentials."""
     assert set(CONTROLLER_SERVED) >= FORWARDABLE
     core = QuorumCore(topics={"a": 1}, config=GUARDED)
     made = Acl(ResourceType.TOPIC, "b", PatternType.LITERAL, "User:x", "*", 4, Permission.DENY)
