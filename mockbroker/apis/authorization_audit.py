@@ -6,7 +6,8 @@ with how often (Kafka: Action.resourceReferenceCount, StandardAuthorizerData.log
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal.events import Authorization
 from mockbroker.metadata.acls import ResourceType
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
     from mockbroker.security.authorizer import StandardAuthorizer
 
 
+MOST_TOLD: Final = 1000
+"""Decisions about one request that are told each; more would hold up others. All are counted."""
+
+
 class Audit:
     """The decisions about one request that are to be told."""
 
-    __slots__ = ("_authorizer", "_ctx", "_journal", "_noted", "wants_allowed")
+    __slots__ = ("_authorizer", "_ctx", "_journal", "_noted", "_untold", "wants_allowed")
 
     def __init__(
         self, authorizer: StandardAuthorizer, journal: Journal, ctx: RequestContext
@@ -30,6 +35,7 @@ class Audit:
         self._journal = journal
         self._ctx = ctx
         self._noted: dict[tuple[bool, int, int, str], int] | None = None
+        self._untold = MOST_TOLD
         self.wants_allowed = journal.wants_allowed
         """Whether somebody wants to be told of what is allowed, too."""
 
@@ -48,7 +54,8 @@ class Audit:
             return
         ctx, authorizer = self._ctx, self._authorizer
         host = ctx.peer.removeprefix("/")
-        for (allowed, operation, resource_type, name), count in noted.items():
+        authorizer.denied += sum(not allowed for allowed, *_ in noted)
+        for (allowed, operation, resource_type, name), count in islice(noted.items(), self._untold):
             event = Authorization(
                 ctx.connection_id,
                 ctx.peer,
@@ -66,8 +73,8 @@ class Audit:
             if allowed:
                 self._journal.record_allowed(event)
             else:
-                authorizer.denied += 1
                 self._journal.record(event)
+        self._untold = max(self._untold - len(noted), 0)
 
 
 def _pascal_case(name: str) -> str:

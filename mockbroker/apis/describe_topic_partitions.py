@@ -169,6 +169,7 @@ def _of_named(
 ) -> Generator[None, None, DescribeTopicPartitionsResponse]:
     names = sorted({topic.name for topic in request.topics if topic.name})
     denied = set((yield from in_slices(name for name in names if not _may_describe(auth, name))))
+    auth.tell_audit()
     request.topics = [topic for topic in request.topics if topic.name not in denied]
     # No topic named would mean all of them.
     response = DescribeTopicPartitionsResponse(auth.ctx.throttle_time_ms)
@@ -195,6 +196,7 @@ def _of_all(
     visible = (name for name in names if _may_describe(auth, name))
     # As many as a page can come to, as above.
     page = yield from in_slices(islice(visible, _size(services, request) + 2))
+    auth.tell_audit()
     response = yield from _page(services, ctx, request, page)
     yield from _tell_operations(auth, response)
     return response

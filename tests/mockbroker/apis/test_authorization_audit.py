@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.apis.authorization_audit import Audit
+import pytest
+
+from mockbroker.apis.authorization_audit import MOST_TOLD, Audit
+from mockbroker.apis.context import MADE_AT_ONCE
 from mockbroker.journal import Authorization
 from mockbroker.metadata.acls import Permission
 from mockbroker.metadata.authorized_operations import AclOperation
@@ -16,9 +19,12 @@ from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from mockbroker_protocol.messages.metadata import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
+    TopicRequest,
 )
 from mockbroker_protocol.schema import ZERO_UUID
 from tests.support.acls import CLUSTER, TOPIC, add, deny, guarded_core
@@ -105,3 +111,23 @@ def test_nothing_noted_is_nothing_told() -> None:
     ctx = cast("RequestContext", None)  # never looked at
     Audit(authorizer, core.cluster.journal, ctx).tell()
     assert authorizer.denied == 0
+
+
+@pytest.mark.parametrize("named", [MADE_AT_ONCE + 10, MOST_TOLD + 10])
+def test_denials_of_many_topics_are_counted_and_told_up_to_a_bound(named: int) -> None:
+    core = guarded_core(**{"allow.everyone.if.no.acl.found": "false"})
+    names = [TopicRequest(f"topic-{index}") for index in range(named)]
+    core.client().call(
+        DescribeTopicPartitionsRequest(names, 2000), 0, DescribeTopicPartitionsResponse
+    )
+    assert len(told(core)) == min(named, MOST_TOLD)
+    assert core.broker.services.authorizer is not None
+    assert core.broker.services.authorizer.denied == named
+
+
+def test_denials_of_a_page_of_all_topics_are_told() -> None:
+    core = guarded_core()
+    deny(core, TOPIC, "shut", DESCRIBE)
+    request = DescribeTopicPartitionsRequest([], 2000)
+    core.client().call(request, 0, DescribeTopicPartitionsResponse)
+    assert [event.resource_name for event in told(core)] == ["shut"]
