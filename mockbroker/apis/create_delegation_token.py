@@ -16,6 +16,7 @@ from mockbroker.security.token_requests import parts_of, principal_of
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.delegation_tokens import CreateDelegationTokenResponse
 from mockbroker_protocol.primitives import uuid_text
+from mockbroker_protocol.versions import DELEGATION_TOKEN_REQUESTER
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
@@ -42,7 +43,7 @@ def handle(
     late: tuple[ErrorCode, DelegationToken | None] = (ErrorCode.REQUEST_TIMED_OUT, None)
     create = partial(create_token, clock=services.clock, wanted=wanted)
     error, token = services.controller.carry_out(create, late)
-    whose = (*parts_of(owner), *parts_of(ctx.principal))
+    whose = _whose(ctx, owner)
     if token is None:
         return CreateDelegationTokenResponse(error, *whose, throttle_time_ms=ctx.throttle_time_ms)
     times = (token.issue_wall_ms, token.expiry_wall_ms, token.max_wall_ms)
@@ -71,5 +72,12 @@ def _owner(ctx: RequestContext, request: CreateDelegationTokenRequest) -> str:
 
 def _refused(ctx: RequestContext, owner: str, error: ErrorCode) -> CreateDelegationTokenResponse:
     """CreateDelegationTokenResponse.prepareResponse of an error."""
-    whose = (*parts_of(owner), *parts_of(ctx.principal))
-    return CreateDelegationTokenResponse(error, *whose, -1, -1, -1, "", b"", ctx.throttle_time_ms)
+    return CreateDelegationTokenResponse(
+        error, *_whose(ctx, owner), -1, -1, -1, "", b"", ctx.throttle_time_ms
+    )
+
+
+def _whose(ctx: RequestContext, owner: str) -> tuple[str, str, str, str]:
+    """Types and names of the owner, and of who asked where the version has that."""
+    tells_requester = ctx.api_version >= DELEGATION_TOKEN_REQUESTER
+    return (*parts_of(owner), *(parts_of(ctx.principal) if tells_requester else ("", "")))

@@ -17,6 +17,7 @@ from mockbroker_protocol.messages.delegation_tokens import (
     DescribeDelegationTokenResponse,
     TokenPrincipal,
 )
+from mockbroker_protocol.versions import DELEGATION_TOKEN_REQUESTER
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
@@ -37,8 +38,9 @@ def handle(
         return DescribeDelegationTokenResponse(disabled, [], ctx.throttle_time_ms)
     owners = request.owners
     wanted = {principal_of(one.principal_type, one.principal_name) for one in owners or ()}
+    tells_requester = ctx.api_version >= DELEGATION_TOKEN_REQUESTER
     tokens = [
-        _described(token)
+        _described(token, tells_requester)
         for token in services.metadata.delegation_tokens.values()
         if (owners is None or any(token.is_of(owner) for owner in wanted))
         and not token.is_removed(config, services.clock)
@@ -65,10 +67,10 @@ def guard(auth: AuthHelper, _: DescribeDelegationTokenRequest) -> None:
     auth.amend(amend)
 
 
-def _described(token: DelegationToken) -> DescribedDelegationToken:
+def _described(token: DelegationToken, tells_requester: bool) -> DescribedDelegationToken:
     return DescribedDelegationToken(
         *parts_of(token.owner),
-        *parts_of(token.requester),
+        *(parts_of(token.requester) if tells_requester else ("", "")),
         token.issue_wall_ms,
         token.expiry_wall_ms,
         token.max_wall_ms,

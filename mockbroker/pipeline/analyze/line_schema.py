@@ -59,6 +59,8 @@ txn STRUCT<transactional_id: STRING, producer_id: BIGINT, producer_epoch: INT,
 _OTHERS: Final = """
 requests BIGINT, lifetime_ms DOUBLE, mechanism STRING, renewed BOOLEAN, blocked_ms BIGINT,
 tls_version STRING, tls_cipher STRING,
+allowed BOOLEAN, operation STRING, resource_type STRING, resource_name STRING,
+resource_ref_count INT,
 event STRING, session_id INT, rule STRING, why STRING, expected_epoch INT, epoch INT,
 partitions INT, age_ms DOUBLE, idle_ms DOUBLE,
 topic STRING, partition INT, `from` BIGINT, `to` BIGINT, log_end_offset BIGINT,

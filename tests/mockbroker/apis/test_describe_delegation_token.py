@@ -9,6 +9,7 @@ from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker_protocol.messages.delegation_tokens import (
     CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
     TokenPrincipal,
@@ -35,6 +36,20 @@ def test_tokens_of_owners_are_told(owners: list[TokenPrincipal] | None, told: li
         token = answer.tokens[0]
         assert (token.token_id, token.hmac) == (made.token_id, made.hmac)
         assert token.token_requester_principal_name == "alice"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_who_asked_is_told_where_the_version_has_that(version: int) -> None:
+    client = logged_in(token_core())
+    request = CreateDelegationTokenRequest(renewers=[], max_lifetime_ms=-1)
+    made = client.call(request, version, CreateDelegationTokenResponse)
+    answer = client.call(
+        DescribeDelegationTokenRequest(None), version, DescribeDelegationTokenResponse
+    )
+    (token,) = answer.tokens
+    asked = "alice" if version == 3 else ""
+    assert (made.token_requester_principal_name, made.principal_name) == (asked, "alice")
+    assert (token.token_requester_principal_name, token.principal_name) == (asked, "alice")
 
 
 def test_a_token_is_gone_after_it_expired() -> None:

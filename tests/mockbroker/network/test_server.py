@@ -153,7 +153,7 @@ def test_a_request_costs_no_more_work_than_it_did() -> None:
     """From bytes read to bytes written. What fails here made each request of all clients slower."""
     costs = calls.measure()
     bounds = {
-        "ApiVersions": (127, 1290),
+        "ApiVersions": (130, 1290),
         "Fetch of one partition, empty": (62, 498),
         "Fetch of a session of 1,000 partitions, empty": (57, 392),
         "Produce of one record": (105, 798),

@@ -78,7 +78,7 @@ LONG: dict[str, tuple[object, int, str]] = {
     "TxnOffsetCommit": (
         transactions.TxnOffsetCommitRequest(
             PRODUCER,
-            "reader",
+            "mover",
             topics=[
                 transactions.TxnOffsetCommitRequestTopic(
                     one.name,

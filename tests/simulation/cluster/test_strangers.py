@@ -34,7 +34,7 @@ def test_every_api_is_asked_and_refuses(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_secret_that_is_told_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AuthHelper, "authorize_topic", lambda *_: True)
+    monkeypatch.setattr(AuthHelper, "authorize_topic", lambda *_, **__: True)
     simulated = SimulatedCluster("strangers")
     stranger_of(simulated).start()
     assert simulated.world.run_until(lambda: bool(simulated.world.violations), 3_000)
