@@ -16,7 +16,7 @@ from mockbroker.security.token_requests import parts_of, principal_of
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.delegation_tokens import CreateDelegationTokenResponse
 from mockbroker_protocol.primitives import uuid_text
-from mockbroker_protocol.versions import DELEGATION_TOKEN_REQUESTER
+from mockbroker_protocol.versions import CREATE_DELEGATION_TOKEN_REQUESTER
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
@@ -79,5 +79,5 @@ def _refused(ctx: RequestContext, owner: str, error: ErrorCode) -> CreateDelegat
 
 def _whose(ctx: RequestContext, owner: str) -> tuple[str, str, str, str]:
     """Types and names of the owner, and of who asked where the version has that."""
-    tells_requester = ctx.api_version >= DELEGATION_TOKEN_REQUESTER
+    tells_requester = ctx.api_version >= CREATE_DELEGATION_TOKEN_REQUESTER
     return (*parts_of(owner), *(parts_of(ctx.principal) if tells_requester else ("", "")))

@@ -17,7 +17,7 @@ from mockbroker_protocol.messages.delegation_tokens import (
     DescribeDelegationTokenResponse,
     TokenPrincipal,
 )
-from mockbroker_protocol.versions import DELEGATION_TOKEN_REQUESTER
+from mockbroker_protocol.versions import DESCRIBE_DELEGATION_TOKEN_REQUESTER
 
 if TYPE_CHECKING:
     from mockbroker.apis.auth_helper import AuthHelper
@@ -38,7 +38,7 @@ def handle(
         return DescribeDelegationTokenResponse(disabled, [], ctx.throttle_time_ms)
     owners = request.owners
     wanted = {principal_of(one.principal_type, one.principal_name) for one in owners or ()}
-    tells_requester = ctx.api_version >= DELEGATION_TOKEN_REQUESTER
+    tells_requester = ctx.api_version >= DESCRIBE_DELEGATION_TOKEN_REQUESTER
     tokens = [
         _described(token, tells_requester)
         for token in services.metadata.delegation_tokens.values()
