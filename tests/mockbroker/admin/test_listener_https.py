@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker import AdminApiError, MockBroker
+from mockbroker.admin.client import AdminClient
 from mockbroker.cli.health import check
 from mockbroker.server.values import SettingsError
 from mockbroker.testing.remote.process import BrokerProcess
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from ssl import SSLContext
 
 pytest.importorskip("cryptography", reason="the extra tls is not installed")
 TOKEN = "correct-horse"
@@ -41,6 +43,20 @@ def test_a_health_check_knows_it_by_the_variables() -> None:
         port = (broker.admin_url or "").rpartition(":")[2]
         variables = {"MOCKBROKER_ADMIN_PORT": port, "MOCKBROKER_ADMIN_TLS": "true"}
         assert check(None, None, None, variables) == 0
+
+
+def test_a_health_check_gives_its_token_to_nobody_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str | None] = []
+
+    class Recorder(AdminClient):
+        def __init__(self, url: str, token: str | None, tls: SSLContext | None = None) -> None:
+            given.append(token)
+            super().__init__(url, token, tls)
+
+    monkeypatch.setattr("mockbroker.cli.health.AdminClient", Recorder)
+    with MockBroker(tls="auto", admin_port=0, admin_tls=True, admin_token=TOKEN) as broker:
+        assert check(None, broker.admin_url, TOKEN, {}) == 0
+    assert given == [None]
 
 
 def test_a_listener_in_plain_text_beside_it() -> None:
