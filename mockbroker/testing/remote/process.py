@@ -45,7 +45,12 @@ class BrokerProcess:
         self._stack = ExitStack()
 
     def __enter__(self) -> RemoteBroker:
-        self._broker = RemoteBroker(*self._started())
+        started = self._started()
+        try:
+            self._broker = RemoteBroker(*started)
+        except BaseException:
+            self._stack.close()
+            raise
         return self._broker
 
     def restart(self) -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from mockbroker import AdminApiError, Fault, MockBroker
+from mockbroker.testing.remote import process
 from mockbroker.testing.remote.process import BrokerProcess, to_toml
+
+if TYPE_CHECKING:
+    import subprocess
 
 
 def test_it_is_started_with_its_arguments_and_ended() -> None:
@@ -47,6 +52,23 @@ def test_why_it_does_not_start_is_told() -> None:
         BrokerProcess(config={"log.cleanup.policy": "cleanup"}),
     ):
         pass
+
+
+def test_one_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int | None] = []
+
+    def end(one: subprocess.Popen[bytes]) -> None:
+        one.terminate()
+        ended.append(one.wait(10))
+
+    def refuse(*_: object) -> NoReturn:
+        raise AdminApiError("it does not answer", 0)
+
+    monkeypatch.setattr(process, "_end", end)
+    monkeypatch.setattr(process, "RemoteBroker", refuse)
+    with pytest.raises(AdminApiError), BrokerProcess():
+        pass
+    assert ended == [0]
 
 
 def test_options_become_a_configuration_file() -> None:
