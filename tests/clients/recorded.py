@@ -30,6 +30,7 @@ CONFIG = {
     "log.message.timestamp.after.max.ms": str(2**63 - 1),
 }
 READ_BYTES = 1 << 18
+RECORDINGS = 3
 SILENCE_MS = 10_000
 """Virtual time after the last frame, in which whatever waits is answered."""
 
@@ -74,7 +75,7 @@ class Recorder:
                     self._selector.register(
                         beyond, selectors.EVENT_READ, (beyond, client, -self._connections)
                     )
-                else:
+                elif key.data[0].fileno() >= 0:  # else its other end was closed in this round
                     self._pass_on(*key.data)
 
     def _pass_on(self, source: socket.socket, target: socket.socket, connection: int) -> None:
@@ -91,8 +92,7 @@ class Recorder:
             data = b""
         if not data:
             for one in (source, target):
-                if one.fileno() in self._selector.get_map():
-                    self._selector.unregister(one)
+                self._selector.unregister(one)
                 one.close()
 
     def end(self) -> None:
@@ -160,12 +160,22 @@ def _receive(client: CoreClient, answers: list[bytes]) -> None:
 
 
 def check_answered_alike(folder: Path, work: Callable[[str], object]) -> None:
-    """Record a client at its work, which is given the address, and play that with and without."""
-    with recording(folder) as (address, recorder):
-        work(address)
-    plain = play(recorder.events, extended=False)
-    # It is the work itself that is played again, not a row of errors.
-    sent = sum(map(len, recorder.answered.values()))
-    assert sum(4 + len(one) for answers in plain.values() for one in answers) > 0.8 * sent
-    extended = play(recorder.events, extended=True)
-    assert [key for key, answers in plain.items() if answers != extended[key]] == []
+    """Record a client at its work, which is given the address, and play that with and without.
+
+    On a busy machine connections may be served in another order than they are played in, and get
+    each other's ids: then most answers are errors, and the work is recorded once more.
+    """
+    is_as_it_was = False
+    for attempt in range(RECORDINGS):
+        own = folder / str(attempt)
+        own.mkdir()
+        with recording(own) as (address, recorder):
+            work(address)
+        plain = play(recorder.events, extended=False)
+        extended = play(recorder.events, extended=True)
+        assert [key for key, answers in plain.items() if answers != extended[key]] == []
+        sent = sum(map(len, recorder.answered.values()))
+        is_as_it_was = sum(4 + len(one) for told in plain.values() for one in told) > 0.8 * sent
+        if is_as_it_was:
+            break
+    assert is_as_it_was

@@ -43,6 +43,7 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
         "test_the_high_watermark_waits_for_the_in_sync_set",
     ),
     "tests/mockbroker/replica/test_partition_replicated.py": (
+        "test_a_batch_around_where_the_leaders_log_begins_displaces_what_it_has_deleted",
         "test_a_fetch_that_raises_the_high_watermark_tells_and_wakes",
         "test_a_follower_takes_the_high_watermark_over",
         "test_a_follower_takes_the_log_start_over_as_far_as_it_has_committed",
