@@ -20,6 +20,7 @@ import pytest
 from mockbroker.server.compiled import is_compiled
 from tests.support.cpu_report import CpuReport
 from tests.support.jvm import SHORT_LIVED_JVM
+from tests.support.kept_modules import keep_modules
 from tests.support.pure_only import PURE_ONLY, skip_what_replaces_machine_code
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Each test leaves a broker whose parts know each other: garbage is looked for less often, yet
     # while it is in the processor's cache; and seldom among what lives long, such as the reports.
     gc.set_threshold(5_000, 20, 50)
+    keep_modules()
     if COMPILED:
         skip_what_replaces_machine_code()
     report = config.getoption("--tier-report")
