@@ -27,6 +27,7 @@ examples:
   mockbroker journal expect --api OffsetCommit --group billing --timeout 5s
   mockbroker doctor --admin http://127.0.0.1:9644
   mockbroker journal journal-dir --group billing --timeline
+  mockbroker top --view groups
 """
 
 
@@ -75,6 +76,9 @@ _FIELD_TYPES: Final[dict[str, Callable[[str], object]]] = {
     "bool": _flag,
     "Sequence[int]": _replicas,
 }
+TOP_VIEWS: Final = (
+    "requests", "apis", "clients", "topics", "groups", "transactions", "faults",
+)  # fmt: skip
 _JOURNAL_VERBS: Final = ("list", "events", "read", "follow", "expect")
 
 
@@ -261,6 +265,22 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
     _common(parser, "doctor")
 
 
+def _top(parser: argparse.ArgumentParser) -> None:
+    _common(parser, "top")
+    parser.add_argument("--view", choices=TOP_VIEWS, default=TOP_VIEWS[0], help="shown first")
+    parser.add_argument(
+        "--filter",
+        default="",
+        metavar="WORDS",
+        help="rows with these words; of requests also api=Fetch, client=billing*, topic=, group=,"
+        " error=, fault=, connection=",
+    )
+    parser.add_argument(
+        "--interval", default="1s", metavar="T", help="time between two looks (default 1s)"
+    )
+    parser.add_argument("--once", action="store_true", help="print one look as text")
+
+
 def _timeout(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", default="5s", metavar="T", help="how long, such as 500ms or 5s (default 5s)"
@@ -291,4 +311,5 @@ COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]
     "reset": ("make the broker as it was when it started", _reset),
     "healthcheck": ("exit 0 when clients may use the broker, else 1", _healthcheck),
     "doctor": ("tell what is odd about a broker that runs; status 1 when something is", _doctor),
+    "top": ("what goes on, live in a terminal", _top),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.admin.client import DEFAULT_URL, AdminApiError, AdminClient
 from mockbroker.cli import actions
@@ -49,7 +49,15 @@ def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
     client = AdminClient(url or DEFAULT_URL, token)
     if arguments.action == "journal_follow":
         return _follow(client, arguments)
-    if arguments.action == "journal_read":
+    data: Any
+    if arguments.action == "top":
+        from mockbroker.cli.top.command import is_screen, look_once, show
+
+        if is_screen(arguments):
+            show(client, arguments)
+            return 0
+        data, text = look_once(client, arguments)
+    elif arguments.action == "journal_read":
         from mockbroker.cli.journal_files import read
 
         data, text = read(arguments)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """The text of a table, without a line end; `-` stands for what is None or empty."""
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[cell(value) for value in row] for row in rows]
     numeric = [
         bool(cells)
         and all(row[index].lstrip("-").isdecimal() or row[index] == "-" for row in cells)
@@ -20,14 +20,15 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     widths = [max(len(line[index]) for line in lines) for index in range(len(columns))]
     return "\n".join(
         "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(line, widths, numeric, strict=True)
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(line, widths, numeric, strict=True)
         ).rstrip()
         for line in lines
     )
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
+    """A value as it stands in a table: one line, printable characters alone."""
     if value is None or value == "":
         return "-"
     if isinstance(value, bool):
