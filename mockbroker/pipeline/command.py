@@ -165,12 +165,20 @@ def _topic_must_exist(arguments: argparse.Namespace, topic: str) -> None:
 
 def _run_load(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
     from mockbroker.pipeline.load import LoadTarget, run_load
+    from mockbroker.pipeline.sources import format_of, line_of
 
     rows = _dataset(spark, arguments)
     spec = _load_spec(arguments)
     source = json.dumps([arguments.source, arguments.format, arguments.schema, arguments.option])
+    options = dict(pipeline_options.pairs("--option", arguments.option))
+    chosen = arguments.format or format_of(arguments.source)
     target = LoadTarget(
-        arguments.topic, arguments.create, arguments.rate, arguments.checkpoint, source
+        arguments.topic,
+        arguments.create,
+        arguments.rate,
+        arguments.checkpoint,
+        source,
+        line_of=lambda path: line_of(rows, path, chosen, options),
     )
     return run_load(spark, pipeline_options.broker_of(arguments), rows, spec, target)
 
@@ -202,11 +210,13 @@ def _load_spec(arguments: argparse.Namespace) -> LoadSpec:
 
 
 def _check_dump(arguments: argparse.Namespace) -> None:
-    from mockbroker.pipeline.topic_range import check_range
+    from mockbroker.pipeline.topic_range import check_order, check_range
 
     parse_bootstrap(arguments.bootstrap)
     check_range(pipeline_options.range_of(arguments), pipeline_options.broker_of(arguments))
-    if arguments.checkpoint and arguments.end != "latest":
+    if not arguments.checkpoint:
+        check_order(pipeline_options.range_of(arguments), pipeline_options.broker_of(arguments))
+    elif arguments.end != "latest":
         raise PipelineError("--to: with --checkpoint each run goes to what is latest")
 
 
@@ -255,9 +265,10 @@ def _run_synth(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
 
 def _check_verify(arguments: argparse.Namespace) -> None:
     from mockbroker.pipeline.sources import format_of
-    from mockbroker.pipeline.topic_range import TopicRange, check_range
+    from mockbroker.pipeline.topic_range import TopicRange, check_order, check_range
 
     check_range(pipeline_options.range_of(arguments), pipeline_options.broker_of(arguments))
+    check_order(pipeline_options.range_of(arguments), pipeline_options.broker_of(arguments))
     if bool(arguments.source) == bool(arguments.expected_topic):
         raise PipelineError("verify needs either files or --expected-topic to compare with")
     if arguments.expected_topic:
@@ -282,7 +293,9 @@ def _run_verify(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
     else:
         expected = Expected(rows=_dataset(spark, arguments), spec=_load_spec(arguments))
     wanted = pipeline_options.range_of(arguments)
-    return run_verify(spark, broker, wanted, expected, sample=arguments.sample)
+    return run_verify(
+        spark, broker, wanted, expected, sample=arguments.sample, ignore=arguments.ignore
+    )
 
 
 def _run_jars(spark: SparkSession, arguments: argparse.Namespace) -> Summary:

@@ -29,7 +29,7 @@ WAYS: Final = (
     f" {JARS_VARIABLE}=DIR; --conf spark.jars.repositories=URL names a mirror of Maven Central"
 )
 _CLONE: Final = Path(__file__).resolve().parents[2]
-_CONNECTOR: Final = "spark-sql-kafka-0-10_"
+CONNECTOR: Final = "spark-sql-kafka-0-10_"
 _AVRO: Final = "spark-avro_"
 _FIRST_WITH_SCALA_2_13: Final = 4
 _JAR_VERSION: Final = re.compile(r"-\d[^-]*(?:-[^-]*)?\.jar$")
@@ -47,11 +47,11 @@ def connector_conf(folder: str | None) -> dict[str, str]:
             option = "--jars" if folder else JARS_VARIABLE
             raise PipelineError(f"{option}: no jar in {named}; {WAYS}")
         return {"spark.jars": ",".join(jars)}
-    if any(_CONNECTOR in jar for jar in _jars_in(spark_jars())):
+    if any(CONNECTOR in jar for jar in _jars_in(spark_jars())):
         return {}
     for found in (default_folder(), _CLONE / ".tools" / f"spark-{spark_version()}" / "jars"):
         jars = _jars_in(found)
-        if any(_CONNECTOR in jar for jar in jars):
+        if any(CONNECTOR in jar for jar in jars):
             return {"spark.jars": ",".join(jars)}
     return {PACKAGES_CONF: packages()}
 
@@ -60,7 +60,7 @@ def packages() -> str:
     """Maven's coordinates of the connector and of Avro, for the PySpark that is installed."""
     spark = spark_version()
     scala = "2.13" if int(spark.partition(".")[0]) >= _FIRST_WITH_SCALA_2_13 else "2.12"
-    names = (f"{name}{scala}" for name in (_CONNECTOR, _AVRO))
+    names = (f"{name}{scala}" for name in (CONNECTOR, _AVRO))
     return ",".join(f"org.apache.spark:{name}:{spark}" for name in names)
 
 
@@ -115,7 +115,8 @@ def run_jars(spark: SparkSession, folder: str | None) -> Summary:
 def _plain_name(name: str) -> str:
     """Ivy's ORGANISATION_ARTIFACT-VERSION.jar as Maven's ARTIFACT-VERSION.jar."""
     organisation, _, rest = name.partition("_")
-    return rest if rest and "." in organisation else name
+    ivys = "." in organisation or rest.startswith(f"{organisation}-")
+    return rest if rest and ivys else name
 
 
 def _artifact(jar: str) -> str:

@@ -12,7 +12,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
@@ -26,6 +26,7 @@ from mockbroker.pipeline.topic_range import (
     TopicRange,
     known_partitions,
     read_options,
+    what_is_there,
 )
 from mockbroker.pipeline.topics import read_topics, stream_topics
 
@@ -97,7 +98,14 @@ def decoded(column: str, format_name: str, schema: str | None) -> Column:
         return from_avro(raw, avro_schema(column, schema), {"mode": "PERMISSIVE"})
     # A record that from_json cannot read has null in all fields: only JSON objects count.
     parsed = F.from_json(raw.cast("string"), schema, {"mode": "PERMISSIVE"})
-    return F.when(F.try_parse_json(raw.cast("string")).isNotNull(), parsed)
+    return F.when(is_json(raw.cast("string")), parsed)
+
+
+def is_json(text: Column) -> Column:
+    """Whether a text is JSON."""
+    if hasattr(F, "try_parse_json"):
+        return F.try_parse_json(text).isNotNull()
+    return F.get_json_object(text, "$").isNotNull()  # Spark 3.5
 
 
 def avro_schema(column: str, schema: str) -> str:
@@ -115,14 +123,35 @@ def infer_json_schema(records: DataFrame, column: str = "value") -> str:
 
     A field of several types is a string. Raises PipelineError when no value is a JSON object.
     """
+    if not hasattr(F, "try_parse_json"):
+        return _schema_by_reader(records, column)
     parsed = F.try_parse_json(F.col(column).cast("string"))
     row = records.agg(F.schema_of_variant_agg(parsed).alias("type")).first()
     found = str(row["type"]) if row is not None else ""
     if not found.startswith("OBJECT<") or found == "OBJECT<>":
-        raise PipelineError(
-            f"--{column}-schema infer: the {column}s are no JSON objects of one kind ({found})"
-        )
+        raise _no_objects(column, found)
     return ddl_of_variant(found)
+
+
+def _schema_by_reader(records: DataFrame, column: str) -> str:
+    """The same on Spark 3.5, which has no variants: by its reader of JSON."""
+    if "connect" in type(records).__module__:
+        raise PipelineError(f"--{column}-schema infer needs Spark 4 over Spark Connect")
+    # PySpark's own read.json takes an RDD, whose rows would go through Python.
+    session = cast("Any", records.sparkSession)
+    texts = cast("Any", records.select(F.col(column).cast("string")))._jdf  # noqa: SLF001
+    encoder = session._jvm.org.apache.spark.sql.Encoders.STRING()  # noqa: SLF001
+    reader = session._jsparkSession.read().option("mode", "DROPMALFORMED")  # noqa: SLF001
+    found = str(reader.json(getattr(texts, "as")(encoder)).schema().toDDL())
+    if not found:
+        raise _no_objects(column, found)
+    return found
+
+
+def _no_objects(column: str, found: str) -> PipelineError:
+    return PipelineError(
+        f"--{column}-schema infer: the {column}s are no JSON objects of one kind ({found})"
+    )
 
 
 def ddl_of_variant(found: str) -> str:
@@ -147,9 +176,12 @@ def run_dump(
         seen, F.count(F.lit(1)).alias("rows"), F.sum(size_bytes()).alias("bytes")
     )
     write_dataset(decode(records, spec), target.path, target.format, overwrite=target.overwrite)
-    return Summary(
+    summary = Summary(
         "dump", int(seen.get["rows"]), int(seen.get["bytes"] or 0), f"into {target.path}"
     )
+    if not summary.rows:
+        summary.notes.append(what_is_there(wanted, broker))
+    return summary
 
 
 def _run_stream(

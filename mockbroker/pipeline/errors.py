@@ -28,6 +28,7 @@ _CONDITIONS: Final = {
 }
 _CAUSE: Final = re.compile(r"Caused by: (?P<cause>[^\n]+)")
 _FRAME: Final = re.compile(r"\n\s+at |\nJVM stacktrace|\n\nDriver stacktrace|;\s*\n'")
+_FILE: Final = re.compile(r"reading file (\S+)")
 _EXCEPTION_NAME: Final = re.compile(r"^(?:[a-z_][\w]*\.)+(?P<name>[A-Z]\w*)(?::\s*|$)")
 _SQLSTATE: Final = re.compile(r"\s*SQLSTATE: \w+")
 
@@ -40,7 +41,7 @@ def explain(error: BaseException) -> str:
     """One line for an error that Spark or the JVM raised: its innermost cause."""
     text = str(error)
     causes = _CAUSE.findall(text)
-    condition = _condition(error)
+    condition = condition_of(error)
     known = _known(condition)
     if not known:
         known = next((_CONDITIONS[name] for name in _CONDITIONS if f"[{name}" in text), "")
@@ -51,14 +52,22 @@ def explain(error: BaseException) -> str:
     return _cut(f"{known}: {line}" if known else line)
 
 
+def file_of(error: BaseException) -> str | None:
+    """The file that Spark could not read, where that is what the error says."""
+    found = _FILE.search(str(error))
+    return found[1].rstrip(".") if found else None
+
+
 def _message_with_class(text: str) -> str:
     """The sentence that opens with an error class in brackets: it names the file or column."""
     found = re.search(r"\[[A-Z_.]+\][^\n]*", text)
     return found.group() if found else text.partition("\n")[0]
 
 
-def _condition(error: BaseException) -> str:
-    getter = getattr(error, "getCondition", None)
+def condition_of(error: BaseException) -> str:
+    """Spark's name for an error, such as PATH_NOT_FOUND; empty without one."""
+    # Spark 3.5 has it under the older name.
+    getter = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
     condition = getter() if callable(getter) else None
     return str(condition or "")
 

@@ -13,13 +13,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
 from pyspark.sql.types import ArrayType, MapType, StructType
 
 from mockbroker.pipeline.broker_client import BrokerClient
 from mockbroker.pipeline.dump import avro_schema
-from mockbroker.pipeline.errors import PipelineError
+from mockbroker.pipeline.errors import PipelineError, explain, file_of
 from mockbroker.pipeline.load_state import LoadState, read_state, settled_ends, write_state
 from mockbroker.pipeline.records import (
     HEADERS_TYPE,
@@ -34,6 +36,8 @@ from mockbroker.pipeline.topic_range import Broker, TopicRange, read_options
 from mockbroker.pipeline.topics import limit_rate, read_topics, write_topic
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import Column, DataFrame, SparkSession
 
 ENCODINGS: Final = ("raw", "json", "avro")
@@ -71,6 +75,8 @@ class LoadTarget:
     rate: float | None = None
     checkpoint: str | None = None
     source: str = ""
+    line_of: Callable[[str], int | None] | None = None
+    """The first line of a file that its reader refuses, where the format has lines."""
 
 
 def to_records(rows: DataFrame, spec: LoadSpec) -> DataFrame:
@@ -199,11 +205,15 @@ def run_load(
     job: str = "load",
 ) -> Summary:
     """Send the rows; the summary counts what this run sent. Status 1: the topic grew otherwise."""
+    if not rows.columns:
+        raise PipelineError("the input is empty: there is no row to load")
+    records = to_records(rows, spec)
     with BrokerClient(broker.bootstrap, broker.conf) as client:
+        if spec.partition is not None:
+            _check_partitions(records, client, target, spec.partition)
         if target.create is not None:
             client.create_topic(target.topic, target.create, KEEP_OLD if spec.timestamp else None)
         before = client.offsets(target.topic)
-    records = to_records(rows, spec)
     state = _state_for(spark, target, spec, before)
     summary = Summary(job, 0, 0, f"into {target.topic}")
     if state is not None and state.done:
@@ -214,12 +224,62 @@ def run_load(
         summary.notes.append(f"resumed: {already:,} rows were there")
         with BrokerClient(broker.bootstrap, broker.conf) as client:
             before = client.offsets(target.topic)
-    _send(spark, broker, records, spec, target, summary)
+    try:
+        _send(spark, broker, records, spec, target, summary)
+    except (PySparkException, Py4JError) as error:
+        raise PipelineError(_how_it_failed(error, broker, target, before)) from None
+    if not summary.rows and not summary.notes:
+        summary.notes.append("the dataset has no row")
     if state is not None and target.checkpoint is not None:
         write_state(spark, target.checkpoint, state.finished())
     with BrokerClient(broker.bootstrap, broker.conf) as client:
         _check_growth(summary, before, client.offsets(target.topic))
     return summary
+
+
+def _check_partitions(
+    records: DataFrame, client: BrokerClient, target: LoadTarget, column: str
+) -> None:
+    """Raise PipelineError for a partition that the topic has not: a producer waits for it."""
+    if target.create is not None and target.topic not in client.topics():
+        count = target.create
+    else:
+        count = len(client.partitions(target.topic))
+    row = records.agg(F.min("partition").alias("low"), F.max("partition").alias("high")).first()
+    for found in (row["low"], row["high"]) if row is not None else ():
+        if found is not None and not 0 <= found < count:
+            raise PipelineError(
+                f"--partition: column {column} holds {found}: {target.topic} has partitions"
+                f" 0 to {count - 1}"
+            )
+
+
+def _how_it_failed(
+    error: BaseException, broker: Broker, target: LoadTarget, before: dict[int, int]
+) -> str:
+    """What went wrong, where it stopped, how much is in the topic and how to go on, in one line."""
+    told = [explain(error)]
+    file = file_of(error)
+    if file is not None:
+        line = target.line_of(file) if target.line_of is not None else None
+        told.append(f"it stopped at {file}" + (f", line {line:,}" if line else ""))
+    try:
+        with BrokerClient(broker.bootstrap, broker.conf) as client:
+            grown = _growth(before, client.offsets(target.topic))
+        told.append(f"{grown:,} rows of this run are in {target.topic}")
+    except PipelineError as unreachable:
+        told.append(f"nobody knows how many rows are in {target.topic} ({unreachable})")
+    if target.checkpoint is None:
+        told.append(
+            "without --checkpoint DIR it cannot be resumed: delete the topic and load all of it"
+        )
+    else:
+        told.append("once that is mended, the same command sends the rest")
+    return "; ".join(told)
+
+
+def _growth(before: dict[int, int], after: dict[int, int]) -> int:
+    return sum(end - before.get(partition, 0) for partition, end in after.items())
 
 
 def _state_for(
@@ -290,7 +350,7 @@ def _parallel_tasks(spark: SparkSession) -> int:
 
 
 def _check_growth(summary: Summary, before: dict[int, int], after: dict[int, int]) -> None:
-    grown = sum(end - before.get(partition, 0) for partition, end in after.items())
+    grown = _growth(before, after)
     if grown != summary.rows:
         summary.status = 1
         summary.notes.append(

@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
 
 from mockbroker.pipeline.broker_client import BrokerClient
-from mockbroker.pipeline.errors import PipelineError
+from mockbroker.pipeline.errors import PipelineError, condition_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +79,7 @@ def _read(spark: SparkSession, path: str) -> str | None:
     try:
         row = spark.read.text(path).first()
     except AnalysisException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
+        if condition_of(error) == "PATH_NOT_FOUND":
             return None
         raise
     return None if row is None else str(row["value"])

@@ -12,10 +12,12 @@ from mockbroker.pipeline.login import Login
 from mockbroker.pipeline.topic_range import Broker, TopicRange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 KAFKA: Final = "kafka."
 """Settings of Spark that begin so are those of its Kafka client."""
+IGNORABLE: Final = ("timestamp", "partition")
+"""What verify leaves out of the comparison of two topics when it is told to."""
 SYNTH_FIELDS: Final = (
     "rows",
     "seed",
@@ -223,6 +225,13 @@ def add_verify(command: argparse.ArgumentParser) -> None:
     add("source", nargs="*", help="the dataset that the topic should hold, as load sent it")
     add("--expected-topic", metavar="NAME", help="or the topic that it should equal")
     add("--expected-bootstrap", metavar="HOST:PORT", help="its broker (default --bootstrap)")
+    add(
+        "--ignore",
+        type=choices_of(IGNORABLE),
+        default=(),
+        metavar="COLUMN[,…]",
+        help="what may differ between two topics: timestamp, partition (default: neither)",
+    )
     add("--sample", type=positive, default=10, metavar="N", help="differing rows to show (10)")
     add_columns(command)
     add_range(command)
@@ -237,6 +246,19 @@ def names(text: str) -> tuple[str, ...]:
     if not all(found):
         raise argparse.ArgumentTypeError(f"{text!r} has an empty name")
     return found
+
+
+def choices_of(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    """Names with commas between them, of these alone."""
+
+    def read(text: str) -> tuple[str, ...]:
+        found = names(text)
+        for name in found:
+            if name not in allowed:
+                raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(allowed)}")
+        return found
+
+    return read
 
 
 def positive(text: str) -> int:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
-from mockbroker.pipeline.connector import PACKAGES_CONF, WAYS, connector_conf, packages
+from mockbroker.pipeline.connector import CONNECTOR, PACKAGES_CONF, WAYS, connector_conf, packages
 from mockbroker.pipeline.errors import PipelineError, explain
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ LOCAL_CONF: Final = {
     # A byte on the wire is a byte in the file: no table format, no Hive.
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # Not INT96, which Spark writes by default and few others read.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Only columns that are asked for are read; a corrupt file is an error, not a skipped one.
     "spark.sql.files.ignoreCorruptFiles": "false",
 }
@@ -111,14 +113,20 @@ def conf_for(options: SessionOptions, *, submitted: bool) -> dict[str, str]:
         conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOG_CONFIG}"
         if options.resolve:
             conf[PACKAGES_CONF] = packages()
-        elif PACKAGES_CONF not in options.conf:
+        elif CONNECTOR not in options.conf.get(PACKAGES_CONF, ""):
             conf |= connector_conf(options.jars)
     elif options.master:
         conf["spark.master"] = options.master
     if conf.get("spark.master", "").startswith("local"):
         # Its default is for a cluster; a row more than fits is spilled, not lost.
         conf["spark.sql.shuffle.partitions"] = str(max(8, 4 * (os.cpu_count() or 1)))
-    return {**conf, **options.conf}
+    # What a user adds stands beside the connector.
+    both: dict[str, str] = {
+        key: ",".join((conf[key], options.conf[key]))
+        for key in (PACKAGES_CONF, "spark.jars")
+        if not submitted and key in conf and key in options.conf
+    }
+    return {**conf, **options.conf, **both}
 
 
 def _classic(options: SessionOptions, *, submitted: bool) -> SparkSession:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+_CORRUPT: Final = "_corrupt_line"
 FORMATS: Final = ("parquet", "json", "csv", "avro", "orc")
 OUTPUT_FORMATS: Final = ("parquet", "json")
 _SUFFIXES: Final = {
@@ -82,6 +83,33 @@ def read_dataset(
     if schema:
         reader = reader.schema(schema)
     return reader.load(list(paths))
+
+
+def line_of(
+    rows: DataFrame, path: str, format_name: str, options: Mapping[str, str] | None = None
+) -> int | None:
+    """The first line of a text file that cannot be read as these rows; None where there is none.
+
+    Also None for what has no lines: binary formats, and records over several lines.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+
+    given = {**_READ_OPTIONS.get(format_name, {}), **(options or {}), "mode": "PERMISSIVE"}
+    lowered = {key.lower(): value.lower() for key, value in given.items()}
+    if format_name not in {"json", "csv"} or lowered.get("multiline") == "true":
+        return None
+    given["columnNameOfCorruptRecord"] = _CORRUPT
+    columns = [*((f.name, f.dataType.simpleString()) for f in rows.schema), (_CORRUPT, "string")]
+    ddl = ", ".join(f"`{name}` {kind}" for name, kind in columns)
+    parse = F.from_json if format_name == "json" else F.from_csv
+    number = F.monotonically_increasing_id() + F.lit(1)
+    lines = rows.sparkSession.read.text(path).coalesce(1).select("value", number.alias("line"))
+    header = format_name == "csv" and lowered.get("header") == "true"
+    refused = lines.where((F.trim("value") != "") & (F.col("line") > int(header))).where(
+        parse("value", ddl, given)[_CORRUPT].isNotNull()
+    )
+    row = refused.agg(F.min("line").alias("line")).first()
+    return None if row is None or row["line"] is None else int(row["line"])
 
 
 def write_dataset(rows: DataFrame, path: str, format_name: str, *, overwrite: bool) -> None:

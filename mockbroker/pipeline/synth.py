@@ -182,7 +182,9 @@ def padding(spec: SynthSpec, count: Column) -> Column:
     """So many hexadecimal digits that differ from row to row."""
     digits = F.sha2(F.concat_ws("/", F.lit(spec.seed), F.col("id")).cast("binary"), 256)
     times = F.ceil(count / F.lit(_HASH_CHARS)).cast("int")
-    return F.substring(F.repeat(digits, times), F.lit(1), count)
+    # By name: the functions of PySpark 3.5 take no columns as counts.
+    repeated = F.call_function("repeat", digits, times)
+    return F.call_function("substring", repeated, F.lit(1), count)
 
 
 def shift_ms(spec: SynthSpec) -> Column:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.pipeline.broker_client import BrokerClient
+from mockbroker.pipeline.broker_client import EARLIEST, BrokerClient
 from mockbroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ CONSUMER_CONF: Final = {
     "kafka.max.partition.fetch.bytes": "8388608",
 }
 
+_SPANS_TOLD: Final = 8
 _OFFSETS_RE: Final = re.compile(r"offset:(\d+)")
 
 
@@ -128,6 +129,63 @@ def known_partitions(broker: Broker, wanted: TopicRange) -> dict[str, list[int]]
             if not topics:
                 raise PipelineError(f"--pattern: no topic matches {wanted.pattern!r}")
         return {topic: client.partitions(topic) for topic in topics}
+
+
+def check_order(wanted: TopicRange, broker: Broker) -> None:
+    """Raise PipelineError for a range that ends before it starts, in any partition."""
+    with BrokerClient(broker.bootstrap, broker.conf) as client:
+        for topic in known_partitions(broker, wanted):
+            first, last = client.offsets(topic, EARLIEST), client.offsets(topic)
+            starts = _offsets_at(client, topic, "starting", wanted.start, first, last)
+            ends = _offsets_at(client, topic, "ending", wanted.end, first, last)
+            for partition, start in starts.items():
+                end = ends.get(partition, start)
+                if start > end:
+                    raise PipelineError(
+                        f"--from {wanted.start} is behind --to {wanted.end}: partition {partition}"
+                        f" of {topic} would be read from offset {start} to {end}; it has"
+                        f" {first[partition]} to {last[partition]}"
+                    )
+
+
+def _offsets_at(
+    client: BrokerClient,
+    topic: str,
+    side: str,
+    bound: str,
+    first: dict[int, int],
+    last: dict[int, int],
+) -> dict[int, int]:
+    """Where a bound is in each partition."""
+    options = bound_options(side, bound, {topic: list(last)})
+    time_ms = options.get(f"{side}Timestamp")
+    if time_ms is not None:
+        found = client.offsets(topic, int(time_ms))
+        return {p: last[p] if offset < 0 else offset for p, offset in found.items()}
+    named = options[f"{side}Offsets"]
+    if named in {"earliest", "latest"}:
+        return first if named == "earliest" else last
+    each = json.loads(named).get(topic)
+    if not isinstance(each, dict) or {int(p) for p in each if p.isdigit()} != set(last):
+        raise PipelineError(
+            f"--{_flag(side)}: {bound} does not name partitions 0 to {len(last) - 1} of {topic}"
+        )
+    special = {-1: last, -2: first}
+    return {
+        int(p): special[offset][int(p)] if offset in special else offset
+        for p, offset in each.items()
+    }
+
+
+def what_is_there(wanted: TopicRange, broker: Broker) -> str:
+    """For a range without a record: which offsets the topics have."""
+    told = []
+    with BrokerClient(broker.bootstrap, broker.conf) as client:
+        for topic in known_partitions(broker, wanted):
+            first, last = client.offsets(topic, EARLIEST), client.offsets(topic)
+            spans = [f"{p}: {first[p]} to {last[p]}" for p in sorted(last)][:_SPANS_TOLD]
+            told.append(f"{topic} has offsets {', '.join(spans)}")
+    return f"no record in the range; {'; '.join(told[:_SPANS_TOLD])}"
 
 
 def check_range(wanted: TopicRange, broker: Broker) -> None:

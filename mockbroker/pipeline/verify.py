@@ -21,12 +21,15 @@ from mockbroker.pipeline.topic_range import Broker, TopicRange, known_partitions
 from mockbroker.pipeline.topics import read_topics
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import Column, DataFrame, SparkSession
 
 SAMPLE_ROWS: Final = 10
 KINDS: Final = ("missing", "extra", "doubled", "reordered")
 _KEY_CHARS: Final = 40
-_TOPIC_COLUMNS: Final = ["key", "value", "headers"]
+_CONTENT: Final = ("key", "value", "headers")
+_TOPIC_COLUMNS: Final = (*_CONTENT, "timestamp", "partition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +114,14 @@ def run_verify(
     expected: Expected,
     *,
     sample: int = SAMPLE_ROWS,
+    ignore: Sequence[str] = (),
 ) -> Summary:
-    """Compare; status 1 when anything differs. The summary counts the topic's rows."""
-    columns = _TOPIC_COLUMNS if expected.rows is None else hashed_columns(expected.spec)
+    """Compare; status 1 when anything differs. The summary counts the topic's rows.
+
+    Two topics are compared by time and partition too, less what is in `ignore`.
+    """
+    whole = list(_TOPIC_COLUMNS) if expected.rows is None else hashed_columns(expected.spec)
+    columns = [name for name in whole if name not in ignore]
     left = _expected_side(spark, expected, columns)
     records = _records_of(spark, broker, wanted)
     right = comparable(records, columns, topic_place())
@@ -135,7 +143,31 @@ def run_verify(
     by_content.unpersist()
     summary.figures = {name: counts.get(name) for name in shown}
     summary.notes.append(f"{differing:,} rows differ" if differing else "equal")
+    if differing:
+        summary.notes += _only_in(spark, broker, wanted, expected, columns)
     return summary
+
+
+def _only_in(
+    spark: SparkSession,
+    broker: Broker,
+    wanted: TopicRange,
+    expected: Expected,
+    columns: list[str],
+) -> list[str]:
+    """The shortest list of what may be left out so that two topics hold the same."""
+    extra = [name for name in columns if name not in _CONTENT]
+    if expected.rows is not None or not extra:
+        return []
+    for left_out in (*([name] for name in extra), *([extra] if len(extra) > 1 else [])):
+        kept = [name for name in columns if name not in left_out]
+        left = _expected_side(spark, expected, kept)
+        right = comparable(_records_of(spark, broker, wanted), kept, topic_place())
+        one = F.sum(F.col("missing") + F.col("extra") + F.col("doubled")).alias("n")
+        row = differences(left, right).agg(one).first()
+        if row is not None and not row["n"]:
+            return [f"in {' and '.join(left_out)} alone (--ignore {','.join(left_out)})"]
+    return []
 
 
 def _expected_side(spark: SparkSession, expected: Expected, columns: list[str]) -> DataFrame:

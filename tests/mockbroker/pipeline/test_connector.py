@@ -87,13 +87,16 @@ def test_jars_keeps_what_spark_itself_lacks(tmp_path: Path) -> None:
         for name in (
             f"org.apache.spark_{KAFKA}",
             "org.apache.hadoop_hadoop-client-api-3.4.1.jar",
+            "commons-logging_commons-logging-1.1.3.jar",
             "org.scala-lang.modules_scala-parallel-collections_2.13-1.2.0.jar",
         )
     ]
     summary = run_jars(session_with(*got), str(tmp_path / "to"))
-    assert [kept.name for kept in (tmp_path / "to").iterdir()] == [KAFKA]
-    assert (summary.rows, summary.bytes) == (1, 2)
-    assert connector_conf(str(tmp_path / "to")) == {"spark.jars": str(tmp_path / "to" / KAFKA)}
+    kept = ["commons-logging-1.1.3.jar", KAFKA]
+    assert sorted(jar.name for jar in (tmp_path / "to").iterdir()) == kept
+    assert (summary.rows, summary.bytes) == (2, 4)
+    paths = ",".join(str(tmp_path / "to" / name) for name in kept)
+    assert connector_conf(str(tmp_path / "to")) == {"spark.jars": paths}
 
 
 def test_jars_says_what_is_wrong(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.pipeline.errors import MAX_LINE_CHARS, explain
+from mockbroker.pipeline.errors import MAX_LINE_CHARS, condition_of, explain, file_of
 
 
 class RaisedError(Exception):
@@ -49,3 +49,15 @@ def test_a_bare_class_name_is_kept() -> None:
 @pytest.mark.parametrize("size", [10, 1000])
 def test_a_line_is_never_longer_than_a_terminal_can_bear(size: int) -> None:
     assert len(explain(RaisedError("x" * size))) == min(size, MAX_LINE_CHARS)
+
+
+def test_the_condition_by_both_of_its_names_and_the_file() -> None:
+    class OldError(Exception):
+        def getErrorClass(self) -> str:  # noqa: N802 -- PySpark's name before 4.0
+            return "PATH_NOT_FOUND"
+
+    assert condition_of(OldError()) == condition_of(RaisedError("", "PATH_NOT_FOUND"))
+    assert condition_of(ValueError()) == ""
+    text = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/a/b.csv.\n at x"
+    assert file_of(RaisedError(text)) == "file:/a/b.csv"
+    assert file_of(RaisedError("nothing")) is None

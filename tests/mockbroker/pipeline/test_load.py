@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.pipeline.broker_client import BrokerClient
 from mockbroker.pipeline.command import run
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.load import LoadSpec, hashed_columns, missing_records, to_records
@@ -155,3 +156,67 @@ def test_null_timestamps_are_the_producers_own(
     (record,) = consume(broker.bootstrap_servers, topic)
     assert record.timestamp >= before
     assert record.headers == []
+
+
+def test_a_load_that_fails_says_where_how_much_is_there_and_how_to_go_on(
+    spark: SparkSession,
+    broker: MockBroker,
+    topic: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "zbad.json"
+    good.write_text('{"id": 1}\n')
+    bad.write_text('{"id": 2}\n\n{"id": \n{"id": 3}\n')
+    words = [str(good), str(bad), "--schema", "id BIGINT", "--topic", topic, "--create", "1"]
+    assert load(spark, broker, *words) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert "zbad.json, line 3; " in line
+    assert f"rows of this run are in {topic}; without --checkpoint DIR it cannot be" in line
+    there = len(consume(broker.bootstrap_servers, topic))
+    assert f"; {there} rows of this run" in line
+    words += ["--checkpoint", str(tmp_path / "state")]
+    assert load(spark, broker, *words) == 2
+    assert "once that is mended, the same command sends the rest" in capsys.readouterr().err
+    bad.write_text('{"id": 2}\n{"id": 3}\n')
+    assert load(spark, broker, *words) == 0
+    assert len(consume(broker.bootstrap_servers, topic)) - there == 3
+
+
+@pytest.mark.parametrize(("partition", "created"), [(2, False), (-1, True)])
+def test_a_partition_that_the_topic_has_not_is_refused_before_anything_is_sent(
+    spark: SparkSession,
+    broker: MockBroker,
+    topic: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    partition: int,
+    created: bool,
+) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text(f"id,p\n1,0\n2,{partition}\n")
+    with BrokerClient(broker.bootstrap_servers) as client:
+        if created:
+            client.create_topic(topic, 2)
+        words = [str(source), "--topic", topic, "--create", "2", "--partition", "p"]
+        assert load(spark, broker, *words) == 2
+        line = capsys.readouterr().err.splitlines()[-1]
+        assert f"--partition: column p holds {partition}: {topic} has partitions 0 to 1" in line
+        assert (topic in client.topics()) is created
+
+
+def test_an_input_without_anything_is_refused_and_one_without_rows_is_told(
+    spark: SparkSession,
+    broker: MockBroker,
+    topic: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "in.json").touch()
+    assert load(spark, broker, str(tmp_path / "in.json"), "--topic", topic, "--create", "1") == 2
+    assert "the input is empty" in capsys.readouterr().err
+    with BrokerClient(broker.bootstrap_servers) as client:
+        assert topic not in client.topics()
+    (tmp_path / "in.csv").write_text("a,b\n")
+    assert load(spark, broker, str(tmp_path / "in.csv"), "--topic", topic, "--create", "1") == 0
+    assert "the dataset has no row" in capsys.readouterr().out

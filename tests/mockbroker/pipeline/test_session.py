@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.pipeline.connector import JARS_VARIABLE, PACKAGES_CONF
+from mockbroker.pipeline.connector import CONNECTOR, JARS_VARIABLE, PACKAGES_CONF
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.session import (
     SessionOptions,
@@ -69,6 +69,10 @@ def test_the_users_settings_win_and_spark_submits_master_stays(
     monkeypatch.setenv(JARS_VARIABLE, str(tmp_path))
     options = SessionOptions("t", conf={PACKAGES_CONF: "org:mine:1"})
     assert conf_for(options, submitted=False)[PACKAGES_CONF] == "org:mine:1"
+    assert conf_for(options, submitted=False)["spark.jars"] == str(tmp_path / "a.jar")
+    options = SessionOptions("t", conf={"spark.jars": "mine.jar"})
+    assert conf_for(options, submitted=False)["spark.jars"] == f"{tmp_path / 'a.jar'},mine.jar"
+    options = SessionOptions("t", conf={PACKAGES_CONF: f"o:{CONNECTOR}2.13:4.0.1"})
     assert "spark.jars" not in conf_for(options, submitted=False)
     mine = conf_for(SessionOptions("t", conf={"spark.ui.enabled": "true"}), submitted=False)
     assert (mine["spark.master"], mine["spark.ui.enabled"]) == ("local[*]", "true")

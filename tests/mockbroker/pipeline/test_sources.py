@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.pipeline.errors import PipelineError, explain
-from mockbroker.pipeline.sources import format_of, read_dataset, write_dataset
+from mockbroker.pipeline.sources import format_of, line_of, read_dataset, write_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,3 +107,17 @@ def test_an_output_is_replaced_only_when_told(spark: SparkSession, tmp_path: Pat
     assert spark.read.parquet(out).count() == 5
     with pytest.raises(PipelineError, match="--format: 'xml'"):
         read_dataset(spark, [out], "xml")
+
+
+@pytest.mark.spark
+def test_the_line_that_a_reader_refuses(spark: SparkSession, tmp_path: Path) -> None:
+    bad, csv = tmp_path / "bad.json", tmp_path / "bad.csv"
+    bad.write_text('{"a": 1}\n\n{"a": "x"}\n{"a"\n')
+    csv.write_text("a;b\n1;2\n3\n")
+    rows = spark.createDataFrame([], "a BIGINT, b BIGINT")
+    assert line_of(rows, str(bad), "json") == 3
+    assert line_of(rows, str(bad), "json", {"multiLine": "true"}) is None
+    assert line_of(rows, str(csv), "csv", {"sep": ";"}) == 3
+    assert line_of(rows, str(csv), "parquet") is None
+    csv.write_text("a,b\n1,2\n")
+    assert line_of(rows, str(csv), "csv") is None

@@ -13,10 +13,13 @@ from mockbroker.pipeline.topic_range import (
     Broker,
     TopicRange,
     bound_options,
+    check_order,
     check_range,
     known_partitions,
     read_options,
+    what_is_there,
 )
+from tests.support.whole_topics import produce
 
 if TYPE_CHECKING:
     from mockbroker import MockBroker
@@ -79,3 +82,36 @@ def test_topics_must_be_there(broker: MockBroker, topic: str) -> None:
     ):
         with pytest.raises(PipelineError, match=told):
             check_range(wanted, Broker(bootstrap))
+
+
+def test_a_range_that_ends_before_it_starts(broker: MockBroker, topic: str) -> None:
+    bootstrap = broker.bootstrap_servers
+    with BrokerClient(bootstrap) as client:
+        client.create_topic(topic, 1)
+    produce(bootstrap, topic, [b"a", b"b", b"c"], timestamps=[1000, 2000, 3000])
+
+    def check(start: str, end: str) -> None:
+        check_order(TopicRange(topics=(topic,), start=start, end=end), Broker(bootstrap))
+
+    each = json.dumps({topic: {"0": 1}})
+    for start, end in (
+        ("earliest", "latest"),
+        ("offset:1", "offset:1"),
+        ("1970-01-01T00:00:02Z", each),
+        ("latest", json.dumps({topic: {"0": -1}})),
+        ("1970-01-01T00:00:09Z", "latest"),
+    ):
+        check(start, end)
+    for start, end, told in (
+        ("offset:2", "offset:1", "would be read from offset 2 to 1; it has 0 to 3"),
+        ("offset:9", "latest", "would be read from offset 9 to 3"),
+        ("latest", "earliest", "--from latest is behind --to earliest: partition 0"),
+        ("1970-01-01T00:00:03Z", "1970-01-01T00:00:02Z", "from offset 2 to 1"),
+        (json.dumps({topic: {"1": 0}}), "latest", "does not name partitions 0 to 0"),
+    ):
+        with pytest.raises(PipelineError, match=told):
+            check(start, end)
+    wanted = TopicRange(topics=(topic,))
+    assert what_is_there(wanted, Broker(bootstrap)) == (
+        f"no record in the range; {topic} has offsets 0: 0 to 3"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,7 +27,8 @@ def fill(broker: MockBroker, topic: str, pairs: list[tuple[str, str]]) -> None:
     with BrokerClient(broker.bootstrap_servers) as client:
         client.create_topic(topic, 2)
     keys, values = ([pair[side].encode() for pair in pairs] for side in (0, 1))
-    produce(broker.bootstrap_servers, topic, values, keys=keys)
+    times = list(range(len(pairs)))
+    produce(broker.bootstrap_servers, topic, values, keys=keys, timestamps=times)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,8 @@ def test_a_topic_against_a_topic(
     fill(broker, f"{topic}-e", EXPECTED)
     fill(broker, topic, actual)
     words = ["verify", "--bootstrap", broker.bootstrap_servers, "--topic", topic, "--json"]
-    status = run([*words, "--expected-topic", f"{topic}-e"], spark)
+    words += ["--expected-topic", f"{topic}-e", "--ignore", "timestamp"]
+    status = run(words, spark)
     found = json.loads(capsys.readouterr().out)
     assert bool(found["tables"][1:]) == any(differing[:3])
     assert tuple(found[kind] for kind in KINDS) == differing
@@ -98,3 +100,38 @@ def test_there_is_one_thing_to_compare_with(
     words = ["verify", *words, "--bootstrap", broker.bootstrap_servers, "--topic", topic]
     assert run(words, spark) == 2
     assert "either files or --expected-topic" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("moved", "alone"),
+    [
+        ({"timestamps": [7]}, "timestamp"),
+        ({"partition": 1}, "partition"),
+        ({"timestamps": [7], "partition": 1}, "timestamp,partition"),
+    ],
+)
+def test_topics_that_differ_in_time_or_partition_alone(
+    spark: SparkSession,
+    broker: MockBroker,
+    topic: str,
+    capsys: pytest.CaptureFixture[str],
+    moved: dict[str, Any],
+    alone: str,
+) -> None:
+    for name, how in ((topic, moved), (f"{topic}-e", {})):
+        fill(broker, name, [])
+        there = {"timestamps": [6], "partition": 0, **how}
+        produce(broker.bootstrap_servers, name, [b"1"], keys=[b"k"], **there)
+    words = ["verify", "--bootstrap", broker.bootstrap_servers, "--topic", topic]
+    words += ["--expected-topic", f"{topic}-e"]
+    assert run(words, spark) == 1
+    assert f"2 rows differ; in {alone.replace(',', ' and ')} alone (--ignore {alone})" in (
+        capsys.readouterr().out
+    )
+    assert run([*words, "--ignore", alone], spark) == 0
+
+
+def test_what_may_be_ignored_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(["verify", "--topic", "a", "--expected-topic", "b", "--ignore", "value"])
+    assert "--ignore: 'value' is none of timestamp, partition" in capsys.readouterr().err
