@@ -148,6 +148,7 @@ class RequestContext(RequestServed):
         self.fetch_class = None
         self.request_bytes_saved = 0
         self.response_bytes_saved = 0
+        self.service_ms = -1.0
         self.woken_by = None
         self.fault = None
         self.on_disconnect: Callable[[], None] | None = None

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from mockbroker.journal.bodies import MAX_LISTED, body_of
+from mockbroker.journal.keys import keys_of
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
@@ -247,15 +248,18 @@ def _batches(records: Buffer | list[Buffer] | None) -> Line:
         "producer_epoch": -1,
         "base_sequence": -1,
         "transactional": False,
+        "crc": None,
     }
     count = 0
     try:
-        for _, header in iterate_batches(data):
+        for pos, header in iterate_batches(data):
             if not count:
                 line["producer_id"] = header.producer_id
                 line["producer_epoch"] = header.producer_epoch
                 line["base_sequence"] = header.base_sequence
                 line["transactional"] = header.is_transactional
+                line["crc"] = header.crc
+                line |= keys_of(data, pos, header)
             count += header.record_count
     except ProtocolError:
         pass

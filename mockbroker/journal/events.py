@@ -310,9 +310,21 @@ class SessionEvent(NamedTuple):
 
 
 class HighWatermarkMoved(EventValues):
-    """The high watermark of a partition went from one offset to another."""
+    """The high watermark of a partition went from one offset to another.
 
-    __slots__ = ("after", "before", "broker_id", "log_end_offset", "partition", "topic")
+    `follower` is the replica whose fetch moved it: the last one of the in-sync set to have the
+    records; None when no fetch did.
+    """
+
+    __slots__ = (
+        "after",
+        "before",
+        "broker_id",
+        "follower",
+        "log_end_offset",
+        "partition",
+        "topic",
+    )
 
     def __init__(
         self,
@@ -322,6 +334,7 @@ class HighWatermarkMoved(EventValues):
         before: int,
         after: int,
         log_end_offset: int,
+        follower: int | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.topic = topic
@@ -329,6 +342,7 @@ class HighWatermarkMoved(EventValues):
         self.before = before
         self.after = after
         self.log_end_offset = log_end_offset
+        self.follower = follower
 
 
 class MemoryLimitMet(EventValues):

@@ -44,6 +44,8 @@ class RequestServed:
     SESSIONLESS, FULL or INCREMENTAL for a fetch that came as far as its session, answered or not,
     else None; the bytes saved are what its session spared it (`fetch.savings`). `woken_by` is what
     ended the wait (DATA …), None: it never waited. `fault` holds the ids of the rules that fired.
+    `service_ms` is the real time of the work on a request that never waited; below 0: nobody had a
+    stopwatch, or it waited, or it was worked on in slices.
     """
 
     __slots__ = (
@@ -65,6 +67,7 @@ class RequestServed:
         "request_bytes_saved",
         "response_bytes",
         "response_bytes_saved",
+        "service_ms",
         "throttle_time_ms",
         "woken_by",
     )
@@ -101,6 +104,7 @@ class RequestServed:
         self.response_bytes_saved = 0
         self.woken_by: str | None = None
         self.fault: str | None = None
+        self.service_ms = -1.0
 
     def __repr__(self) -> str:
         return (
@@ -183,6 +187,7 @@ class RequestServed:
             "parked_ms": arrived_ms if self.parked else None,
             "completed_ms": completed_ms,
             "waited_ms": round(self.completed_ms - self.arrived_ms, 3),
+            "service_ms": round(self.service_ms, 4) if self.service_ms >= 0 else None,
             "parked": self.parked,
             "cause": self.cause,
             "answered": self.answered,

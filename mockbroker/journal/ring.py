@@ -44,8 +44,9 @@ class Journal:
 
     `wants_requests` is False until someone asks to be told each request, `wants_high_watermarks`
     and `wants_allowed`, of what an authorizer allows, likewise; `topic_name` finds the name of a
-    topic id, for those who decode. `replication` says whether followers' fetches are requests like
-    others.
+    topic id, for those who decode. `stopwatch` tells real time in seconds, where someone wants to
+    know how long the work on a request takes. `replication` says whether followers' fetches are
+    requests like others.
     """
 
     __slots__ = (
@@ -59,6 +60,7 @@ class Journal:
         "count",
         "refusals",
         "replication",
+        "stopwatch",
         "topic_name",
         "wants_allowed",
         "wants_high_watermarks",
@@ -78,6 +80,7 @@ class Journal:
         self.refusals: deque[RequestRefused | HandlerFailed] = deque(maxlen=RING_REFUSALS)
         """The last requests that closed their connection, and were not taken yet."""
         self.replication = False
+        self.stopwatch: Callable[[], float] | None = None
         self.wants_requests = False
         self.wants_high_watermarks = False
         self.wants_allowed = False

@@ -89,6 +89,21 @@ def _intercepted(
     return intercept(handler, faults, ctx, api, request, process, subjects)
 
 
+def _timed(
+    services: Services,
+    stopwatch: Callable[[], float],
+    api: ServedApi,
+    ctx: RequestContext,
+    request: object,
+) -> object:
+    """What the API answers, and how long that took in real time, unless it is parked."""
+    began_s = stopwatch()
+    response = api.handle(services, ctx, request)
+    if response is not PARKED:
+        ctx.service_ms = (stopwatch() - began_s) * 1000.0
+    return response
+
+
 class RequestHandler:
     """Works on the requests of `connections`; what is to be written goes to `outbox`."""
 
@@ -181,11 +196,8 @@ class RequestHandler:
             return
         try:
             request = api.decode(frame, header.body_pos, version)
-        except ProtocolError as error:
-            self.refuse(conn, header, f"request body: {error}")
-            return
         except Exception as error:  # noqa: BLE001 -- the request boundary, as below
-            self._failed(conn, client_id, api, version, error)
+            self._failed(conn, client_id, api, version, error, header)
             return
         conn.requests += 1
         api.requests += 1
@@ -198,8 +210,12 @@ class RequestHandler:
         faults = self.faults
         if faults is not None and _intercepted(self, faults, ctx, api, request, api.handle):
             return
+        stopwatch = self._journal.stopwatch
         try:
-            response = api.handle(self.services, ctx, request)
+            if stopwatch is None:
+                response = api.handle(self.services, ctx, request)
+            else:
+                response = _timed(self.services, stopwatch, api, ctx, request)
             if response is not PARKED:
                 self.finish(conn, ctx, api, response)
             elif not ctx.done:
@@ -319,8 +335,18 @@ class RequestHandler:
             self.runnable.append(conn)
 
     def _failed(
-        self, conn: Connection, client_id: str, api: ServedApi, version: int, error: Exception
+        self,
+        conn: Connection,
+        client_id: str,
+        api: ServedApi,
+        version: int,
+        error: Exception,
+        header: RequestHeader | None = None,
     ) -> None:
+        """Our bug, unless it was the body behind a header that could not be read."""
+        if header is not None and isinstance(error, ProtocolError):
+            self.refuse(conn, header, f"request body: {error}")
+            return
         self._journal.record(
             HandlerFailed(conn.id, conn.peer, client_id, api.name, version, error, self.broker_id)
         )

@@ -31,6 +31,8 @@ from mockbroker.pipeline.topic_range import (
 from mockbroker.pipeline.topics import read_topics, stream_topics
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import Column, DataFrame, Row, SparkSession
 
 DECODINGS: Final = ("raw", "string", "json", "avro")
@@ -201,7 +203,7 @@ def _run_stream(
     query.awaitTermination()
     rows = size = 0
     for progress in query.recentProgress:
-        metrics = progress.observedMetrics.get("dump")
+        metrics = _metrics_of(progress).get("dump")
         if metrics is not None:
             more_rows, more_bytes = observed(metrics)
             rows += more_rows
@@ -211,8 +213,18 @@ def _run_stream(
     )
 
 
-def observed(metrics: Row) -> tuple[int, int]:
-    """Rows and bytes of one batch. Over Connect the row stands in a field named `values`."""
+def _metrics_of(progress: Any) -> Mapping[str, Row | Mapping[str, Any]]:  # noqa: ANN401
+    found: Any = progress["observedMetrics"] if isinstance(progress, dict) else None
+    return cast("Mapping[str, Row]", progress.observedMetrics if found is None else found)
+
+
+def observed(metrics: Row | Mapping[str, Any]) -> tuple[int, int]:
+    """Rows and bytes of one batch. Over Connect the row stands in a field named `values`.
+
+    PySpark 3.5 tells them as objects of JSON.
+    """
+    if isinstance(metrics, dict):
+        return int(metrics["rows"] or 0), int(metrics["bytes"] or 0)
     found = metrics["values"] if "values" in metrics else list(metrics)
     rows, size = found or (0, 0)
     return int(rows or 0), int(size or 0)

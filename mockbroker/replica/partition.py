@@ -127,19 +127,14 @@ class PartitionHost:
         return self.delete_records_purgatory.num_delayed_operations > 0
 
     def tell_high_watermark(
-        self, journal: Journal, partition: Partition, log: UnifiedLog, before: int
+        self, journal: Journal, partition: Partition, log: UnifiedLog, before: int, by: int | None
     ) -> None:
-        """The partition's high watermark moved, from `before` to where the log has it now."""
-        journal.record_high_watermark(
-            HighWatermarkMoved(
-                self.broker_id,
-                partition.topic,
-                partition.index,
-                before,
-                log.high_watermark,
-                log.log_end_offset,
-            )
+        """The high watermark moved, from `before` to where the log has it; `by` a follower."""
+        end, now = log.log_end_offset, log.high_watermark
+        moved = HighWatermarkMoved(
+            self.broker_id, partition.topic, partition.index, before, now, end, by
         )
+        journal.record_high_watermark(moved)
 
     def hold_high_watermark(self, partition: Partition) -> None:
         """Let a partition's high watermark stand still."""
@@ -292,7 +287,7 @@ class Partition(HostedLog[PartitionHost]):
         self.mark_watchers()
         self._host.mark_ready(self, cause)
 
-    def _advance_high_watermark(self, log: UnifiedLog) -> None:
+    def _advance_high_watermark(self, log: UnifiedLog, by: int | None = None) -> None:
         """Raise the high watermark to the smallest end offset in the in-sync set.
 
         That is the leader's own when it is alone there. Below min.insync.replicas it stands still
@@ -309,7 +304,7 @@ class Partition(HostedLog[PartitionHost]):
         if log.advance_high_watermark(end):
             journal = self._host.journal
             if journal is not None and journal.wants_high_watermarks:
-                self._host.tell_high_watermark(journal, self, log, before)
+                self._host.tell_high_watermark(journal, self, log, before, by)
 
     # -- replication ---------------------------------------------------------------------------
 
@@ -338,7 +333,7 @@ class Partition(HostedLog[PartitionHost]):
         if follower.log_start_offset > start_before and host.awaits_deletion:
             # No fetch waits for that; what else happened in this step is what they are told.
             host.mark_ready(self, self.cause if self.ready else HIGH_WATERMARK)
-        return follower.log_end_offset != end_before and self.raise_high_watermark()
+        return follower.log_end_offset != end_before and self.raise_high_watermark(replica_id)
 
     def follower_polled(self, replica_id: int) -> None:
         """A follower fetched in a session, perhaps without being met here: it may be in sync again.
@@ -361,13 +356,13 @@ class Partition(HostedLog[PartitionHost]):
             return -1
         return followers.preferred_replica(rack, offset)
 
-    def raise_high_watermark(self) -> bool:
+    def raise_high_watermark(self, by: int | None = None) -> bool:
         """Advance the high watermark as far as the in-sync set has come; True if it moved."""
         log = self.log
         if log is None or not self.is_leader:
             return False
         before = log.high_watermark
-        self._advance_high_watermark(self.writable_log or self.log_to_write())
+        self._advance_high_watermark(self.writable_log or self.log_to_write(), by)
         if log.high_watermark == before:
             return False
         self.mark_watchers()
@@ -452,7 +447,7 @@ class Partition(HostedLog[PartitionHost]):
         moved = log.set_high_watermark(leader_high_watermark)
         journal = self._host.journal
         if moved and journal is not None and journal.wants_high_watermarks:
-            self._host.tell_high_watermark(journal, self, log, known)
+            self._host.tell_high_watermark(journal, self, log, known, None)
         if leader_log_start > log.log_start_offset:
             log.advance_log_start(min(leader_log_start, log.high_watermark))
         self.note_size()

@@ -62,6 +62,7 @@ _LATER_FIELDS: Final = (
     "response_bytes_saved",
     "woken_by",
     "fault",
+    "service_ms",
 )
 _packed: Final = attrgetter(*_KEY_FIELDS, *_LATER_FIELDS, "broker_id")
 

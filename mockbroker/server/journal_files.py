@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
@@ -96,6 +97,7 @@ class JournalWriter:
         Path(self.files.directory).mkdir(parents=True, exist_ok=True)
         self.files.begin()
         self._journal.listen(self._take, requests=True, high_watermarks=True)
+        self._journal.stopwatch = time.perf_counter  # noqa: TID251 -- real time is what it tells
         if self._metadata is not None:
             self._metadata.subscribe(self._on_change)
         self._thread.start()
@@ -105,6 +107,7 @@ class JournalWriter:
         if self._stopping:
             return
         self._journal.unlisten(self._take)
+        self._journal.stopwatch = None
         self._stopping = True
         self._wake.set()
         self._thread.join()

@@ -22,8 +22,9 @@ file INT, settings MAP<STRING, STRING>"""
 _REQUEST: Final = """
 api STRING, api_key INT, version INT, correlation_id INT, principal STRING,
 request_bytes BIGINT, response_bytes BIGINT, arrived_ms DOUBLE, parked_ms DOUBLE,
-completed_ms DOUBLE, waited_ms DOUBLE, parked BOOLEAN, cause STRING, answered BOOLEAN,
-throttle_ms INT, error INT, errors ARRAY<INT>, fault STRING, topics ARRAY<STRING>, body STRING"""
+completed_ms DOUBLE, waited_ms DOUBLE, service_ms DOUBLE, parked BOOLEAN, cause STRING,
+answered BOOLEAN, throttle_ms INT, error INT, errors ARRAY<INT>, fault STRING,
+topics ARRAY<STRING>, body STRING"""
 
 _FETCH: Final = """
 fetch STRUCT<class: STRING, session_id: INT, session_epoch: INT, answered_session_id: INT,
@@ -44,7 +45,8 @@ produce STRUCT<transactional_id: STRING, acks: INT, timeout_ms: INT, records: BI
   partitions_requested: INT, partitions_left_out: INT,
   partitions: ARRAY<STRUCT<topic: STRING, topic_id: STRING, partition: INT, bytes: BIGINT,
     records: BIGINT, producer_id: BIGINT, producer_epoch: INT, base_sequence: INT,
-    transactional: BOOLEAN, error: INT, offset: BIGINT>>>"""
+    transactional: BOOLEAN, error: INT, offset: BIGINT, crc: BIGINT, keys: INT, top_key: STRING,
+    top_key_records: INT>>>"""
 
 _GROUP: Final = """
 `group` STRUCT<`group`: STRING, member: STRING, instance: STRING, generation: INT,
@@ -63,7 +65,7 @@ allowed BOOLEAN, operation STRING, resource_type STRING, resource_name STRING,
 resource_ref_count INT,
 event STRING, session_id INT, rule STRING, why STRING, expected_epoch INT, epoch INT,
 partitions INT, age_ms DOUBLE, idle_ms DOUBLE,
-topic STRING, partition INT, `from` BIGINT, `to` BIGINT, log_end_offset BIGINT,
+topic STRING, partition INT, `from` BIGINT, `to` BIGINT, log_end_offset BIGINT, follower INT,
 size_bytes BIGINT, held_bytes BIGINT,
 `by` STRING, open_ms BIGINT,
 action STRING, by_ms DOUBLE, rate DOUBLE, frozen BOOLEAN, id STRING, hits BIGINT,

@@ -23,6 +23,7 @@ from mockbroker_protocol.messages.produce import (
     ProduceRequestTopic,
     ProduceResponse,
 )
+from mockbroker_protocol.records.batch import read_batch_header
 from tests.support.core import Core
 from tests.support.fetch_world import batch
 from tests.support.transactions import Transactional
@@ -122,6 +123,7 @@ def test_produce_tells_records_sequences_and_offsets() -> None:
     )
     assert (bad["partition"], bad["offset"], bad["error"]) == (7, -1, 3)
     assert (good["records"], good["producer_id"], good["base_sequence"]) == (2, -1, -1)
+    assert (good["crc"], good["keys"]) == (read_batch_header(BATCH).crc, 0)
 
 
 def test_commits_tell_group_generation_and_offsets() -> None:

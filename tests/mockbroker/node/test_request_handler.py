@@ -242,3 +242,20 @@ def test_a_request_without_a_good_header_is_refused_by_name() -> None:
     (refused,) = [event for event in core.events if isinstance(event, RequestRefused)]
     assert (refused.api_name, refused.api_version) == ("Fetch", 99)
     assert refused.reason.startswith("request header: ")
+
+
+def test_with_a_stopwatch_the_time_of_work_is_told_of_requests_that_never_wait() -> None:
+    core = Core(topics={"orders": 1})
+    ticks = iter(range(100))
+    core.cluster.journal.stopwatch = lambda: next(ticks) / 1000
+    reader, writer = core.client(), core.client()
+    reader.send(fetch("orders"), 12)
+    writer.call(produce("orders"), 9, ProduceResponse)
+    core.cluster.journal.stopwatch = None
+    writer.call(produce("orders"), 9, ProduceResponse)
+    told = {
+        (event.api_name, event.line()["service_ms"])
+        for event in core.events
+        if isinstance(event, RequestServed)
+    }
+    assert told == {("Produce", 1.0), ("Fetch", None), ("Produce", None)}

@@ -46,6 +46,7 @@ def dump(spark: SparkSession, broker: MockBroker, *words: str) -> int:
 def test_what_a_stream_counted_is_read_in_both_of_its_forms() -> None:
     assert observed(Row(rows=3, bytes=None)) == (3, 0)
     assert observed(Row(rows=3, bytes=7)) == (3, 7)
+    assert observed({"rows": 3, "bytes": None}) == (3, 0)
     assert observed(Row(values=[3, 7], schema={"type": "struct"})) == (3, 7)
     assert observed(Row(values=[], schema={"type": "struct"})) == (0, 0)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.journal import Event, HighWatermarkMoved, Journal
 from mockbroker.metadata.brokers import BrokerInfo
 from mockbroker.metadata.changes import BrokerChanged, PartitionState
 from mockbroker.replica.append_entry import AppendEntry
@@ -68,6 +69,21 @@ def in_step() -> Led:
 
 
 # -- the leader -------------------------------------------------------------------------------
+
+
+def test_a_high_watermark_that_moves_names_the_follower_whose_fetch_moved_it() -> None:
+    led = Led(replicas=(1, 2, 3))
+    journal = Journal()
+    told: list[Event] = []
+    journal.listen(told.append, high_watermarks=True)
+    led.world.replicas.journal = journal
+    led.world.append("t0", 0, 50, 50)
+    led.fetched(3, 2)
+    led.fetched(2, 2)
+    led.world.append("t0", 0, 50)
+    led.become(1, 1, 1)
+    moves = [event for event in told if isinstance(event, HighWatermarkMoved)]
+    assert [(event.after, event.follower) for event in moves] == [(2, 2), (3, None)]
 
 
 def test_below_the_least_in_sync_set_nothing_is_committed() -> None:

@@ -196,6 +196,7 @@ def test_a_broker_writes_its_journal_and_stops_with_the_last_line(tmp_path: Path
         "run", "connection_opened", *["request"] * 3, "clock", "connection_closed",
     ]  # fmt: skip
     assert (lines[0]["seed"], lines[0]["nodes"]) == ("5", [1])
+    assert all(line["service_ms"] >= 0 for line in lines if line["kind"] == "request")
     assert all(earlier["seq"] < later["seq"] for earlier, later in pairwise(lines))
 
 
