@@ -264,8 +264,28 @@ class Environment(NamedTuple):
     rng: "Random"
 
 
+class UseOfExtension(Protocol):
+    """What of an extension anybody uses: who uses none of it pays for no more than a look here."""
+
+    @property
+    def advertised(self) -> bool:
+        """Clients are told of APIs that Apache Kafka does not have."""
+
+    @property
+    def fetches(self) -> bool:
+        """A fetch without tagged fields may be filtered."""
+
+    @property
+    def groups(self) -> bool:
+        """What a group commits or asks for without tagged fields may be more than a position."""
+
+
 class Extension(Protocol):
     """What a room above the APIs adds to a node."""
+
+    @property
+    def in_use(self) -> UseOfExtension:
+        """Asked by its APIs before all else."""
 
     @property
     def companion(self) -> Companion:

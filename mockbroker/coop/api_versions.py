@@ -25,12 +25,15 @@ def handle(
     The extension's own APIs are told where `coop.advertise.private.apis` is on.
     """
     response = api_versions.handle(services, ctx, request)
-    if response.api_keys and services.config.bool("coop.advertise.private.apis"):
+    extension = services.extension
+    assert extension is not None
+    if response.api_keys and extension.in_use.advertised:
         response.api_keys += [
             ApiVersion(key, versions.min_version, versions.max_version)
             for key, versions in services.registry.versions().items()
             if ALL_SPECS[key].key.listener == EXTENSION
         ]
-    if Tag.HELLO in tags.tagged_fields(request):
+    fields = request.unknown_tags  # type: ignore[attr-defined]  # a slot of every message
+    if fields is not None and Tag.HELLO in fields:
         tags.tag(response, {Tag.HELLO: tags.hello()})
     return response

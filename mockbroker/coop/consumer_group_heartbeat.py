@@ -27,10 +27,17 @@ def handle(
     services: Services, ctx: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> object:
     """As without the extension, unless the member says what it can do."""
-    krange.offer(services)
-    caps = tags.tagged_fields(request).get(Tag.HEARTBEAT_CAPS)
+    fields = request.unknown_tags  # type: ignore[attr-defined]  # a slot of every message
+    caps = None if fields is None else fields.get(Tag.HEARTBEAT_CAPS)
     if caps is None:
         return consumer_group_heartbeat.handle(services, ctx, request)
+    return _sharing(services, ctx, request, caps)
+
+
+def _sharing(
+    services: Services, ctx: RequestContext, request: ConsumerGroupHeartbeatRequest, caps: bytes
+) -> object:
+    """Of a member that says what it can do."""
     try:
         shares = bool(tags.read_flags(caps) & KEY_RANGES)
     except ProtocolError:

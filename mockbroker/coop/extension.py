@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, cast
 
+from mockbroker.coop import krange
 from mockbroker.coop.filtered_read import BUDGET
 from mockbroker.coop.handouts import Handouts, Shared
+from mockbroker.coop.in_use import InUse
 from mockbroker.coop.registered_filters import RegisteredFilters
 from mockbroker.coop.remainders import Remainders
 from mockbroker.coop.transparent import TransparentGroups
@@ -46,6 +49,9 @@ class Cooperation:
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        self.in_use = InUse(services)
+        """What of all this anybody uses."""
+        self.assignors = {krange.NAME: krange.assignor(services)}
         self._commits: LazyCoordinator[IndividualCommits] = LazyCoordinator(self._make_commits)
         self.coordinators = {INDIVIDUAL_COMMITS_TOPIC: self._commits}
         self.companion = self
@@ -53,15 +59,16 @@ class Cooperation:
         """What filters of keys left over."""
         self.filtered: Counter[str] = Counter()
         """What passes of filters came to, by the name of its metric."""
-        self.handouts = Handouts(services)
+        self.handouts = Handouts(services, self.in_use)
         """What members that fetch cooperatively have."""
         self.transparent = TransparentGroups(services)
         """Groups whose members do not know that they share partitions."""
-        self.registered = RegisteredFilters()
+        self.registered = RegisteredFilters(self.in_use)
         """What clients without tagged fields are given, as they were told to say."""
         services.metadata.subscribe(self._metadata_changed)
 
     def _metadata_changed(self, change: Change) -> None:
+        self.in_use.changed(change)
         if isinstance(change, TopicDeleted):
             self.remainders.forget_topic(change.topic_id)
             self.handouts.forget_topic(change.name)
@@ -81,7 +88,7 @@ class Cooperation:
     @property
     def has_commits(self) -> bool:
         """Whether there may be some, which is when their topic is there."""
-        return INDIVIDUAL_COMMITS_TOPIC in self._services.metadata.topics
+        return self.in_use.commits
 
     def write(
         self,
@@ -157,8 +164,8 @@ class Cooperation:
         self.transparent.clear()
         self.registered.clear()
         self.remainders.clear()
+        self.in_use.forget()
 
 
-def extension_of(services: Services) -> Cooperation:
-    """The extension of a node that has it."""
-    return cast("Cooperation", services.extension)
+extension_of: Final = cast("Callable[[Services], Cooperation]", attrgetter("extension"))
+"""The extension of a node that has it."""

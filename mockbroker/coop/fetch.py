@@ -54,6 +54,21 @@ def handle(
     services: Services, ctx: RequestContext, request: FetchRequest
 ) -> FetchResponse | Verdict:
     """Answer as without the extension, unless the request or its session speaks it."""
+    extension = services.extension
+    assert extension is not None
+    if (
+        request.unknown_tags is None
+        and not extension.in_use.fetches
+        and ctx.request_bytes <= fetch.LONG_REQUEST_BYTES
+    ):
+        return fetch.handle(services, ctx, request)
+    return _extended(services, ctx, request)
+
+
+def _extended(
+    services: Services, ctx: RequestContext, request: FetchRequest
+) -> FetchResponse | Verdict:
+    """What may have to do with the extension."""
     session = services.fetch.cache.get(request.session_id) if request.session_id else None
     is_spoken = _is_spoken(request)
     if not is_spoken and (session is None or session.extension is None):
@@ -77,6 +92,7 @@ def handle(
         if wants is None:
             assert ctx.fetch is not None
             wants = wants_of(request, ctx.fetch)
+            extension_of(services).in_use.note_session()
         return FilteredReader(params, services, wants)
 
     return fetch.handle(services, ctx, request, reader_of)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from mockbroker.apis.context import Services
+    from mockbroker.coop.in_use import InUse
     from mockbroker.coop.tags import Identity
     from mockbroker.coordinator.records import CoordinatorRecord
 
@@ -52,6 +53,7 @@ class Handouts:
 
     __slots__ = (
         "_from_outside",
+        "_in_use",
         "_services",
         "_stable",
         "_stop_timer",
@@ -60,8 +62,9 @@ class Handouts:
         "dead",
     )
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, in_use: InUse) -> None:
         self._services = services
+        self._in_use = in_use
         self._tables: dict[Shared, Leases] = {}
         self._stable: dict[Shared, int] = {}
         self._terms: dict[Shared, object] = {}
@@ -86,6 +89,8 @@ class Handouts:
         if leases is None:
             leases = self._tables[shared] = Leases(stable)
             self._terms[shared] = self._term(shared)
+            self._in_use.leases = True
+            self._in_use.look()
         elif stable < self._stable[shared] or (
             stable != self._stable[shared] and shared in self._from_outside
         ):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis import join_group
-from mockbroker.coop import krange, tags
+from mockbroker.coop import tags
 from mockbroker.coop.extension import extension_of
 from mockbroker.coop.numbers import Tag
+from mockbroker.coop.transparent import CANNOT_SHARE
 from mockbroker.coop.user_data import COOPERATIVE, INDIVIDUAL_COMMITS, KEY_RANGES
 
 if TYPE_CHECKING:
@@ -16,19 +18,22 @@ if TYPE_CHECKING:
 
 guard = join_group.guard
 
+_UNKNOWN: Final = ("", "")
+
 
 def handle(services: Services, ctx: RequestContext, request: JoinGroupRequest) -> Verdict:
     """As without the extension, and JOIN_CAPS is answered."""
-    krange.offer(services)  # to join may move a group of KIP-848 too
-    software, _ = services.client_software.get(ctx.connection_id, ("", ""))
-    extension_of(services).transparent.note_client(ctx.client_id, software)
-    if Tag.JOIN_CAPS not in tags.tagged_fields(request):
+    software, _ = services.client_software.get(ctx.connection_id, _UNKNOWN)
+    if CANNOT_SHARE in software or CANNOT_SHARE in ctx.client_id:
+        extension_of(services).transparent.unable.add(ctx.client_id)
+    fields = request.unknown_tags  # type: ignore[attr-defined]  # a slot of every message
+    if fields is None or Tag.JOIN_CAPS not in fields:
         return join_group.handle(services, ctx, request)
+    return join_group.handle(services, ctx, request, partial(_tell, services))
 
-    def amend(response: JoinGroupResponse) -> None:
-        tags.tag(response, {Tag.JOIN_CAPS: bytes((allowed_flags(services),))})
 
-    return join_group.handle(services, ctx, request, amend)
+def _tell(services: Services, response: JoinGroupResponse) -> None:
+    tags.tag(response, {Tag.JOIN_CAPS: bytes((allowed_flags(services),))})
 
 
 def allowed_flags(services: Services) -> int:

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 NAME: Final = "krange"
 
 
-def offer(services: Services) -> None:
-    """Let this broker's groups be assigned by it; called by whatever may move a group."""
-    services.groups.service.extra_assignors.setdefault(NAME, _assignor(services))
-
-
 def is_sharing(group: ConsumerGroup) -> bool:
     """Whether a group is assigned by it."""
     return group.preferred_assignor() == NAME
@@ -53,7 +48,9 @@ def ranges_of(group: ConsumerGroup, member_id: str, topic_id: bytes, index: int)
     return None if ranges and epoch < group.assignment_epoch else ranges
 
 
-def _assignor(services: Services) -> Assignor:
+def assignor(services: Services) -> Assignor:
+    """The assignor for the groups of this broker."""
+
     def by_ranges(spec: GroupSpec) -> Assignments:
         topics = services.metadata.topics_by_id
         names = {topic_id: topics[topic_id].name for topic_id in spec.partition_counts}

@@ -19,7 +19,8 @@ guard = metadata.guard
 
 def handle(services: Services, ctx: RequestContext, request: MetadataRequest) -> object:
     """As without the extension, and each topic tells if RANGE_FETCH_ALLOWED is asked for."""
-    if Tag.RANGE_FETCH_ALLOWED not in tags.tagged_fields(request):
+    fields = request.unknown_tags  # type: ignore[attr-defined]  # a slot of every message
+    if fields is None or Tag.RANGE_FETCH_ALLOWED not in fields:
         return metadata.handle(services, ctx, request)
     return services.answer_in_slices(ctx, _answer(services, ctx, request))
 

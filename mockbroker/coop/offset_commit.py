@@ -31,13 +31,20 @@ def handle(
     services: Services, ctx: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Verdict:
     """Answer as without the extension, unless ranges are committed or known."""
-    carries = carry(services, ctx.client_id, request)
-    is_spoken = any(
-        tags.is_spoken(tags.tagged_fields(one))
-        for topic in request.topics
-        for one in topic.partitions
-    )
+    extension = services.extension
+    assert extension is not None
+    if not extension.in_use.groups and not tags.is_spoken_of(request.topics):
+        return offset_commit.handle(services, ctx, request)
+    return _extended(services, ctx, request)
+
+
+def _extended(
+    services: Services, ctx: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse | Verdict:
+    """What may have to do with ranges."""
     extension = extension_of(services)
+    carries = carry(services, ctx.client_id, request)
+    is_spoken = tags.is_spoken_of(request.topics)
     if request.generation_id_or_member_epoch < 0 and extension.handouts.in_use:
         _note_outside(extension.handouts, request)
     if not is_spoken and not (

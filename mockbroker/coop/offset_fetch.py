@@ -40,13 +40,26 @@ WITH_PENDING = 2
 
 def handle(services: Services, ctx: RequestContext, request: OffsetFetchRequest) -> object:
     """Answer as without the extension where no range was ever committed, and none is asked for."""
+    extension = services.extension
+    assert extension is not None
+    # What is ignored: `unknown_tags` is a slot of every message.
+    if extension.in_use.groups or request.unknown_tags is not None:  # type: ignore[attr-defined]
+        return _extended(services, ctx, request)
+    for group in request.groups:
+        if group.unknown_tags is not None:  # type: ignore[attr-defined]
+            return _extended(services, ctx, request)
+    return offset_fetch.handle(services, ctx, request)
+
+
+def _extended(services: Services, ctx: RequestContext, request: OffsetFetchRequest) -> object:
+    """What may have to do with ranges."""
+    extension = extension_of(services)
     wants = {
         group.group_id: read_want(tags.tagged_fields(group).get(Tag.WANT_RANGES))
         for group in request.groups
     }
     if ctx.api_version < OFFSET_FETCH_GROUPS:
         wants[request.group_id] = read_want(tags.tagged_fields(request).get(Tag.WANT_RANGES))
-    extension = extension_of(services)
     if not extension.has_commits and not any(wants.values()):
         return offset_fetch.handle(services, ctx, request)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mockbroker.coop.in_use import InUse
     from mockbroker.coop.key_filter import KeyFilter
 
     Filters = dict[tuple[str, int], KeyFilter]
@@ -22,7 +23,8 @@ MOST_PARTITIONS: Final = 10_000
 class RegisteredFilters:
     """A client is a client id, or the id of a connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_use: InUse) -> None:
+        self._in_use = in_use
         self._by_client: dict[Client, Filters] = {}
         self.partitions = 0
         """For which there is a filter, counted for each client."""
@@ -37,6 +39,9 @@ class RegisteredFilters:
             self._by_client[client] = filters
         else:
             self._by_client.pop(client, None)
+        if self._in_use.filters != bool(self._by_client):
+            self._in_use.filters = bool(self._by_client)
+            self._in_use.look()
         return True
 
     def of(self, client_id: str, connection_id: int) -> Iterator[tuple[tuple[str, int], KeyFilter]]:

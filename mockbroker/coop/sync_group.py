@@ -18,6 +18,8 @@ def handle(
     services: Services, ctx: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Verdict:
     """As without the extension, with the partitions of transparent groups divided."""
-    if request.assignments and services.config.list("coop.transparent.groups"):
-        extension_of(services).transparent.divide(request)
+    if request.assignments:
+        extension = extension_of(services)
+        if extension.in_use.transparent:
+            extension.transparent.divide(request)
     return sync_group.handle(services, ctx, request)

@@ -8,7 +8,7 @@ What is cut raises ProtocolError.
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from mockbroker.coop.key_filter import KeyRange
 from mockbroker.coop.numbers import FIRST_TAG, LAST_TAG, STAGES, TABLE_VERSION
@@ -38,9 +38,27 @@ _MOST_SHORT: Final = 32767
 NO_MESSAGE: Final = b"\x00"
 
 
+class HasPartitions(Protocol):
+    """A topic of a request."""
+
+    @property
+    def partitions(self) -> Iterable[object]:
+        """What is said of each."""
+
+
 def tagged_fields(message: object) -> dict[int, bytes]:
     """The tagged fields of a message that its API does not have; not to be changed."""
     return getattr(message, "unknown_tags", None) or {}
+
+
+def is_spoken_of(topics: Iterable[HasPartitions]) -> bool:
+    """Whether some partition of these topics has a tagged field of the extension."""
+    for topic in topics:
+        for one in topic.partitions:
+            fields = one.unknown_tags  # type: ignore[attr-defined]  # a slot of every message
+            if fields is not None and is_spoken(fields):
+                return True
+    return False
 
 
 def tag(message: object, fields: Mapping[int, bytes]) -> None:

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 _DIVIDED: Final = frozenset(("range", "roundrobin"))
 """Assignors that know nothing of the generation before."""
-_CANNOT: Final = "kafka-go"
+CANNOT_SHARE: Final = "kafka-go"
+"""In the names of clients that cannot be given what a filter leaves."""
 _LATEST: Final = 3
 
 
@@ -67,7 +68,8 @@ class TransparentGroups:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._known: dict[str, _Known] = {}
-        self._unable: set[str] = set()
+        self.unable: set[str] = set()
+        """The ids of clients that were met and cannot be given what a filter leaves."""
         self.begun: dict[tuple[str, str, int], int] = {}
         """The lowest offset that a group's members asked for, by group, topic and partition."""
         self.looked_at: dict[tuple[str, str, str, int], int] = {}
@@ -78,11 +80,6 @@ class TransparentGroups:
         self._known.clear()
         self.begun.clear()
         self.looked_at.clear()
-
-    def note_client(self, client_id: str, software: str) -> None:
-        """A client joins; some cannot be given what a filter leaves."""
-        if _CANNOT in software or _CANNOT in client_id:
-            self._unable.add(client_id)
 
     def owners(self, group_id: str) -> dict[str, Owner]:
         """Who shares what, by client id; nobody in a group that is not divided."""
@@ -119,7 +116,7 @@ class TransparentGroups:
         ):
             return
         clients = {member.client_id for member in group.members.values()}
-        if len(clients) < len(group.members) or clients & self._unable:
+        if len(clients) < len(group.members) or clients & self.unable:
             return
         try:
             members = [

@@ -47,12 +47,7 @@ def handle(
     services: Services, ctx: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Verdict:
     """Answer as without the extension, unless ranges are committed."""
-    is_spoken = any(
-        tags.is_spoken(tags.tagged_fields(one))
-        for topic in request.topics
-        for one in topic.partitions
-    )
-    if not is_spoken:
+    if not tags.is_spoken_of(request.topics):
         return txn_offset_commit.handle(services, ctx, request)
     writer = TransactionalRangeWriter(services, request, ctx)
     return txn_offset_commit.handle(services, ctx, request, writer)

@@ -398,7 +398,7 @@ def _with(message: object, field: str, value: list[object]) -> object:
     copy: object = object.__new__(type(message))
     for name in schema_of(type(message)).field_names:
         setattr(copy, name, getattr(message, name))
-    copy.unknown_tags = None  # type: ignore[attr-defined]  # a slot of every declared class
+    copy.unknown_tags = message.unknown_tags  # type: ignore[attr-defined]  # a slot of all
     setattr(copy, field, value)
     return copy
 

@@ -70,7 +70,10 @@ _ONE_PARTITION = Struct(">B16sBiiqiqiIB")
 
 
 def decode_fetch_request(buf: Buffer, pos: int, version: int) -> FetchRequest:
-    """The request whose body begins at `pos`."""
+    """The request whose body begins at `pos`.
+
+    Its `unknown_tags` are there, and empty, where only its partitions have some.
+    """
     try:
         if version >= 12:
             return _decode_flexible(buf, pos, version)
@@ -80,7 +83,10 @@ def decode_fetch_request(buf: Buffer, pos: int, version: int) -> FetchRequest:
     except UnicodeDecodeError:
         from mockbroker_protocol.plan import decode
 
-        return decode(FetchRequest, version, buf, pos)[0]  # reads such a name as Kafka does
+        request = decode(FetchRequest, version, buf, pos)[0]  # reads such a name as Kafka does
+        if any(part.unknown_tags for topic in request.topics for part in topic.partitions):
+            request.unknown_tags = request.unknown_tags or {}
+        return request
 
 
 def _decode_flexible(buf: Buffer, pos: int, version: int) -> FetchRequest:
@@ -139,7 +145,7 @@ def _decode_flexible(buf: Buffer, pos: int, version: int) -> FetchRequest:
             topic.partitions = [partition]
             request.topics, request.forgotten_topics_data = [topic], []
             return request
-    request.topics, pos = _topics(buf, pos, version)
+    request.topics, pos = _topics(request, buf, pos, version)
     if buf[pos] == 1:
         request.forgotten_topics_data = []
         pos += 1
@@ -166,7 +172,9 @@ def _count(buf: Buffer, pos: int, least: int) -> tuple[int, int]:
     return count, pos
 
 
-def _topics(buf: Buffer, pos: int, version: int) -> tuple[list[FetchRequestTopic], int]:
+def _topics(
+    request: FetchRequest, buf: Buffer, pos: int, version: int
+) -> tuple[list[FetchRequestTopic], int]:
     by_id = version >= 13
     count, pos = _count(buf, pos, 18 if by_id else 3)
     end = len(buf)
@@ -192,9 +200,9 @@ def _topics(buf: Buffer, pos: int, version: int) -> tuple[list[FetchRequestTopic
         if partitions == 2:
             partition: FetchRequestPartition = _new(FetchRequestPartition)
             topic.partitions = [partition]
-            pos = _one_partition(partition, buf, pos, version)
+            pos = _one_partition(request, partition, buf, pos, version)
         else:
-            topic.partitions, pos = _partitions(buf, pos, partitions - 1, version)
+            topic.partitions, pos = _partitions(request, buf, pos, partitions - 1, version)
         if buf[pos] == 0:
             topic.unknown_tags = None
             pos += 1
@@ -205,7 +213,7 @@ def _topics(buf: Buffer, pos: int, version: int) -> tuple[list[FetchRequestTopic
 
 
 def _partitions(
-    buf: Buffer, pos: int, count: int, version: int
+    request: FetchRequest, buf: Buffer, pos: int, count: int, version: int
 ) -> tuple[list[FetchRequestPartition], int]:
     stop = pos + count * _STRIDE
     if stop > len(buf) or count < 0:
@@ -213,7 +221,7 @@ def _partitions(
     partitions: list[FetchRequestPartition] = list(map(_new, repeat(FetchRequestPartition, count)))
     run = bytes(buf[pos:stop])
     if run[_STRIDE - 1 :: _STRIDE].count(0) != count:
-        return partitions, _tagged_partitions(partitions, buf, pos, version)
+        return partitions, _tagged_partitions(request, partitions, buf, pos, version)
     partition: FetchRequestPartition
     for partition, (
         partition.partition,
@@ -230,15 +238,21 @@ def _partitions(
 
 
 def _tagged_partitions(
-    partitions: list[FetchRequestPartition], buf: Buffer, pos: int, version: int
+    request: FetchRequest,
+    partitions: list[FetchRequestPartition],
+    buf: Buffer,
+    pos: int,
+    version: int,
 ) -> int:
     """As above where some partition has tagged fields: one by one."""
     for partition in partitions:
-        pos = _one_partition(partition, buf, pos, version)
+        pos = _one_partition(request, partition, buf, pos, version)
     return pos
 
 
-def _one_partition(partition: FetchRequestPartition, buf: Buffer, pos: int, version: int) -> int:
+def _one_partition(
+    request: FetchRequest, partition: FetchRequestPartition, buf: Buffer, pos: int, version: int
+) -> int:
     (
         partition.partition,
         partition.current_leader_epoch,
@@ -252,11 +266,13 @@ def _one_partition(partition: FetchRequestPartition, buf: Buffer, pos: int, vers
     partition.high_watermark = NO_HIGH_WATERMARK
     partition.unknown_tags = None
     if tag_count:
-        return _partition_tags(partition, buf, pos + _STRIDE - 1, version)
+        return _partition_tags(request, partition, buf, pos + _STRIDE - 1, version)
     return pos + _STRIDE
 
 
-def _partition_tags(partition: FetchRequestPartition, buf: Buffer, pos: int, version: int) -> int:
+def _partition_tags(
+    request: FetchRequest, partition: FetchRequestPartition, buf: Buffer, pos: int, version: int
+) -> int:
     unknown: dict[int, bytes] = {}
     count, pos = read_uvarint(buf, pos)
     for _ in range(count):
@@ -273,7 +289,9 @@ def _partition_tags(partition: FetchRequestPartition, buf: Buffer, pos: int, ver
         else:
             unknown[tag] = take(buf, pos, size)
             pos += size
-    partition.unknown_tags = unknown or None
+    if unknown:
+        partition.unknown_tags = unknown
+        request.unknown_tags = {}
     return pos
 
 
@@ -294,7 +312,7 @@ def _request_tags(request: FetchRequest, buf: Buffer, pos: int, version: int) ->
         else:
             unknown[tag] = take(buf, pos, size)
             pos += size
-    request.unknown_tags = unknown or None
+    request.unknown_tags = unknown or request.unknown_tags
 
 
 def _forgotten(buf: Buffer, pos: int, version: int) -> tuple[list[FetchRequestForgottenTopic], int]:

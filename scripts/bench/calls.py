@@ -18,12 +18,29 @@ from mockbroker.network.server import ClusterServer
 from mockbroker.network.timekeeper import TimeKeeper
 from mockbroker_protocol.headers import encode_request_header
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
+from mockbroker_protocol.messages.group_membership import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+from mockbroker_protocol.messages.group_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
     ProduceRequestTopic,
 )
-from mockbroker_protocol.plan import encode
+from mockbroker_protocol.plan import decode, encode
 from scripts.bench.core_driver import RECORD, CoreDriver, fetch_frame
 
 if TYPE_CHECKING:
@@ -35,6 +52,7 @@ if TYPE_CHECKING:
 PARTITIONS: Final = 1000
 TURNS: Final = 100
 """Of the loop, in which the longest request is answered."""
+_BODY_AT: Final = 4 + 4  # length, correlation id
 _SESSION_ID_AT: Final = 4 + 5 + 4 + 2  # length, header, throttle time, error
 
 
@@ -117,6 +135,8 @@ def measure(config: Mapping[str, str] | None = None) -> dict[str, Cost]:
 async def _measure(config: Mapping[str, str] | None) -> dict[str, Cost]:
     driver = CoreDriver(config)
     topic_id = driver.create_topic("t", PARTITIONS)
+    filled_id = driver.create_topic("small", 1)
+    driver.append("small", 0)
     server = ClusterServer(driver.cluster, TimeKeeper(driver.cluster))
     await server.start("PLAINTEXT", "127.0.0.1", [0], lambda _, __: None)
     client = _Client(server)
@@ -124,20 +144,21 @@ async def _measure(config: Mapping[str, str] | None) -> dict[str, Cost]:
     opening = fetch_frame({topic_id: [(n, 0) for n in range(PARTITIONS)]}, epoch=0)
     opened = await client.wait_for(opening)
     (session_id,) = struct.unpack_from(">i", opened, _SESSION_ID_AT)
-    produced = ProduceRequestPartition(index=0, records=RECORD)
-    produce = ProduceRequest(
-        transactional_id=None,
-        acks=1,
-        timeout_ms=1000,
-        topic_data=[ProduceRequestTopic(name="t", partition_data=[produced])],
-    )
+    member_id = await _joined(client)
     requests: dict[str, Callable[[int], bytes]] = {
         "ApiVersions": lambda _: _frame(18, 0, ApiVersionsRequest()),
+        "Metadata of one topic": lambda _: _frame(
+            3, 9, MetadataRequest(topics=[MetadataRequestTopic(name="small")])
+        ),
         "Fetch of one partition, empty": lambda _: fetch_frame({topic_id: [(1, 0)]}),
+        "Fetch of one partition, one batch": lambda _: fetch_frame({filled_id: [(0, 0)]}),
         "Fetch of a session of 1,000 partitions, empty": lambda epoch: fetch_frame(
             {}, session_id=session_id, epoch=epoch
         ),
-        "Produce of one record": lambda _: _frame(0, 9, produce),
+        "Produce of one record": lambda _: _produce(),
+        "Heartbeat": lambda _: _frame(12, 4, HeartbeatRequest("g", 1, member_id)),
+        "OffsetCommit of one partition": lambda n: _offset_commit(member_id, n),
+        "OffsetFetch of one partition": lambda _: _offset_fetch(),
     }
     costs = {}
     for name, frame in requests.items():
@@ -147,6 +168,46 @@ async def _measure(config: Mapping[str, str] | None) -> dict[str, Cost]:
     client.leave()
     await server.stop()
     return costs
+
+
+async def _joined(client: _Client) -> str:
+    """The only member of a group `g` in its first generation."""
+    join = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=60_000,
+        rebalance_timeout_ms=60_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol("range", b"")],
+    )
+    answer = await client.wait_for(_frame(11, 3, join))
+    joined, _ = decode(JoinGroupResponse, 3, answer, _BODY_AT)
+    given = [SyncGroupRequestAssignment(joined.member_id, b"")]
+    sync = SyncGroupRequest("g", 1, joined.member_id, assignments=given)
+    await client.wait_for(_frame(14, 4, sync))
+    await client.wait_for(_offset_commit(joined.member_id, 0))
+    return joined.member_id
+
+
+def _produce() -> bytes:
+    produced = ProduceRequestPartition(index=0, records=RECORD)
+    topic = ProduceRequestTopic(name="t", partition_data=[produced])
+    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic])
+    return _frame(0, 9, request)
+
+
+def _offset_commit(member_id: str, offset: int) -> bytes:
+    topic = OffsetCommitRequestTopic(
+        "small", partitions=[OffsetCommitRequestPartition(0, offset, -1, "")]
+    )
+    request = OffsetCommitRequest(
+        group_id="g", generation_id_or_member_epoch=1, member_id=member_id, topics=[topic]
+    )
+    return _frame(8, 8, request)
+
+
+def _offset_fetch() -> bytes:
+    topic = OffsetFetchRequestTopics("small", partition_indexes=[0])
+    return _frame(9, 8, OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=[topic])]))
 
 
 def _frame(api_key: int, version: int, request: object) -> bytes:

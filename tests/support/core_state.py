@@ -204,7 +204,7 @@ mockbroker.coordinator.group.sync.SyncHandler
   wiring _rebalancer
 mockbroker.coop.extension.Cooperation
   kept _commits
-  wiring _services coordinators companion
+  wiring _services coordinators companion assignors in_use
   passing remainders handouts filtered transparent registered
 mockbroker.coop.ic_shard.CommittedRanges
   kept keys stray pending read_committed
@@ -213,10 +213,14 @@ mockbroker.coop.ic_shard.IndividualCommitShard
   wiring partition_index
   passing called_out
 mockbroker.coop.registered_filters.RegisteredFilters
+  wiring _in_use
   passing _by_client partitions
+mockbroker.coop.in_use.InUse
+  wiring _services
+  passing advertised commits fetches filters follows groups leases sessions transparent
 mockbroker.coop.transparent.TransparentGroups
   wiring _services
-  passing _known _unable begun looked_at
+  passing _known unable begun looked_at
 mockbroker.coop.individual_commits.IndividualCommits
   kept runtime
   wiring _services _topic _log on_committed

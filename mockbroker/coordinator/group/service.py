@@ -41,7 +41,7 @@ from mockbroker_protocol.messages.group_membership import (
 from mockbroker_protocol.versions import JOIN_GROUP_REBALANCE_TIMEOUT, LEAVE_GROUP_MEMBERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from random import Random
 
     from mockbroker.clock import Clock, Timer
@@ -90,7 +90,9 @@ class GroupCoordinatorService(ShardListener):
         self._rng = rng
         self._companion = companion
         self._consumers: ConsumerGroups | None = None
-        self.extra_assignors: dict[str, Assignor] = {}
+        self.extra_assignors: Mapping[str, Assignor] = (
+            {} if companion is None else companion.assignors
+        )
         """What an extension brings for groups of KIP-848, by name."""
         self._topic = InternalTopic(
             GROUP_METADATA_TOPIC, metadata, config.int("offsets.topic.num.partitions")

@@ -27,8 +27,9 @@ from mockbroker_protocol.messages.coordinator_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from mockbroker.coordinator.group.consumer.assignment import Assignor
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
     from mockbroker.coordinator.records import (
         CoordinatorKey,
@@ -58,8 +59,22 @@ class ShardListener:
         """A tombstone took a group of KIP-848 away."""
 
 
+class Following(Protocol):
+    """Of a companion: whether what shards write matters to it now."""
+
+    follows: bool
+
+
 class Companion(Protocol):
     """Keeps more of what groups have committed, in a topic of its own."""
+
+    @property
+    def assignors(self) -> Mapping[str, Assignor]:
+        """What it brings for groups of KIP-848, by name."""
+
+    @property
+    def in_use(self) -> Following:
+        """Asked before each `write`."""
 
     def write(
         self,
@@ -114,8 +129,9 @@ class GroupShard:
         appended: Callable[[], None] | None = None,
     ) -> None:
         """Append and replay `records`, then `done(error)`; see `CoordinatorRuntime.write`."""
-        if self.companion is not None:
-            self.companion.write(self, records, done, replay=replay, appended=appended)
+        companion = self.companion
+        if companion is not None and companion.in_use.follows:
+            companion.write(self, records, done, replay=replay, appended=appended)
             return
         self._runtime.write(self.partition_index, records, done, replay=replay, appended=appended)
 

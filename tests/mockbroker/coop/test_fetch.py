@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mockbroker.apis.fetch import LONG_REQUEST_BYTES
 from mockbroker.coop import fetch, tags
 from mockbroker.coop.fetch import cache_budget
 from mockbroker.coop.key_filter import KeyRange
 from mockbroker.coop.numbers import DraftError, Tag
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.fetch_codec import decode_fetch_response, encode_fetch_request
+from mockbroker_protocol.headers import encode_request_header
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from tests.support.core import CoreClient
 
 ON = {"coop.extension.enable": "true"}
-V = 12
+FETCH, V = 1, 12
 """The first version with tagged fields; topics go by name."""
 HALF: dict[int, bytes] = {Tag.KEY_RANGES: tags.write_ranges([LOW])}
 OTHER_HALF: dict[int, bytes] = {Tag.KEY_RANGES: tags.write_ranges([HIGH])}
@@ -402,3 +405,31 @@ def test_what_a_filter_left_is_there_for_the_next(core: Core, client: CoreClient
 def test_the_budget_is_found_under_each_spelling(set_to: dict[str, str], budget: int) -> None:
     spelled = {f"max.bytes.key.range.{name}": text for name, text in set_to.items()}
     assert cache_budget(Core(config=spelled).broker.services) == budget
+
+
+@pytest.mark.parametrize("where", ["request", "partition"])
+def test_a_filter_of_a_request_that_is_worked_on_in_slices_counts(
+    client: CoreClient, where: str
+) -> None:
+    fill(client)
+    many = [
+        FetchRequestPartition(partition=index, partition_max_bytes=1 << 20)
+        for index in range(LONG_REQUEST_BYTES // 30)
+    ]
+    topics = [FetchRequestTopic(topic="t", partitions=many)]
+    asked = FetchRequest(max_bytes=1 << 20, session_epoch=-1, topics=topics)
+    tags.tag(asked if where == "request" else many[0], HALF)
+    found = [part for part in parts_of(ask(client, asked)) if not part.error_code]
+    assert [batches(part) for part in found] == [[(0, 6, [0, 2]), (7, 9, [7, 8, 9])]]
+
+
+def test_a_filter_of_a_topic_whose_name_is_no_text_does_no_harm(client: CoreClient) -> None:
+    asked = asking(("t", 0, HALF), ("v", 0, HALF))
+    frame = bytearray(encode_fetch_request(asked, V))
+    frame[frame.rindex(b"v")] = 0xFF
+    fill(client)
+    header = encode_request_header(FETCH, V, 1, "me")
+    client.send_bytes((len(header) + len(frame)).to_bytes(4, "big") + header + frame)
+    answer = decode_fetch_response(client.receive_bytes(), 5, V)
+    found, _ = parts_of(answer)
+    assert batches(found) == [(0, 6, [0, 2]), (7, 9, [7, 8, 9])]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from mockbroker.coop import tags
 from mockbroker.coop.numbers import Tag
-from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
+from mockbroker_protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from mockbroker_protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -29,3 +33,17 @@ def test_each_topic_tells_who_asks() -> None:
     }
     plain = client.call(MetadataRequest(topics=None), 12, MetadataResponse)
     assert not any(tags.tagged_fields(topic) for topic in plain.topics)
+
+
+def test_each_of_very_many_topics_tells_who_asks() -> None:
+    client = Core(topics={"t": 1}, config=ON).client()
+    names = [f"there-is-no-such-topic-{number}" for number in range(1000)]
+    asked = MetadataRequest(
+        topics=[MetadataRequestTopic(name=name) for name in [*names, "t"]],
+        allow_auto_topic_creation=False,
+    )
+    tags.tag(asked, {Tag.RANGE_FETCH_ALLOWED: b""})
+    answer = client.call(asked, 12, MetadataResponse)
+    told = {topic.name: tags.tagged_fields(topic) for topic in answer.topics}
+    assert told["t"] == {Tag.RANGE_FETCH_ALLOWED: b"\x01"}
+    assert len(told) == 1001

@@ -9,7 +9,9 @@ from mockbroker.coop.commit_tags import read_offset_ranges
 from mockbroker.coop.numbers import Tag
 from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
 from tests.support.core import Core
@@ -57,3 +59,22 @@ def test_of_a_group_without_ranges_there_is_nothing_to_tell() -> None:
     assert group.fetch(1) == (-1, [], [], 0)
     group.plain(0)
     assert group.fetch(1) == (0, [], [], 0)
+
+
+@pytest.mark.parametrize("version", [7, 8])
+def test_who_asks_for_very_much_at_once_is_told_ranges_too(group: RangeGroup, version: int) -> None:
+    indexes = list(range(8192))
+    asked: OffsetFetchRequestTopic | OffsetFetchRequestTopics
+    if version < 8:
+        asked = OffsetFetchRequestTopic("t", indexes)
+        request = OffsetFetchRequest("g", [asked])
+        tags.tag(request, {Tag.WANT_RANGES: b"\x01"})
+    else:
+        named = OffsetFetchRequestGroup(
+            "g", topics=[OffsetFetchRequestTopics("t", partition_indexes=indexes)]
+        )
+        request = OffsetFetchRequest(groups=[named])
+        tags.tag(named, {Tag.WANT_RANGES: b"\x01"})
+    answer = group.client.call(request, version, OffsetFetchResponse)
+    one = (answer.topics or answer.groups[0].topics)[0].partitions[0]
+    assert read_offset_ranges(tags.tagged_fields(one)[Tag.COMMITTED_RANGES]) == [(45, 50)]

@@ -154,9 +154,14 @@ def test_a_request_costs_no_more_work_than_it_did() -> None:
     costs = calls.measure()
     bounds = {
         "ApiVersions": (130, 1290),
+        "Metadata of one topic": (58, 460),
         "Fetch of one partition, empty": (62, 498),
+        "Fetch of one partition, one batch": (74, 612),
         "Fetch of a session of 1,000 partitions, empty": (57, 392),
         "Produce of one record": (105, 798),
+        "Heartbeat": (52, 316),
+        "OffsetCommit of one partition": (166, 1045),
+        "OffsetFetch of one partition": (66, 500),
     }
     assert costs.keys() == bounds.keys()
     over = {
@@ -167,9 +172,11 @@ def test_a_request_costs_no_more_work_than_it_did() -> None:
     assert over == {}
 
 
-def test_the_extension_costs_an_ordinary_client_next_to_nothing() -> None:
+def test_the_extension_costs_an_ordinary_client_one_look() -> None:
+    """A function that finds no tagged fields and nobody who uses it: within 1 % of a request."""
     plain = calls.measure()
     extended = calls.measure({"coop.extension.enable": "true"})
     more = {name: cost.calls - plain[name].calls for name, cost in extended.items()}
-    assert more.pop("Produce of one record") == 0
-    assert max(more.values()) <= 8
+    assert more.pop("Produce of one record") == more.pop("Heartbeat") == 0
+    assert more.pop("OffsetCommit of one partition") <= 2
+    assert set(more.values()) == {1}
