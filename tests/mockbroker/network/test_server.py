@@ -155,7 +155,7 @@ def test_a_request_costs_no_more_work_than_it_did() -> None:
     bounds = {
         "ApiVersions": (130, 1290),
         "Metadata of one topic": (58, 460),
-        "Fetch of one partition, empty": (62, 498),
+        "Fetch of one partition, empty": (62, 504),
         "Fetch of one partition, one batch": (74, 612),
         "Fetch of a session of 1,000 partitions, empty": (57, 392),
         "Produce of one record": (105, 798),
