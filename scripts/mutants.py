@@ -56,6 +56,7 @@ BESIDE: Final = {
     "replica": ("tests/fetch_cases", "tests/mockbroker/cluster"),
     "cluster": ("tests/mockbroker/testing/test_cluster_view.py",),
     "coordinator/txn": ("tests/property/test_transactions_replicated.py",),
+    "security": ("tests/property/test_logins.py",),
 }
 """Tests that belong to a room and are not in its folder."""
 UNUSED_PLUGINS: Final = ("cacheprovider", "schemathesis", "xdist", "random_order", "anyio")

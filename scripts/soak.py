@@ -5,6 +5,7 @@
     python -m scripts.soak --frames N [--seed S]       so many hostile frames, on the core alone
     python -m scripts.soak --costly N [--seed S]       so many that cost, each bounded by its work
     python -m scripts.soak --http N [--seed S]         so many hostile connections to the admin port
+    python -m scripts.soak --logins N [--seed S]       so many steps of who tries to get in
 
 Each round works on one of two brokers of this process, one alone and three of a cluster: topics
 made and deleted, faults, transactions, groups of both protocols, snapshots and restores, time that
@@ -425,6 +426,34 @@ def http(count: int, seed: int) -> None:
     print(f"{count} hostile connections to the admin port in {took:.0f} s, none failed ({told})")
 
 
+def logins(count: int, seed: int) -> None:
+    """Raise AssertionError when an intruder gets in, is told or changes anything.
+
+    Half of the steps are his who may log in as somebody else, half are of one who knows nobody.
+    """
+    from tests.support.intruder import Intruder
+
+    began = time.monotonic()
+    runs = [Intruder(Random(f"{seed}/{knows}"), knows_bob=knows) for knows in (True, False)]
+    for run in runs:
+        for number in range(count // 2):
+            run.step()
+            if number % 1000 == 0:
+                run.check()
+        run.check()
+    took = time.monotonic() - began
+    told = ", ".join(
+        f"{sum(getattr(run, what) for run in runs)} {name}"
+        for what, name in (
+            ("visits", "connections"),
+            ("failed", "logins failed"),
+            ("entered", "were right"),
+            ("answers", "answers"),
+        )
+    )
+    print(f"{count} steps of an intruder in {took:.0f} s, none got him in ({told})")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/fuzz")
     what = parser.add_mutually_exclusive_group(required=True)
@@ -433,6 +462,7 @@ def main() -> None:
     what.add_argument("--frames", type=int)
     what.add_argument("--costly", type=int)
     what.add_argument("--http", type=int)
+    what.add_argument("--logins", type=int)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.frames is not None:
@@ -441,6 +471,8 @@ def main() -> None:
         costly(arguments.costly, arguments.seed)
     elif arguments.http is not None:
         http(arguments.http, arguments.seed)
+    elif arguments.logins is not None:
+        logins(arguments.logins, arguments.seed)
     elif arguments.rounds is not None:
         soak(math.inf, arguments.rounds, arguments.seed)
     else:

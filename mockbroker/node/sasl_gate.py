@@ -160,7 +160,8 @@ class SaslGate:
         except ProtocolError as error:
             handler.refuse(conn, peek_request_header(frame), str(error))
             return
-        ctx = RequestContext(handler, header, conn, handler.services.clock.now_ms, len(frame))
+        now_ms = handler.services.clock.now_ms
+        ctx = RequestContext(handler, header, conn, now_ms, len(frame), frame)
         conn.in_work = ctx
         response = error_response(request, header.api_version, ErrorCode.ILLEGAL_SASL_STATE, None)
         unexpected = f"Unexpected Kafka request of type {api.key.name} during SASL authentication."

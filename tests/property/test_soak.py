@@ -19,6 +19,7 @@ pytestmark = pytest.mark.timeout(240)
         (["--frames", "4000"], "4000 hostile frames"),
         (["--costly", "40"], "40 costly frames"),
         (["--http", "500"], "500 hostile connections"),
+        (["--logins", "4000"], "4000 steps of an intruder"),
     ],
 )
 def test_nothing_fails_or_is_lost(arguments: list[str], found: str) -> None:

@@ -53,16 +53,25 @@ class Core:
 
     def client(self, client_id: str | None = "test", *, listener: str = "PLAINTEXT") -> CoreClient:
         """Connect one more client."""
-        client = CoreClient(self, len(self._clients) + 1, client_id, listener)
+        client = CoreClient(self, self.next_id, client_id, listener)
+        self.connect(client)
+        return client
+
+    @property
+    def next_id(self) -> int:
+        """The id of the next connection."""
+        return len(self._clients) + 1
+
+    def connect(self, client: CoreClient) -> None:
+        """Let in a client that has the next id."""
         self._clients[client.connection_id] = client
-        self.listening(listener).connect(
+        self.listening(client.listener).connect(
             client.connection_id,
             "/127.0.0.1",
             self.now_ms,
             local_address=("127.0.0.1", 9092),
-            listener=listener,
+            listener=client.listener,
         )
-        return client
 
     def listening(self, _listener: str) -> Broker:
         """The core that serves a listener."""

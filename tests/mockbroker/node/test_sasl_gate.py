@@ -154,6 +154,9 @@ def test_another_request_instead_of_a_token_is_answered_late_with_error_34(
     if isinstance(request_, SaslHandshakeRequest):
         answer = client.receive(SaslHandshakeResponse)
         assert answer == SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
+    served = [event for event in core.events if isinstance(event, RequestServed)]
+    assert served[-1].request == request_
+    assert served[-1].line()["version"] == 1
 
 
 @pytest.mark.parametrize("version", [3, 9])
