@@ -28,6 +28,7 @@ pass `next_cursor` of one answer as `cursor` of the next request."""
 
 
 _BEFORE_V1: Final = "health"
+_CONSOLE: Final = "console"
 _MODULES: Final = {
     "cluster": "cluster",
     "connections": "cluster",
@@ -35,6 +36,7 @@ _MODULES: Final = {
     "certificates": "listeners",
     "metrics": "cluster",
     "client-metrics": "cluster",
+    "protocol": "protocol",
     "topics": "topics records",
     "groups": "groups",
     "transactions": "transactions",
@@ -42,7 +44,7 @@ _MODULES: Final = {
     "fault-presets": "faults",
     "verify": "faults",
     "clock": "clock",
-    "journal": "journal",
+    "journal": "journal journal_rows",
     "report": "journal",
     "events": "events",
     "reset": "state",
@@ -112,6 +114,8 @@ def _new(host: Host) -> FastAPI:
 
 def _modules_of(path: str) -> list[str]:
     _, first, *rest = f"{path}/".split("/", 3)
+    if first in ("", _CONSOLE):
+        return [_CONSOLE]
     if first != "v1":
         return [_BEFORE_V1]
     return _MODULES.get(rest[0] if rest else "", "").split()
@@ -119,5 +123,5 @@ def _modules_of(path: str) -> list[str]:
 
 def _include(app: FastAPI, module: str) -> None:
     router: APIRouter = import_module(f"mockbroker.admin.routes.{module}").router
-    prefix = "" if module == _BEFORE_V1 else "/v1"
+    prefix = "" if module in (_BEFORE_V1, _CONSOLE) else "/v1"
     app.include_router(router, prefix=prefix, responses=problems.problems(422))

@@ -2,8 +2,9 @@
 
 `listener` asks `needs_token`; `Guard` wraps the whole application. A loopback port needs no token,
 but a web page that a tester has open could reach it too, so three things are refused there and
-everywhere: a Host that is not ours (DNS rebinding), a write that a browser sends from another
-origin, and a write whose body is not JSON (a plain form needs no permission to be sent).
+everywhere: a Host that is not ours (DNS rebinding), what a browser sends for a page of another
+origin, and a write whose body is not JSON (a plain form needs no permission to be sent). The files
+of the console hold nothing of the broker and need no token: the page asks for it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _OPEN_PATHS: Final = ("/health/live", "/health/ready")
+_CONSOLE_PATHS: Final = ("/", "/console/")
 _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 _LOCAL_NAMES: Final = ("localhost", "testserver")
 
@@ -62,20 +64,34 @@ class Guard:
             return 403, f"Host {host!r} is not this machine's"
         if path in _OPEN_PATHS:
             return None
+        reads = method in _SAFE_METHODS
+        if reads and (path == _CONSOLE_PATHS[0] or path.startswith(_CONSOLE_PATHS[1])):
+            return None
         if self._token is not None and not _bears(headers.get("authorization", ""), self._token):
             return 401, "the header Authorization: Bearer TOKEN is missing or wrong"
-        if method in _SAFE_METHODS:
+        if _of_another_page(headers, host) and not (reads and _is_visit(headers)):
+            return 403, "a page of another origin may not use it"
+        if reads:
             return None
-        origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != host:
-            return 403, f"a page of {origin!r} may not write here"
-        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return 403, "a page of another site may not write here"
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
         if has_body and kind not in ("application/json", "application/octet-stream"):
             return 415, f"Content-Type {kind!r} is not application/json"
         return None
+
+
+def _of_another_page(headers: Mapping[str, str], host: str) -> bool:
+    """Whether a browser says that a page sent this which did not come from here."""
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != host:
+        return True
+    return headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+
+
+def _is_visit(headers: Mapping[str, str]) -> bool:
+    """Whether somebody followed a link: what is shown then the page before cannot read."""
+    mode, shown = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    return (mode, shown) == ("navigate", "document")
 
 
 def _is_local(host: str) -> bool:

@@ -18,7 +18,7 @@ MAX_LISTED: Final = 100
 MAX_ELEMENTS: Final = 1000
 _UUID_BYTES: Final = 16
 _HIDDEN: Final = "[hidden]"
-_SECRETS: Final = ("password", "secret", "jaas.config", "sasl.oauthbearer")
+SECRET_CONFIGS: Final = ("password", "secret", "jaas.config", "sasl.oauthbearer")
 """In the name of a config: its value stays out of files, as out of the log of RequestChannel."""
 _ANSWER_SAYS_NOTHING: Final = frozenset({ApiKey.API_VERSIONS})
 """It is the same each time."""
@@ -45,7 +45,7 @@ class _Body:
 
     def struct(self, message: object) -> Line:
         name = getattr(message, "name", None)
-        secret = isinstance(name, str) and any(word in name for word in _SECRETS)
+        secret = isinstance(name, str) and any(word in name for word in SECRET_CONFIGS)
         found: Line = {}
         for field in schema_of(type(message)).field_names:
             value: object = getattr(message, field)

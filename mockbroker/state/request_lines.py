@@ -40,28 +40,31 @@ _OFFSET_FIELDS: Final = ("committed_offset", "offset")
 
 def summary(served: RequestServed, journal: Journal) -> str:
     """One request in one line."""
-    about = ""
+    text = ""
     request = served.request
     if request is not None:
-        subjects = subjects_of(request)
-        response = served.response
-        moved = list(_moved(request, response, journal))
-        told = {name.rpartition("-")[0] for name, _ in moved}
-        names = [name for name in topic_names(subjects, journal) if name not in told]
-        names += [*subjects.groups, *subjects.transactional_ids]
-        parts = [f"{name} {what}" for name, what in moved[:MAX_PARTITIONS]]
-        if len(moved) > MAX_PARTITIONS:
-            parts.append(f"{len(moved) - MAX_PARTITIONS} more")
-        about = ", ".join([*dict.fromkeys(names), *parts])
-        about = f" [{about}]" if about else ""
+        text = about(request, served.response, subjects_of(request), journal)
+        text = f" [{text}]" if text else ""
     codes = served.error_codes
     outcome = error_names(codes) if codes else "ok" if served.answered else "no answer"
     fault = f" fault={served.fault}" if served.fault else ""
     return (
         f"{journal.since_began_ms(served.completed_ms):.0f} ms"
         f" {served.client_id}#{served.connection_id}"
-        f" {served.api_name} v{served.api_version}{about} {outcome}{fault}"
+        f" {served.api_name} v{served.api_version}{text} {outcome}{fault}"
     )
+
+
+def about(request: object, response: object | None, subjects: Subjects, journal: Journal) -> str:
+    """What a request is about: names, and partitions with offsets and counts of records."""
+    moved = list(_moved(request, response, journal))
+    told = {name.rpartition("-")[0] for name, _ in moved}
+    names = [name for name in topic_names(subjects, journal) if name not in told]
+    names += [*subjects.groups, *subjects.transactional_ids]
+    parts = [f"{name} {what}" for name, what in moved[:MAX_PARTITIONS]]
+    if len(moved) > MAX_PARTITIONS:
+        parts.append(f"{len(moved) - MAX_PARTITIONS} more")
+    return ", ".join([*dict.fromkeys(names), *parts])
 
 
 def tail(journal: Journal, since: int, count: int) -> list[str]:

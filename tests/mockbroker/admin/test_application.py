@@ -97,10 +97,11 @@ def test_every_path_is_found_in_the_modules_of_its_resource() -> None:
     """A route in a module that its path does not lead to would be there or not by chance."""
     modules = dict.fromkeys(" ".join(application._MODULES.values()).split())
     there = {path.stem for path in Path(routes.__file__).parent.glob("[a-z]*.py")}
-    assert {*modules, application._BEFORE_V1} == there
+    beside = (application._BEFORE_V1, application._CONSOLE)
+    assert {*modules, *beside} == there
     for name in there:
         module = import_module(f"mockbroker.admin.routes.{name}")
-        prefix = "" if name == application._BEFORE_V1 else "/v1"
+        prefix = "" if name in beside else "/v1"
         for route in module.router.routes:
             assert name in application._modules_of(prefix + route.path), route.path
 

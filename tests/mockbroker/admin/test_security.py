@@ -27,6 +27,35 @@ def test_a_browsers_own_word_counts(api: Api) -> None:
     assert api("POST", "/v1/reset", None, {"Sec-Fetch-Site": "same-origin"}).status == 204
 
 
+def test_a_page_of_another_origin_may_not_read(api: Api) -> None:
+    for site in ("cross-site", "same-site"):
+        for mode in ("no-cors", "cors"):
+            sent = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": "empty"}
+            assert api("GET", "/v1/topics", headers=sent).status == 403
+    framed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert api("GET", "/v1/topics", headers={**framed, "Sec-Fetch-Dest": "iframe"}).status == 403
+    assert api("GET", "/v1/topics", headers={"Origin": "http://evil.example"}).status == 403
+
+
+def test_a_link_of_another_page_may_be_followed(api: Api) -> None:
+    visit = {
+        "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"
+    }  # fmt: skip
+    for path in ("/", "/v1/topics"):
+        assert api("GET", path, headers=visit).status == 200
+    assert api("POST", "/v1/reset", headers=visit).status == 403
+
+
+def test_the_console_needs_no_token_and_holds_nothing_of_the_broker() -> None:
+    with MockBroker(admin_port=0, admin_token="correct-horse", topics={"secret": 1}) as broker:
+        stranger = Api(broker)
+        assert stranger("GET", "/").status == 200
+        assert stranger("GET", "/console/main.js").status == 200
+        assert stranger("POST", "/").status == 401
+        assert stranger("GET", "/v1/journal/rows").status == 401
+        assert stranger("GET", "/", headers={"Host": "evil.example"}).status == 403
+
+
 def test_a_form_is_no_write(api: Api) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
         answer = api("POST", "/v1/topics", headers={"Content-Type": kind}, raw=b'{"name":"t"}')

@@ -1,0 +1,152 @@
+// The admin API as the console calls it, and the list of those calls: what the console does, the
+// API does. In a report of a failed test the answers stand in the page itself and nothing is sent.
+
+const TOKEN_KEY = "mockbroker-token";
+const KEPT_CALLS = 60;
+// A poll waits so many times as long as its answer took: it costs the broker 2.5 % at most.
+const PATIENCE = 40;
+
+const captured = readCaptured();
+const callListeners = new Set();
+const recentCalls = [];
+
+export const readOnly = captured !== null;
+
+export class ApiProblem extends Error {
+  constructor(status, detail, field) {
+    super(detail);
+    this.status = status;
+    this.field = field;
+  }
+}
+
+function readCaptured() {
+  const element = document.getElementById("captured");
+  return element === null ? null : JSON.parse(element.textContent);
+}
+
+// A token comes by the login, or behind the # of an address, which no server ever sees.
+export function takeTokenFromAddress() {
+  const match = /^#token=([^&]*)$/.exec(location.hash);
+  if (match !== null) {
+    sessionStorage.setItem(TOKEN_KEY, decodeURIComponent(match[1]));
+    history.replaceState(null, "", "#/requests");
+  }
+}
+
+export function setToken(token) {
+  sessionStorage.setItem(TOKEN_KEY, token);
+}
+
+export function get(path) {
+  return send("GET", path);
+}
+
+export async function send(method, path, body) {
+  if (readOnly) return answerFromReport(method, path);
+  const headers = { Accept: "application/json" };
+  const token = sessionStorage.getItem(TOKEN_KEY);
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const began = performance.now();
+  let status = 0;
+  try {
+    const answer = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      cache: "no-store",
+    });
+    status = answer.status;
+    const text = await answer.text();
+    const data = text ? JSON.parse(text) : null;
+    if (!answer.ok) {
+      throw new ApiProblem(status, (data && data.detail) || `answered ${status}`, data && data.field);
+    }
+    return data;
+  } catch (error) {
+    if (error instanceof ApiProblem) throw error;
+    throw new ApiProblem(status, "the broker does not answer: has it stopped?");
+  } finally {
+    noteCall({ method, path, body, status, ms: performance.now() - began });
+  }
+}
+
+function answerFromReport(method, path) {
+  if (method !== "GET") throw new ApiProblem(0, "this is a report: nothing can be changed");
+  const whole = captured.answers[path];
+  if (whole !== undefined) return whole;
+  const known = captured.answers[path.split("?")[0]];
+  if (known !== undefined) return known;
+  throw new ApiProblem(404, "the report does not have that");
+}
+
+export function reportFacts() {
+  return captured === null ? null : captured.facts;
+}
+
+// What polls is one call in the list, with how often it was made.
+function noteCall(call) {
+  const same = recentCalls.find((one) => one.method === "GET" && isSame(one, call));
+  call.times = 1;
+  if (same !== undefined) {
+    call.times = same.times + 1;
+    recentCalls.splice(recentCalls.indexOf(same), 1);
+  }
+  recentCalls.push(call);
+  if (recentCalls.length > KEPT_CALLS) recentCalls.shift();
+  for (const listener of callListeners) listener();
+}
+
+function isSame(one, other) {
+  const plain = (call) => call.method + call.path.replace(/since=\d+/, "");
+  return plain(one) === plain(other);
+}
+
+export function calls() {
+  return recentCalls;
+}
+
+export function onCall(listener) {
+  callListeners.add(listener);
+  return () => callListeners.delete(listener);
+}
+
+export function curlOf(call) {
+  const parts = ["curl -s"];
+  if (call.method !== "GET") parts.push(`-X ${call.method}`);
+  parts.push(shellQuoted(location.origin + call.path));
+  if (sessionStorage.getItem(TOKEN_KEY)) {
+    parts.push('-H "Authorization: Bearer $MOCKBROKER_ADMIN_TOKEN"');
+  }
+  if (call.body !== undefined) {
+    parts.push("-H 'Content-Type: application/json'", `-d ${shellQuoted(JSON.stringify(call.body))}`);
+  }
+  return parts.join(" ");
+}
+
+function shellQuoted(text) {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+export function pathOf(path, query) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return given.length ? `${path}?${new URLSearchParams(given)}` : path;
+}
+
+// Every page of a list, one after the other.
+export async function allPages(path, field, most = 20000) {
+  const found = [];
+  let cursor;
+  do {
+    const page = await get(pathOf(path, { limit: 1000, cursor }));
+    for (const one of page[field]) found.push(one);
+    cursor = page.next_cursor;
+  } while (cursor && found.length < most);
+  return found;
+}
+
+// How long to wait behind an answer that took so long.
+export function restMs(tookMs, leastMs) {
+  return Math.max(leastMs, tookMs * PATIENCE);
+}

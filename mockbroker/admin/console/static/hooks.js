@@ -1,0 +1,82 @@
+// What views share: the address, an answer that is asked for again and again, actions.
+
+import { useState, useEffect, useRef, useCallback } from "./vendor/preact-htm.js";
+import { get, readOnly, restMs } from "./api.js";
+import { address, onAddress } from "./router.js";
+
+export function useAddress() {
+  const [now, setNow] = useState(address);
+  useEffect(() => onAddress(() => setNow(address())), []);
+  return now;
+}
+
+// `load` gives a promise; it is called again while the page is looked at. A `key` that changes
+// begins anew. Gives the last value, the problem of the last try, and `reload`.
+export function usePolled(load, key, leastMs = 1000) {
+  const [found, setFound] = useState({ key: null, value: null, problem: null });
+  const loadNow = useRef(load);
+  loadNow.current = load;
+  const wake = useRef(() => {});
+  useEffect(() => {
+    let ended = false;
+    let timer = 0;
+    let running = false;
+    let again = false;
+    const run = async () => {
+      if (running) {
+        again = true;
+        return;
+      }
+      clearTimeout(timer);
+      running = true;
+      const began = performance.now();
+      let next = { key, value: null, problem: null };
+      try {
+        next.value = await loadNow.current();
+      } catch (problem) {
+        next.problem = problem;
+      }
+      running = false;
+      if (ended) return;
+      setFound((before) => (next.problem && before.key === key ? { ...next, value: before.value } : next));
+      if (again) {
+        again = false;
+        run();
+      } else if (!readOnly) {
+        timer = setTimeout(step, restMs(performance.now() - began, leastMs));
+      }
+    };
+    const step = () => (document.hidden ? (timer = setTimeout(step, 500)) : run());
+    wake.current = run;
+    run();
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+    };
+  }, [key]);
+  const current = found.key === key ? found : { value: null, problem: null };
+  return { value: current.value, problem: current.problem, reload: () => wake.current() };
+}
+
+export function useGet(path, leastMs) {
+  return usePolled(() => get(path), path, leastMs);
+}
+
+// An action with its outcome: [state, run], state being {busy, problem, done}.
+export function useAction(onDone) {
+  const [state, setState] = useState({ busy: false, problem: null, done: null });
+  const run = useCallback(
+    async (what) => {
+      setState({ busy: true, problem: null, done: null });
+      try {
+        const done = await what();
+        setState({ busy: false, problem: null, done: done || true });
+        if (onDone) onDone();
+      } catch (problem) {
+        setState({ busy: false, problem, done: null });
+      }
+    },
+    [onDone],
+  );
+  return [state, run];
+}

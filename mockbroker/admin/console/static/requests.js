@@ -1,0 +1,216 @@
+// The timeline of requests: live, filtered, frozen, one of them opened, or a connection's ladder.
+
+import { html, useState, useEffect, useMemo, useRef, useCallback } from "./vendor/preact-htm.js";
+import { useAddress } from "./hooks.js";
+import { alterQuery } from "./router.js";
+import { FILTERS, errorName, journal, loadErrorNames, rowFilter } from "./journal.js";
+import { Windowed } from "./windowed.js";
+import { Badge, Problem } from "./parts.js";
+import { Detail } from "./detail.js";
+import { LadderRow, LADDER_HEIGHT } from "./ladder.js";
+import { bytes, ms, number, plural, since } from "./format.js";
+import { readOnly } from "./api.js";
+
+const ROW_HEIGHT = 28;
+const DRAW_MS = 100;
+
+// What is shown of the store: a list of rows that fit, which grows as the store does.
+class Shown {
+  constructor() {
+    this.rows = [];
+    this.taken = 0;
+    this.source = null;
+    this.key = null;
+  }
+
+  update(key, test) {
+    const { rows, dropped } = journal;
+    const began = this.key !== key || this.source !== rows || dropped + rows.length < this.taken;
+    if (began) {
+      this.rows = [];
+      this.taken = dropped;
+      this.source = rows;
+      this.key = key;
+    }
+    for (let at = this.taken - dropped; at < rows.length; at += 1) {
+      if (test === null || test(rows[at])) this.rows.push(rows[at]);
+    }
+    this.taken = dropped + rows.length;
+    return this.rows;
+  }
+}
+
+function useRows(query, frozen) {
+  const shown = useRef(new Shown());
+  const [, draw] = useState(0);
+  const frozenNow = useRef(frozen);
+  frozenNow.current = frozen;
+  useEffect(() => {
+    let timer = 0;
+    const changed = () => {
+      if (!timer) {
+        timer = setTimeout(() => {
+          timer = 0;
+          draw((count) => count + 1);
+        }, DRAW_MS);
+      }
+    };
+    const end = journal.use(changed);
+    return () => {
+      clearTimeout(timer);
+      end();
+    };
+  }, []);
+  const key = JSON.stringify([FILTERS.map((name) => query[name]), query.search]);
+  const test = useMemo(() => rowFilter(query), [key]);
+  const count = useRef(0);
+  if (!frozen || shown.current.key !== key) {
+    count.current = shown.current.update(key, test).length;
+  }
+  return { rows: shown.current.rows, count: count.current };
+}
+
+export function Requests() {
+  const { query } = useAddress();
+  const [frozen, setFrozen] = useState(false);
+  const [follow, setFollow] = useState(!query.select && !readOnly);
+  const [, setReady] = useState(false);
+  const { rows, count } = useRows(query, frozen);
+  const ladder = query.as === "ladder";
+  const chosen = Number(query.select) || 0;
+  const at = chosen ? placeOf(rows, count, chosen) : -1;
+  const slowest = useMemo(() => slowestOf(rows, count), [count >> 6, rows]);
+  useEffect(() => {
+    loadErrorNames().then(() => setReady(true), () => {});
+  }, []);
+  useEffect(() => {
+    if (query.select) setFollow(false);
+  }, [query.select]);
+  const select = useCallback((index) => alterQuery({ select: index >= 0 && rows[index] ? Math.floor(rows[index].number) : "" }), [rows]);
+  const renderRow = (index, id) =>
+    html`<${ladder ? LadderRow : TimelineRow} key=${rows[index].number} id=${id} index=${index} row=${rows[index]} before=${index ? rows[index - 1] : null} chosen=${index === at} slowest=${slowest} onSelect=${select} />`;
+  const opened = at >= 0 && rows[at].gap === undefined ? rows[at] : null;
+  return html`<div class=${opened ? "requests with-detail" : "requests"}>
+    <div class="requests-list">
+      <${FilterBar} query=${query} />
+      <div class="bar">
+        <span class="count" aria-live="off">${countText(count)}</span>
+        <${Problem} problem=${journal.problem} />
+        ${!readOnly &&
+        html`<button type="button" aria-pressed=${frozen} onClick=${() => setFrozen(!frozen)} title="Stand still; requests are still noted">${frozen ? "Frozen" : "Freeze"}</button>
+          <button type="button" aria-pressed=${follow} onClick=${() => setFollow(!follow)} title="Stay at the newest">Follow</button>
+          <${Everything} />`}
+        <button type="button" aria-pressed=${ladder} onClick=${() => alterQuery({ as: ladder ? "" : "ladder" })}>Ladder</button>
+      </div>
+      ${count
+        ? html`<${Windowed}
+            key=${ladder ? "ladder" : "timeline"}
+            label="Requests"
+            count=${count}
+            rowHeight=${ladder ? LADDER_HEIGHT : ROW_HEIGHT}
+            renderRow=${renderRow}
+            head=${ladder ? html`<${LadderHead} />` : html`<${Head} />`}
+            selected=${at}
+            onSelect=${select}
+            follow=${follow && !frozen}
+            onFollow=${setFollow}
+            idPrefix="request"
+          />`
+        : html`<p class="empty">${journal.cursor ? "No request fits these filters." : "No client has sent a request yet."}</p>`}
+    </div>
+    ${opened && html`<${Detail} key=${opened.number} row=${opened} onClose=${() => alterQuery({ select: "" })} />`}
+  </div>`;
+}
+
+// Rows are in the order of their numbers.
+function placeOf(rows, count, wanted) {
+  let low = 0;
+  let high = count - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    if (rows[middle].number === wanted) return middle;
+    if (rows[middle].number < wanted) low = middle + 1;
+    else high = middle - 1;
+  }
+  return -1;
+}
+
+function slowestOf(rows, count) {
+  let slowest = 1;
+  for (let at = Math.max(0, count - 2000); at < count; at += 1) {
+    const row = rows[at];
+    if (row && row.gap === undefined) slowest = Math.max(slowest, row.completed_ms - row.arrived_ms);
+  }
+  return slowest;
+}
+
+function countText(count) {
+  const all = journal.rows.length;
+  return count === all ? plural(all, "request") : `${number(count)} of ${plural(all, "request")}`;
+}
+
+function Everything() {
+  const [on, setOn] = useState(journal.everything);
+  const turn = () => {
+    journal.everything = !on;
+    setOn(!on);
+  };
+  return html`<button type="button" aria-pressed=${on} onClick=${turn} title="Ask without rests: fewer gaps, and it costs the broker more">No gaps</button>`;
+}
+
+function FilterBar({ query }) {
+  const names = { api: "API", client: "Client", topic: "Topic", group: "Group", transactional_id: "Transactional id", error: "Error", fault: "Fault", connection: "Connection" };
+  const any = FILTERS.some((name) => query[name]) || query.search;
+  const change = (name) => (event) => alterQuery({ [name]: event.currentTarget.value.trim() });
+  const hints = { api: "Fetch", client: "app-*", error: "true, false, a name", fault: "true, or an id" };
+  return html`<form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
+    <label class="search"><span>Search</span><input type="search" value=${query.search || ""} onInput=${change("search")} placeholder="in all that a row shows" /></label>
+    <details open=${FILTERS.some((name) => query[name])}>
+      <summary>Filters</summary>
+      <div class="filter-fields">
+        ${FILTERS.map((name) => html`<label key=${name}><span>${names[name]}</span><input value=${query[name] || ""} onInput=${change(name)} placeholder=${hints[name] || ""} /></label>`)}
+      </div>
+    </details>
+    ${any && html`<button type="button" onClick=${() => alterQuery({ ...Object.fromEntries(FILTERS.map((name) => [name, ""])), search: "" })}>Clear</button>`}
+  </form>`;
+}
+
+function Head() {
+  return html`<div class="grid-row grid-head" role="row">
+    ${[["c-time", "Time, s"], ["c-client", "Client"], ["c-api", "API"], ["c-about", "About"], ["c-size", "Asked"], ["c-size", "Told"], ["c-wait", "Waited"], ["c-error", "Outcome"]].map(
+      ([kind, text], index) => html`<span role="columnheader" class=${kind} key=${index}>${text}</span>`,
+    )}
+  </div>`;
+}
+
+function LadderHead() {
+  return html`<div class="grid-row grid-head ladder-head" role="row"><span role="columnheader" class="c-time">Time, s</span><span role="columnheader">Client → broker, and back</span></div>`;
+}
+
+function TimelineRow({ id, index, row, chosen, slowest, onSelect }) {
+  if (row.gap !== undefined) {
+    return html`<div id=${id} role="row" aria-rowindex=${index + 2} class="grid-row gap-row"><span role="gridcell">${plural(row.gap, "request")} went by unseen</span></div>`;
+  }
+  const waited = row.completed_ms - row.arrived_ms;
+  const kind = `grid-row${chosen ? " chosen" : ""}${row.errors.length ? " has-error" : ""}`;
+  return html`<div id=${id} role="row" aria-rowindex=${index + 2} aria-selected=${chosen} class=${kind} onClick=${() => onSelect(index)}>
+    <span role="gridcell" class="c-time">${since(row.arrived_ms)}</span>
+    <span role="gridcell" class="c-client" title=${row.client_id}>${row.client_id}<small>#${row.connection}</small></span>
+    <span role="gridcell" class="c-api">${row.api} <small>v${row.version}</small></span>
+    <span role="gridcell" class="c-about" title=${row.about}>${row.about}</span>
+    <span role="gridcell" class="c-size">${bytes(row.request_bytes)}</span>
+    <span role="gridcell" class="c-size">${row.answered ? bytes(row.response_bytes) : "–"}</span>
+    <span role="gridcell" class="c-wait"><${WaitBar} waited=${waited} slowest=${slowest} cause=${row.cause} /></span>
+    <span role="gridcell" class="c-error">${outcome(row)}</span>
+  </div>`;
+}
+
+function WaitBar({ waited, slowest, cause }) {
+  if (cause === "immediate" && waited <= 0) return html`<span class="quiet">at once</span>`;
+  const share = Math.max(2, Math.min(100, (waited / slowest) * 100));
+  return html`<span class="wait"><span class="wait-track"><span class=${`wait-bar by-${cause}`} style=${{ width: `${share}%` }}></span></span><span class="wait-text">${ms(waited)} ${cause}</span></span>`;
+}
+
+export function outcome(row) {
+  return html`${row.fault && html`<${Badge} kind="fault">fault<//>`}${row.errors.map((code) => html`<${Badge} kind="error" key=${code}>${errorName(code)}<//>`)}${!row.answered && html`<${Badge} kind="warn">no answer<//>`}`;
+}
