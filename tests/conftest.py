@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 MISSING_PACKAGE = re.compile(r"No module named '(pyspark|py4j|plotly)[^']*'")
 COMPILED = is_compiled()
+COLLECTED_AFTER = 3_000
+"""Each test leaves a broker whose parts know each other. So many young objects later garbage is
+looked for between two tests, where none of it is alive and has to be looked through again."""
 TIERS = ("unit", "clients", "java", "node", "go", "image", "kafka", "spark")
 
 # Two cores that several test processes share make single examples slow, never wrong.
@@ -47,9 +50,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Each test leaves a broker whose parts know each other: garbage is looked for less often, yet
-    # while it is in the processor's cache; and seldom among what lives long, such as the reports.
-    gc.set_threshold(5_000, 20, 50)
+    # Seldom, and among what lives long, such as the reports, very seldom: see `COLLECTED_AFTER`.
+    gc.set_threshold(20_000, 20, 50)
     keep_modules()
     if COMPILED:
         skip_what_replaces_machine_code()
@@ -99,6 +101,12 @@ def pytest_collection_finish() -> None:
     """What was collected stays until the end: no collection of garbage walks over it again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    if gc.get_count()[0] > COLLECTED_AFTER:
+        gc.collect(0)
 
 
 def tier_of(item: pytest.Item) -> str:

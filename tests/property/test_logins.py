@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.config.logins import SERVED_MECHANISMS
 from mockbroker_protocol.messages.sasl import SaslAuthenticateRequest
 from tests.support.core import Core
 from tests.support.intruder import Intruder
 from tests.support.intruder_world import CONFIG
-from tests.support.logins import DELAY_MS, LISTENER, handshake, login_core, token
+from tests.support.logins import DELAY_MS, LISTENER, handshake, login_core, token, try_to_get_in
 from tests.support.scram_client import ScramClient
 
 if TYPE_CHECKING:
@@ -156,3 +157,8 @@ def test_what_counts_as_a_comparison_of_secrets(line: str, found: bool) -> None:
     node = ast.parse(line, mode="eval").body
     assert isinstance(node, ast.Compare)
     assert is_of_secrets(node) is found
+
+
+@pytest.mark.parametrize("mechanism", SERVED_MECHANISMS)
+def test_nobody_gets_in_by_tokens_that_are_nearly_right(mechanism: str) -> None:
+    try_to_get_in(mechanism, 1000)

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from random import Random
 from typing import TYPE_CHECKING
 
+from mockbroker.clock import Clock
+from mockbroker.config.broker import BrokerConfig
+from mockbroker.metadata.store import MetadataStore
+from mockbroker.security.mechanism import SaslError
+from mockbroker.security.mechanisms import Mechanisms
 from mockbroker_protocol.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -89,3 +95,31 @@ def logged_in(core: Core, data: bytes = ALICE) -> CoreClient:
     handshake(client)
     assert token(client, data).error_code == 0
     return client
+
+
+TOKENS = (ALICE, b"n,,n=alice,r=abc", b"n,,\x01auth=Bearer e30.e30.\x01\x01", b"")
+
+
+def try_to_get_in(mechanism: str, tries: int) -> None:
+    """By tokens that are nearly right: nobody must, and nothing must break but by a SaslError."""
+    dice = Random(7)
+    config = BrokerConfig(CONFIG)
+    mechanisms = Mechanisms(config, MetadataStore("c", config), dice, Clock())
+    for _ in range(tries):
+        exchange = mechanisms.make(mechanism, LISTENER)
+        mangled = _mangled(dice)
+        if mangled in TOKENS:
+            continue
+        try:
+            exchange.evaluate(mangled)
+        except SaslError:
+            pass
+        assert not exchange.complete
+
+
+def _mangled(dice: Random) -> bytes:
+    data = bytearray(dice.choice(TOKENS))
+    for _ in range(dice.randint(1, 4)):
+        at = dice.randrange(len(data) + 1)
+        data[at : at + dice.randint(0, 2)] = dice.randbytes(dice.randint(0, 2))
+    return bytes(data)

@@ -18,29 +18,12 @@ class MovedCore(ClusterCore):
         topics: dict[str, int | None] | None = None,
     ) -> None:
         super().__init__(topics={"t": 3} if topics is None else topics, config=config, seed=seed)
-        self.skips = skips
-        self.ticks = 0
+        self.skips_idle = skips
         self.changes: list[tuple[float, str]] = []
         """When the controller decided what."""
         self.cluster.metadata.subscribe(
             lambda change: self.changes.append((self.cluster.clock.now_ms, type(change).__name__))
         )
-
-    def advance(self, milliseconds: float) -> None:
-        end_ms = self.now_ms + milliseconds
-        while True:
-            if self.skips:
-                self.cluster.skip_idle(end_ms)
-            deadline = self.cluster.next_deadline()
-            if deadline is None or deadline > end_ms:
-                break
-            self.ticks += 1
-            self.now_ms = max(self.now_ms, deadline)
-            self.cluster.tick(self.now_ms)
-            self.deliver()
-        self.now_ms = end_ms
-        self.cluster.tick(end_ms)
-        self.deliver()
 
     @property
     def skipped(self) -> dict[str, int]:

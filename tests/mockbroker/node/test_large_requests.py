@@ -8,12 +8,13 @@ from unittest.mock import patch
 
 import pytest
 
-from mockbroker.apis.registry import LARGE_BYTES, SERVED
+from mockbroker.apis.registry import SERVED
 from mockbroker.coordinator.group.service import GroupCoordinatorService
 from mockbroker.faults import answers
+from mockbroker.fetch.long_contexts import SLICE
 from mockbroker.journal import TIMEOUT, HandlerFailed, RequestRefused
 from mockbroker.node import large_requests
-from mockbroker.node.large_requests import MAX_ELEMENTS, PART_ELEMENTS
+from mockbroker.node.large_requests import MAX_ELEMENTS, Split
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.configs import (
     AlterableConfig,
@@ -86,6 +87,7 @@ from mockbroker_protocol.messages.transactions import (
     AddPartitionsToTxnTransaction,
 )
 from mockbroker_protocol.plan import decode
+from mockbroker_protocol.plan_decode import SLICE_ELEMENTS
 from tests.support import heavy
 from tests.support.core import Core, CoreClient
 from tests.support.turns import EveryTime, frame_of, turns_of
@@ -95,10 +97,13 @@ if TYPE_CHECKING:
 
     from mockbroker.faults.armed_fault import ArmedFault
 
-LOOKED_AT = 300
+LOOKED_AT = 30
+PART_ELEMENTS = 40
 MANY = LOOKED_AT + 2 * PART_ELEMENTS + 3
 """Elements that take several slices, and several parts."""
-MAX_WHOLE_ELEMENTS = 6_000
+MAX_WHOLE_ELEMENTS = 500
+LARGE_BYTES = 256
+"""So that requests of some hundred elements are large."""
 
 
 @pytest.fixture
@@ -106,12 +111,25 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Core:
     """A broker whose slices are small."""
     monkeypatch.setattr(large_requests, "LOOKED_AT", LOOKED_AT)
     monkeypatch.setattr(large_requests, "MAX_WHOLE_ELEMENTS", MAX_WHOLE_ELEMENTS)
+    monkeypatch.setattr(large_requests, "PART_ELEMENTS", PART_ELEMENTS)
+    splits = {key: _small(split) for key, split in large_requests.SPLITS.items()}
+    monkeypatch.setattr(large_requests, "SPLITS", splits)
+    offsets = tuple(_small(split) for split in large_requests._OFFSET_FETCH)
+    monkeypatch.setattr(large_requests, "_OFFSET_FETCH", offsets)
     core = Core(topics={heavy.TOPIC: heavy.PARTITIONS})
+    _serve_as_large(core)
+    return core
+
+
+def _serve_as_large(core: Core) -> None:
     for key in SERVED:
         api = core.broker.registry.get(key)
         assert api is not None
-        api.large_bytes = 4096  # so that requests of some thousand elements are large
-    return core
+        api.large_bytes = LARGE_BYTES
+
+
+def _small(split: Split) -> Split:
+    return split._replace(size=min(split.size, PART_ELEMENTS))
 
 
 def test_no_large_fetch_is_parked_beside_many(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +210,7 @@ def test_what_is_described_is_described_once_in_a_large_request(core: Core) -> N
 
 
 def test_a_few_groups_are_described_as_often_as_they_are_asked_for(core: Core) -> None:
-    request = DescribeGroupsRequest(groups=["a group with quite a name"] * 100)
+    request = DescribeGroupsRequest(groups=["a group with quite a name"] * 8)
     response = core.client().call(request, 0, DescribeGroupsResponse)
     assert [group.group_id for group in response.groups] == request.groups
 
@@ -244,15 +262,17 @@ def test_a_fetch_of_one_partition_many_times_is_one_of_it(core: Core) -> None:
 
 def test_a_client_may_read_a_hundred_thousand_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_ELEMENTS > 2 * 100_000
-    monkeypatch.setattr(large_requests, "MAX_WHOLE_ELEMENTS", 1000)
+    monkeypatch.setattr(large_requests, "MAX_WHOLE_ELEMENTS", 100)
     names = [f"wide-{number}" for number in range(8)]
-    client = Core(topics=dict.fromkeys(names, 150)).client()
-    parts = [FetchRequestPartition(partition=at, partition_max_bytes=1024) for at in range(150)]
+    core = Core(topics=dict.fromkeys(names, 15))
+    _serve_as_large(core)
+    client = core.client()
+    parts = [FetchRequestPartition(partition=at, partition_max_bytes=1024) for at in range(15)]
     asked = [FetchRequestTopic(name, partitions=parts) for name in names]
     opened = client.call(FetchRequest(session_epoch=0, topics=asked), 12, FetchResponse)
     assert opened.session_id
     answered = [part.error_code for topic in opened.responses for part in topic.partitions]
-    assert answered == [0] * 1_200
+    assert answered == [0] * 120
 
 
 @pytest.mark.parametrize(
@@ -268,9 +288,9 @@ def test_a_client_may_read_a_hundred_thousand_partitions(monkeypatch: pytest.Mon
 def test_what_no_cluster_can_mean_is_refused(
     core: Core, build: Callable[[int], bytes], most: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(large_requests, most, 6_000)
+    monkeypatch.setattr(large_requests, most, 600)
     client = core.client()
-    client.send_bytes(build(10_000))
+    client.send_bytes(build(1_000))
     assert client.closed
     (refused,) = (event for event in core.events if isinstance(event, RequestRefused))
     assert "elements" in refused.reason
@@ -281,7 +301,7 @@ def test_a_neighbour_has_its_turn_between_two_slices(core: Core) -> None:
     turn = EveryTime()
     core.broker.requests.turn_over = turn
     hostile, neighbour = core.client(), core.client("neighbour")
-    hostile.send_bytes(heavy.metadata(MANY * 4))
+    hostile.send_bytes(heavy.metadata(2 * SLICE_ELEMENTS))
     with pytest.raises(AssertionError, match="no answer"):
         hostile.receive_bytes()
     _ping(neighbour)
@@ -291,7 +311,7 @@ def test_a_neighbour_has_its_turn_between_two_slices(core: Core) -> None:
         core.deliver()
         turns += 1
     assert hostile.answered == 1
-    assert turns > MANY * 4 // LOOKED_AT
+    assert turns > 2 * SLICE_ELEMENTS // LOOKED_AT
 
 
 def _ping(client: CoreClient) -> None:
@@ -304,7 +324,7 @@ def test_a_client_that_leaves_ends_what_is_done_for_it(core: Core) -> None:
     turn = EveryTime()
     core.broker.requests.turn_over = turn
     hostile = core.client()
-    hostile.send_bytes(heavy.metadata(MANY * 4))
+    hostile.send_bytes(heavy.metadata(2 * SLICE_ELEMENTS))
     hostile.disconnect()
     core.broker.go_on(core.now_ms, turn)
     core.broker.go_on(core.now_ms, turn)
@@ -337,11 +357,11 @@ def test_a_rule_about_other_requests_is_in_nobodys_way(core: Core) -> None:
 @pytest.mark.parametrize(
     ("rule", "matches"),
     [
-        ({"topic": "u000*5"}, True),
+        ({"topic": "u0000*5"}, True),
         ({"topic": "nobody", "partition": 2}, False),
-        ({"when": "'u0003000' in topics"}, True),
+        ({"when": "'u0000300' in topics"}, True),
         ({"group": "nobody"}, False),
-        ({"api": "Metadata", "topic": "u*", "when": "'u0009999' in topics"}, False),
+        ({"api": "Metadata", "topic": "u*", "when": "'u0000999' in topics"}, False),
     ],
     ids=str,
 )
@@ -418,9 +438,9 @@ def test_a_fetch_of_many_partitions_gives_way(core: Core, rule: dict[str, object
     if rule is not None:
         core.cluster.faults.add(rule)
     client = core.client()
-    turns = turns_of(core, client, heavy.fetch_of_a_session(4 * MANY))
+    turns = turns_of(core, client, heavy.fetch_of_a_session(3 * SLICE))
     assert client.answered == 1
-    assert turns >= 16 * MANY // PART_ELEMENTS
+    assert turns >= 4 * 3
 
 
 def test_members_leave_in_parts(core: Core) -> None:
@@ -469,8 +489,6 @@ def test_markers_are_written_in_parts(core: Core) -> None:
         for producer, partitions in sizes.items()
     ]
     client = core.client()
-    for api in core.broker.registry.apis():
-        api.large_bytes = 512
     turns = turns_of(core, client, frame_of(WriteTxnMarkersRequest(markers), 1))
     answer, _ = decode(WriteTxnMarkersResponse, 1, client.receive_bytes(), 5)
     told = {
@@ -552,7 +570,7 @@ def test_an_error_for_a_fetch_of_many_partitions_is_put_in_in_slices(
     core: Core, monkeypatch: pytest.MonkeyPatch, stage: str, session: bool, asked: int
 ) -> None:
     """Of one that opens a session, that changes each of its partitions, and that asks for news."""
-    monkeypatch.setattr(answers, "TOLD_AT_ONCE", 50)
+    monkeypatch.setattr(answers, "TOLD_AT_ONCE", 10)
     client = core.client()
     session_id = epoch = 0
     if session:
@@ -566,13 +584,13 @@ def test_an_error_for_a_fetch_of_many_partitions_is_put_in_in_slices(
     response, _ = decode(FetchResponse, 7, client.receive_bytes(), 4)
     told = [one.error_code for topic in response.responses for one in topic.partitions]
     assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2 * MANY
-    assert turns > 2 * MANY // 50
+    assert turns > 2 * MANY // 10
 
 
 def test_a_mangled_answer_is_encoded_in_slices_too(core: Core) -> None:
     core.cluster.faults.add({"api": "Fetch", "correlation_shift": 1})
     plain, mangled = core.client(), core.client()
-    frame = heavy.fetch_of_a_session(2 * MANY)
+    frame = heavy.fetch_of_a_session(SLICE_ELEMENTS + 100)
     turns = turns_of(core, mangled, frame)
     core.cluster.faults.clear()
     assert turns >= turns_of(core, plain, frame)

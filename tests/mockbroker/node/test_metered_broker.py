@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from random import Random
-
-import pytest
 
 from mockbroker.node.broker import Broker
-from mockbroker.node.metered_broker import MeteredBroker
 from mockbroker_protocol.headers import encode_request_header
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from mockbroker_protocol.messages.fetch import FetchResponse
 from mockbroker_protocol.messages.produce import ProduceResponse
-from tests.support.core import Core, CoreClient
-from tests.support.hostile import hostile_bytes, seeds
+from tests.support.core import Core
+from tests.support.metered import PING, is_read, metered
 from tests.support.requests import fetch, framed, produce
 
 _POOL = "kafka.network:type=SocketServer,name=MemoryPool"
-PING = framed(encode_request_header(18, 0, 1, "ping"))
-
-
-def metered(size: int, largest: int = 1000) -> tuple[Core, MeteredBroker]:
-    config = {"queued.max.request.bytes": str(size), "socket.request.max.bytes": str(largest)}
-    core = Core(topics={"orders": 1}, config=config)
-    assert isinstance(core.broker, MeteredBroker)
-    return core, core.broker
-
-
-def is_read(client: CoreClient) -> bool:
-    return client.reading
 
 
 def test_without_the_config_nobody_counts() -> None:
@@ -135,40 +119,6 @@ def test_clients_whose_bytes_come_in_one_turn_wait_too() -> None:
     assert (client.answered, is_read(client)) == (0, False)
     greedy.disconnect()
     assert (client.answered, is_read(client)) == (1, True)
-
-
-@pytest.fixture(scope="module")
-def requests() -> list[bytes]:
-    return list(seeds())
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_whatever_is_sent_all_of_it_comes_back(seed: int, requests: list[bytes]) -> None:
-    """Hostile clients beside one that asks: it has its answers, and nothing stays taken."""
-    rng = Random(seed)
-    core, broker = metered(600, 600)
-    asking = core.client()
-    asked = 0
-    strangers: list[CoreClient] = []
-    for step in range(300):
-        if rng.random() < 0.3:
-            asking.send_bytes(PING)
-            asked += 1
-        if len(strangers) < 4:
-            strangers.append(core.client())
-        at = rng.randrange(len(strangers))
-        data = hostile_bytes(rng, requests)
-        if strangers[at].closed or rng.random() < 0.1:
-            strangers.pop(at).disconnect()
-        elif is_read(strangers[at]):
-            strangers[at].send_bytes(data[: rng.randrange(1, len(data) + 2)])
-        if not step % 20:
-            core.advance(1000)
-    for stranger in strangers:
-        stranger.disconnect()
-    core.advance(10_000)
-    assert asking.answered == asked
-    assert broker.pool.available == 600
 
 
 def test_those_who_wait_go_on_in_their_order() -> None:

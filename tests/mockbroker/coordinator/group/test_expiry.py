@@ -6,8 +6,10 @@ from mockbroker.metadata.topic_requests import TopicReference
 from tests.support.groups import SESSION_MS, Groups, subscription
 
 DAY_MS = 24 * 3600 * 1000
-RETENTION_MS = 7 * DAY_MS
+HOUR_MS = DAY_MS // 24
 CHECK_MS = 600_000
+RETENTION_MS = 7 * HOUR_MS
+SHORT = {"offsets.retention.minutes": str(7 * 60)}
 
 
 def keep_alive(groups: Groups, member_id: str, duration_ms: int) -> None:
@@ -21,7 +23,7 @@ def test_positions_of_a_simple_group_expire_after_their_commit() -> None:
     groups.commit(5)
     groups.advance(DAY_MS)
     groups.commit(6, partition=1)
-    groups.advance(RETENTION_MS - DAY_MS + CHECK_MS)
+    groups.advance(6 * DAY_MS + CHECK_MS)
     assert set(groups.fetched()) == {("t", 1)}
     groups.advance(DAY_MS)
     assert groups.shard().groups == {}
@@ -29,10 +31,10 @@ def test_positions_of_a_simple_group_expire_after_their_commit() -> None:
 
 
 def test_positions_of_a_group_expire_after_it_became_empty() -> None:
-    groups = Groups()
+    groups = Groups(SHORT)
     (member_id,) = groups.stable(1, session_ms=1_000_000)
     groups.commit(5, member_id=member_id, generation_id=1)
-    keep_alive(groups, member_id, 8 * DAY_MS)
+    keep_alive(groups, member_id, 8 * HOUR_MS)
     assert ("t", 0) in groups.fetched()
     groups.leave((member_id, None))
     groups.advance(RETENTION_MS - CHECK_MS)
@@ -43,11 +45,11 @@ def test_positions_of_a_group_expire_after_it_became_empty() -> None:
 
 
 def test_a_stable_group_loses_positions_of_topics_it_no_longer_reads() -> None:
-    groups = Groups(topics=(("t", 1), ("old", 1)))
+    groups = Groups(SHORT, topics=(("t", 1), ("old", 1)))
     (member_id,) = groups.stable(1, session_ms=1_000_000, protocols=[("range", subscription("t"))])
     groups.commit(5, member_id=member_id, generation_id=1)
     groups.commit(5, member_id=member_id, generation_id=1, topic="old")
-    keep_alive(groups, member_id, 8 * DAY_MS)
+    keep_alive(groups, member_id, 8 * HOUR_MS)
     assert set(groups.fetched()) == {("t", 0)}
     assert "g" in groups.shard().groups
 
@@ -62,7 +64,7 @@ def test_an_explicit_time_of_expiry_counts() -> None:
 
 
 def test_positions_of_an_open_transaction_stay() -> None:
-    groups = Groups()
+    groups = Groups(SHORT)
     groups.commit(5)
     groups.shard().replay(1, 42, groups.records()[0])
     groups.advance(RETENTION_MS + CHECK_MS)
@@ -78,7 +80,7 @@ def test_an_empty_group_without_positions_goes_at_the_next_check() -> None:
 
 
 def test_nothing_is_scheduled_once_there_is_nothing_left() -> None:
-    groups = Groups()
+    groups = Groups(SHORT)
     groups.commit(5)
     groups.advance(RETENTION_MS + CHECK_MS)
     assert groups.timer.next_deadline() is None
