@@ -329,11 +329,13 @@ def _respond(
     ctx.respond_in_slices(response)
 
 
-def in_slices(parts: Iterable[T], at_once: int = MADE_AT_ONCE) -> Generator[None, None, list[T]]:
-    """The parts of a long answer, which are made as they are taken; yields after `at_once`.
+def in_slices(parts: Iterable[T], at_once: int = 0) -> Generator[None, None, list[T]]:
+    """The parts of a long answer, which are made as they are taken.
 
-    What they are made of must not be something that changes meanwhile.
+    Yields after `at_once`, by default `MADE_AT_ONCE`. What they are made of must not be something
+    that changes meanwhile.
     """
+    at_once = at_once or MADE_AT_ONCE
     making = iter(parts)
     made: list[T] = []
     while True:

@@ -82,7 +82,7 @@ class PeerIncarnation(Incarnation):
         """By the topic that holds what they coordinate."""
 
     def settle(self) -> None:
-        super().settle()
+        self.broker.requests.drain()
         if self.fetchers.ready:
             self.fetchers.run()
 
