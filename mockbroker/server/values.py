@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.state.config_texts import config_texts
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -199,10 +201,7 @@ def check_topic_name(option: str, name: str) -> None:
 def parse_configs(option: str, value: object) -> dict[str, str]:
     """Broker configs by Kafka's name: a mapping, KEY=VALUE in a list, or one a line."""
     if isinstance(value, Mapping):
-        return {
-            str(key): str(each).lower() if isinstance(each, bool) else str(each)
-            for key, each in value.items()
-        }
+        return config_texts(value)
     lines = value.splitlines() if isinstance(value, str) else list(_each(value))
     return dict(parse_pair(option, str(line)) for line in lines if str(line).strip())
 

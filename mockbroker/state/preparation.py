@@ -26,6 +26,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.state.config_texts import config_texts
 from mockbroker.state.seeds import RowFields, SeedError, read_records, record_of
 from mockbroker.state.writing import Put, TopicError, create_topic
 
@@ -65,10 +66,7 @@ class Preparation:
         config = table.get("config", {})
         if not isinstance(config, dict):
             raise PreparationError(f"{key}.config", "it is not a table", "key = value")
-        texts = {
-            name: str(one).lower() if isinstance(one, bool) else str(one)
-            for name, one in config.items()
-        }
+        texts = config_texts(config)
         self._topics[name] = (
             _count(key, table, "partitions"),
             _count(key, table, "replication-factor"),

@@ -58,7 +58,7 @@ class AsyncTopicView(AsyncView[TopicView[Any]]):
         partitions: int | None = None,
         *,
         replication_factor: int | None = None,
-        config: Mapping[str, str] | None = None,
+        config: Mapping[str, object] | None = None,
     ) -> Self:
         """Make the topic. Raises TopicError when that cannot be."""
         await self._create(partitions, replication_factor=replication_factor, config=config)

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar, Unpack
 
 from mockbroker.state import writing
+from mockbroker.state.config_texts import config_texts
 from mockbroker.state.partitions import leading_partition
 from mockbroker.state.reading import READ_UNCOMMITTED, Record, TopicReader
 
@@ -181,10 +182,14 @@ class TopicView(ABC, Generic[S]):
         partitions: int | None = None,
         *,
         replication_factor: int | None = None,
-        config: Mapping[str, str] | None = None,
+        config: Mapping[str, object] | None = None,
     ) -> Self:
-        """Make the topic. Raises TopicError when that cannot be."""
-        return self._bridge.call(partial(self._created, partitions, replication_factor, config))
+        """Make the topic. Raises TopicError when that cannot be.
+
+        Values of `config` may be numbers, truth values and lists: see `config_texts`.
+        """
+        texts = config_texts(config or {})
+        return self._bridge.call(partial(self._created, partitions, replication_factor, texts))
 
     def delete(self) -> None:
         """Delete the topic. Raises TopicError when there is none."""
@@ -217,7 +222,7 @@ class TopicView(ABC, Generic[S]):
         self,
         partitions: int | None,
         replication_factor: int | None,
-        config: Mapping[str, str] | None,
+        config: Mapping[str, str],
         source: S,
     ) -> Self:
         self._create(source, partitions, replication_factor, config)
@@ -253,7 +258,7 @@ class TopicView(ABC, Generic[S]):
         source: S,
         partitions: int | None,
         replication_factor: int | None,
-        config: Mapping[str, str] | None,
+        config: Mapping[str, str],
     ) -> None: ...
 
     @abstractmethod
@@ -297,7 +302,7 @@ class ClusterTopicView(TopicView["Cluster"]):
         source: Cluster,
         partitions: int | None,
         replication_factor: int | None,
-        config: Mapping[str, str] | None,
+        config: Mapping[str, str],
     ) -> None:
         writing.create_topic(source, self.name, partitions, replication_factor, config)
 

@@ -33,9 +33,9 @@ class KafkaTopicView(TopicView[KafkaClient]):
         source: KafkaClient,
         partitions: int | None,
         replication_factor: int | None,
-        config: Mapping[str, str] | None,
+        config: Mapping[str, str],
     ) -> None:
-        source.create_topic(self.name, partitions, replication_factor, config or {})
+        source.create_topic(self.name, partitions, replication_factor, config)
 
     def _delete(self, source: KafkaClient) -> None:
         source.delete_topic(self.name)

@@ -54,13 +54,13 @@ class RemoteTopicView(TopicView[AdminClient]):
         source: AdminClient,
         partitions: int | None,
         replication_factor: int | None,
-        config: Mapping[str, str] | None,
+        config: Mapping[str, str],
     ) -> None:
         body = {
             "name": self.name,
             "partitions": partitions,
             "replication_factor": replication_factor,
-            "configs": dict(config or {}),
+            "configs": dict(config),
         }
         with refused_as(TopicError):
             source.send("POST", "/v1/topics", body)

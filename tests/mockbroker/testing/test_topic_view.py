@@ -82,6 +82,20 @@ def test_a_topic_that_is_not_there_yet_is_waited_for() -> None:
         assert broker.topics() == ["orders"]
 
 
+def test_configs_of_a_topic_may_be_numbers_truth_values_and_lists() -> None:
+    config = {
+        "retention.ms": 1000,
+        "preallocate": True,
+        "cleanup.policy": ["compact", "delete"],
+    }
+    with MockBroker() as broker:
+        assert broker.topic("orders").create(1, config=config).config == {
+            "retention.ms": "1000",
+            "preallocate": "true",
+            "cleanup.policy": "compact,delete",
+        }
+
+
 def test_topics_are_made_and_deleted() -> None:
     with MockBroker() as broker:
         topic = broker.topic("orders").create(3, config={"retention.ms": "1000"})
