@@ -14,7 +14,7 @@ import logging
 import sys
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from mockbroker.pipeline import options as pipeline_options
 from mockbroker.pipeline.analyze import command as analyze
@@ -35,14 +35,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One word of the command line. `check` refuses what it can before Spark starts."""
+    """One word of the command line. `check` refuses what it can before Spark starts.
+
+    `on_spark` says whether the job runs on Spark at all: else `run` gets no session. `java` are
+    options of a JVM that is started for it.
+    """
 
     help: str
     example: str
     add_options: Callable[[argparse.ArgumentParser], None]
     check: Callable[[argparse.Namespace], None]
-    run: Callable[[SparkSession, argparse.Namespace], Summary]
+    run: Callable[[Any, argparse.Namespace], Summary]
     needs_broker: bool = True
+    on_spark: Callable[[argparse.Namespace], bool] = lambda _: True
+    java: Callable[[argparse.Namespace], str] = lambda _: ""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -86,7 +92,9 @@ def run(argv: Sequence[str], spark: SparkSession | None = None) -> int:
     try:
         pipeline_options.broker_of(arguments)
         job.check(arguments)
-        session = spark or _open(arguments)
+        if not job.on_spark(arguments):
+            return _tell(arguments, lambda: job.run(None, arguments))
+        session = spark or _open(job, arguments)
     except PipelineError as error:
         return _fail(str(error))
     try:
@@ -96,7 +104,7 @@ def run(argv: Sequence[str], spark: SparkSession | None = None) -> int:
             session.stop()
 
 
-def _open(arguments: argparse.Namespace) -> SparkSession:
+def _open(job: Job, arguments: argparse.Namespace) -> SparkSession:
     conf = pipeline_options.spark_conf(arguments)
     resumable = getattr(arguments, "checkpoint", None) and arguments.job in {"load", "synth"}
     if resumable and arguments.remote is None:
@@ -111,6 +119,8 @@ def _open(arguments: argparse.Namespace) -> SparkSession:
             conf=conf,
             jars=arguments.jars,
             resolve=arguments.job == "jars",
+            connector=job.needs_broker or arguments.job == "jars",
+            java=job.java(arguments),
         )
     )
 
@@ -123,14 +133,23 @@ def _run_job(job: Job, spark: SparkSession, arguments: argparse.Namespace) -> in
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     bar = Bar(arguments.job, sys.stderr, wanted=arguments.progress)
-    started = time.monotonic()
-    try:
+
+    def work() -> Summary:
         with watch(spark, bar):
-            summary = job.run(spark, arguments)
-    except PipelineError as error:
-        return _fail(str(error))
+            return job.run(spark, arguments)
+
+    try:
+        return _tell(arguments, work)
     except (PySparkException, Py4JError) as error:
         return _fail(explain(error))
+
+
+def _tell(arguments: argparse.Namespace, work: Callable[[], Summary]) -> int:
+    started = time.monotonic()
+    try:
+        summary = work()
+    except PipelineError as error:
+        return _fail(str(error))
     summary.seconds = time.monotonic() - started
     if arguments.json:
         print(summary.as_json())
@@ -349,5 +368,7 @@ JOBS: Final = {
         analyze.check,
         analyze.run,
         needs_broker=False,
+        on_spark=analyze.on_spark,
+        java=analyze.java,
     ),
 }

@@ -54,7 +54,8 @@ class SessionOptions:
     """Where a job runs. `master` None: what spark-submit says, else `local[*]`.
 
     `remote` is a Spark Connect address (sc://HOST:PORT); `jars` a folder of connector jars; with
-    `resolve` Spark gets them itself, whatever folders there are.
+    `resolve` Spark gets them itself, whatever folders there are. A job without a broker needs no
+    `connector`; `java` are more options of the JVM that is started here.
     """
 
     app: str
@@ -63,6 +64,8 @@ class SessionOptions:
     conf: dict[str, str] = field(default_factory=dict)
     jars: str | None = None
     resolve: bool = False
+    connector: bool = True
+    java: str = ""
 
 
 def open_session(options: SessionOptions) -> SparkSession:
@@ -110,8 +113,12 @@ def conf_for(options: SessionOptions, *, submitted: bool) -> dict[str, str]:
     conf = dict(LOCAL_CONF)
     if not submitted:
         conf["spark.master"] = options.master or "local[*]"
-        conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOG_CONFIG}"
-        if options.resolve:
+        conf["spark.driver.extraJavaOptions"] = (
+            f"-Dlog4j2.configurationFile={_LOG_CONFIG} {options.java}".rstrip()
+        )
+        if not options.connector:
+            pass
+        elif options.resolve:
             conf[PACKAGES_CONF] = packages()
         elif CONNECTOR not in options.conf.get(PACKAGES_CONF, ""):
             conf |= connector_conf(options.jars)

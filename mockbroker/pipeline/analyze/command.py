@@ -5,13 +5,16 @@ Called by `pipeline.command`; needs neither PySpark nor Plotly until the job run
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mockbroker.pipeline.analyze import journals
+from mockbroker.pipeline.analyze.engine import SMALL_BYTES, has_embedded
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.options import positive_number
+from mockbroker.pipeline.session import check_java
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +24,9 @@ if TYPE_CHECKING:
     from mockbroker.pipeline.summary import Summary
 
 HELP = "turn journals into tables and one page of plots"
+ENGINES: Final = ("spark", "embedded")
 EXAMPLE = "mockbroker pipeline analyze journals/ --out report/ --compare journals-before/"
+SHORT_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -30,6 +35,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("journals", nargs="+", metavar="JOURNALS", help="journal files or folders (*.jsonl)")
     add("--out", required=True, metavar="DIR", help="where lines, tables and the page go")
     add("--compare", nargs="+", default=[], metavar="OTHER", help="journals to compare with")
+    add(
+        "--engine",
+        choices=("auto", *ENGINES),
+        default="auto",
+        help="spark, or embedded: in this process, without a JVM (default: Spark where it can run)",
+    )
     add("--page", metavar="FILE", help="the page (default DIR/report.html)")
     add("--overwrite", action="store_true", help="replace what an earlier run left in DIR")
     add(
@@ -45,8 +56,11 @@ def check(arguments: argparse.Namespace) -> None:
     """Refuse what can be seen to be wrong without Spark."""
     journals.find(arguments.journals)
     journals.find(arguments.compare, "--compare")
-    if find_spec("plotly") is None:
-        raise PipelineError("Plotly is not installed: pip install 'mockbroker[spark]'")
+    for package in ("plotly", "pyarrow"):
+        if find_spec(package) is None:
+            raise PipelineError(f"{package} is not installed: pip install 'mockbroker[analyze]'")
+    if arguments.engine == "embedded" and not has_embedded():
+        raise PipelineError("--engine embedded needs DuckDB: pip install 'mockbroker[analyze]'")
     if "://" in arguments.out:
         if arguments.page is None:
             raise PipelineError("--page: name a file on this machine when DIR is elsewhere")
@@ -58,10 +72,36 @@ def check(arguments: argparse.Namespace) -> None:
         raise PipelineError(f"--out: {out} is not empty: --overwrite replaces an earlier run")
 
 
-def run(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
-    """The job."""
-    from mockbroker.pipeline.analyze.frames import Options
+def on_spark(arguments: argparse.Namespace) -> bool:
+    """Which engine: the one that is asked for; else Spark wherever it can run."""
+    if arguments.engine != "auto":
+        return bool(arguments.engine == "spark")
+    if arguments.master or arguments.remote or not has_embedded():
+        return True
+    if find_spec("pyspark") is None:
+        why = "PySpark is not installed"
+    else:
+        try:
+            check_java()
+        except PipelineError as error:
+            why = str(error)
+        else:
+            return True
+    print(f"analyze: {why}: the embedded engine does it", file=sys.stderr)
+    return False
+
+
+def java(arguments: argparse.Namespace) -> str:
+    """Options of the JVM: for small journals no more compiling than they take to be read."""
+    files = [*journals.find(arguments.journals), *journals.find(arguments.compare, "--compare")]
+    size = journals.size_bytes(files)
+    return SHORT_JVM if size is not None and size <= SMALL_BYTES else ""
+
+
+def run(spark: SparkSession | None, arguments: argparse.Namespace) -> Summary:
+    """The job; without a session on the embedded engine."""
     from mockbroker.pipeline.analyze.job import AnalyzeSpec, run_analyze
+    from mockbroker.pipeline.analyze.table import Options
 
     spec = AnalyzeSpec(
         files=journals.find(arguments.journals),
@@ -70,5 +110,6 @@ def run(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
         page=arguments.page or str(Path(arguments.out) / "report.html"),
         overwrite=arguments.overwrite,
         options=Options(backoff_ms=arguments.backoff_ms),
+        conf=tuple(text.partition("=")[0] for text in arguments.conf),
     )
     return run_analyze(spark, spec)

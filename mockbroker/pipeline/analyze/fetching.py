@@ -6,81 +6,46 @@ the broker says that its session saved, on the request and on the response.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+from mockbroker.pipeline.analyze.fragments import start_s, total
+from mockbroker.pipeline.analyze.table import Table
 
-from mockbroker.pipeline.analyze.frames import (
-    Options,
-    Table,
-    count,
-    count_where,
-    fetches,
-    start_s,
-    total,
+_BYTES: Final = (
+    "fetches BIGINT, request_bytes BIGINT, request_bytes_in_full BIGINT, response_bytes BIGINT,"
+    " response_bytes_in_full BIGINT, records_bytes BIGINT"
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-_BYTES: Final = """
-fetches BIGINT, request_bytes BIGINT, request_bytes_in_full BIGINT, response_bytes BIGINT,
-response_bytes_in_full BIGINT, records_bytes BIGINT"""
-
-
-def _class() -> Column:
-    """Of a fetch that was answered, as the broker's metric FetchesAnswered counts it."""
-    return F.coalesce(F.when(F.col("answered"), F.col("fetch.class")), F.lit("UNANSWERED"))
-
-
-def _bytes() -> list[Column]:
-    return [
-        count().alias("fetches"),
-        total("request_bytes").alias("request_bytes"),
-        total("request_bytes + coalesce(fetch.request_bytes_saved, 0)").alias(
-            "request_bytes_in_full"
-        ),
-        total("response_bytes").alias("response_bytes"),
-        total("response_bytes + coalesce(fetch.response_bytes_saved, 0)").alias(
-            "response_bytes_in_full"
-        ),
-        total("fetch.records_bytes").alias("records_bytes"),
-    ]
-
-
-def fetch_series(lines: DataFrame, options: Options) -> DataFrame:
-    """Fetches by class for each step of the time axis."""
-    at = start_s(options).alias("start_s")
-    return fetches(lines).groupBy("side", at, _class().alias("class")).agg(*_bytes())
-
-
-def fetch_clients(lines: DataFrame, _: Options) -> DataFrame:
-    """Fetches by client and class."""
-    return (
-        fetches(lines)
-        .groupBy("side", "client_id", _class().alias("class"))
-        .agg(
-            *_bytes(),
-            total("fetch.partitions_requested").alias("partitions_requested"),
-            total("fetch.partitions_answered").alias("partitions_answered"),
-            count_where("error != 0").alias("with_errors"),
-            count_where("fetch.high_watermarks_known > 0").alias("telling_high_watermarks"),
-        )
-    )
-
+CLASS: Final = "CASE WHEN answered AND class IS NOT NULL THEN class ELSE 'UNANSWERED' END"
+"""Of a fetch that was answered, as the broker's metric FetchesAnswered counts it."""
 
 TABLES: Final = (
     Table(
         "fetch_series",
         f"side STRING, start_s DOUBLE, class STRING, {_BYTES}",
-        fetch_series,
+        f"""
+SELECT side, {start_s()} AS start_s, {CLASS} AS class, count(*) AS fetches,
+  {total("request_bytes")} AS request_bytes,
+  {total("request_bytes + coalesce(request_bytes_saved, 0)")} AS request_bytes_in_full,
+  {total("response_bytes")} AS response_bytes,
+  {total("response_bytes + coalesce(response_bytes_saved, 0)")} AS response_bytes_in_full,
+  {total("records_bytes")} AS records_bytes
+FROM requests WHERE is_fetch GROUP BY 1, 2, 3""",
         "side, start_s, class",
+        needs="fetches",
     ),
     Table(
         "fetch_clients",
         f"side STRING, client_id STRING, class STRING, {_BYTES}, partitions_requested BIGINT,"
         " partitions_answered BIGINT, with_errors BIGINT, telling_high_watermarks BIGINT",
-        fetch_clients,
+        """
+SELECT side, client_id, class, sum(requests) AS fetches, sum(request_bytes) AS request_bytes,
+  sum(request_bytes_in_full) AS request_bytes_in_full, sum(response_bytes) AS response_bytes,
+  sum(response_bytes_in_full) AS response_bytes_in_full, sum(records_bytes) AS records_bytes,
+  sum(partitions_requested) AS partitions_requested,
+  sum(partitions_answered) AS partitions_answered, sum(with_errors) AS with_errors,
+  sum(telling_high_watermarks) AS telling_high_watermarks
+FROM request_cells WHERE is_fetch GROUP BY side, client_id, class""",
         "fetches DESC, side, client_id, class",
+        of=("request_cells",),
     ),
 )

@@ -1,55 +1,57 @@
 """analyze: the edge around the tables. Journals in; lines, tables and a page out; one summary.
 
-Called by `pipeline.command`. Lines are parsed once and written as Parquet; every table is made of
-that file, so a table costs the columns that it needs. DIR/lines has all lines with types,
-DIR/tables/NAME the tables, DIR/tables/corrupt what could not be read, DIR/report.html the page.
-What an earlier run left there is replaced when all of that is written (`destination`).
+Called by `pipeline.command`. The lines are parsed once and written as Parquet (DIR/lines); each
+table is one text upon them or upon other tables (`table`), asked of an engine (`engine`), and
+comes back as Arrow. DIR/tables/NAME has the tables, DIR/tables/corrupt what could not be read,
+DIR/report.html the page. What an earlier run left there is replaced when all of that is written
+(`destination`).
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import json
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import Observation
-from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
-
-from mockbroker.pipeline.analyze import journals
-from mockbroker.pipeline.analyze.conformance import EVIDENCE, evidence
+from mockbroker.pipeline.analyze import journals, relations
 from mockbroker.pipeline.analyze.destination import Destination
-from mockbroker.pipeline.analyze.frames import Options, Table, timed
+from mockbroker.pipeline.analyze.maker import LARGE_LINES, Maker
+from mockbroker.pipeline.analyze.overview import RUNS
 from mockbroker.pipeline.analyze.page import Facts, render
-from mockbroker.pipeline.analyze.tables import PAGE_ROWS, TABLES
+from mockbroker.pipeline.analyze.table import Options, Table, shaped
+from mockbroker.pipeline.analyze.tables import TABLES
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from mockbroker.pipeline.analyze.engine import Engine
 
 MAX_BINS: Final = 160
-TABLES_AT_A_TIME: Final = 4
 _STEPS: Final = (1, 2, 5)
-_ROW_GROUP_BYTES: Final = 32 << 20
-"""A row group is built in memory: small ones, small heap."""
 
-_CORRUPT: Final = Table(
-    "corrupt",
-    "side STRING, journal STRING, line STRING",
-    lambda lines, _: lines.where("raw IS NOT NULL").withColumn("line", F.col("raw")),
-    "side, journal, line",
-    source="all",
+LINE_CELLS: Final = Table("line_cells", relations.LINE_CELLS_DDL, "", kept=False)
+EVIDENCE: Final = Table(
+    "evidence",
+    "side STRING, rule STRING, finding INT, run STRING, seq BIGINT, journal STRING, line STRING",
+    "",
+    "side, rule, finding, seq",
 )
-_EVIDENCE_ORDER: Final = "side, rule, finding, seq"
+_OF_NO_LINE: Final = frozenset({"side", "journal", "raw"})
 
 
 @dataclass(frozen=True, slots=True)
 class AnalyzeSpec:
-    """What is asked for. `files` and `others` are journal files; `page` a path on this machine."""
+    """What is asked for. `files` and `others` are journal files; `page` a path on this machine.
+
+    `conf` names the settings of Spark that the user made.
+    """
 
     files: Sequence[str]
     out: str
@@ -57,6 +59,12 @@ class AnalyzeSpec:
     others: Sequence[str] = ()
     overwrite: bool = False
     options: Options = field(default_factory=Options)
+    conf: Sequence[str] = ()
+
+    def sources(self) -> list[journals.Source]:
+        """The sides with their files."""
+        named = ((journals.BASE, self.files), (journals.OTHER, self.others))
+        return [journals.Source(side, files) for side, files in named if files]
 
 
 def bin_width_ms(length_ms: float) -> float:
@@ -69,73 +77,66 @@ def bin_width_ms(length_ms: float) -> float:
         width *= 10
 
 
-def run_analyze(spark: SparkSession, spec: AnalyzeSpec) -> Summary:
+def open_engine(spark: SparkSession | None, spec: AnalyzeSpec) -> Engine:
+    """Spark where there is a session, else the embedded engine."""
+    if spark is None:
+        from mockbroker.pipeline.analyze.embedded import EmbeddedEngine
+
+        return EmbeddedEngine()
+    from mockbroker.pipeline.analyze.spark_engine import SparkEngine
+
+    size = journals.size_bytes([*spec.files, *spec.others])
+    return SparkEngine(spark, size, overwrite=spec.overwrite, users_conf=spec.conf)
+
+
+def run_analyze(spark: SparkSession | None, spec: AnalyzeSpec) -> Summary:
     """Read, make the tables, write the page. Raises PipelineError when there is nothing to read."""
     destination = Destination(spec.out)
     destination.begin()
     try:
-        summary = _run(spark, spec, destination)
+        with closing(open_engine(spark, spec)) as engine:
+            summary = _run(engine, spec, destination)
     except BaseException:
         destination.drop()
         raise
     return summary
 
 
-def _run(spark: SparkSession, spec: AnalyzeSpec, destination: Destination) -> Summary:
-    facts, schema = _write_lines(spark, spec, destination)
-    every = spark.read.schema(schema).parquet(f"{destination.root}/lines")
-    found = _Tables(spark, destination.root, spec.overwrite)
-    found.write(_CORRUPT, every, spec.options)
-    untimed = every.where("raw IS NULL")
-    found.write(TABLES["runs"], untimed, spec.options)
-    runs = found.read("runs")
-    length = runs.agg(F.max(F.col("starts_s") + F.col("lasted_s"))).first()
-    length_ms = 1000 * float(length[0] or 0) if length is not None else 0.0
-    options = replace(spec.options, bin_ms=bin_width_ms(length_ms))
-    lines = timed(untimed, runs)
-    first, then = _waves()
-    found.write_all([(table, lines) for table in first], options)
-    proof = Table("evidence", EVIDENCE, lambda rows, _: evidence(rows, lines), _EVIDENCE_ORDER)
-    derived = [(table, found.read(table.source)) for table in then]
-    found.write_all([*derived, (proof, found.read("conformance"))], options)
-    page = render(found.page_rows, replace(facts, bin_s=options.bin_ms / 1000, totals=found.counts))
+def _run(engine: Engine, spec: AnalyzeSpec, destination: Destination) -> Summary:
+    growing = journals.Growing([*spec.files, *spec.others])
+    engine.read(spec.sources(), f"{destination.root}/lines")
+    cells = shaped(engine.query(relations.line_cells(engine.dialect)), LINE_CELLS)
+    facts = _checked(spec, _counted(cells))
+    with closing(
+        Maker(engine, destination.root, spec.options, large=facts.lines > LARGE_LINES)
+    ) as maker:
+        corrupt = corrupt_table(engine, growing)
+        maker.make(corrupt)
+        facts = replace(facts, corrupt=maker.counts["corrupt"])
+        _place(engine, maker, cells)
+        maker.make_all([table for table in TABLES.values() if table is not RUNS])
+        maker.keep(EVIDENCE, evidence(engine, maker.rows["wanted_evidence"]))
+        kept = [corrupt, EVIDENCE, *(table for table in TABLES.values() if table.kept)]
+        totals = {table.name: maker.counts[table.name] for table in kept}
+        shown = {table.name: maker.page_rows(table) for table in kept}
+        page = render(shown, replace(facts, bin_s=maker.options.bin_ms / 1000, totals=totals))
     try:
         Path(spec.page).write_text(page, encoding="utf-8")
     except OSError as error:
         raise PipelineError(f"{spec.page}: {(error.strerror or str(error)).lower()}") from None
     destination.keep()
-    return _summary(spec, facts, found.counts)
+    return _summary(spec, facts, totals)
 
 
-def _waves() -> tuple[list[Table], list[Table]]:
-    """The tables that are made of lines, and those that are made of these."""
-    tables = [table for table in TABLES.values() if table.source != "untimed"]
-    return (
-        [table for table in tables if table.source == "lines"],
-        [table for table in tables if table.source != "lines"],
-    )
+def _counted(cells: pa.Table) -> dict[str, Any]:
+    from pyarrow import compute
 
-
-def _write_lines(
-    spark: SparkSession, spec: AnalyzeSpec, destination: Destination
-) -> tuple[Facts, StructType]:
-    lines = journals.read(spark, spec.files, journals.BASE)
-    if spec.others:
-        lines = lines.unionByName(journals.read(spark, spec.others, journals.OTHER))
-    figures = (
-        F.count(F.lit(1)).alias("lines"),
-        F.sum("size").alias("bytes"),
-        F.count("raw").alias("corrupt"),
-        F.min("schema").alias("lowest"),
-        F.max("schema").alias("highest"),
-    )
-    if spec.overwrite and not destination.is_local:
-        # What is there is replaced at once: look through the journals before that.
-        for row in lines.agg(*figures).collect():
-            _checked(spec, row.asDict())
-    seen = Observation()
-    _write(lines.observe(seen, *figures), f"{destination.root}/lines", overwrite=spec.overwrite)
-    return _checked(spec, seen.get), lines.schema
+    sums = {name: compute.sum(cells[name]).as_py() for name in ("lines_", "corrupt")}
+    bounds = {
+        "lowest": compute.min(cells["lowest"]).as_py(),
+        "highest": compute.max(cells["highest"]).as_py(),
+    }
+    return {**sums, **bounds}
 
 
 def _checked(spec: AnalyzeSpec, told: Mapping[str, Any]) -> Facts:
@@ -144,58 +145,101 @@ def _checked(spec: AnalyzeSpec, told: Mapping[str, Any]) -> Facts:
     facts = Facts(
         sources=tuple(spec.files),
         others=tuple(spec.others),
-        lines=int(told["lines"]),
-        bytes=int(told["bytes"] or 0),
-        corrupt=int(told["corrupt"]),
+        lines=int(told["lines_"] or 0),
+        bytes=journals.size_bytes([*spec.files, *spec.others]) or 0,
+        corrupt=int(told["corrupt"] or 0),
     )
+    if not facts.lines:
+        raise PipelineError("JOURNALS: no line in these files yet")
     if facts.lines == facts.corrupt:
         raise PipelineError(f"JOURNALS: {facts.lines} lines, and none can be read")
     return facts
 
 
-def _write(rows: DataFrame, path: str, *, overwrite: bool) -> None:
-    mode = "overwrite" if overwrite else "error"
-    rows.write.mode(mode).option("parquet.block.size", _ROW_GROUP_BYTES).parquet(path)
+def _place(engine: Engine, maker: Maker, cells: pa.Table) -> None:
+    """The runs on the time axis, and with them the relations that the tables read."""
+    from pyarrow import compute
+
+    read = cells.filter(compute.is_valid(cells["run"]))
+    maker.facts |= {
+        name for name in relations.FACTS if (compute.sum(read[f"has_{name}"]).as_py() or 0) > 0
+    }
+    maker.keep(LINE_CELLS, read)
+    maker.make(RUNS)
+    runs = maker.rows[RUNS.name]
+    ends = compute.add(runs["starts_s"], runs["lasted_s"])
+    length_ms = 1000 * float(compute.max(ends).as_py() or 0)
+    maker.options = replace(maker.options, bin_ms=bin_width_ms(length_ms))
+    moved = (compute.max(runs["starts_s"]).as_py() or 0) > 0
+    if moved:
+        engine.register("run_starts", runs.select(["side", "run", "starts_s"]))
+    engine.define("placed", relations.placed(engine.dialect, moved=moved))
+    for name, sql in relations.relations(engine.dialect).items():
+        engine.define(name, sql)
 
 
-class _Tables:
-    """Writes tables, and keeps of each a bounded part for the page and its number of rows."""
-
-    def __init__(self, spark: SparkSession, out: str, overwrite: bool) -> None:
-        self._spark = spark
-        self._out = out
-        self._overwrite = overwrite
-        self.page_rows: dict[str, list[dict[str, object]]] = {}
-        self.counts: dict[str, int] = {}
-        self._schemas: dict[str, str] = {}
-
-    def write_all(self, tables: Sequence[tuple[Table, DataFrame]], options: Options) -> None:
-        """Write these, a few at a time: most of a small table's time is its planning."""
-        with ThreadPoolExecutor(max_workers=TABLES_AT_A_TIME) as pool:
-            for done in [pool.submit(self.write, *each, options) for each in tables]:
-                done.result()
-
-    def write(self, table: Table, source: DataFrame, options: Options) -> None:
-        rows = table.of(source, options)
-        _write(rows, f"{self._out}/tables/{table.name}", overwrite=self._overwrite)
-        self._schemas[table.name] = table.schema
-        written = self.read(table.name)
-        first = written.orderBy(*_ordering(table.order)).limit(PAGE_ROWS).collect()
-        self.page_rows[table.name] = [row.asDict(recursive=True) for row in first]
-        # Not observed: what an observed plan that turns out empty has counted is never told.
-        self.counts[table.name] = len(first) if len(first) < PAGE_ROWS else written.count()
-
-    def read(self, name: str) -> DataFrame:
-        """A table that was written; its schema is known, so no file is looked into for it."""
-        return self._spark.read.schema(self._schemas[name]).parquet(f"{self._out}/tables/{name}")
+def corrupt_table(engine: Engine, growing: journals.Growing) -> Table:
+    """Lines that could not be read, without those that a broker was just writing."""
+    where = "raw IS NOT NULL"
+    names = growing.names()
+    if names:
+        listed = ", ".join(engine.dialect.text(name) for name in names)
+        found = engine.query(
+            f"SELECT DISTINCT journal, raw FROM every WHERE {where} AND journal IN ({listed})"
+        )
+        quoted = engine.dialect.text
+        for name, raw in sorted(growing.cut_off(found.to_pylist())):
+            where += f" AND NOT (journal = {quoted(name)} AND raw = {quoted(raw)})"
+    return Table(
+        "corrupt",
+        "side STRING, journal STRING, line STRING",
+        f"SELECT side, journal, raw AS line FROM every WHERE {where}",
+        "side, journal, line",
+        large=True,
+    )
 
 
-def _ordering(order: str) -> list[Column]:
-    columns = []
-    for part in order.split(", "):
-        name, _, direction = part.partition(" ")
-        columns.append(F.desc(name) if direction == "DESC" else F.asc(name))
-    return columns
+def evidence(engine: Engine, wanted: pa.Table) -> pa.Table:
+    """The journal lines of the first findings of each rule, as JSON of what was read."""
+    import pyarrow as pa
+
+    from mockbroker.pipeline.analyze.table import arrow_schema
+
+    rows = wanted.to_pylist()
+    places = {
+        (row["side"], row["run"], seq): None
+        for row in rows
+        for seq in (row["before_seq"], row["seq"])
+        if seq is not None
+    }
+    schema = arrow_schema(EVIDENCE)
+    if not places:
+        return schema.empty_table()
+    numbers = ", ".join(str(seq) for seq in sorted({seq for _, _, seq in places}))
+    found = engine.query(
+        f"SELECT * FROM every WHERE kind IN ('request', 'session') AND seq IN ({numbers})"
+    )
+    texts = {}
+    for line in found.to_pylist():
+        told = {key: value for key, value in line.items() if key not in _OF_NO_LINE}
+        text = json.dumps(_without_nulls(told), ensure_ascii=False)
+        texts[line["side"], line["run"], line["seq"]] = (line["journal"], text)
+    proofs = []
+    for row in rows:
+        for seq in (row["before_seq"], row["seq"]):
+            proof = texts.get((row["side"], row["run"], seq))
+            if proof is not None:
+                kept = {name: row[name] for name in ("side", "rule", "finding", "run")}
+                proofs.append({**kept, "seq": seq, "journal": proof[0], "line": proof[1]})
+    return pa.Table.from_pylist(proofs, schema=schema)
+
+
+def _without_nulls(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+    if isinstance(value, list):
+        return [_without_nulls(part) for part in value]
+    return value
 
 
 def _summary(spec: AnalyzeSpec, facts: Facts, counts: Mapping[str, int]) -> Summary:

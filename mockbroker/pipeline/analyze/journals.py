@@ -1,28 +1,35 @@
-"""Journal files found, checked and read: from paths to lines with types.
+"""Journal files found and checked, before an engine starts; the engines read and parse them.
 
-Called by `job`. `find` refuses what can be refused before Spark starts; `parse` is pure. A line
-that is no journal line keeps its text in `raw` and has nothing in the other fields.
+Called by `command` and `job`. A line that is no journal line keeps its text in `raw` and has
+nothing in the other fields.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.pipeline.analyze.line_schema import JOURNAL_SCHEMA, LINE_SCHEMA
+from mockbroker.pipeline.analyze.line_schema import JOURNAL_SCHEMA
 from mockbroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
+    from collections.abc import Mapping, Sequence
 
 SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 BASE: Final = "base"
 OTHER: Final = "other"
 _FIRST_LINE_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The journal files of one side of a comparison."""
+
+    side: str
+    files: Sequence[str]
 
 
 def find(paths: Sequence[str], option: str = "JOURNALS") -> list[str]:
@@ -89,38 +96,62 @@ def check_versions(lowest: int | None, highest: int | None) -> None:
             raise PipelineError(_other_version("JOURNALS: a line", version))
 
 
-def read(spark: SparkSession, files: Sequence[str], side: str) -> DataFrame:
-    """The lines of these files, parsed; `side` is which of two compared runs they are."""
-    from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
-
-    text = spark.read.option("recursiveFileLookup", "true").text(list(files))
-    named = text.select(F.col("value"), F.col("_metadata.file_name").alias("journal"))
-    return parse(named, side)
+def size_bytes(files: Sequence[str]) -> int | None:
+    """What these files have in all; None where one is not on this machine."""
+    if any("://" in file for file in files):
+        return None
+    return sum(Path(file).stat().st_size for file in files)
 
 
-def parse(text: DataFrame, side: str) -> DataFrame:
-    """Texts in `value` and file names in `journal` to side, journal, raw, size and all fields."""
-    from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+class Growing:
+    """Journals that are being written while they are read: their last line may be cut off.
 
-    parsed = F.from_json(
-        "value",
-        f"{LINE_SCHEMA}, _unread STRING",
-        {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_unread"},
-    )
-    line = text.where(F.trim("value") != "").select("value", "journal", parsed.alias("line"))
-    bad = (
-        F.col("line._unread").isNotNull()
-        | F.col("line.schema").isNull()
-        | F.col("line.kind").isNull()
-        | F.col("line.run").isNull()
-        | F.col("line.seq").isNull()
-        | F.col("line.at_ms").isNull()
-    )
-    flagged = line.select("value", "journal", F.when(~bad, F.col("line")).alias("line"))
-    return flagged.select(
-        F.lit(side).alias("side"),
-        "journal",
-        F.when(F.col("line").isNull(), F.col("value")).alias("raw"),
-        F.octet_length("value").cast("bigint").alias("size"),
-        "line.*",
-    ).drop("_unread")
+    Made before the engine reads. Such a line is none of the corrupt ones: `cut_off` knows it by
+    what its file has at that place by now.
+    """
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self._at: dict[Path, int] = {}
+        for file in files:
+            if "://" not in file and not file.endswith(".gz"):
+                self._at[Path(file)] = _last_line_at(Path(file))
+
+    def names(self) -> list[str]:
+        """Files that end, or ended, within a line."""
+        return sorted(path.name for path, at in self._at.items() if path.stat().st_size > at)
+
+    def cut_off(self, found: Sequence[Mapping[str, str]]) -> set[tuple[str, str]]:
+        """Of these lines (`journal`, `raw`) those that were cut off by the end of their file."""
+        raws: dict[str, set[str]] = {}
+        for line in found:
+            raws.setdefault(line["journal"], set()).add(line["raw"])
+        cut = set()
+        for path, at in self._at.items():
+            if path.name in raws:
+                with path.open("rb") as file:
+                    file.seek(at)
+                    added = file.read().decode("utf-8", "replace").split("\n")
+                # The last has no end yet; of the others a beginning was read.
+                cut |= {
+                    (path.name, raw)
+                    for raw in raws[path.name]
+                    if raw == added[-1]
+                    or any(raw != line and line.startswith(raw) for line in added)
+                }
+        return cut
+
+
+def _last_line_at(path: Path) -> int:
+    """Where the last line begins that has no end; the size of the file if it has one."""
+    size = path.stat().st_size
+    step = 1 << 16
+    with path.open("rb") as file:
+        end = size
+        while end > 0:
+            begin = max(0, end - step)
+            file.seek(begin)
+            place = file.read(end - begin).rfind(b"\n")
+            if place >= 0:
+                return begin + place + 1
+            end = begin
+    return 0

@@ -1,10 +1,11 @@
-"""The fields of a journal's lines as a Spark schema: docs/journal.md, schema 1, and no guess.
+"""The fields of a journal's lines as a schema: docs/journal.md, schema 1, and no guess.
 
-Read by `journals`. A field that is not listed is ignored, as the journal's document asks.
+Read by the engines. A field that is not listed is ignored, as the journal's document asks.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 JOURNAL_SCHEMA: Final = 1
@@ -76,3 +77,83 @@ LINE_SCHEMA: Final = (
 )
 """All fields of all kinds, as DDL. A fault's `rule` and a request's `body` are objects
 there: their JSON text here."""
+
+
+def json_structure() -> dict[str, object]:
+    """The same fields as a structure of `json_transform`."""
+    fields = _parse_fields(LINE_SCHEMA)
+    return {name: _structure(kind) for name, kind in fields}
+
+
+def duckdb_types() -> list[tuple[str, str]]:
+    """The same fields with their types in DuckDB's words."""
+    return [(name, _duckdb_type(kind)) for name, kind in _parse_fields(LINE_SCHEMA)]
+
+
+def _duckdb_type(kind: str) -> str:
+    head = kind.partition("<")[0]
+    if head == "ARRAY":
+        return f"{_duckdb_type(_inside(kind))}[]"
+    if head == "STRUCT":
+        fields = _parse_fields(_inside(kind))
+        inner = ", ".join(f'"{name}" {_duckdb_type(part)}' for name, part in fields)
+        return f"STRUCT({inner})"
+    if head == "MAP":
+        return "MAP(VARCHAR, VARCHAR)"
+    return {"STRING": "VARCHAR", "INT": "INTEGER"}.get(kind, kind)
+
+
+NUMBERS: Final = "('BIGINT', 'UBIGINT', 'NULL')"
+_JSON_TYPES: Final = {
+    "INT": NUMBERS,
+    "BIGINT": NUMBERS,
+    "DOUBLE": "('BIGINT', 'UBIGINT', 'DOUBLE', 'NULL')",
+    "BOOLEAN": "('BOOLEAN', 'NULL')",
+    "ARRAY": "('ARRAY', 'NULL')",
+    "STRUCT": "('OBJECT', 'NULL')",
+    "MAP": "('OBJECT', 'NULL')",
+}
+
+
+def json_paths() -> list[tuple[str, str]]:
+    """Paths of the fields that a text cannot fill, with the JSON types that they may have."""
+    found = []
+    for name, kind in _parse_fields(LINE_SCHEMA):
+        head = kind.partition("<")[0]
+        if head in _JSON_TYPES:
+            found.append((f"$.{name}", _JSON_TYPES[head]))
+        if head == "STRUCT":
+            found += [
+                (f"$.{name}.{inner}", _JSON_TYPES[inner_kind.partition("<")[0]])
+                for inner, inner_kind in _parse_fields(_inside(kind))
+                if inner_kind.partition("<")[0] in _JSON_TYPES
+            ]
+    return found
+
+
+def _structure(kind: str) -> object:
+    head = kind.partition("<")[0]
+    if head == "ARRAY":
+        return [_structure(_inside(kind))]
+    if head == "STRUCT":
+        return {name: _structure(inner) for name, inner in _parse_fields(_inside(kind))}
+    if head == "MAP":
+        return "MAP(VARCHAR, VARCHAR)"
+    return {"STRING": "VARCHAR", "INT": "INTEGER"}.get(kind, kind)
+
+
+def _inside(kind: str) -> str:
+    return kind[kind.index("<") + 1 : -1]
+
+
+def _parse_fields(text: str) -> list[tuple[str, str]]:
+    """Names and types of `name TYPE, …` or `name: TYPE, …`, where types may nest."""
+    depth, start, parts = 0, 0, []
+    for place, letter in enumerate(text):
+        depth += {"<": 1, ">": -1}.get(letter, 0)
+        if letter == "," and not depth:
+            parts.append(text[start:place])
+            start = place + 1
+    parts.append(text[start:])
+    pairs = (re.split(r"[\s:]+", part.strip(), maxsplit=1) for part in parts)
+    return [(name.strip("`"), kind.strip()) for name, kind in pairs]

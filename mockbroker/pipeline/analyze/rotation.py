@@ -13,200 +13,150 @@ the high watermarks' own lines tell when data came. Readers that wait for transa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+from mockbroker.pipeline.analyze.fragments import count_where, power_of_two, total
+from mockbroker.pipeline.analyze.table import Table
 
-from mockbroker.pipeline.analyze.frames import Options, Table, count, fetches, total
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-_NOWHERE: Final = -1
-_WITHOUT_PARTITIONS: Final = (70, 71, 106)
-"""FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR."""
-READER: Final = ("side", "run", "broker", "session", "connection")
-_ASKED: Final = (*READER, "topic", "partition")
-_LOG: Final = ("side", "run", "broker", "topic", "partition")
 DRAWN: Final = 24
 """So many partitions of a side are followed over time: those that were passed over most."""
 
+_READER: Final = "side, run, broker, session, connection"
+_ASKED: Final = f"{_READER}, topic, partition"
+_LOG: Final = "side, run, broker, topic, partition"
+_SESSION: Final = (
+    "CASE WHEN class = 'INCREMENTAL' THEN coalesce(session_id, 0)"
+    " WHEN class = 'FULL' THEN coalesce(answered_session_id, 0) ELSE 0 END"
+)
+_CONNECTION: Final = f"CASE WHEN {_SESSION} = 0 THEN connection ELSE 0 END"
+_READ: Final = "answered AND isolation_level = 0 AND NOT without_partitions"
+_STARVED: Final = "NOT served AND named IS NOT NULL AND told > fetch_offset"
 
-def _numbered(lines: DataFrame) -> DataFrame:
-    """Answered fetches with their number `n` among those of their reader."""
-    session = F.expr(
-        "CASE fetch.class WHEN 'INCREMENTAL' THEN fetch.session_id"
-        " WHEN 'FULL' THEN coalesce(fetch.answered_session_id, 0) ELSE 0 END"
-    )
-    read = (
-        fetches(lines)
-        .where("answered AND fetch.isolation_level = 0")
-        .where(~F.arrays_overlap("errors", F.array(*map(F.lit, _WITHOUT_PARTITIONS))))
-    )
-    return read.select(
-        "side", "run", "broker", session.alias("session"),
-        F.when(session == 0, F.col("connection")).otherwise(0).alias("connection"),
-        "client_id", "seq", "t_ms", F.col("fetch.partitions").alias("partitions"),
-    ).withColumn("n", F.row_number().over(Window.partitionBy(*READER).orderBy("seq")))  # fmt: skip
+_SERVINGS: Final = f"""
+WITH numbered AS (
+  -- Answered fetches with their number `n` among those of their reader.
+  SELECT *, row_number() OVER (PARTITION BY {_READER} ORDER BY seq) AS n
+  FROM (SELECT side, run, broker, {_SESSION} AS session, {_CONNECTION} AS connection, seq
+    FROM requests WHERE is_fetch AND {_READ}) AS answers
+), parts AS (
+  SELECT f.*, n FROM (
+    SELECT side, run, broker, {_SESSION} AS session, {_CONNECTION} AS connection, client_id, seq,
+      t_ms, topic, partition, fetch_offset AS named, coalesce(bytes, 0) > 0 AS served,
+      high_watermark AS told
+    FROM fetched WHERE {_READ} AND coalesce(error, 0) = 0
+  ) AS f JOIN (SELECT side AS n_side, run AS n_run, seq AS n_seq, n FROM numbered) AS of_fetch
+  ON side = n_side AND run = n_run AND seq = n_seq
+), carried AS (
+  -- Whoever was served asks from elsewhere next, and says so.
+  SELECT *, coalesce(named, last(CASE WHEN served THEN -1 ELSE named END IGNORE NULLS)
+    OVER (PARTITION BY {_ASKED} ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))
+    AS fetch_offset
+  FROM parts
+), followed AS (
+  SELECT *,
+    lag(fetch_offset) OVER (PARTITION BY {_ASKED} ORDER BY seq) AS offset_before,
+    lag(served) OVER (PARTITION BY {_ASKED} ORDER BY seq) AS served_before
+  FROM carried WHERE fetch_offset <> -1
+), told_turns AS (
+  SELECT *, sum(CASE WHEN coalesce(served_before OR fetch_offset <> offset_before, true)
+    THEN 1 ELSE 0 END) OVER (PARTITION BY {_ASKED} ORDER BY seq
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS turn
+  FROM followed
+), turns AS (
+  SELECT *, lead(asked_n) OVER (PARTITION BY {_ASKED} ORDER BY turn) AS next_n
+  FROM (
+    SELECT {_ASKED}, turn, min(client_id) AS client_id, min(fetch_offset) AS fetch_offset,
+      min(n) AS asked_n, min(seq) AS asked_seq, min(t_ms) AS asked_ms,
+      min(CASE WHEN {_STARVED} THEN n END) AS starved_n,
+      {count_where(_STARVED)} AS starved,
+      max(CASE WHEN served THEN n END) AS served_n,
+      max(CASE WHEN served THEN seq END) AS served_seq,
+      max(CASE WHEN served THEN t_ms END) AS served_ms
+    FROM told_turns GROUP BY {_ASKED}, turn
+  ) AS grouped
+), moves AS (
+  SELECT {_LOG}, seq AS moved_seq, t_ms AS moved_ms, to_ AS moved_end, from_ AS fetch_offset
+  FROM lines WHERE kind = 'high_watermark' AND to_ > from_
+), placed_turns AS (
+  -- Turns with the move of the high watermark that put data there, if the journal has it.
+  -- Without it what the answers told counts: they had a high watermark beyond the position.
+  SELECT *, last(moved_seq IGNORE NULLS) OVER w AS latest_seq,
+    last(moved_ms IGNORE NULLS) OVER w AS latest_ms,
+    last(moved_end IGNORE NULLS) OVER w AS latest_end
+  FROM (
+    SELECT {_ASKED}, client_id, fetch_offset, asked_n, asked_seq, asked_ms, starved_n, starved,
+      served_n, served_seq, served_ms, next_n, CAST(NULL AS BIGINT) AS moved_seq,
+      CAST(NULL AS DOUBLE) AS moved_ms, CAST(NULL AS BIGINT) AS moved_end, 1 AS is_turn
+    FROM turns
+    UNION ALL
+    SELECT side, run, broker, NULL, NULL, topic, partition, NULL, fetch_offset, NULL, NULL, NULL,
+      NULL, NULL, NULL, NULL, NULL, NULL, moved_seq, moved_ms, moved_end, 0
+    FROM moves
+  ) AS joined
+  WINDOW w AS (PARTITION BY {_LOG} ORDER BY fetch_offset, is_turn, coalesce(moved_seq, asked_seq)
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+), with_data AS (
+  SELECT *, CASE WHEN latest_end > fetch_offset THEN latest_seq END AS available_seq,
+    CASE WHEN latest_end > fetch_offset THEN latest_ms END AS available_ms
+  FROM placed_turns WHERE asked_n IS NOT NULL
+), marked AS (
+  -- How many of its fetches a reader had sent when data came, and in all.
+  SELECT *, coalesce(sum(is_fetch) OVER (PARTITION BY {_READER} ORDER BY at_seq), 0) AS seen,
+    sum(is_fetch) OVER (PARTITION BY {_READER}) AS fetches
+  FROM (
+    SELECT {_ASKED}, client_id, fetch_offset, asked_n, asked_seq, asked_ms, starved_n, starved,
+      served_n, served_seq, served_ms, next_n, available_seq, available_ms,
+      coalesce(available_seq, -1) AS at_seq, 0 AS is_fetch
+    FROM with_data WHERE coalesce(available_seq, starved_n, served_n) IS NOT NULL
+    UNION ALL
+    SELECT {_READER}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+      NULL, NULL, NULL, seq, 1
+    FROM numbered
+  ) AS all_of_them
+), measured AS (
+  -- Without a session a fetch names all that it wants, and the answer tells of all of it.
+  SELECT *, CASE WHEN session = 0 THEN starved ELSE greatest(
+      coalesce(served_n, next_n, fetches + 1)
+      - CASE WHEN available_seq IS NOT NULL THEN greatest(asked_n, seen + 1)
+          ELSE coalesce(starved_n, served_n) END, 0) END AS passed_over
+  FROM marked WHERE asked_n IS NOT NULL
+)
+SELECT {_ASKED}, client_id, fetch_offset, asked_seq, available_seq, served_seq, passed_over,
+  coalesce(served_ms, asked_ms) / 1e3 AS at_s,
+  CASE WHEN served_ms IS NOT NULL
+    THEN served_ms - greatest(asked_ms, coalesce(available_ms, asked_ms)) END AS waited_ms
+FROM measured WHERE served_n IS NOT NULL OR passed_over > 0"""
 
-
-def _turns(numbered: DataFrame) -> DataFrame:
-    """From when a reader asked for a partition at a position to when it was served, or moved on."""
-    part = (
-        numbered.withColumn("part", F.explode("partitions"))
-        .where("coalesce(part.error, 0) = 0")
-        .select(
-            *READER, "client_id", "seq", "t_ms", "n",
-            F.coalesce("part.topic", "part.topic_id").alias("topic"),
-            F.col("part.partition").alias("partition"),
-            F.col("part.fetch_offset").alias("named"),
-            (F.coalesce("part.bytes", F.lit(0)) > 0).alias("served"),
-            F.col("part.high_watermark").alias("told"),
-        )
-    )  # fmt: skip
-    before = Window.partitionBy(*_ASKED).orderBy("seq")
-    # Whoever was served asks from elsewhere next, and says so.
-    left_at = F.last(F.expr(f"if(served, {_NOWHERE}, named)"), ignorenulls=True).over(
-        before.rowsBetween(Window.unboundedPreceding, -1)
-    )
-    starved = F.expr("NOT served AND named IS NOT NULL AND told > fetch_offset")
-    begins = F.expr("coalesce(served_before OR fetch_offset != offset_before, true)")
-    turns = (
-        part.withColumn("fetch_offset", F.coalesce("named", left_at))
-        .where(f"fetch_offset != {_NOWHERE}")
-        .withColumn("offset_before", F.lag("fetch_offset").over(before))
-        .withColumn("served_before", F.lag("served").over(before))
-        .withColumn("turn", F.sum(begins.cast("int")).over(before))
-        .groupBy(*_ASKED, "turn")
-        .agg(
-            F.first("client_id").alias("client_id"),
-            F.min("fetch_offset").alias("fetch_offset"),
-            F.min("n").alias("asked_n"),
-            F.min("seq").alias("asked_seq"),
-            F.min("t_ms").alias("asked_ms"),
-            F.min(F.when(starved, F.col("n"))).alias("starved_n"),
-            F.count_if(starved).alias("starved"),
-            F.max(F.when(F.col("served"), F.col("n"))).alias("served_n"),
-            F.max(F.when(F.col("served"), F.col("seq"))).alias("served_seq"),
-            F.max(F.when(F.col("served"), F.col("t_ms"))).alias("served_ms"),
-        )
-    )
-    by_turn = Window.partitionBy(*_ASKED).orderBy("turn")
-    return turns.withColumn("next_n", F.lead("asked_n").over(by_turn))
-
-
-def _with_data(turns: DataFrame, lines: DataFrame) -> DataFrame:
-    """Turns with the move of the high watermark that put data there, if the journal has it.
-
-    Without it what the answers told counts: they had a high watermark beyond the position.
-    """
-    moves = lines.where("kind = 'high_watermark' AND `to` > `from`").select(
-        *_LOG, F.col("from").alias("fetch_offset"),
-        F.struct("seq", "t_ms", F.col("to").alias("end")).alias("moved"),
-    )  # fmt: skip
-    by_offset = Window.partitionBy(*_LOG).orderBy(
-        "fetch_offset", F.col("moved").isNull(), F.col("moved.seq")
-    )
-    latest = F.last("moved", ignorenulls=True).over(
-        by_offset.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    )
-    placed = (
-        turns.unionByName(moves, allowMissingColumns=True)
-        .withColumn("latest", latest)
-        .where("asked_n IS NOT NULL")
-    )
-    covered = F.col("latest.end") > F.col("fetch_offset")
-    return (
-        placed.withColumn("available_seq", F.when(covered, F.col("latest.seq")))
-        .withColumn("available_ms", F.when(covered, F.col("latest.t_ms")))
-        .where("coalesce(available_seq, starved_n, served_n) IS NOT NULL")
-        .drop("moved", "latest")
-    )
-
-
-def servings(lines: DataFrame, _: Options) -> DataFrame:
-    """One row for each turn that was served, and for each that was not though there was data."""
-    numbered = _numbered(lines)
-    turns = _with_data(_turns(numbered), lines).withColumn(
-        "at_seq", F.coalesce("available_seq", F.lit(-1))
-    )
-    marks = numbered.select(*READER, F.col("seq").alias("at_seq"), F.lit(1).alias("fetch"))
-    by_seq = Window.partitionBy(*READER).orderBy("at_seq")
-    seen = F.coalesce(F.sum("fetch").over(by_seq), F.lit(0))
-    everything = Window.partitionBy(*READER)
-    could_n = F.when(
-        F.col("available_seq").isNotNull(), F.greatest("asked_n", F.col("seen") + 1)
-    ).otherwise(F.coalesce("starved_n", "served_n"))
-    end_n = F.coalesce("served_n", "next_n", F.col("fetches") + 1)
-    return (
-        turns.unionByName(marks, allowMissingColumns=True)
-        .withColumn("seen", seen)
-        .withColumn("fetches", F.count("fetch").over(everything))
-        .where("asked_n IS NOT NULL")
-        # Without a session a fetch names all that it wants, and the answer tells of all of it.
-        .withColumn(
-            "passed_over",
-            F.when(F.col("session") == 0, F.col("starved")).otherwise(
-                F.greatest(end_n - could_n, F.lit(0))
-            ),
-        )
-        .where("served_n IS NOT NULL OR passed_over > 0")
-        .select(
-            "*",
-            (F.coalesce("served_ms", "asked_ms") / 1000).alias("at_s"),
-            (F.col("served_ms") - F.greatest("asked_ms", "available_ms")).alias("waited_ms"),
-        )
-    )
-
-
-def _sums() -> list[Column]:
-    return [
-        F.count("served_seq").alias("servings"),
-        total("if(served_seq IS NOT NULL, passed_over, 0)").alias("passed_over"),
-        F.max("passed_over").alias("max_passed_over"),
-    ]
-
-
-def rotation(turns: DataFrame, _: Options) -> DataFrame:
-    """Per reader and partition: how often it was served, and passed over before that."""
-    return turns.groupBy(*_ASKED, "client_id").agg(
-        *_sums(),
-        F.percentile_approx(F.when(F.col("served_seq").isNotNull(), F.col("passed_over")), 0.5)
-        .alias("p50_passed_over"),
-        total("if(served_seq IS NULL, passed_over, 0)").alias("passed_over_unserved"),
-        F.max("waited_ms").alias("max_waited_ms"),
-    )  # fmt: skip
-
-
-def rotation_series(turns: DataFrame, options: Options) -> DataFrame:
-    """The partitions that were passed over most, for each step of the time axis."""
-    keys = ("side", "client_id", "topic", "partition")
-    most = Window.partitionBy("side").orderBy(
-        F.desc("all_passed"), F.desc("all_turns"), "client_id", "topic", "partition"
-    )
-    drawn = (
-        turns.groupBy(*keys)
-        .agg(F.sum("passed_over").alias("all_passed"), count().alias("all_turns"))
-        .withColumn("place", F.row_number().over(most))
-        .where(F.col("place") <= DRAWN)
-        .select(*keys, "place")
-    )
-    width_s = options.bin_ms / 1000
-    at = (F.floor(F.col("at_s") / width_s) * width_s).alias("start_s")
-    followed = turns.join(F.broadcast(drawn), list(keys))
-    return followed.groupBy(*keys, "place", at).agg(*_sums())
-
-
-def turn_histogram(turns: DataFrame, _: Options) -> DataFrame:
-    """Turns that were served, by client and by how many fetches had passed them over."""
-    served = turns.where("served_seq IS NOT NULL")
-    power = F.ceil(F.log2(F.col("passed_over").cast("double")))
-    up_to = F.when(F.col("passed_over") < 2, F.col("passed_over")).otherwise(
-        F.pow(F.lit(2.0), power)
-    )
-    return served.groupBy("side", "client_id", up_to.alias("up_to")).agg(count().alias("turns"))
-
+_SUMS: Final = (
+    "count(served_seq) AS servings,"
+    f" {total('CASE WHEN served_seq IS NOT NULL THEN passed_over END')} AS passed_over,"
+    " max(passed_over) AS max_passed_over"
+)
+_RANKED: Final = f"""
+SELECT *, sum(weight) OVER (PARTITION BY {_ASKED}, client_id ORDER BY of_served) AS upto,
+  sum(weight) OVER (PARTITION BY {_ASKED}, client_id) AS whole
+FROM (SELECT *, CASE WHEN served_seq IS NOT NULL THEN 1 ELSE 0 END AS weight,
+  CASE WHEN served_seq IS NOT NULL THEN passed_over END AS of_served FROM servings) AS weighed"""
+_ROTATION: Final = f"""
+SELECT {_ASKED}, client_id, {_SUMS},
+  min(CASE WHEN upto * 100 >= 50 * whole THEN of_served END) AS p50_passed_over,
+  {total("CASE WHEN served_seq IS NULL THEN passed_over END")} AS passed_over_unserved,
+  max(waited_ms) AS max_waited_ms
+FROM ({_RANKED}) AS ranked GROUP BY {_ASKED}, client_id"""
+_KEYS: Final = "side, client_id, topic, partition"
+_SERIES: Final = f"""
+SELECT t.side, t.client_id, t.topic, t.partition, place,
+  floor(at_s / (:bin_ms / 1e3)) * (:bin_ms / 1e3) AS start_s, {_SUMS}
+FROM servings AS t JOIN (
+  SELECT *, row_number() OVER (PARTITION BY side ORDER BY all_passed DESC, all_turns DESC,
+    client_id, topic, partition) AS place
+  FROM (SELECT {_KEYS}, sum(passed_over) AS all_passed, count(*) AS all_turns
+    FROM servings GROUP BY {_KEYS}) AS counted
+) AS drawn
+ON t.side = drawn.side AND t.client_id = drawn.client_id AND t.topic = drawn.topic
+  AND t.partition = drawn.partition
+WHERE place <= {DRAWN}
+GROUP BY 1, 2, 3, 4, 5, 6"""
 
 _READER_DDL: Final = (
     "side STRING, run STRING, broker INT, client_id STRING, session BIGINT, connection BIGINT,"
@@ -219,31 +169,35 @@ TABLES: Final = (
         "servings",
         f"{_READER_DDL}, fetch_offset BIGINT, asked_seq BIGINT, available_seq BIGINT,"
         " served_seq BIGINT, at_s DOUBLE, passed_over BIGINT, waited_ms DOUBLE",
-        servings,
+        _SERVINGS,
         "passed_over DESC, side, run, asked_seq",
+        large=True,
+        needs="fetches",
     ),
     Table(
         "rotation",
         f"{_READER_DDL}, {_SUMS_DDL}, p50_passed_over BIGINT, passed_over_unserved BIGINT,"
         " max_waited_ms DOUBLE",
-        rotation,
+        _ROTATION,
         "passed_over_unserved DESC, max_passed_over DESC, passed_over DESC, side, client_id,"
         " topic, partition",
-        source="servings",
+        of=("servings",),
     ),
     Table(
         "rotation_series",
         f"side STRING, client_id STRING, topic STRING, partition INT, place INT, start_s DOUBLE,"
         f" {_SUMS_DDL}",
-        rotation_series,
+        _SERIES,
         "place, start_s, side",
-        source="servings",
+        of=("servings",),
     ),
     Table(
         "turn_histogram",
         "side STRING, client_id STRING, up_to BIGINT, turns BIGINT",
-        turn_histogram,
+        f"""
+SELECT side, client_id, {power_of_two("passed_over")} AS up_to, count(*) AS turns
+FROM servings WHERE served_seq IS NOT NULL GROUP BY 1, 2, 3""",
         "side, client_id, up_to",
-        source="servings",
+        of=("servings",),
     ),
 )

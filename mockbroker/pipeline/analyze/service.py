@@ -6,156 +6,114 @@ and none of it although it had some to give. An answer is limited when it starve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+from mockbroker.pipeline.analyze.fragments import count_where, three_digits, total, with_quantiles
+from mockbroker.pipeline.analyze.table import Table
 
-from mockbroker.pipeline.analyze.frames import (
-    Options,
-    Table,
-    count,
-    count_where,
-    fetches,
-    total,
-)
+_SIZE_KEYS: Final = "side, client_id, max_bytes, up_to_percent, answered, cut_bytes"
+_TENTH: Final = "CAST(greatest(ceil(1e1 * records_bytes / max_bytes) * 10, 10) AS INT)"
+_SIZE_CELLS: Final = f"""
+SELECT {_SIZE_KEYS}, count(*) AS fetches, max(records_bytes) AS max_records_bytes,
+  {count_where("records_bytes > 0")} AS with_records,
+  {count_where("first_batch_overrun_bytes > 0")} AS overruns,
+  max(first_batch_overrun_bytes) AS max_overrun_bytes
+FROM (
+  SELECT side, client_id, max_bytes, answered, records_bytes, first_batch_overrun_bytes,
+    {three_digits("records_bytes")} AS cut_bytes,
+    CASE WHEN records_bytes > 0 AND max_bytes > 0 THEN
+      CASE WHEN records_bytes > max_bytes THEN 110 ELSE {_TENTH} END END AS up_to_percent
+  FROM requests WHERE is_fetch
+) AS filled
+GROUP BY {_SIZE_KEYS}"""
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-_READABLE_TO: Final = (
-    "if(fetch.isolation_level = 1 AND part.last_stable_offset >= 0,"
-    " part.last_stable_offset, part.high_watermark)"
-)
-STARVED: Final = (
-    "(part.position IS NOT NULL AND part.error = 0 AND part.bytes = 0 AND fetch.records_bytes > 0"
-    f" AND part.fetch_offset < {_READABLE_TO})"
-)
-
-
-def response_sizes(lines: DataFrame, _: Options) -> DataFrame:
-    """Records in answers against max_bytes, per client and limit."""
-    return (
-        fetches(lines)
-        .where("answered")
-        .groupBy("side", "client_id", F.col("fetch.max_bytes").alias("max_bytes"))
-        .agg(
-            count().alias("fetches"),
-            count_where("fetch.records_bytes > 0").alias("with_records"),
-            F.percentile_approx("fetch.records_bytes", 0.5).alias("p50_records_bytes"),
-            F.percentile_approx("fetch.records_bytes", 0.99).alias("p99_records_bytes"),
-            F.max("fetch.records_bytes").alias("max_records_bytes"),
-            count_where("fetch.first_batch_overrun_bytes > 0").alias("overruns"),
-            F.max("fetch.first_batch_overrun_bytes").alias("max_overrun_bytes"),
-        )
-    )
-
-
-def response_fill(lines: DataFrame, _: Options) -> DataFrame:
-    """Answers with records by how many tenths of max_bytes they fill; 110: beyond it."""
-    share = F.expr("100 * fetch.records_bytes / fetch.max_bytes")
-    percent = F.when(share > 100, 110).otherwise(F.greatest(F.ceil(share / 10) * 10, F.lit(10)))
-    return (
-        fetches(lines)
-        .where("fetch.records_bytes > 0 AND fetch.max_bytes > 0")
-        .groupBy("side", percent.alias("up_to_percent"))
-        .agg(count().alias("fetches"))
-    )
-
-
-def _served(lines: DataFrame) -> DataFrame:
-    limited = F.expr(f"exists(fetch.partitions, part -> {STARVED})")
-    return (
-        fetches(lines)
-        .withColumn("limited", F.coalesce(limited, F.lit(False)))
-        .withColumn("part", F.explode("fetch.partitions"))
-        .where("part.position IS NOT NULL")
-        .groupBy(
-            "side",
-            "client_id",
-            F.coalesce("part.topic", "part.topic_id").alias("topic"),
-            F.col("part.partition").alias("partition"),
-        )
-        .agg(
-            count().alias("answers"),
-            count_where("part.bytes > 0").alias("with_records"),
-            total("part.bytes").alias("records_bytes"),
-            count_where(STARVED).alias("starved"),
-            count_where("limited AND part.bytes > 0").alias("served_when_limited"),
-            F.avg("part.position").alias("mean_position"),
-        )
-    )
-
-
-def partition_service(lines: DataFrame, _: Options) -> DataFrame:
-    """Per client and partition: answers that told it, with records, and those that starved it."""
-    return _served(lines)
-
-
-def fairness(lines: DataFrame, _: Options) -> DataFrame:
-    """How evenly limited answers served a client's partitions: Jain's index, 1 is even, 1/n not."""
-    served = F.col("served_when_limited")
-    involved = _served(lines).where("served_when_limited > 0 OR starved > 0")
-    return involved.groupBy("side", "client_id").agg(
-        count().alias("partitions"),
-        total("starved").alias("starved"),
-        count_where("served_when_limited = 0").alias("never_served"),
-        (F.pow(F.sum(served), F.lit(2)) / F.nullif(count() * F.sum(served * served), F.lit(0)))
-        .alias("jain_index"),
-    )  # fmt: skip
-
-
-def first_overruns(lines: DataFrame, options: Options) -> DataFrame:
-    """The largest first batches beyond a limit, with their lines."""
-    return (
-        fetches(lines)
-        .where("fetch.first_batch_overrun_bytes > 0")
-        .select(
-            "side", "run", "seq", "client_id",
-            F.col("fetch.first_batch_overrun_bytes").alias("overrun_bytes"),
-            F.col("fetch.max_bytes").alias("max_bytes"),
-            F.col("fetch.records_bytes").alias("records_bytes"),
-            F.col("topics").getItem(0).alias("topic"),
-        )
-        .orderBy(F.desc("overrun_bytes"), "side", "run", "seq")
-        .limit(options.slowest)
-    )  # fmt: skip
-
+_PART: Final = "side, client_id, topic, partition"
+_PARTITION_SERVICE: Final = f"""
+SELECT {_PART}, count(*) AS answers, {count_where("bytes > 0")} AS with_records,
+  {total("bytes")} AS records_bytes, {count_where("starved")} AS starved,
+  {count_where("limited AND bytes > 0")} AS served_when_limited,
+  CAST(sum(position) AS DOUBLE) / count(*) AS mean_position
+FROM fetched WHERE position IS NOT NULL GROUP BY {_PART}"""
+_FAIRNESS: Final = f"""
+SELECT side, client_id, count(*) AS partitions, sum(starved) AS starved,
+  {count_where("served_when_limited = 0")} AS never_served,
+  CAST(sum(served_when_limited) AS DOUBLE) * CAST(sum(served_when_limited) AS DOUBLE)
+    / nullif(CAST(count(*) AS DOUBLE)
+      * CAST(sum(served_when_limited * served_when_limited) AS DOUBLE), 0e0) AS jain_index
+FROM partition_service WHERE served_when_limited > 0 OR starved > 0
+GROUP BY side, client_id"""
+_OVERRUNS: Final = """
+SELECT side, run, seq, client_id, first_batch_overrun_bytes AS overrun_bytes, max_bytes,
+  records_bytes, topic
+FROM requests WHERE is_fetch AND first_batch_overrun_bytes > 0
+ORDER BY overrun_bytes DESC, side, run, seq LIMIT :slowest"""
 
 TABLES: Final = (
+    Table(
+        "size_cells",
+        "side STRING, client_id STRING, max_bytes BIGINT, up_to_percent INT, answered BOOLEAN,"
+        " cut_bytes BIGINT, fetches BIGINT, max_records_bytes BIGINT, with_records BIGINT,"
+        " overruns BIGINT, max_overrun_bytes BIGINT",
+        _SIZE_CELLS,
+        kept=False,
+        needs="fetches",
+    ),
     Table(
         "response_sizes",
         "side STRING, client_id STRING, max_bytes BIGINT, fetches BIGINT, with_records BIGINT,"
         " p50_records_bytes BIGINT, p99_records_bytes BIGINT, max_records_bytes BIGINT,"
         " overruns BIGINT, max_overrun_bytes BIGINT",
-        response_sizes,
+        with_quantiles(
+            "(SELECT side, client_id, max_bytes, cut_bytes, fetches AS weight, with_records AS w,"
+            " max_records_bytes AS m, overruns AS o, max_overrun_bytes AS mo"
+            " FROM size_cells WHERE answered) AS answers",
+            ("side", "client_id", "max_bytes"),
+            {
+                "fetches": "sum(weight)",
+                "with_records": "sum(w)",
+                "max_records_bytes": "max(m)",
+                "overruns": "sum(o)",
+                "max_overrun_bytes": "max(mo)",
+            },
+            value="cut_bytes",
+            weight="weight",
+            shares={"p50_records_bytes": 50, "p99_records_bytes": 99},
+            scale="",
+        ),
         "fetches DESC, side, client_id",
+        of=("size_cells",),
     ),
     Table(
         "response_fill",
         "side STRING, up_to_percent INT, fetches BIGINT",
-        response_fill,
+        "SELECT side, up_to_percent, sum(fetches) AS fetches FROM size_cells"
+        " WHERE up_to_percent IS NOT NULL GROUP BY side, up_to_percent",
         "side, up_to_percent",
+        of=("size_cells",),
     ),
     Table(
         "partition_service",
         "side STRING, client_id STRING, topic STRING, partition INT, answers BIGINT,"
         " with_records BIGINT, records_bytes BIGINT, starved BIGINT, served_when_limited BIGINT,"
         " mean_position DOUBLE",
-        partition_service,
+        _PARTITION_SERVICE,
         "starved DESC, answers DESC, side, client_id, topic, partition",
+        needs="fetches",
     ),
     Table(
         "fairness",
         "side STRING, client_id STRING, partitions BIGINT, starved BIGINT, never_served BIGINT,"
         " jain_index DOUBLE",
-        fairness,
+        _FAIRNESS,
         "jain_index, side, client_id",
+        of=("partition_service",),
     ),
     Table(
         "first_overruns",
         "side STRING, run STRING, seq BIGINT, client_id STRING, overrun_bytes BIGINT,"
         " max_bytes BIGINT, records_bytes BIGINT, topic STRING",
-        first_overruns,
-        "overrun_bytes DESC",
+        _OVERRUNS,
+        "overrun_bytes DESC, side, run, seq",
+        needs="fetches",
     ),
 )

@@ -1,4 +1,7 @@
-"""All tables, in the order of the page. Called by `job`; docs/analyze.md explains their columns."""
+"""All tables, each after those that it is made of; docs/analyze.md explains their columns.
+
+Called by `job`. `table` says how one is added.
+"""
 
 from __future__ import annotations
 
@@ -27,4 +30,4 @@ TABLES: Final = {
 }  # fmt: skip
 
 PAGE_ROWS: Final = 4_000
-"""At most so many rows of a table reach the driver, for the page."""
+"""At most so many rows of a table are looked at for the page."""

@@ -7,72 +7,48 @@ coordinator; one without an end in the journal is open.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+from mockbroker.pipeline.analyze.fragments import (
+    QUANTILES,
+    count_where,
+    microseconds,
+    three_digits,
+    with_quantiles,
+)
+from mockbroker.pipeline.analyze.table import Table
 
-from mockbroker.pipeline.analyze.frames import QUANTILES, Options, Table, count, quantiles, requests
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-
-def transactions(lines: DataFrame, _: Options) -> DataFrame:
-    """One row for each transaction."""
-    # To look for the coordinator begins nothing.
-    asked = requests(lines).where("txn.transactional_id IS NOT NULL AND api != 'FindCoordinator'")
-    steps = asked.select(
-        "side", "run", "seq", "client_id", "api", "arrived_ms", "completed_ms",
-        (F.col("t_ms") - F.col("at_ms")).alias("shift_ms"),
-        F.col("txn.transactional_id").alias("transactional_id"),
-        F.col("txn.outcome").alias("outcome"),
-        F.col("error"),
-    )  # fmt: skip
-    ends = ((F.col("api") == "EndTxn") & (F.col("error") == 0)) | (F.col("api") == "InitProducerId")
-    before = (
-        Window.partitionBy("side", "run", "transactional_id")
-        .orderBy("seq")
-        .rowsBetween(Window.unboundedPreceding, -1)
-    )
-    number = F.coalesce(F.sum(ends.cast("int")).over(before), F.lit(0))
-    worked = ~F.col("api").isin("InitProducerId", "EndTxn")
-    return (
-        steps.withColumn("number", number)
-        .groupBy("side", "run", "transactional_id", "number")
-        .agg(
-            F.max_by("client_id", "seq").alias("client_id"),
-            (F.min(F.col("arrived_ms") + F.col("shift_ms")) / 1000).alias("started_s"),
-            (F.max("completed_ms") - F.min("arrived_ms")).alias("took_ms"),
-            F.count_if(worked).alias("steps"),
-            F.count_if(F.col("error") != 0).alias("errors"),
-            F.max_by("api", "seq").alias("last_api"),
-            F.max_by("outcome", "seq").alias("last_outcome"),
-            F.max_by("error", "seq").alias("last_error"),
-            F.min("seq").alias("first_seq"),
-            F.max("seq").alias("last_seq"),
-        )
-        # What InitProducerId or an EndTxn finds without work before it is no transaction.
-        .where("steps > 0 OR (last_api = 'EndTxn' AND last_error != 0)")
-        .withColumn("outcome", _outcome())
-    )
-
-
-def _outcome() -> Column:
-    return F.expr(
-        "CASE WHEN last_api = 'InitProducerId' THEN 'left'"
-        " WHEN last_api = 'EndTxn' AND last_error = 0 THEN last_outcome"
-        " WHEN last_error IN (47, 90) THEN 'fenced'"
-        " WHEN last_error != 0 THEN 'failed' ELSE 'open' END"
-    )
-
-
-def transaction_outcomes(all_of_them: DataFrame, _: Options) -> DataFrame:
-    """Transactions by id and outcome."""
-    return all_of_them.groupBy("side", "transactional_id", "outcome").agg(
-        count().alias("transactions"), *quantiles("took_ms")
-    )
-
+_ID: Final = "side, run, transactional_id"
+_ENDS: Final = "(api = 'EndTxn' AND error = 0) OR api = 'InitProducerId'"
+_OUTCOME: Final = """CASE WHEN last_api = 'InitProducerId' THEN 'left'
+  WHEN last_api = 'EndTxn' AND last_error = 0 THEN last_outcome
+  WHEN last_error IN (47, 90) THEN 'fenced'
+  WHEN last_error <> 0 THEN 'failed' ELSE 'open' END"""
+# To look for the coordinator begins nothing. What InitProducerId or an EndTxn finds without work
+# before it is no transaction.
+_TRANSACTIONS: Final = f"""
+WITH steps AS (
+  SELECT {_ID}, seq, client_id, api, error, outcome, arrived_ms, completed_ms,
+    arrived_ms + shift_ms AS from_ms,
+    coalesce(sum(CASE WHEN {_ENDS} THEN 1 ELSE 0 END) OVER (PARTITION BY {_ID} ORDER BY seq
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS number
+  FROM requests WHERE transactional_id IS NOT NULL AND api <> 'FindCoordinator'
+), ranked AS (
+  SELECT *, row_number() OVER (PARTITION BY {_ID}, number ORDER BY seq DESC) AS from_last FROM steps
+), ended AS (
+  SELECT {_ID}, number, min(from_ms) / 1e3 AS started_s,
+    max(completed_ms) - min(arrived_ms) AS took_ms,
+    {count_where("api NOT IN ('InitProducerId', 'EndTxn')")} AS steps,
+    {count_where("error <> 0")} AS errors,
+    max(CASE WHEN from_last = 1 THEN client_id END) AS client_id,
+    max(CASE WHEN from_last = 1 THEN api END) AS last_api,
+    max(CASE WHEN from_last = 1 THEN outcome END) AS last_outcome,
+    max(CASE WHEN from_last = 1 THEN error END) AS last_error,
+    min(seq) AS first_seq, max(seq) AS last_seq
+  FROM ranked GROUP BY {_ID}, number
+)
+SELECT *, {_OUTCOME} AS outcome FROM ended
+WHERE steps > 0 OR (last_api = 'EndTxn' AND last_error <> 0)"""
 
 TABLES: Final = (
     Table(
@@ -80,14 +56,23 @@ TABLES: Final = (
         "side STRING, run STRING, transactional_id STRING, client_id STRING, outcome STRING,"
         " started_s DOUBLE, took_ms DOUBLE, steps BIGINT, errors BIGINT, last_error INT,"
         " first_seq BIGINT, last_seq BIGINT",
-        transactions,
+        _TRANSACTIONS,
         "side, started_s, transactional_id",
+        large=True,
+        needs="txns",
     ),
     Table(
         "transaction_outcomes",
         f"side STRING, transactional_id STRING, outcome STRING, transactions BIGINT, {QUANTILES}",
-        transaction_outcomes,
+        with_quantiles(
+            f"(SELECT *, {three_digits('us')} AS took_us, 1 AS weight FROM"
+            f" (SELECT *, {microseconds('took_ms')} AS us FROM transactions) AS timed) AS taken",
+            ("side", "transactional_id", "outcome"),
+            {"transactions": "sum(weight)", "max_ms": "max(took_ms)"},
+            value="took_us",
+            weight="weight",
+        ),
         "transactions DESC, side, transactional_id, outcome",
-        source="transactions",
+        of=("transactions",),
     ),
 )

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyarrow import parquet
 
 from tests.support.journal_lines import Journal, partition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
 
 CORRUPT = ("{broken", "[1, 2]", '{"schema":1,"kind":"request"}', '{"schema":1,"kind":"req')
 
@@ -140,15 +135,16 @@ def other() -> Journal:
 class Analysis:
     """What a run of the job left. `base` and `other` are the journals that it was made of."""
 
-    spark: SparkSession
     out: Path
     status: int
     base: Journal
     other: Journal
 
     def rows(self, table: str, side: str = "base") -> list[dict[str, Any]]:
-        read = self.spark.read.parquet(str(self.out / "tables" / table))
-        return [row.asDict() for row in read.where(f"side = '{side}'").drop("side").collect()]
+        rows = parquet.read_table(self.out / "tables" / table).to_pylist()
+        return [
+            {k: v for k, v in row.items() if k != "side"} for row in rows if row["side"] == side
+        ]
 
     def one(self, table: str, **keys: object) -> dict[str, Any]:
         """The only row with these values."""
@@ -164,31 +160,36 @@ class Analysis:
         return {row["figure"]: row["value"] for row in self.rows("key_figures", side)}
 
 
-@contextmanager
-def small(spark: SparkSession) -> Iterator[None]:
-    """Let Spark plan for a handful of rows: most of such a job's time is planning and compiling."""
-    conf = {
-        "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1",
-    }  # fmt: skip
-    before = {name: spark.conf.get(name, None) for name in conf}
-    for name, value in conf.items():
-        spark.conf.set(name, value)
-    yield
-    for name, kept in before.items():
-        spark.conf.unset(name) if kept is None else spark.conf.set(name, kept)
-
-
-@pytest.fixture(scope="session")
-def analysis(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Analysis:
-    from mockbroker.pipeline.command import run
-
-    folder = tmp_path_factory.mktemp("analysis")
+def written(folder: Path) -> tuple[Journal, Journal, list[str]]:
+    """The known journals as files below `folder`, and the words that analyze them."""
     base, beside = known(), other()
     file = base.write(folder / "base")
     file.write_text(file.read_text() + "\n" + "".join(f"{line}\n" for line in CORRUPT))
     beside.write(folder / "other")
-    words = [str(folder / "base"), "--compare", str(folder / "other"), "--out", str(folder / "out")]
-    with small(spark):
-        status = run(["analyze", *words], spark)
-    return Analysis(spark, folder / "out", status, base, beside)
+    return base, beside, [str(folder / "base"), "--compare", str(folder / "other")]
+
+
+@pytest.fixture(scope="session")
+def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    from mockbroker.pipeline.command import run
+
+    folder = tmp_path_factory.mktemp("analysis")
+    base, beside, words = written(folder)
+    status = run(["analyze", *words, "--out", str(folder / "out"), "--engine", "embedded"])
+    return Analysis(folder / "out", status, base, beside)
+
+
+def analyze(journal: Journal, folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """All tables of a journal that is as good as done: name to rows, without side and run."""
+    from mockbroker.pipeline.command import run
+
+    journal.write(folder / "journal")
+    words = [str(folder / "journal"), "--out", str(folder / "out"), "--engine", "embedded"]
+    assert run(["analyze", *words]) == 0
+    return {
+        path.name: [
+            {k: v for k, v in row.items() if k not in {"side", "run"}}
+            for row in parquet.read_table(path).to_pylist()
+        ]
+        for path in (folder / "out" / "tables").iterdir()
+    }

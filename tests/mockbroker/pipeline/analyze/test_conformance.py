@@ -10,8 +10,6 @@ import pytest
 if TYPE_CHECKING:
     from tests.mockbroker.pipeline.analyze.conftest import Analysis
 
-pytestmark = pytest.mark.spark
-
 
 def line(analysis: Analysis, seq: int) -> dict[str, object]:
     return next(line for line in analysis.base.lines if line["seq"] == seq)

@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from tests.mockbroker.pipeline.analyze.conftest import Analysis
 
-pytestmark = pytest.mark.spark
-
 
 def test_a_clients_bytes_are_what_its_lines_say(analysis: Analysis) -> None:
     full = analysis.one("fetch_clients", client_id="c", **{"class": "FULL"})

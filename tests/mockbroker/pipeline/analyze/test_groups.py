@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from tests.mockbroker.pipeline.analyze.conftest import Analysis
 
-pytestmark = pytest.mark.spark
-
 
 def test_a_classic_generation_lasts_from_join_to_sync(analysis: Analysis) -> None:
     row = analysis.one("rebalances", group="g")

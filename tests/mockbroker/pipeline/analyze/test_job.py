@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from pyarrow import parquet
 
 from mockbroker import MockBroker
 from mockbroker.pipeline.analyze.job import MAX_BINS, bin_width_ms
@@ -19,7 +20,7 @@ from mockbroker_protocol.messages.fetch import (
     FetchRequestTopic,
     FetchResponse,
 )
-from tests.mockbroker.pipeline.analyze.conftest import CORRUPT, small
+from tests.mockbroker.pipeline.analyze.conftest import CORRUPT
 from tests.support.at_rest import DEADLINE_SECONDS, until_a_fetch_waits, until_clients_have_gone
 from tests.support.blocking import BlockingConnection
 from tests.support.journal_lines import Journal
@@ -27,14 +28,13 @@ from tests.support.journal_lines import Journal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from tests.mockbroker.pipeline.analyze.conftest import Analysis
 
 RECORDS = 40
 METRIC = "mockbroker:type=FetchMetrics,name="
 EXPIRED = "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec,fetcherType=consumer"
 IDLE_POLLS = 3
+EMBEDDED = ("--engine", "embedded")
 
 
 def test_steps_of_the_time_axis_are_round_and_few() -> None:
@@ -43,15 +43,13 @@ def test_steps_of_the_time_axis_are_round_and_few() -> None:
         assert length_ms / bin_width_ms(length_ms) <= MAX_BINS
 
 
-@pytest.mark.spark
 def test_lines_tables_and_a_page_are_left(analysis: Analysis) -> None:
     assert analysis.status == 0
     page = (analysis.out / "report.html").read_text("utf-8")
     assert "4 lines could not be read" in page
     assert "other − base" in page
-    lines = analysis.spark.read.parquet(str(analysis.out / "lines"))
-    written = len(analysis.base.lines) + len(analysis.other.lines)
-    assert lines.where("raw IS NULL").count() == written
+    lines = parquet.read_table(analysis.out / "lines", columns=["raw"])["raw"]
+    assert lines.null_count == len(analysis.base.lines) + len(analysis.other.lines)
     assert sorted(row["line"] for row in analysis.rows("corrupt")) == sorted(CORRUPT)
 
 
@@ -96,10 +94,9 @@ def leave_while_a_fetch_waits(broker: MockBroker) -> None:
         until_a_fetch_waits(broker)
 
 
-@pytest.mark.spark
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_tables_agree_with_the_brokers_own_metrics(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with MockBroker(journal=str(tmp_path / "journal")) as broker:
         drive(broker)
@@ -107,12 +104,11 @@ def test_the_tables_agree_with_the_brokers_own_metrics(
         until_clients_have_gone(broker)
         metrics = broker.metrics()
     out = tmp_path / "out"
-    words = [str(tmp_path / "journal"), "--out", str(out), "--json"]
-    with small(spark):
-        assert run(["analyze", *words], spark) == 0
+    words = [str(tmp_path / "journal"), "--out", str(out), "--json", "--engine", "embedded"]
+    assert run(["analyze", *words]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert (summary["corrupt"], summary["status"]) == (0, 0)
-    rows = spark.read.parquet(str(out / "tables" / "fetch_clients")).collect()
+    rows = parquet.read_table(out / "tables" / "fetch_clients").to_pylist()
     by_class: Counter[str] = Counter()
     for row in rows:
         by_class[row["class"]] += row["fetches"]
@@ -127,7 +123,7 @@ def test_the_tables_agree_with_the_brokers_own_metrics(
         assert saved == metrics[f"{METRIC}{side}BytesSaved"] != 0
     figures = {
         row["figure"]: row["value"]
-        for row in spark.read.parquet(str(out / "tables" / "key_figures")).collect()
+        for row in parquet.read_table(out / "tables" / "key_figures").to_pylist()
     }
     requests = "mockbroker:type=RequestMetrics,name=Requests,request="
     assert figures["fetches"] == metrics[f"{requests}Fetch"]
@@ -138,23 +134,22 @@ def test_the_tables_agree_with_the_brokers_own_metrics(
     assert expired >= IDLE_POLLS
 
 
-@pytest.mark.spark
 def test_a_line_of_another_version_ends_it_and_leaves_nothing(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = Journal()
     journal.add("clock", 5.0, schema=3)
     file = journal.write(tmp_path / "j")
     out = tmp_path / "out"
     told = "mockbroker: JOURNALS: a line has journal schema 3: this version reads 1\n"
-    assert run(["analyze", str(file), "--out", str(out)], spark) == 2
+    assert run(["analyze", str(file), "--out", str(out), *EMBEDDED]) == 2
     assert capsys.readouterr().err == told
     assert list(out.iterdir()) == []
     earlier = [out / name for name in ("lines/part", "tables/runs/part", "report.html")]
     for path in earlier:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("of an earlier run")
-    assert run(["analyze", str(file), "--out", str(out), "--overwrite"], spark) == 2
+    assert run(["analyze", str(file), "--out", str(out), "--overwrite", *EMBEDDED]) == 2
     assert capsys.readouterr().err == told
     assert sorted(path for path in out.rglob("*") if path.is_file()) == sorted(earlier)
     assert {path.read_text() for path in earlier} == {"of an earlier run"}

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.pipeline.analyze.journals import check_versions, find
+from mockbroker.pipeline.analyze.journals import Growing, check_versions, find
 from mockbroker.pipeline.errors import PipelineError
 from tests.support.journal_lines import Journal
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 
 def test_folders_are_searched_and_files_taken(tmp_path: Path) -> None:
@@ -64,20 +62,24 @@ def test_another_version_further_down_is_refused(lowest: int, highest: int) -> N
         check_versions(lowest, highest)
 
 
-@pytest.mark.spark
-def test_a_line_that_is_none_keeps_its_text(spark: SparkSession, tmp_path: Path) -> None:
-    from mockbroker.pipeline.analyze.journals import read
+def test_the_line_that_is_being_written_is_known(tmp_path: Path) -> None:
+    file = Journal().write(tmp_path)
+    whole = file.read_text()
+    file.write_text(whole + '{"schema":1,"ki')
+    growing = Growing([str(file)])
+    assert growing.names() == [file.name]
+    cut = {"journal": file.name, "raw": '{"schema":1,"ki'}
+    assert growing.cut_off([cut, {**cut, "raw": "{broken"}]) == {(file.name, cut["raw"])}
+    # What was written since, the engine may have read to anywhere.
+    file.write_text(whole + '{"schema":1,"kind":"clock"}\n{"sch')
+    longer = {**cut, "raw": '{"schema":1,"kind":"cl'}
+    assert growing.cut_off([cut, longer, {**cut, "raw": '{"sch'}]) == {
+        (file.name, raw) for raw in (cut["raw"], longer["raw"], '{"sch')
+    }
+    assert growing.cut_off([{**cut, "raw": '{"schema":1,"kind":"clock"}'}]) == set()
 
-    journal = Journal()
-    journal.fetch(5.0, partitions=({"bytes": 7},))
-    journal.add("fault", 6.0, action="added", id="f1", hits=0, rule={"api": "Fetch"})
-    file = journal.write(tmp_path)
-    bad = ["{", "[]", '"text"', '{"schema":1}', '{"schema":1,"kind":"clock","run":7.5,"seq":"x"}']
-    file.write_text(file.read_text() + "\n  \n" + "\n".join(bad))
-    rows = read(spark, [str(file)], "base").collect()
-    assert sorted(row["raw"] for row in rows if row["raw"] is not None) == sorted(bad)
-    good = [row for row in rows if row["raw"] is None]
-    assert [row["kind"] for row in good] == ["run", "request", "fault"]
-    assert good[1]["fetch"]["partitions"][0]["bytes"] == 7
-    assert good[2]["rule"] == '{"api":"Fetch"}'
-    assert {row["journal"] for row in rows} == {file.name}
+
+def test_a_file_of_whole_lines_has_none(tmp_path: Path) -> None:
+    assert Growing([str(Journal().write(tmp_path))]).names() == []
+    (tmp_path / "long.jsonl").write_text("x" * 200_000)
+    assert Growing([str(tmp_path / "long.jsonl")]).names() == ["long.jsonl"]

@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from tests.mockbroker.pipeline.analyze.conftest import Analysis
 
-pytestmark = pytest.mark.spark
-
 
 def test_a_run_tells_what_is_missing_from_it(analysis: Analysis) -> None:
     (row,) = analysis.rows("runs")

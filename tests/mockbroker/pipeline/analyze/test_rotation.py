@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
-
-from mockbroker.pipeline.analyze import rotation
-from mockbroker.pipeline.analyze.frames import Options
-from mockbroker.pipeline.analyze.journals import read
-from tests.mockbroker.pipeline.analyze.conftest import small
+from tests.mockbroker.pipeline.analyze.conftest import analyze
 from tests.support.journal_lines import Journal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from tests.mockbroker.pipeline.analyze.conftest import Analysis
-
-pytestmark = pytest.mark.spark
 
 
 def test_a_limited_answer_passes_over_what_it_starves(analysis: Analysis) -> None:
@@ -86,9 +76,7 @@ def served(partition: int) -> dict[str, Any]:
     return {"partition": partition, "fetch_offset": None, "bytes": 100}
 
 
-def test_positions_are_carried_on_and_data_comes_with_the_watermark(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_positions_are_carried_on_and_data_comes_with_the_watermark(tmp_path: Path) -> None:
     reader = Reader()
     for partition in range(3):
         reader.moves(partition, 0, 5)
@@ -101,10 +89,7 @@ def test_positions_are_carried_on_and_data_comes_with_the_watermark(
     # Told of a high watermark, before the reader asks again from elsewhere: no turn.
     reader.fetches({"partition": 0, "fetch_offset": None, "high_watermark": 6})
     reader.fetches(asked(0, 6))
-    file = reader.journal.write(tmp_path)
-    with small(spark):
-        lines = read(spark, [str(file)], "base").withColumn("t_ms", F.col("at_ms"))
-        rows = rotation.servings(lines, Options()).collect()
+    rows = analyze(reader.journal, tmp_path)["servings"]
     assert {
         (row["partition"], row["fetch_offset"], row["served_seq"], row["passed_over"])
         for row in rows
@@ -113,29 +98,21 @@ def test_positions_are_carried_on_and_data_comes_with_the_watermark(
     assert waited == {(0, 0): 0.0, (1, 0): 10.0, (2, 0): 20.0, (0, 5): 10.0, (1, 5): None}
 
 
-def test_without_a_session_a_fetch_passes_over_what_it_names(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_without_a_session_a_fetch_passes_over_what_it_names(tmp_path: Path) -> None:
     journal = Journal()
     alone = {"class": "SESSIONLESS", "session_id": 0, "session_epoch": -1, "answered_session_id": 0}
     asked_for = {"topic": "t", "partition": 0, "fetch_offset": 3, "high_watermark": 5}
     other = {"topic": "t", "partition": 1, "bytes": 10, "high_watermark": 5}
     for parts in ((other, asked_for), (other,), (other,), ({**asked_for, "bytes": 10}, other)):
         journal.fetch(10.0, fetch=alone, partitions=parts)
-    file = journal.write(tmp_path)
-    with small(spark):
-        lines = read(spark, [str(file)], "base").withColumn("t_ms", F.col("at_ms"))
-        rows = rotation.servings(lines, Options()).where("partition = 0").collect()
+    rows = [row for row in analyze(journal, tmp_path)["servings"] if row["partition"] == 0]
     # Two fetches between, while the client had no use for more of it, name it not.
     assert [(row["fetch_offset"], row["passed_over"]) for row in rows] == [(3, 1)]
     assert rows[0]["connection"] == 1
 
 
-def test_an_empty_partition_waits_for_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_empty_partition_waits_for_nothing(tmp_path: Path) -> None:
     reader = Reader()
     reader.fetches({"partition": 0}, opens=True)
     reader.fetches()
-    file = reader.journal.write(tmp_path)
-    with small(spark):
-        lines = read(spark, [str(file)], "base").withColumn("t_ms", F.col("at_ms"))
-        assert rotation.servings(lines, Options()).collect() == []
+    assert analyze(reader.journal, tmp_path)["servings"] == []

@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from tests.mockbroker.pipeline.analyze.conftest import Analysis
 
-pytestmark = pytest.mark.spark
-
 
 def test_starved_partitions_are_counted(analysis: Analysis) -> None:
     found = {

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from mockbroker.pipeline.analyze import journals
-from mockbroker.pipeline.analyze.frames import Options
-from mockbroker.pipeline.analyze.sharing import TABLES
-from tests.mockbroker.pipeline.analyze.conftest import small
+from tests.mockbroker.pipeline.analyze.conftest import analyze
 from tests.support.journal_lines import Journal
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 LOW, HIGH, ALL = [0, 1073741823], [1073741824, 2147483647], [0, 2147483647]
 
 
@@ -57,19 +48,8 @@ def shared() -> Journal:
 
 
 @pytest.fixture(scope="module")
-def found(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, list[dict[str, Any]]]:
-    folder: Path = tmp_path_factory.mktemp("sharing")
-    shared().write(folder)
-    with small(spark):
-        lines = journals.read(spark, [str(path) for path in folder.iterdir()], journals.BASE)
-        return {
-            table.name: [
-                row.asDict() for row in table.of(lines, Options()).drop("side", "run").collect()
-            ]
-            for table in TABLES
-        }
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    return analyze(shared(), tmp_path_factory.mktemp("sharing"))
 
 
 def test_filters_are_told_by_client(found: dict[str, list[dict[str, Any]]]) -> None:

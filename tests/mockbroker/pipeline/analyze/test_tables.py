@@ -6,32 +6,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyarrow import parquet
 
-from mockbroker.pipeline.analyze.frames import fields_of
+from mockbroker.pipeline.analyze.relations import FACTS
+from mockbroker.pipeline.analyze.table import arrow_schema
 from mockbroker.pipeline.analyze.tables import TABLES
 
 if TYPE_CHECKING:
     from tests.mockbroker.pipeline.analyze.conftest import Analysis
 
+KEPT = [table for table in TABLES.values() if table.kept]
 DOCUMENT = Path(__file__).resolve().parents[4] / "docs" / "analyze.md"
 
 
-@pytest.mark.spark
 def test_tables_are_written_with_their_schemas(analysis: Analysis) -> None:
-    for name, table in TABLES.items():
-        written = analysis.spark.read.parquet(str(analysis.out / "tables" / name))
-        assert [(f.name, f.dataType) for f in written.schema] == [
-            (f.name, f.dataType) for f in fields_of(table.schema)
-        ], name
+    for table in KEPT:
+        written = parquet.read_table(analysis.out / "tables" / table.name)
+        names = [column.name for column in table.columns]
+        assert written.schema.names == names, table.name
+        assert written.schema.types == arrow_schema(table).types, table.name
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", [table.name for table in KEPT])
 def test_each_table_is_in_the_document(name: str) -> None:
     assert f"`{name}`" in DOCUMENT.read_text("utf-8")
 
 
 def test_a_table_made_of_another_comes_after_it() -> None:
-    seen = {"lines", "untimed"}
+    seen = {"line_cells"}
     for table in TABLES.values():
-        assert table.source in seen
+        assert set(table.of) <= seen, table.name
         seen.add(table.name)
+
+
+def test_what_a_table_needs_is_counted() -> None:
+    assert {table.needs for table in TABLES.values()} - {""} <= set(FACTS)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from tests.mockbroker.pipeline.analyze.conftest import Analysis
-
-pytestmark = pytest.mark.spark
 
 
 def test_each_transaction_has_its_outcome(analysis: Analysis) -> None:

@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from tests.mockbroker.pipeline.analyze.conftest import Analysis
 
-pytestmark = pytest.mark.spark
-
 
 def test_how_a_clients_fetches_ended(analysis: Analysis) -> None:
     row = analysis.one("fetch_waits", client_id="c")

@@ -1,0 +1,111 @@
+"""Makes the tables: on the engine what reads lines, where they are what reads other tables.
+
+Called by `job`. The tables that are made of lines are asked of the engine, some at a time; the
+others are small, and made by the embedded engine on the driver when it is there. Nothing that is
+here is read back. What can have a row for each line stays on the engine when journals are large.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from mockbroker.pipeline.analyze.embedded import EmbeddedEngine
+from mockbroker.pipeline.analyze.engine import has_embedded
+from mockbroker.pipeline.analyze.table import arrow_schema, in_order, projection, shaped
+from mockbroker.pipeline.analyze.tables import PAGE_ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from mockbroker.pipeline.analyze.engine import Engine
+    from mockbroker.pipeline.analyze.table import Options, Table
+
+LARGE_LINES: Final = 400_000
+"""From so many lines on, a table that can have a row a line is the engine's to write."""
+
+
+class Maker:
+    """The tables of one analysis: `rows` in Arrow, `counts`, and the page's part of each."""
+
+    def __init__(self, engine: Engine, root: str, options: Options, *, large: bool) -> None:
+        self._engine = engine
+        self._root = root
+        self._large = large
+        self.options = options
+        self._finisher: Engine = engine
+        if engine.name != EmbeddedEngine.name and has_embedded():
+            self._finisher = EmbeddedEngine()
+        self._lock = Lock()
+        self._on_engine: set[str] = set()
+        self.facts: set[str] = set()
+        self.rows: dict[str, pa.Table] = {}
+        self.counts: dict[str, int] = {}
+
+    def make_all(self, tables: Sequence[Table]) -> None:
+        """All of these, in an order in which each has what it reads."""
+        of_lines = [table for table in tables if not table.of]
+        with ThreadPoolExecutor(max_workers=self._engine.at_a_time) as pool:
+            for done in [pool.submit(self.make, table) for table in of_lines]:
+                done.result()
+        for table in tables:
+            if table.of:
+                self.make(table)
+
+    def make(self, table: Table) -> None:
+        """One table, written if it is kept."""
+        if table.needs and table.needs not in self.facts:
+            self.keep(table, arrow_schema(table).empty_table())
+            return
+        sql = self.options.fill(projection(table))
+        if not table.of or any(name not in self.rows for name in table.of):
+            self._on_the_engine(table, sql)
+            return
+        with self._lock:
+            rows = self._finisher.query(sql)
+        self.keep(table, shaped(rows, table))
+
+    def _on_the_engine(self, table: Table, sql: str) -> None:
+        for name in table.of:
+            if name in self.rows and name not in self._on_engine:
+                self._engine.register(name, self.rows[name])
+                self._on_engine.add(name)
+        if not (table.large and self._large):
+            self.keep(table, shaped(self._engine.query(sql), table))
+            return
+        self.counts[table.name] = self._engine.store(table.name, sql, self._path(table))
+
+    def keep(self, table: Table, rows: pa.Table) -> None:
+        """Rows that are here: sorted, there for other tables, and written."""
+        rows = in_order(rows, table)
+        with self._lock:
+            self.rows[table.name] = rows
+            self.counts[table.name] = rows.num_rows
+            self._finisher.register(table.name, rows)
+        if table.kept:
+            names = [column.name for column in table.columns]
+            self._engine.put(rows.rename_columns(names), self._path(table))
+
+    def page_rows(self, table: Table) -> list[dict[str, Any]]:
+        """The first rows, as the page shows them."""
+        rows = self.rows.get(table.name)
+        if rows is None:
+            by = ", ".join(
+                f"{name}{' DESC' if down else ''} NULLS LAST" for name, down in table.ordering()
+            )
+            text = f"SELECT * FROM {table.name} ORDER BY {by} LIMIT {PAGE_ROWS}"
+            rows = in_order(shaped(self._engine.query(text), table), table)
+        named = rows.slice(0, PAGE_ROWS).rename_columns([c.name for c in table.columns])
+        shown: list[dict[str, Any]] = named.to_pylist()
+        return shown
+
+    def close(self) -> None:
+        """Give back the driver's engine; the other is the caller's."""
+        if self._finisher is not self._engine:
+            self._finisher.close()
+
+    def _path(self, table: Table) -> str:
+        return f"{self._root}/tables/{table.name}"

@@ -1,0 +1,213 @@
+"""The lines as flat relations: the one place where arrays and structures are taken apart.
+
+Defined by `job` on the engine, read by the tables' texts. Each is a view of the parsed lines
+(`every`, with those that could not be read); an engine reads the columns that a text asks for.
+
+| relation | a row is |
+|---|---|
+| `lines` | a line that is no request: `kind`, and the fields of its kind |
+| `requests` | a request, with its fetch's and group's fields; a client without an id is `(none)` |
+| `fetched` | a partition that a fetch lists; `limited`: its answer starved some partition |
+| `produced` | a batch of a produce request, by partition |
+| `failures` | an error of an answer, each once |
+| `commits` | a partition of an offset commit |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from mockbroker.pipeline.analyze.dialect import Dialect
+
+RETRIABLE: Final = (3, 5, 6, 7, 9, 14, 15, 16, 19, 20, 51, 56, 72, 75, 84, 100)
+"""Errors after which Kafka's clients wait for retry.backoff.ms before they ask again."""
+OUTSIDE_GENERATION: Final = (22, 25, 113)
+"""ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
+WITHOUT_PARTITIONS: Final = (70, 71, 106)
+"""FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR."""
+
+_FETCH: Final = (
+    "session_id", "session_epoch", "answered_session_id", "max_wait_ms", "min_bytes", "max_bytes",
+    "isolation_level", "replica_id", "partitions_requested", "partitions_answered",
+    "records_bytes", "request_bytes_saved", "response_bytes_saved", "first_batch_overrun_bytes",
+    "high_watermarks_known", "high_watermarks_told",
+)  # fmt: skip
+_PART: Final = (
+    "partition", "position", "fetch_offset", "error", "high_watermark", "last_stable_offset",
+    "scanned_bytes", "scanned_records", "matched_records", "cache_hits", "next_offset",
+)  # fmt: skip
+_LINE: Final = (
+    "event", "rule", "why", "session_id", "expected_epoch", "epoch", "partitions", "age_ms",
+    "idle_ms", "topic", "partition", "follower", "log_end_offset",
+)  # fmt: skip
+_PLACE: Final = "side, run, seq, broker, connection, at_ms, t_ms"
+_CLIENT: Final = (
+    "CASE WHEN coalesce(client_id, '') = '' THEN '(none)' ELSE client_id END AS client_id"
+)
+_REQUEST: Final = "kind = 'request'"
+
+FACTS: Final = {
+    "fetches": "kind = 'request' AND api = 'Fetch'",
+    "produces": "kind = 'request' AND api = 'Produce'",
+    "failures": "kind = 'request' AND error <> 0",
+    "groups": "kind = 'request' AND {group} IS NOT NULL",
+    "txns": "kind = 'request' AND txn.transactional_id IS NOT NULL",
+    "sessions": "kind = 'session'",
+    "watermarks": "kind = 'high_watermark'",
+    "offsets": "kind = 'request' AND {group}.offsets IS NOT NULL",
+    "filters": "kind = 'request' AND api = 'Fetch' AND {filtered}",
+    "sharing": "kind = 'request' AND {fetch}.{group} IS NOT NULL",
+}
+"""What journals may have none of: conditions on a line, counted once (`line_cells`)."""
+
+
+def facts(d: Dialect) -> str:
+    """Columns that count the lines of each fact."""
+    names = {"group": d.q("group"), "fetch": d.q("fetch")}
+    names["filtered"] = d.any_of(f"{names['fetch']}.partitions", "p", "p.scanned_bytes IS NOT NULL")
+    return ", ".join(
+        f"count(*) FILTER (WHERE {condition.format(**names)}) AS has_{name}"
+        for name, condition in FACTS.items()
+    )
+
+
+def starved(part: str, fetch: str) -> str:
+    """A partition had some to give, and the answer has records of others and none of it."""
+    return (
+        f"({part}.position IS NOT NULL AND {part}.error = 0 AND {part}.bytes = 0"
+        f" AND {fetch}.records_bytes > 0 AND {part}.fetch_offset <"
+        f" CASE WHEN {fetch}.isolation_level = 1 AND {part}.last_stable_offset >= 0"
+        f" THEN {part}.last_stable_offset ELSE {part}.high_watermark END)"
+    )
+
+
+def placed(d: Dialect, moved: bool) -> str:
+    """Lines that could be read, with `t_ms`: ms since their side's first run began.
+
+    `run_starts` places the runs of a side by wall time. Within a run only its clock counts, so a
+    wall clock that jumps moves nothing.
+    """
+    if not moved:
+        return "SELECT *, at_ms AS t_ms FROM every WHERE raw IS NULL"
+    hint = "/*+ BROADCAST(s) */" if d.name == "spark" else ""
+    return (
+        f"SELECT {hint} l.*, l.at_ms + s.starts_s * 1e3 AS t_ms"
+        " FROM every AS l JOIN run_starts AS s"
+        " ON l.side = s.side AND l.run = s.run WHERE l.raw IS NULL"
+    )
+
+
+def relations(d: Dialect) -> dict[str, str]:
+    """Name to text, each after those that it reads."""
+    return {"lines": _lines(d), "requests": _requests(d), "fetched": _fetched(d), **_listed(d)}
+
+
+def _lines(d: Dialect) -> str:
+    return f"""
+SELECT {_PLACE}, kind, wall_ms, client_id, {", ".join(_LINE)}, {d.q("from")} AS from_,
+  {d.q("to")} AS to_ FROM placed WHERE kind <> 'request'"""
+
+
+def _requests(d: Dialect) -> str:
+    fetch, group = d.q("fetch"), d.q("group")
+    of_fetch = ", ".join(f"{fetch}.{name} AS {name}" for name in _FETCH)
+    return f"""
+SELECT {_PLACE}, {_CLIENT}, api, version, cause, answered, parked, fault, error, request_bytes,
+  response_bytes, arrived_ms, completed_ms, waited_ms, service_ms, throttle_ms,
+  t_ms - at_ms AS shift_ms,
+  coalesce(api = 'Fetch' AND {fetch} IS NOT NULL, false) AS is_fetch, {fetch}.class AS class,
+  {of_fetch},
+  {d.has_any("errors", RETRIABLE)} AS retriable,
+  {d.has_any("errors", OUTSIDE_GENERATION)} AS outside_generation,
+  {d.has_any("errors", (70,))} AS session_not_found,
+  {d.has_any("errors", (71,))} AS wrong_epoch,
+  {d.has_any("errors", WITHOUT_PARTITIONS)} AS without_partitions,
+  CASE WHEN {d.size}(topics) > 0 THEN {d.element("topics", 0)} END AS topic,
+  {d.join("topics")} AS topics, {d.join(d.three("topics"))} AS first_topics,
+  {group} IS NOT NULL AS of_group, {group}.{group} AS group_, {group}.member AS member,
+  {group}.generation AS generation, {group}.answered_generation AS answered_generation,
+  {group}.leader AS leader, {group}.protocol AS protocol, {group}.error AS group_error,
+  txn.transactional_id AS transactional_id, txn.outcome AS outcome
+FROM placed WHERE {_REQUEST}"""
+
+
+def _fetched(d: Dialect) -> str:
+    fetch, group = d.q("fetch"), d.q("group")
+    part = ", ".join(f"part.{name} AS {name}" for name in _PART)
+    return f"""
+SELECT {_PLACE}, client_id, answered, fault, completed_ms, class, session_id,
+  answered_session_id, isolation_level, replica_id, records_bytes, without_partitions,
+  fetch_group AS group_, fetch_member AS member, fetch_generation AS generation, limited,
+  part.topic AS named_topic, coalesce(part.topic, part.topic_id) AS topic, {part},
+  part.bytes AS bytes, {starved("part", "body")} AS starved, part.slots AS slots,
+  part.slots IS NOT NULL AS has_slots
+FROM (
+  SELECT {_PLACE}, {_CLIENT}, answered, fault, completed_ms, {fetch}.class AS class,
+    {fetch}.session_id AS session_id, {fetch}.answered_session_id AS answered_session_id,
+    {fetch}.isolation_level AS isolation_level, {fetch}.replica_id AS replica_id,
+    {fetch}.records_bytes AS records_bytes, {fetch}.{group} AS fetch_group,
+    {fetch}.member AS fetch_member, {fetch}.generation AS fetch_generation,
+    {d.has_any("errors", WITHOUT_PARTITIONS)} AS without_partitions,
+    coalesce({d.any_of(f"{fetch}.partitions", "p", starved("p", fetch))}, false) AS limited,
+    {fetch} AS body, {d.explode}({fetch}.partitions) AS part
+  FROM placed WHERE {_REQUEST} AND api = 'Fetch' AND {fetch} IS NOT NULL
+) AS listed"""
+
+
+def _listed(d: Dialect) -> dict[str, str]:
+    """What requests of other APIs list, and the slots that a fetch reads."""
+    group = d.q("group")
+    return {
+        "produced": f"""
+SELECT {_PLACE}, {_CLIENT}, arrived_ms, completed_ms, fault, api,
+  coalesce(part.topic, part.topic_id) AS topic, part.partition AS partition,
+  part.producer_id AS producer_id, part.producer_epoch AS producer_epoch,
+  part.base_sequence AS base_sequence, part.records AS records, part.bytes AS bytes,
+  part.offset AS log_offset, part.crc AS crc, part.keys AS keys, part.top_key AS top_key,
+  part.top_key_records AS top_key_records,
+  part.error AS error
+FROM (SELECT {_PLACE}, client_id, arrived_ms, completed_ms, fault, api,
+  {d.explode}(produce.partitions) AS part FROM placed WHERE {_REQUEST} AND api = 'Produce')
+  AS listed""",
+        "failures": f"""
+SELECT {_PLACE}, {_CLIENT}, api, fault, error
+FROM (SELECT {_PLACE}, client_id, api, fault, {d.explode}(errors) AS error
+  FROM placed WHERE {_REQUEST}) AS listed""",
+        "commits": f"""
+SELECT {_PLACE}, {_CLIENT}, group_, part.topic AS topic, part.partition AS partition,
+  part.error AS error, part.ranges IS NOT NULL AS of_ranges,
+  CASE WHEN part.ranges IS NULL THEN 0 ELSE {d.size}(part.ranges) END AS ranges,
+  part.stable AS stable, part.held AS held
+FROM (SELECT {_PLACE}, client_id, {group}.{group} AS group_,
+  {d.explode}({group}.offsets) AS part FROM placed WHERE {_REQUEST}) AS listed""",
+        "read_slots": f"""
+SELECT side, run, group_, topic, partition, generation, member,
+  {d.element("slot", 0)} AS lo, {d.element("slot", 1)} AS hi
+FROM (SELECT side, run, group_, named_topic AS topic, partition, generation, member,
+  {d.explode}(slots) AS slot FROM fetched
+  WHERE slots IS NOT NULL AND next_offset IS NOT NULL AND error = 0 AND member IS NOT NULL
+    AND generation >= 0) AS listed""",
+    }
+
+
+def line_cells(d: Dialect) -> str:
+    """Lines by run, kind and event of sessions, made before all else; no run: the corrupt."""
+    return f"""
+SELECT side, run, kind, of_event AS event, count(*) AS lines_, min(seq) AS first_seq,
+  max(seq) AS last_seq, max(at_ms) AS last_ms, min_by(wall_ms - at_ms, seq) AS began_ms,
+  max(mockbroker) AS mockbroker, max(cluster_id) AS cluster_id, max({d.size}(nodes)) AS nodes,
+  max(seed) AS seed,
+  coalesce(sum(CASE WHEN kind = 'dropped' THEN {d.q("lines")} END), 0) AS dropped,
+  count(raw) AS corrupt, min({d.q("schema")}) AS lowest,
+  max({d.q("schema")}) AS highest, {facts(d)}
+FROM (SELECT *, CASE WHEN kind = 'session' THEN event END AS of_event FROM every) AS whole
+GROUP BY side, run, kind, of_event"""
+
+
+LINE_CELLS_DDL: Final = (
+    "side STRING, run STRING, kind STRING, event STRING, lines_ BIGINT, first_seq BIGINT,"
+    " last_seq BIGINT, last_ms DOUBLE, began_ms DOUBLE, mockbroker STRING, cluster_id STRING,"
+    " nodes INT, seed STRING, dropped BIGINT, corrupt BIGINT, lowest INT,"
+    " highest INT, " + ", ".join(f"has_{name} BIGINT" for name in FACTS)
+)

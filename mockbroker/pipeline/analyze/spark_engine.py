@@ -1,0 +1,199 @@
+"""Spark as the engine: it parses the lines once and reduces them; small results come over Arrow.
+
+Called by `job`. It works in a session of its own beside the user's (where Spark lets it), tuned for
+many small texts: as many shuffle partitions as cores, no adaptive re-planning, and for journals of
+a few megabytes no compiled stages, whose compiling takes longer than they run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mockbroker.pipeline.analyze.dialect import SPARK
+from mockbroker.pipeline.analyze.embedded import put_locally
+from mockbroker.pipeline.analyze.engine import SMALL_BYTES
+from mockbroker.pipeline.analyze.line_schema import LINE_SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from mockbroker.pipeline.analyze.journals import Source
+
+_ROW_GROUP_BYTES: Final = 32 << 20
+"""A row group is built in memory: small ones, small heap."""
+_SMALL_CONF: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+class SparkEngine:
+    """One analysis on a Spark session."""
+
+    name = "spark"
+    dialect = SPARK
+    at_a_time = 3
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        size_bytes: int | None,
+        *,
+        overwrite: bool = False,
+        users_conf: Sequence[str] = (),
+    ) -> None:
+        """Settings that the user made (`users_conf`) stay."""
+        self._small = size_bytes is not None and size_bytes <= SMALL_BYTES
+        self._mode = "overwrite" if overwrite else "error"
+        self._own = not _is_connect(spark)
+        self._spark: SparkSession = spark.newSession() if self._own else spark
+        self._views: list[str] = []
+        self._before: dict[str, str | None] = {}
+        self._tune(spark, users_conf)
+
+    def _tune(self, users: SparkSession, kept: Sequence[str]) -> None:
+        conf = {
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.execution.arrow.pyspark.enabled": "true",
+        }
+        if self._small:
+            conf |= _SMALL_CONF
+        elif self._own:
+            conf["spark.sql.shuffle.partitions"] = str(users.sparkContext.defaultParallelism)
+        for key, value in conf.items():
+            if key in kept:
+                continue
+            if not self._own:
+                self._before[key] = self._spark.conf.get(key, None)
+            self._spark.conf.set(key, value)
+
+    def read(self, sources: Sequence[Source], lines_path: str) -> None:
+        """Parse into Parquet; every text reads the columns that it needs of that."""
+        lines = None
+        for source in sources:
+            if source.files:
+                part = self._lines(source)
+                lines = part if lines is None else lines.unionByName(part)
+        assert lines is not None
+        schema = lines.schema
+        if self._small:
+            lines = lines.coalesce(1)
+        self._write(lines, lines_path)
+        written = self._spark.read.schema(schema).parquet(lines_path)
+        # One partition needs no exchange: a text is one task then.
+        self._view("every", written.coalesce(1) if self._small else written)
+
+    def _lines(self, source: Source) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+
+        reader = self._spark.read.option("recursiveFileLookup", "true")
+        text = reader.text(list(source.files))
+        named = text.select(F.col("value"), F.col("_metadata.file_name").alias("journal"))
+        return parse(named, source.side)
+
+    def define(self, name: str, sql: str) -> None:
+        """A temporary view."""
+        self._view(name, self._sql(sql))
+
+    def register(self, name: str, rows: pa.Table) -> None:
+        """Rows that are here, as a relation of the plan."""
+        self._view(name, self._frame(rows))
+
+    def _frame(self, rows: pa.Table) -> DataFrame:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        schema: Any = from_arrow_schema(rows.schema)
+        columns = rows.to_pydict()
+        return self._spark.createDataFrame(list(zip(*columns.values(), strict=True)), schema)
+
+    def query(self, sql: str) -> pa.Table:
+        """All rows over Arrow."""
+        return arrow_rows(self._sql(sql))
+
+    def store(self, name: str, sql: str, path: str) -> int:
+        """Spark writes it, and reads it when it is asked for more."""
+        rows = self._sql(sql)
+        self._write(rows, path)
+        written = self._spark.read.schema(rows.schema).parquet(path)
+        self._view(name, written)
+        return int(written.count())
+
+    def put(self, rows: pa.Table, path: str) -> None:
+        """Where the path is this machine's, without Spark."""
+        if "://" in path:
+            self._write(self._frame(rows).coalesce(1), path)
+        else:
+            put_locally(rows, path)
+
+    def close(self) -> None:
+        """Take the views away, and what was set in a session that is not ours."""
+        for name in self._views:
+            self._spark.catalog.dropTempView(name)
+        for key, value in self._before.items():
+            if value is None:
+                self._spark.conf.unset(key)
+            else:
+                self._spark.conf.set(key, value)
+
+    def _sql(self, sql: str) -> DataFrame:
+        # The one thing in the texts that Spark's grammar has in another form.
+        return self._spark.sql(sql.replace(" IGNORE NULLS)", ", true)"))
+
+    def _view(self, name: str, rows: DataFrame) -> None:
+        rows.createOrReplaceTempView(name)
+        self._views.append(name)
+
+    def _write(self, rows: DataFrame, path: str) -> None:
+        writer = rows.write.mode(self._mode)
+        writer.option("parquet.block.size", _ROW_GROUP_BYTES).parquet(path)
+
+
+def parse(text: DataFrame, side: str) -> DataFrame:
+    """Texts in `value` and file names in `journal` to side, journal, raw and all fields."""
+    from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+
+    parsed = F.from_json(
+        "value",
+        f"{LINE_SCHEMA}, _unread STRING",
+        {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_unread"},
+    )
+    line = text.where(F.trim("value") != "").select("value", "journal", parsed.alias("line"))
+    bad = (
+        F.col("line._unread").isNotNull()
+        | F.col("line.schema").isNull()
+        | F.col("line.kind").isNull()
+        | F.col("line.run").isNull()
+        | F.col("line.seq").isNull()
+        | F.col("line.at_ms").isNull()
+    )
+    flagged = line.select("value", "journal", F.when(~bad, F.col("line")).alias("line"))
+    return flagged.select(
+        F.lit(side).alias("side"),
+        "journal",
+        F.when(F.col("line").isNull(), F.col("value")).alias("raw"),
+        "line.*",
+    ).drop("_unread")
+
+
+def arrow_rows(rows: DataFrame) -> pa.Table:
+    """All rows as Arrow: `toArrow` from PySpark 4 on, and its forerunner before."""
+    import pyarrow as pa
+
+    frame: Any = rows
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    batches = frame._collect_as_arrow()  # noqa: SLF001 -- PySpark 3.5 has no other
+    if batches:
+        return pa.Table.from_batches(batches)
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(rows.schema).empty_table()
+
+
+def _is_connect(spark: SparkSession) -> bool:
+    return "connect" in type(spark).__module__

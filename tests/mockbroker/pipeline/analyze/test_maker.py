@@ -1,0 +1,55 @@
+"""Tables made where what they read is: on the engine, or of rows that are here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyarrow import parquet
+
+from mockbroker.pipeline.analyze import maker as maker_module
+from mockbroker.pipeline.analyze.embedded import EmbeddedEngine
+from mockbroker.pipeline.analyze.maker import Maker
+from mockbroker.pipeline.analyze.table import Options, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NUMBERS = Table(
+    "numbers", "n BIGINT", "SELECT range AS n FROM range(10)", "n DESC", large=True, needs="some"
+)
+SUM = Table("sums", "total BIGINT", "SELECT sum(n) AS total FROM numbers", of=("numbers",))
+STEP = Table("step", "n BIGINT", "SELECT 1 AS n", kept=False)
+
+
+@pytest.fixture
+def engine() -> Iterator[EmbeddedEngine]:
+    opened = EmbeddedEngine()
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_large_table_is_the_engines_to_write(
+    engine: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, large: bool
+) -> None:
+    monkeypatch.setattr(maker_module, "PAGE_ROWS", 3)
+    maker = Maker(engine, str(tmp_path), Options(), large=large)
+    maker.facts.add("some")
+    maker.make_all([NUMBERS, SUM, STEP])
+    assert ("numbers" in maker.rows) != large
+    assert maker.counts == {"numbers": 10, "sums": 1, "step": 1}
+    assert maker.page_rows(NUMBERS) == [{"n": 9}, {"n": 8}, {"n": 7}]
+    assert maker.rows["sums"].to_pylist() == [{"total": 45}]
+    assert parquet.read_table(tmp_path / "tables" / "numbers").num_rows == 10
+    assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["numbers", "sums"]
+
+
+def test_of_what_journals_do_not_have_nothing_is_asked(
+    engine: EmbeddedEngine, tmp_path: Path
+) -> None:
+    maker = Maker(engine, str(tmp_path), Options(), large=True)
+    maker.make(NUMBERS)
+    assert maker.counts == {"numbers": 0}
+    assert parquet.read_table(tmp_path / "tables" / "numbers").schema.names == ["n"]

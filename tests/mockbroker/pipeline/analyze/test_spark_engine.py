@@ -1,0 +1,76 @@
+"""The same journals on Spark and on the embedded engine: every cell of every table is equal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyarrow import parquet
+
+from mockbroker.pipeline.analyze import maker
+from mockbroker.pipeline.command import run
+from tests.mockbroker.pipeline.analyze.conftest import written
+from tests.mockbroker.pipeline.analyze.test_embedded import hostile
+from tests.mockbroker.pipeline.analyze.test_rotation import Reader, asked, served
+from tests.mockbroker.pipeline.analyze.test_sharing import shared
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def journals(folder: Path) -> list[str]:
+    """All that the tests of the tables know, at once, and lines that are none."""
+    _, _, words = written(folder)
+    reader = Reader()
+    reader.moves(0, 0, 5)
+    reader.fetches({**served(0), "fetch_offset": 0}, asked(1, 0), opens=True)
+    reader.fetches(served(0), asked(1, 0))
+    for number, journal in enumerate((reader.journal, shared())):
+        # A run of its own: lines with the same number of one run are nobody's.
+        for line in journal.lines:
+            line["run"] = f"00000000000000c{number}"
+        journal.write(folder / "base" / str(number))
+    hostile(folder / "base" / "hostile")
+    return words
+
+
+def equal(there: Path, here: Path) -> None:
+    names = sorted(path.name for path in (here / "tables").iterdir())
+    assert sorted(path.name for path in (there / "tables").iterdir()) == names
+    for name in names:
+        on_spark = parquet.read_table(there / "tables" / name)
+        embedded = parquet.read_table(here / "tables" / name)
+        assert on_spark.to_pylist() == embedded.to_pylist(), name
+        assert on_spark.schema.types == embedded.schema.types, name
+    assert (there / "report.html").stat().st_size > 100_000
+
+
+def test_every_cell_is_equal_on_both_engines(spark: SparkSession, tmp_path: Path) -> None:
+    words = journals(tmp_path)
+    there, here = tmp_path / "there", tmp_path / "here"
+    assert run(["analyze", *words, "--out", str(there)], spark) == 0
+    assert run(["analyze", *words, "--out", str(here), "--engine", "embedded"]) == 0
+    equal(there, here)
+
+
+def test_spark_alone_makes_every_table(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = journals(tmp_path)
+    there, here = tmp_path / "there", tmp_path / "here"
+    assert run(["analyze", *words, "--out", str(here), "--engine", "embedded"]) == 0
+    monkeypatch.setattr(maker, "has_embedded", lambda: False)
+    assert run(["analyze", *words, "--out", str(there)], spark) == 0
+    equal(there, here)
+
+
+def test_the_users_session_is_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    before = spark.conf.get("spark.sql.shuffle.partitions", None)
+    file = hostile(tmp_path / "j")
+    assert run(["analyze", str(file), "--out", str(tmp_path / "out")], spark) == 0
+    assert spark.conf.get("spark.sql.shuffle.partitions", None) == before
+    assert not spark.catalog.tableExists("requests")
