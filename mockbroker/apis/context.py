@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.service import GroupCoordinatorService
-    from mockbroker.coordinator.group.shard import Companion
+    from mockbroker.coordinator.group.shard import Companion, GroupShard
     from mockbroker.coordinator.group.shared import Sharing
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdManager
@@ -368,6 +368,7 @@ class Services:
         "deferred",
         "extension",
         "fetch",
+        "group_shard",
         "groups",
         "leader_log",
         "logins",
@@ -424,6 +425,8 @@ class Services:
         """APIs of listeners that serve others than `registry`, by the listener's name."""
         self.leader_log: Callable[[str, int], UnifiedLog | None] = self._own_leader_log
         """The log of a partition at its leader, as far as this broker can ask it."""
+        self.group_shard: Callable[[str], GroupShard | None] = self._own_group_shard
+        """The shard of a group at its coordinator, as far as this broker can ask it."""
         self.extension: Extension | None = None
         """There if one is configured."""
         self.authorizer: StandardAuthorizer | None = None
@@ -570,6 +573,9 @@ class Services:
     def _own_leader_log(self, topic: str, index: int) -> UnifiedLog | None:
         partition = self.replicas.partition(topic, index)
         return partition.open_log() if partition is not None and partition.is_leader else None
+
+    def _own_group_shard(self, group_id: str) -> GroupShard | None:
+        return self.groups.service.runtime.shard_for(group_id)
 
     def _own_progress(self) -> Mapping[int, int]:
         return {self.broker_id: self.metadata.version}

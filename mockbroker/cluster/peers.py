@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from mockbroker.cluster.links.link import Link
     from mockbroker.cluster.nodes import Node
     from mockbroker.coordinator.group.rebalance import FindingClient
+    from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdBlocks
     from mockbroker.journal import Journal
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from mockbroker.metadata.controller import Controller
     from mockbroker.metadata.replication_control import ReplicationControl
     from mockbroker.quorum.quorum import MetadataQuorum
+    from mockbroker.replica.partition import Partition
 
 
 class Peers:
@@ -201,6 +203,7 @@ class Peers:
         services.metadata_progress = self._progress
         services.announce = partial(self._announce, node_id)
         services.leader_log = partial(self._leader_log, node_id)
+        services.group_shard = partial(self._group_shard, node_id)
         to_controller, _ = self._controller_links(node)
         incarnation.proposals = IsrProposals(
             clock,
@@ -277,14 +280,31 @@ class Peers:
             self.links.get(source, target).send(arrive)
 
     def _leader_log(self, source: int, topic: str, index: int) -> UnifiedLog | None:
-        """The log of a partition at its leader, if a link to it carries.
+        """The log of a partition at its leader, if a link to it carries."""
+        leading = self._leading(source, topic, index)
+        return None if leading is None else leading[1].open_log()
+
+    def _group_shard(self, source: int, group_id: str) -> GroupShard | None:
+        """The shard of a group at its coordinator, if a link to it carries."""
+        runtime = self.running[source].broker.services.groups.service.runtime
+        own = runtime.shard_for(group_id)
+        if own is not None:
+            return own
+        leading = self._leading(source, GROUP_METADATA_TOPIC, runtime.partition_for(group_id))
+        if leading is None:
+            return None
+        return self.running[leading[0]].broker.services.groups.service.runtime.shard_for(group_id)
+
+    def _leading(self, source: int, topic: str, index: int) -> tuple[int, Partition] | None:
+        """Who leads a partition, and its partition there, if a link to it carries.
 
         A leader of before that has not heard so, as far as `source` has or others tell, is none.
         """
         known = self.running[source].broker.services.metadata.topics.get(topic)
         if known is None or index >= len(known.partitions):
             return None
-        epoch, leading = known.partitions[index].leader_epoch, None
+        epoch = known.partitions[index].leader_epoch
+        leading: tuple[int, Partition] | None = None
         for node_id, incarnation in self.running.items():
             partition = incarnation.broker.services.replicas.partition(topic, index)
             if partition is None or not partition.is_leader or partition.leader_epoch < epoch:
@@ -292,8 +312,8 @@ class Peers:
             is_near = node_id == source
             ends = (source, node_id), (node_id, source)
             if is_near or all(self.links.get(*each).open for each in ends):
-                epoch, leading = partition.leader_epoch, partition
-        return None if leading is None else leading.open_log()
+                epoch, leading = partition.leader_epoch, (node_id, partition)
+        return leading
 
     def end_step(self) -> None:
         """A broker's verb has set its own clock: let the others have that time, and arrive all."""

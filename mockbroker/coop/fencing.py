@@ -1,10 +1,11 @@
 """Who may read through which ranges of keys.
 
-A fetch that names a member of a group is held against what this broker's coordinator knows: the
+A fetch that names a member of a group is held against what the group's coordinator knows: the
 member must be there, in this generation or at this epoch, and ask for no more than its assignment
 gives it. Of a classic group that is read from the leader's UserData; where that says nothing of
-ranges, membership is all there is to check. A member of a group that another broker coordinates is
-taken at its word.
+ranges, membership is all there is to check. Who leads the partition asks whoever coordinates the
+group; only where it cannot (a link is cut, or that broker is in another process) a member is taken
+at its word: what it commits is fenced all the same.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ def reader_refusal(
         return identity
     if not services.config.bool("range.fetch.verify.assignment"):
         return None
-    shard = services.groups.service.runtime.shard_for(identity.group)
+    shard = services.group_shard(identity.group)
     if shard is None:
-        return None  # another broker's
+        return None  # nobody can be asked
     sharing = shard.consumer_groups.get(identity.group)
     if sharing is not None:
         topic_id = services.metadata.topics[topic].id

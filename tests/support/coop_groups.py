@@ -23,8 +23,11 @@ from mockbroker_protocol.messages.group_membership import (
     SyncGroupResponse,
 )
 from mockbroker_protocol.plan import encode
+from tests.support.cluster_core import ClusterCore
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mockbroker.coop.assignor import Assignment
     from tests.support.core import Core, CoreClient
 
@@ -47,12 +50,19 @@ def assignment(assigned: Assignment) -> bytes:
 class SharingGroup:
     """Members of one group, each with a connection; `flags` None is another assignor's member."""
 
-    def __init__(self, core: Core, *flags: int | None, name: str = "g") -> None:
+    def __init__(
+        self, core: Core, *flags: int | None, name: str = "g", nodes: Sequence[int] = ()
+    ) -> None:
+        """`nodes`: with which broker of several each member is connected."""
         self.core = core
         self.name = name
         self.generation = 0
         self.flags = list(flags)
-        self.clients: list[CoreClient] = [core.client() for _ in flags]
+        if nodes:
+            assert isinstance(core, ClusterCore)
+            self.clients: list[CoreClient] = [core.client(node=node) for node in nodes]
+        else:
+            self.clients = [core.client() for _ in flags]
         self.members = [self._first(at) for at in range(len(flags))]
         self.caps: dict[int, bytes] = {}
         self.rejoin()
@@ -79,8 +89,9 @@ class SharingGroup:
         joining = ats or tuple(range(len(self.members)))
         for at in joining:
             self.clients[at].send(self._join(at, self.members[at]), 9)
-        if not all(self.clients[at].answered for at in joining):
-            self.core.advance(60_000)
+        for wait_ms in (500, 60_000):  # until it is replicated; until the others are given up
+            if not all(self.clients[at].answered for at in joining):
+                self.core.advance(wait_ms)
         for at in joining:
             answer = self.clients[at].receive(JoinGroupResponse)
             assert answer.error_code == 0
@@ -104,6 +115,8 @@ class SharingGroup:
                 assignments=given if at == self.leader else [],
             )
             self.clients[at].send(request, 5)
+        if not all(self.clients[at].answered for at in range(len(assigned))):
+            self.core.advance(500)
         for at in range(len(assigned)):
             assert self.clients[at].receive(SyncGroupResponse).error_code == 0
 

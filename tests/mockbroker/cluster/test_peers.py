@@ -209,6 +209,24 @@ def test_who_looks_into_a_leaders_log_is_not_shown_that_of_one_before(core: Clus
     assert broker.services.leader_log("t", 0) is None
 
 
+def test_each_broker_finds_a_group_at_its_coordinator(core: ClusterCore) -> None:
+    coordinator = core.controls.coordinator("g")
+    core.advance(10)
+    home = core.cluster.broker(coordinator)
+    assert home is not None
+    shard = home.services.groups.service.runtime.shard_for("g")
+    assert shard is not None
+    for node in (1, 2, 3):
+        broker = core.cluster.broker(node)
+        assert broker is not None
+        assert broker.services.group_shard("g") is shard
+    (other, *_) = {1, 2, 3} - {coordinator}
+    core.controls.hold_link(coordinator, other)
+    broker = core.cluster.broker(other)
+    assert broker is not None
+    assert broker.services.group_shard("g") is None
+
+
 def test_a_partition_without_anyone_in_sync_has_no_leader(core: ClusterCore) -> None:
     for node in (1, 2, 3):
         core.controls.kill(node)

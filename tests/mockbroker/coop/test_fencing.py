@@ -12,6 +12,7 @@ from mockbroker.coop.tags import Identity
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchResponse, FetchResponsePartition
 from tests.mockbroker.coop.test_fetch import HALF, ON, OTHER_HALF, ask, asking, fill, parts_of
+from tests.support.cluster_core import ClusterCore
 from tests.support.coop_groups import SharingGroup
 from tests.support.core import Core
 from tests.support.keyed_log import HIGH, LOW
@@ -159,3 +160,28 @@ def test_nobody_is_checked_where_that_is_off() -> None:
 def test_the_errors_of_each_mode(mode: str, code: int) -> None:
     client = core_with(coop_error_mode=mode, range_fetch_standalone_allow="false").client()
     assert outcome(fetched(client, HALF, {})) == (code, True)
+
+
+def test_a_leader_asks_whoever_coordinates_the_group() -> None:
+    """FN-01 and FN-02 where one broker leads the partition and another coordinates the group."""
+    core = ClusterCore(topics={"t": 1}, config={**ON, "log.retention.ms": "-1"})
+    core.controls.coordinator("g")
+    core.advance(10)
+    leader = core.state("t").leader
+    names = (f"g{number}" for number in range(50))
+    name = next(one for one in names if core.controls.coordinator(one) != leader)
+    coordinator = core.controls.coordinator(name)
+    reader = core.client(node=leader)
+    fill(reader)
+    core.advance(1000)
+    group = SharingGroup(core, 3, 3, name=name, nodes=(coordinator, coordinator))
+    group.sync({"t": {0: (LOW,)}}, {"t": {0: (HIGH,)}})
+    old = group.identity(0)
+    assert outcome(fetched(reader, HALF, old)) == SERVED
+    assert outcome(fetched(reader, OTHER_HALF, old)) == STALE
+    group.rejoin()
+    group.sync({"t": {0: (HIGH,)}}, {"t": {0: (LOW,)}})
+    assert outcome(fetched(reader, HALF, old)) == STALE
+    assert outcome(fetched(reader, OTHER_HALF, group.identity(0))) == SERVED
+    core.controls.hold_link(coordinator, leader)
+    assert outcome(fetched(reader, HALF, old)) == SERVED  # nobody can be asked
