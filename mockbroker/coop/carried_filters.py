@@ -46,11 +46,13 @@ class NotDone(KeyFilter):
     def __init__(self, ranges: tuple[KeyRange, ...], done: IntervalSet) -> None:
         super().__init__(ranges)
         self._done = done
+        self.is_exact = False
+        if not ranges:
+            self.reach = None
 
-    @property
-    def has_keys(self) -> bool:
-        """What it leaves is not what its ranges leave."""
-        return True
+    def confirms(self, _key: bytes | None, offset: int, _null_keys: str = SPREAD) -> bool:
+        """Whether a record in its ranges is not committed."""
+        return not self._done.covers(offset, offset)
 
     def matches(self, key: bytes | None, offset: int, null_keys: str = SPREAD) -> bool:
         """Whether the record passes and is not committed."""

@@ -18,7 +18,7 @@ from mockbroker_protocol.records.batch import (
     records_data,
     thinned_batch,
 )
-from mockbroker_protocol.records.record_codec import locate_records
+from mockbroker_protocol.records.record_places import locate_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -148,7 +148,8 @@ class FilteredRead:
             )
             if kept.entry is not None:
                 if limits.takes and not is_too_much:
-                    kept.entry.take(key_filter.ranges, kept.numbers)
+                    assert key_filter.reach is not None
+                    kept.entry.take(key_filter.reach, kept.numbers)
                 limits.remainders.keep(kept.entry, limits.cache_bytes)
             if is_too_much:
                 self.stopped = SIZE
@@ -178,23 +179,38 @@ class FilteredRead:
         limits: Limits,
     ) -> _Kept:
         """The bytes of the batch's records that match, from `offset` on."""
-        if key_filter.has_keys:
-            return self._kept_by_key(header, data, offset, key_filter, limits)
+        reach = key_filter.reach
+        if reach is None or not (
+            key_filter.is_exact or (limits.cache_bytes and len(reach) <= header.record_count)
+        ):
+            return self._kept_one_by_one(header, data, offset, key_filter, limits)
         cache, base = limits.remainders, header.base_offset
         source = Source((*limits.place, base), header.crc, limits.null_keys)
-        entry = cache.find(source, key_filter)
+        entry = cache.find(source, reach)
         if entry is None:
             entry = self._indexed(header, data, source, limits)
         else:
             self.cache_hits += 1
             self.scanned_bytes += RECORD_BATCH_OVERHEAD
         index = entry.index
-        numbers = mine = index.matching(key_filter.ranges)
+        numbers = mine = index.matching(reach)
         if offset > base:
             mine = [number for number in numbers if base + index.deltas[number] >= offset]
         plain: Buffer | None = entry.plain
         if plain is None:
             plain = self._inflated(header, data)[0] if header.compression else data
+        if not key_filter.is_exact and mine:
+            plain = bytes(plain)
+            edges, deltas, null_keys = index.edges, index.deltas, limits.null_keys
+            mine = [
+                number
+                for number in mine
+                if key_filter.confirms(
+                    locate_records(plain, edges[number], edges[number + 1], 1)[2][0],
+                    base + deltas[number],
+                    null_keys,
+                )
+            ]
         kept = pieces(plain, index.edges, mine)
         size = sum(map(len, kept))
         return _Kept(kept, len(mine), size, entry, numbers)
@@ -213,7 +229,7 @@ class FilteredRead:
             keys if limits.keeps_keys else None,
         )
 
-    def _kept_by_key(
+    def _kept_one_by_one(
         self,
         header: BatchHeader,
         data: Buffer,
@@ -221,7 +237,7 @@ class FilteredRead:
         key_filter: KeyFilter,
         limits: Limits,
     ) -> _Kept:
-        """The same for a filter that has keys, which no index knows."""
+        """The same for a filter of which the slots do not tell what passes."""
         records, (edges, deltas, keys) = self._located(header, data)
         base, null_keys = header.base_offset, limits.null_keys
         mine = [

@@ -56,29 +56,24 @@ def record_slot(key: bytes | None, offset: int, null_keys: str) -> int | None:
 class KeyFilter:
     """Ranges of slots, any of which may hold a record's; and keys that pass whatever their slot."""
 
-    __slots__ = ("_highs", "_keys", "_lows", "ranges")
+    __slots__ = ("_highs", "_keys", "_lows", "is_exact", "ranges", "reach")
 
     def __init__(self, ranges: Iterable[KeyRange], keys: Iterable[bytes | None] = ()) -> None:
         """Raises BadRangeError. An end behind the last slot is the last slot."""
-        merged: list[KeyRange] = []
-        for lo, hi in sorted(ranges):
-            if not 0 <= lo <= hi or lo >= SLOTS:
-                raise BadRangeError(f"[{lo}, {hi}] is no range of slots")
-            wanted = KeyRange(lo, min(hi, _SLOT_MASK))
-            if merged and lo <= merged[-1].hi + 1:
-                before = merged.pop()
-                wanted = KeyRange(before.lo, max(before.hi, wanted.hi))
-            merged.append(wanted)
-        self.ranges = merged
+        self.ranges = merged = _merged(ranges)
         """In order, those that touch as one."""
         self._lows = [each.lo for each in merged]
         self._highs = [each.hi for each in merged]
         self._keys = frozenset(keys)
-
-    @property
-    def has_keys(self) -> bool:
-        """Whether keys pass whatever their slot."""
-        return bool(self._keys)
+        self.reach: list[KeyRange] | None = merged
+        """Ranges beyond which nothing passes; None: slots do not tell what passes."""
+        self.is_exact = not self._keys
+        """Whether all that is within them does."""
+        if None in self._keys:
+            self.reach = None  # a record without a key has a slot by its topic's policy, or none
+        elif self._keys:
+            slots = slots_of([key for key in self._keys if key is not None])
+            self.reach = _merged([*merged, *(KeyRange(slot, slot) for slot in slots)])
 
     def matches(self, key: bytes | None, offset: int, null_keys: str = SPREAD) -> bool:
         """Whether a record with this key at this offset passes."""
@@ -91,6 +86,10 @@ class KeyFilter:
             return False
         at = bisect_right(self._lows, slot) - 1
         return at >= 0 and slot <= self._highs[at]
+
+    def confirms(self, _key: bytes | None, offset: int, _null_keys: str = SPREAD) -> bool:
+        """Whether a record whose slot is within reach passes."""
+        return self.matches(_key, offset, _null_keys)
 
     def is_within(self, ranges: Iterable[KeyRange]) -> bool:
         """Whether all that passes has a slot in these ranges; the null key's is not known."""
@@ -105,3 +104,17 @@ class KeyFilter:
         """Whether every slot of a range passes."""
         at = bisect_right(self._lows, lo) - 1
         return at >= 0 and hi <= self._highs[at]
+
+
+def _merged(ranges: Iterable[KeyRange]) -> list[KeyRange]:
+    """In order, those that touch as one. Raises BadRangeError."""
+    merged: list[KeyRange] = []
+    for lo, hi in sorted(ranges):
+        if not 0 <= lo <= hi or lo >= SLOTS:
+            raise BadRangeError(f"[{lo}, {hi}] is no range of slots")
+        wanted = KeyRange(lo, min(hi, _SLOT_MASK))
+        if merged and lo <= merged[-1].hi + 1:
+            before = merged.pop()
+            wanted = KeyRange(before.lo, max(before.hi, wanted.hi))
+        merged.append(wanted)
+    return merged

@@ -16,7 +16,7 @@ from array import array
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.coop.batch_index import BatchIndex, pieces
-from mockbroker.coop.key_filter import SLOTS, KeyFilter, KeyRange
+from mockbroker.coop.key_filter import SLOTS, KeyRange
 from mockbroker.coop.slots import Slots
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ class Remainder:
         self.index = index
         self.plain = plain
         self.key_sizes = None if keys is None else array("I", [len(key or b"") for key in keys])
-        numbers = index.matching(_ALL_SLOTS)
-        if keys is None and len(numbers) == len(index.deltas):
-            self.charge = index.edges[-1] - index.edges[0] + RECORD_OVERHEAD * len(numbers)
+        slotted = index.slotted()
+        if keys is None and len(slotted) == len(index.deltas):
+            self.charge = index.edges[-1] - index.edges[0] + RECORD_OVERHEAD * len(slotted)
         else:
-            self.charge = self._counted(numbers)
+            self.charge = self._counted(slotted)
 
     def has(self, ranges: Iterable[KeyRange]) -> bool:
         """Whether all records in these ranges are here."""
@@ -105,13 +105,13 @@ class Remainders:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def find(self, source: Source, wanted: KeyFilter) -> Remainder | None:
-        """What has all records of the batch that a filter wants; None: the log must be read.
+    def find(self, source: Source, reach: Sequence[KeyRange]) -> Remainder | None:
+        """What has all records of the batch in these ranges; None: the log must be read.
 
         It is not kept here any more, until it is given to `keep` again.
         """
         entry = self._entries.get(source.key) or self._spent.get(source.key)
-        if entry is None or entry.source != source or not entry.has(wanted.ranges):
+        if entry is None or entry.source != source or not entry.has(reach):
             self.misses += 1
             return None
         self.hits += 1

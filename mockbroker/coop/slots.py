@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.coop.batch_index import NO_SLOT
 from mockbroker.coop.key_filter import record_slot, slots_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-NO_SLOT: Final = -1
-"""Of a record that is in no range."""
 _MOST_KEYS: Final = 16_384
 _LONGEST_KEY: Final = 64
 

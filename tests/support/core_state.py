@@ -59,7 +59,8 @@ _TABLE = """
 mockbroker.apis.context.Services
   kept _client_metrics extension groups quorum quotas replicas transactions
   wiring announce authorizer broker_id clock config controller fetch metadata
-  wiring leader_log group_shard metadata_progress producer_ids registries registry rng substream timer
+  wiring group_shard leader_log
+  wiring metadata_progress producer_ids registries registry rng substream timer
   wiring work_in_slices
   passing _mechanisms client_software deferred logins
   growing logins_done logins_failed

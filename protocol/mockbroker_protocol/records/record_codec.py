@@ -17,6 +17,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from struct import Struct
 
 from mockbroker_protocol.errors import ProtocolError
+from mockbroker_protocol.records.record_places import varint_tail, varlong_tail
 
 Buffer = bytes | bytearray | memoryview
 
@@ -31,7 +32,6 @@ _MAX_INT64 = (1 << 63) - 1
 # An offset delta has 32 bits, so that offsets from such a base cannot overflow.
 _MIN_BASE_OFFSET = _MIN_INT64 + (1 << 31)
 _MAX_BASE_OFFSET = _MAX_INT64 - (1 << 31)
-_INT32_MASK = 0xFFFFFFFF
 _INT64_MASK = 0xFFFFFFFFFFFFFFFF
 # An offset delta of one or two bytes, then the first bytes of key length and value length.
 _ONE_BYTE_OFFSET = Struct("<BBB").unpack_from
@@ -130,7 +130,7 @@ def count_records(buf: Buffer, pos: int, end: int) -> int:
                     size = size & 0x7F | more << 7
                     pos += 1
                 else:
-                    size, pos = _varint_tail(buf, pos, size)
+                    size, pos = varint_tail(buf, pos, size)
             if size & 1:
                 raise ProtocolError("record of negative length")
             pos += size >> 1
@@ -207,7 +207,7 @@ def _end_of_records(buf: Buffer, pos: int, end: int, most: int) -> int:
         size = buf[pos]
         pos += 1
         if size >= 0x80:
-            size, pos = _varint_tail(buf, pos, size)
+            size, pos = varint_tail(buf, pos, size)
         if size & 1:
             raise ProtocolError("record of negative length")
         pos += size >> 1
@@ -222,7 +222,7 @@ def check_first_record(buf: Buffer) -> None:
         return
     size, pos = buf[0], 1
     if size >= 0x80:
-        size, pos = _varint_tail(buf, pos, size)
+        size, pos = varint_tail(buf, pos, size)
     if size & 1 or not size:
         raise ProtocolError("a record of a length that it cannot have")
     if pos + (size >> 1) <= len(buf):
@@ -248,12 +248,12 @@ def _scan(  # noqa: C901 -- a call costs as much as three fields
                 size = size & 0x7F | more << 7
                 pos += 1
             else:
-                size, pos = _varint_tail(buf, pos, size)
+                size, pos = varint_tail(buf, pos, size)
         stop = pos + (size >> 1)
         delta = buf[pos + 1]
         pos += 2
         if delta >= 0x80:
-            delta, pos = _varlong_tail(buf, pos, delta)
+            delta, pos = varlong_tail(buf, pos, delta)
         if size & 1 or stop > end or stop < pos + 4:
             raise ProtocolError("a record of a length that it cannot have")
         delta = ~delta >> 1 if delta & 1 else delta >> 1
@@ -279,7 +279,7 @@ def _scan(  # noqa: C901 -- a call costs as much as three fields
         else:
             size, pos = _walk_to_value(buf, pos - (3 if index < 64 else 4), index, scan)
         if size >= 0x80:
-            size, pos = _varint_tail(buf, pos, size)
+            size, pos = varint_tail(buf, pos, size)
         if not size & 1:
             pos += size >> 1
         if buf[pos]:
@@ -316,21 +316,21 @@ def decode_records(
             size = data[pos]
             pos += 1
             if size >= 0x80:
-                size, pos = _varint_tail(data, pos, size)
+                size, pos = varint_tail(data, pos, size)
             stop = pos + (size >> 1)
             if size & 1 or stop > end:
                 raise ProtocolError("a record is longer than its batch")
             timestamp = data[pos + 1]
             pos += 2
             if timestamp >= 0x80:
-                timestamp, pos = _varlong_tail(data, pos, timestamp)
+                timestamp, pos = varlong_tail(data, pos, timestamp)
             timestamp = base_timestamp + ((timestamp >> 1) ^ -(timestamp & 1))
             if not _MIN_INT64 <= timestamp <= _MAX_INT64:
                 timestamp = _wrapped(timestamp)
             offset = data[pos]
             pos += 1
             if offset >= 0x80:
-                offset, pos = _varint_tail(data, pos, offset)
+                offset, pos = varint_tail(data, pos, offset)
             offset = (offset >> 1) ^ -(offset & 1)
             key, pos = _nullable_bytes(data, pos)
             value, pos = _nullable_bytes(data, pos)
@@ -352,56 +352,6 @@ def decode_records(
         raise ProtocolError("a record is cut") from None
     if pos != end:
         raise ProtocolError("bytes follow the last record of the batch")
-
-
-def locate_records(
-    data: bytes, pos: int, end: int, count: int
-) -> tuple[list[int], list[int], list[bytes | None]]:
-    """Where the `count` records that fill data[pos:end] begin, and `end`; offset deltas; keys.
-
-    Nothing behind the key is looked at: for those who keep some records as they are.
-    """
-    edges, deltas, keys = [pos], [], []
-    try:
-        for _ in range(count):
-            size = data[pos]
-            pos += 1
-            if size >= 0x80:
-                more = data[pos]
-                if more < 0x80:
-                    size = size & 0x7F | more << 7
-                    pos += 1
-                else:
-                    size, pos = _varint_tail(data, pos, size)
-            stop = pos + (size >> 1)
-            if size & 1 or stop > end:
-                raise ProtocolError("a record is longer than its batch")
-            timestamp = data[pos + 1]
-            pos += 2
-            if timestamp >= 0x80:
-                _, pos = _varlong_tail(data, pos, timestamp)
-            offset = data[pos]
-            pos += 1
-            if offset >= 0x80:
-                more = data[pos]
-                if more < 0x80:
-                    offset = offset & 0x7F | more << 7
-                    pos += 1
-                else:
-                    offset, pos = _varint_tail(data, pos, offset)
-            deltas.append((offset >> 1) ^ -(offset & 1))
-            size = data[pos]
-            pos += 1
-            if size >= 0x80:
-                size, pos = _varint_tail(data, pos, size)
-            keys.append(None if size & 1 else data[pos : pos + (size >> 1)])
-            edges.append(stop)
-            pos = stop
-    except IndexError:
-        raise ProtocolError("a record is cut") from None
-    if pos != end:
-        raise ProtocolError("bytes follow the last record of the batch")
-    return edges, deltas, keys
 
 
 def _check_room(count: int, size: int, base_offset: int) -> None:
@@ -461,35 +411,6 @@ def _encode_nullable(body: list[bytes], data: bytes | None) -> None:
         body.append(data)
 
 
-def _varint_tail(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
-    """The rest of a varint of 32 bits whose first byte said that there is more; zigzag is kept."""
-    byte = buf[pos]
-    if byte < 0x80:
-        return first & 0x7F | byte << 7, pos + 1
-    value = first & 0x7F | (byte & 0x7F) << 7
-    for shift in (14, 21, 28):
-        pos += 1
-        byte = buf[pos]
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & _INT32_MASK, pos + 1
-    raise ProtocolError("varint of more than five bytes")
-
-
-def _varlong_tail(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
-    """As `_varint_tail`, for 64 bits: ten bytes at the most."""
-    value = first & 0x7F
-    shift = 7
-    while shift < 70:
-        byte = buf[pos]
-        pos += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & _INT64_MASK, pos
-        shift += 7
-    raise ProtocolError("varlong of more than ten bytes")
-
-
 def _wrapped(value: int) -> int:
     """`value` as Java's 64-bit arithmetic would have it."""
     return ((value - _MIN_INT64) & _INT64_MASK) + _MIN_INT64
@@ -499,7 +420,7 @@ def _nullable_bytes(data: bytes, pos: int) -> tuple[bytes | None, int]:
     size = data[pos]
     pos += 1
     if size >= 0x80:
-        size, pos = _varint_tail(data, pos, size)
+        size, pos = varint_tail(data, pos, size)
     if size & 1:
         return None, pos
     stop = pos + (size >> 1)
@@ -511,13 +432,13 @@ def _walk_to_value(buf: Buffer, pos: int, index: int, scan: RecordScan) -> tuple
     offset = buf[pos]
     pos += 1
     if offset >= 0x80:
-        offset, pos = _varint_tail(buf, pos, offset)
+        offset, pos = varint_tail(buf, pos, offset)
     if offset != index << 1:
         scan.sequential = False
     size = buf[pos]
     pos += 1
     if size >= 0x80:
-        size, pos = _varint_tail(buf, pos, size)
+        size, pos = varint_tail(buf, pos, size)
     if size & 1:
         scan.keyless.append(index)
     else:
@@ -527,7 +448,7 @@ def _walk_to_value(buf: Buffer, pos: int, index: int, scan: RecordScan) -> tuple
 
 def _header_count(buf: Buffer, pos: int, first: int, stop: int) -> tuple[int, int]:
     if first >= 0x80:
-        first, pos = _varint_tail(buf, pos, first)
+        first, pos = varint_tail(buf, pos, first)
     # Each header takes two bytes at least, so a wild count is refused before it costs anything.
     if first & 1 or first > stop - pos:
         raise ProtocolError("absurd header count")
@@ -542,7 +463,7 @@ def _skip_headers(buf: Buffer, pos: int, stop: int) -> int:
             size = buf[pos]
             pos += 1
             if size >= 0x80:
-                size, pos = _varint_tail(buf, pos, size)
+                size, pos = varint_tail(buf, pos, size)
             if not size & 1:
                 pos += size >> 1
             elif not nullable:

@@ -22,7 +22,11 @@ def test_records_in_ranges_come_in_the_order_of_the_batch() -> None:
 
 
 def test_who_has_no_slot_is_in_no_range() -> None:
-    assert INDEX.matching([KeyRange(0, (1 << 31) - 1)]) == [0, 1, 2, 4]
+    index = BatchIndex(EDGES, [0, 1, 3, 4, 7], [50, 10, 50, -1, 30])
+    for _ in ("each looked at", "sorted"):
+        assert index.matching([KeyRange(0, (1 << 31) - 1)]) == [0, 1, 2, 4]
+        assert sorted(index.slotted()) == [0, 1, 2, 4]
+    assert list(BatchIndex(EDGES, range(5), range(5)).slotted()) == [0, 1, 2, 3, 4]
 
 
 def test_neighbours_are_one_piece() -> None:

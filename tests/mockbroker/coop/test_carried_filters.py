@@ -66,7 +66,9 @@ def test_what_is_committed_is_left_out_too() -> None:
     wanted = NotDone((LOW,), IntervalSet([(2, 3)]))
     assert [wanted.matches(b"a", offset) for offset in range(5)] == [True, True, False, False, True]
     assert not wanted.matches(b"foobar", 0)
-    assert wanted.has_keys
+    assert (wanted.reach, wanted.is_exact) == ([LOW], False)
+    assert [wanted.confirms(b"a", offset) for offset in (1, 2)] == [True, False]
+    assert NotDone((), IntervalSet([(2, 3)])).reach is None
 
 
 def test_members_of_a_transparent_group_have_theirs() -> None:

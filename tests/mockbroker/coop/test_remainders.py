@@ -126,12 +126,28 @@ def test_what_lies_before_the_offset_is_not_given() -> None:
     assert read(cache, HIGH, offset=3) == ([3, 4, 5, 6, 12], 4)
 
 
-def test_keys_are_read_from_the_log() -> None:
+def test_keys_are_found_by_their_slots() -> None:
     cache = Remainders()
     read(cache, LOW)
-    assert read(cache, keys=[b"foobar"]) == ([1, 4], 0)
+    assert read(cache, keys=[b"foobar"]) == ([1, 4], 4)
+    assert read(cache, keys=[b"foobar"]) == ([1, 4], 0)  # it went out
+    assert read(cache, LOW, keys=[b"foobar"]) == ([0, 1, 2, 4, 7, 8, 9, 11], 0)
     assert read(cache, HIGH, keys=[b"a"]) == (sorted([*HIGHS, 0, 7]), 0)
-    assert read(cache, HIGH) == (HIGHS, 4)
+
+
+def test_a_key_is_told_from_another_of_its_slot() -> None:
+    log = [keyed(0, "k30719", "k54508", "k30719")]
+    cache = Remainders()
+    assert read(cache, KeyRange(0, 9), log=log) == ([], 0)
+    assert read(cache, keys=[b"k54508"], log=log) == ([1], 1)
+    assert read(cache, keys=[b"k30719"], log=log) == ([0, 2], 0)  # its slot went out
+
+
+def test_keys_are_looked_for_one_by_one_where_nothing_is_kept_or_null_is_one() -> None:
+    cache = Remainders()
+    assert read(cache, keys=[b"foobar"], budget=0) == ([1, 4], 0)
+    assert read(cache, keys=[b"foobar", None]) == ([1, 4], 0)
+    assert len(cache) == 0
 
 
 def test_another_batch_at_the_same_offset_is_no_match() -> None:
@@ -139,11 +155,11 @@ def test_another_batch_at_the_same_offset_is_no_match() -> None:
     read(cache, LOW)
     ((_, header),) = iterate_batches(log_k()[0])
     there = Source((*PLACE, 0), header.crc, "spread")
-    assert cache.find(there._replace(crc=1), KeyFilter([HIGH])) is None
-    assert cache.find(there._replace(null_keys="first"), KeyFilter([HIGH])) is None
-    assert cache.find(there._replace(key=(PLACE[0], 1, 0)), KeyFilter([HIGH])) is None
-    assert cache.find(there, KeyFilter([WHOLE])) is None
-    assert cache.find(there, KeyFilter([HIGH])) is not None
+    assert cache.find(there._replace(crc=1), [HIGH]) is None
+    assert cache.find(there._replace(null_keys="first"), [HIGH]) is None
+    assert cache.find(there._replace(key=(PLACE[0], 1, 0)), [HIGH]) is None
+    assert cache.find(there, [WHOLE]) is None
+    assert cache.find(there, [HIGH]) is not None
 
 
 def test_what_is_forgotten() -> None:
@@ -177,20 +193,33 @@ def test_ranges_without_others(taken: list[tuple[int, int]], left: list[tuple[in
 EIGHTHS = [KeyRange(part << 28, ((part + 1) << 28) - 1) for part in range(8)]
 
 
+KEYS = st.sets(st.sampled_from([b"a", b"foobar", b"21", b"c", b"zzz"]), max_size=2)
+
+
 @given(
     st.lists(
-        st.tuples(st.sets(st.sampled_from(EIGHTHS), min_size=1), st.integers(0, 12), st.booleans())
+        st.tuples(
+            st.sets(st.sampled_from(EIGHTHS), min_size=1), KEYS, st.integers(0, 12), st.booleans()
+        )
     ),
     st.integers(0, 400),
     st.sampled_from([LOG, PACKED]),
 )
 def test_the_cache_changes_no_answer(
-    fetches: list[tuple[set[KeyRange], int, bool]], budget: int, log: list[bytes]
+    fetches: list[tuple[set[KeyRange], set[bytes], int, bool]], budget: int, log: list[bytes]
 ) -> None:
     cache = Remainders()
-    for ranges, offset, keeps_keys in fetches:
-        expected, _ = read(Remainders(), *ranges, offset=offset, log=log)
-        found = read(cache, *ranges, offset=offset, budget=budget, keeps_keys=keeps_keys, log=log)
+    for ranges, keys, offset, keeps_keys in fetches:
+        expected, _ = read(Remainders(), *ranges, keys=keys, offset=offset, budget=0, log=log)
+        found = read(
+            cache,
+            *ranges,
+            keys=keys,
+            offset=offset,
+            budget=budget,
+            keeps_keys=keeps_keys,
+            log=log,
+        )
         assert found[0] == expected
         assert cache.size_bytes == sum(one.charge for one in cache._entries.values()) <= budget
 

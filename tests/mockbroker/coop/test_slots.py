@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockbroker.coop import slots as module
+from mockbroker.coop.batch_index import NO_SLOT
 from mockbroker.coop.key_filter import record_slot
-from mockbroker.coop.slots import NO_SLOT, Slots
+from mockbroker.coop.slots import Slots
 
 KEYS = st.none() | st.sampled_from([b"", b"a", b"foobar", b"user-1", b"k" * 64, b"k" * 65])
 

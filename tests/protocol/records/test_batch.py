@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.records import batch as b
-from mockbroker_protocol.records.record_codec import Record, locate_records
+from mockbroker_protocol.records.record_codec import Record
+from mockbroker_protocol.records.record_places import locate_records
 from tests.protocol.records import golden
 from tests.protocol.records.libraries import BATCH_BUILDERS, BATCH_READERS
 from tests.support.batches import stamped_batch

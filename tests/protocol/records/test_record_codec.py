@@ -12,7 +12,6 @@ from mockbroker_protocol.records.record_codec import (
     count_records,
     decode_records,
     encode_records,
-    locate_records,
     scan_records,
     varint,
 )
@@ -279,21 +278,3 @@ def test_records_print_and_compare_by_value() -> None:
     assert (
         repr(record) == "Record(offset=1, timestamp=2, key=b'k', value=None, headers=[('h', b'x')])"
     )
-
-
-@given(records)
-def test_records_are_located_one_by_one(batch: list[Record]) -> None:
-    data = b"ab" + encode_records(batch, 0, BASE)
-    edges, deltas, keys = locate_records(data, 2, len(data), len(batch))
-    assert (deltas, keys) == ([one.offset for one in batch], [one.key for one in batch])
-    assert (edges[0], edges[-1], len(edges)) == (2, len(data), len(batch) + 1)
-    for start, stop, one in zip(edges, edges[1:], batch, strict=False):
-        assert list(decode_records(data, start, stop, 1, 0, BASE)) == [one]
-
-
-@given(records.filter(len), st.data())
-def test_records_that_are_cut_are_not_located(batch: list[Record], data: st.DataObject) -> None:
-    whole = encode_records(batch, 0, BASE)
-    cut = data.draw(st.integers(0, len(whole) - 1))
-    with pytest.raises(ProtocolError):
-        locate_records(whole[:cut], 0, cut, len(batch))
