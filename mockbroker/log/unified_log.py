@@ -360,6 +360,11 @@ class UnifiedLog(TransactionalLog):
         """The newest leader epoch that this log knows of; -1 without any."""
         return self._epochs.latest_epoch() if self._epochs is not None else -1
 
+    def leader_epochs(self) -> list[tuple[int, int]]:
+        """Leader epochs with their first offsets, oldest first."""
+        epochs = self._epochs
+        return [] if epochs is None else list(zip(epochs.epochs, epochs.start_offsets, strict=True))
+
     def assign_epoch(self, leader_epoch: int, start_offset: int | None = None) -> None:
         """An epoch begins, at the log end unless said otherwise: a new leader says so at once."""
         if self._epochs is None:

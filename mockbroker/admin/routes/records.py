@@ -150,7 +150,7 @@ async def read_records(
         else:
             page = read_replica_page(cluster, name, partition, offset, node_id, limit=limit)
         return RecordPage(
-            records=[_out(record) for record in page.records],
+            records=[record_out(record) for record in page.records],
             next_partition=page.next_partition,
             next_offset=page.next_offset,
         )
@@ -208,7 +208,8 @@ def _check(cluster: Cluster, name: str) -> None:
         raise ApiError(404, no_topic(cluster, name), "name")
 
 
-def _out(record: Record) -> RecordOut:
+def record_out(record: Record) -> RecordOut:
+    """A record as it is told."""
     key, key_encoding = _text(record.key)
     value, value_encoding = _text(record.value)
     headers = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel
 
 from mockbroker.admin.deps import TheHost
 from mockbroker.admin.problems import ApiError, problems
 from mockbroker.state.snapshot import Snapshot, restore, take
+from mockbroker.state.snapshot_compare import differences
 from mockbroker.state.snapshot_file import from_bytes, to_bytes
 
 if TYPE_CHECKING:
@@ -33,6 +34,22 @@ class SnapshotList(BaseModel):
     """The snapshots that are kept, by name; they are gone when the broker ends."""
 
     snapshots: list[SnapshotOut]
+
+
+class DifferenceOut(BaseModel):
+    """One thing that differs; `topic` is null of the cluster, `partition` of a whole topic."""
+
+    topic: str | None
+    partition: int | None
+    what: str
+    before: str
+    after: str
+
+
+class Differences(BaseModel):
+    """What differs, by topic; none when both are alike."""
+
+    differences: list[DifferenceOut]
 
 
 @router.post("/reset", status_code=204)
@@ -91,6 +108,21 @@ async def restore_snapshot(request: Request, host: TheHost, name: SnapshotName) 
     """Make the broker hold what the snapshot has, and nothing else; clients stay connected."""
     snapshot = _find(request, name)
     host.act(lambda cluster: restore(cluster, snapshot))
+
+
+@router.get("/snapshots/{name}/differences", responses=problems(404))
+async def compare_snapshot(
+    request: Request,
+    host: TheHost,
+    name: SnapshotName,
+    other: Annotated[str | None, Query(max_length=200, description="null: what is now")] = None,
+) -> Differences:
+    """What is different in another snapshot, or now, from this one."""
+    before = _find(request, name)
+    after = host.act(take) if other is None else _find(request, other)
+    return Differences(
+        differences=[DifferenceOut(**one._asdict()) for one in differences(before, after)]
+    )
 
 
 @router.delete("/snapshots/{name}", status_code=204, responses=problems(404))

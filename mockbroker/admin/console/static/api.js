@@ -131,7 +131,7 @@ function shellQuoted(text) {
 
 export function pathOf(path, query) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  return given.length ? `${path}?${new URLSearchParams(given)}` : path;
+  return given.length ? `${path}${path.includes("?") ? "&" : "?"}${new URLSearchParams(given)}` : path;
 }
 
 // Every page of a list, one after the other.

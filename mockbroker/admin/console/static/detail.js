@@ -36,7 +36,11 @@ export function Detail({ row, onClose }) {
     <div class="detail-body">
       <${Facts} of=${factsOf(row)} />
       <p class="actions">
-        <a href=${href("requests", [], { connection: row.connection, as: "ladder", select: row.number })}>This connection as a ladder</a>
+        <a href=${href("requests", [], { connection: row.connection, broker: row.broker, as: "ladder", select: row.number })}>This connection as a ladder</a>
+        ${row.groups[0] && html` <a href=${href("groups", [row.groups[0]])}>Group ${row.groups[0]}</a>`}
+        ${row.topics.slice(0, 3).map((topic) => html` <a key=${topic} href=${href("topics", [topic])}>Topic ${topic}</a>`)}
+        ${row.transactional_ids[0] && html` <a href=${href("transactions", [row.transactional_ids[0]])}>Transaction ${row.transactional_ids[0]}</a>`}
+        ${row.fault && html` <a href=${href("faults", [], { rule: row.fault })}>Rule ${row.fault}</a>`}
       </p>
       <p class="actions">
         <${Copy} text=${() => asExpectation(row)}>Copy as Python expectation<//>

@@ -101,6 +101,7 @@ export function rowFilter(query) {
   if (query.group) tests.push((row) => row.groups.includes(query.group));
   if (query.transactional_id) tests.push((row) => row.transactional_ids.includes(query.transactional_id));
   if (query.connection) tests.push((row) => row.connection === Number(query.connection));
+  if (query.broker) tests.push((row) => row.broker === Number(query.broker));
   if (query.error) tests.push(errorTest(query.error));
   if (query.fault) {
     const wanted = query.fault;

@@ -61,7 +61,7 @@ function useRows(query, frozen) {
       end();
     };
   }, []);
-  const key = JSON.stringify([FILTERS.map((name) => query[name]), query.search]);
+  const key = JSON.stringify([FILTERS.map((name) => query[name]), query.search, query.broker]);
   const test = useMemo(() => rowFilter(query), [key]);
   const count = useRef(0);
   if (!frozen || shown.current.key !== key) {
@@ -160,7 +160,7 @@ function Everything() {
 
 function FilterBar({ query }) {
   const names = { api: "API", client: "Client", topic: "Topic", group: "Group", transactional_id: "Transactional id", error: "Error", fault: "Fault", connection: "Connection" };
-  const any = FILTERS.some((name) => query[name]) || query.search;
+  const any = FILTERS.some((name) => query[name]) || query.search || query.broker;
   const change = (name) => (event) => alterQuery({ [name]: event.currentTarget.value.trim() });
   const hints = { api: "Fetch", client: "app-*", error: "true, false, a name", fault: "true, or an id" };
   return html`<form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
@@ -171,7 +171,7 @@ function FilterBar({ query }) {
         ${FILTERS.map((name) => html`<label key=${name}><span>${names[name]}</span><input value=${query[name] || ""} onInput=${change(name)} placeholder=${hints[name] || ""} /></label>`)}
       </div>
     </details>
-    ${any && html`<button type="button" onClick=${() => alterQuery({ ...Object.fromEntries(FILTERS.map((name) => [name, ""])), search: "" })}>Clear</button>`}
+    ${any && html`<button type="button" onClick=${() => alterQuery({ ...Object.fromEntries(FILTERS.map((name) => [name, ""])), search: "", broker: "" })}>Clear</button>`}
   </form>`;
 }
 

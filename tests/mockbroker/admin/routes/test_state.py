@@ -59,3 +59,13 @@ def test_a_snapshot_s_file_goes_back_and_forth(api: Api) -> None:
     assert api("POST", path, raw=b"no", headers=headers).status == 422
     assert api("POST", path, raw=file, headers=headers).status == 204
     assert [one.value for one in api.broker.topic("orders").records()] == [b"one"]
+
+
+def test_a_snapshot_is_compared_with_now_and_with_another(api: Api) -> None:
+    api("PUT", "/v1/snapshots/kept")
+    assert api("GET", "/v1/snapshots/kept/differences").body == {"differences": []}
+    api("POST", "/v1/topics/orders/records", {"records": [{"value": "a", "partition": 0}]})
+    found = api("GET", "/v1/snapshots/kept/differences").body["differences"]
+    assert ("orders", 0, "log_end_offset", "0", "1") in [tuple(one.values()) for one in found]
+    assert api("GET", "/v1/snapshots/kept/differences?other=kept").body["differences"] == []
+    assert api.problem("GET", "/v1/snapshots/none/differences")[0] == 404

@@ -1,0 +1,141 @@
+// Records of a topic: browse, tail, search, decode, produce, and who wrote one.
+
+import { html, useState } from "./vendor/preact-htm.js";
+import { get, pathOf, readOnly, send } from "./api.js";
+import { useAction, usePolled } from "./hooks.js";
+import { alterQuery, go, href } from "./router.js";
+import { Empty, Field, Loading, Problem } from "./parts.js";
+import { bytesOfBase64, hexOf, number, textOfBytes, wallTime } from "./format.js";
+
+const PAGE = 100;
+
+export function Records({ name, partitions, query }) {
+  const partition = Number(query.partition) || 0;
+  const one = partitions[partition] || partitions[0];
+  const searching = query.key || query.contains || query.since;
+  const tail = query.tail === "true";
+  const end = one.high_watermark || 0;
+  const start = query.offset !== undefined && query.offset !== "" ? Number(query.offset) : Math.max(one.log_start_offset || 0, end - PAGE);
+  const base = `/v1/topics/${encodeURIComponent(name)}`;
+  const browsed = pathOf(`${base}/records`, { partition, offset: tail ? Math.max(one.log_start_offset || 0, end - PAGE) : start, only: true, limit: PAGE });
+  const path = searching ? "search" : tail ? `tail ${partition}` : browsed;
+  const key = searching ? JSON.stringify([query.key, query.contains, query.since]) : path;
+  const found = usePolled(() => (searching ? searchAll(base, query) : get(browsed)), key, searching ? 3600000 : 1000);
+  const set = (field) => (event) => alterQuery({ [field]: event.currentTarget.value });
+  return html`<section>
+    <h3>Records</h3>
+    <div class="form">
+      <${Field} label="Partition"><select value=${partition} onChange=${set("partition")}>${partitions.map((each) => html`<option key=${each.partition} value=${each.partition} selected=${each.partition === partition}>${each.partition}</option>`)}</select><//>
+      <${Field} label="From offset"><input type="number" min="0" value=${query.offset ?? ""} placeholder=${start} onChange=${set("offset")} disabled=${tail} /><//>
+      ${!readOnly && html`<button type="button" aria-pressed=${tail} onClick=${() => alterQuery({ tail: tail ? "" : "true" })}>Tail</button>
+        <${Field} label="Key is"><input value=${query.key || ""} onChange=${set("key")} /><//>
+        <${Field} label="Contains"><input value=${query.contains || ""} onChange=${set("contains")} /><//>
+        <${Field} label="Since (UTC)"><input type="datetime-local" step="1" value=${query.since || ""} onChange=${set("since")} /><//>`}
+      <${Field} label="Show values as"><select value=${query.as || "auto"} onChange=${set("as")}>${["auto", "json", "text", "hex"].map((kind) => html`<option key=${kind} selected=${kind === (query.as || "auto")}>${kind}</option>`)}</select><//>
+    </div>
+    <${Loading} polled=${found}>
+      ${found.value && html`<p class="quiet">${searching
+        ? `${number(found.value.records.length)} found in ${number(found.value.looked_at)} records of all partitions${found.value.more ? "; the search ended there" : ""}`
+        : `Offsets ${number(one.log_start_offset)} to ${number(one.log_end_offset)} of partition ${partition}, below the high watermark ${number(one.high_watermark)}`}</p>
+        <${RecordTable} name=${name} records=${found.value.records} as=${query.as || "auto"} />`}
+    <//>
+    <${Produce} name=${name} partitions=${partitions.length} onDone=${found.reload} />
+  </section>`;
+}
+
+// From page to page, until enough are found or very many were looked at.
+async function searchAll(base, query) {
+  const since = query.since ? Date.parse(`${query.since}Z`) : undefined;
+  const whole = { records: [], looked_at: 0, more: false };
+  let position = { partition: 0, offset: 0 };
+  while (position.partition !== null) {
+    const page = await get(pathOf(`${base}/search`, { key: query.key, contains: query.contains, since_ms: since, ...position, limit: PAGE }));
+    whole.records.push(...page.records);
+    whole.looked_at += page.looked_at;
+    position = { partition: page.next_partition, offset: page.next_offset };
+    if (whole.records.length >= 500 || whole.looked_at >= 1000000) {
+      whole.more = position.partition !== null;
+      break;
+    }
+  }
+  return whole;
+}
+
+function RecordTable({ name, records, as }) {
+  if (!records.length) return html`<${Empty}>No record here.<//>`;
+  return html`<div class="table-box" tabindex="0" role="region" aria-label="Records">
+    <table>
+      <thead><tr>${["Place", "Time", "Key", "Value", "Headers", "Written by"].map((text) => html`<th scope="col" key=${text}>${text}</th>`)}</tr></thead>
+      <tbody>
+        ${records.map((record) => html`<tr key=${`${record.partition}-${record.offset}`}>
+          <td class="nowrap">${record.partition}-${record.offset}</td>
+          <td class="nowrap">${wallTime(record.timestamp)}</td>
+          <td class="mono">${shownAs(record.key, record.key_encoding, "text")}</td>
+          <td class="mono record-value">${shownAs(record.value, record.value_encoding, as)}</td>
+          <td class="mono">${record.headers.map((header, index) => html`<div key=${index}>${header.name}: ${shownAs(header.value, header.value_encoding, "text")}</div>`)}</td>
+          <td>${!readOnly && html`<${Writer} name=${name} record=${record} />`}</td>
+        </tr>`)}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function shownAs(value, encoding, kind) {
+  if (value === null) return html`<span class="quiet">null</span>`;
+  if (kind === "hex" || (encoding === "base64" && kind !== "text")) {
+    const data = encoding === "base64" ? bytesOfBase64(value) : new TextEncoder().encode(value);
+    return hexOf(data.subarray(0, 2000)).join(" ");
+  }
+  if (encoding === "base64") return textOfBytes(bytesOfBase64(value).subarray(0, 4000));
+  const text = kind === "json" || (kind === "auto" && /^\s*[[{]/.test(value)) ? asJson(value) : value;
+  return text.length > 8000 ? `${text.slice(0, 8000)} … ${number(text.length - 8000)} letters more` : text;
+}
+
+function asJson(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 1);
+  } catch {
+    return text;
+  }
+}
+
+function Writer({ name, record }) {
+  const [state, run] = useAction();
+  const find = () => run(async () => {
+    const { number: found } = await get(pathOf("/v1/journal/writer", { topic: name, partition: record.partition, offset: record.offset }));
+    if (found === null) return "none";
+    go(href("requests", [], { select: found }));
+    return "found";
+  });
+  return html`<button type="button" class="small" onClick=${find} disabled=${state.busy}>${state.done === "none" ? "not kept" : "Request"}</button>`;
+}
+
+function Produce({ name, partitions, onDone }) {
+  const [record, setRecord] = useState({ key: "", value: "", partition: "", headers: "" });
+  const [state, run] = useAction(onDone);
+  if (readOnly) return null;
+  const set = (field) => (event) => setRecord({ ...record, [field]: event.currentTarget.value });
+  const put = (event) => {
+    event.preventDefault();
+    run(() => {
+      const one = { value: record.value };
+      if (record.key !== "") one.key = record.key;
+      if (record.partition !== "") one.partition = Number(record.partition);
+      if (record.headers.trim()) {
+        one.headers = record.headers.trim().split("\n").map((line) => ({ name: line.split(":")[0].trim(), value: line.split(":").slice(1).join(":").trim() }));
+      }
+      return send("POST", `/v1/topics/${encodeURIComponent(name)}/records`, { records: [one] });
+    });
+  };
+  return html`<details><summary>Produce a record</summary>
+    <form class="form" onSubmit=${put}>
+      <${Field} label="Key; empty: null"><input value=${record.key} onInput=${set("key")} /><//>
+      <${Field} label="Partition; empty: by key"><input type="number" min="0" max=${partitions - 1} value=${record.partition} onInput=${set("partition")} /><//>
+      <${Field} label="Headers, NAME: VALUE a line"><textarea value=${record.headers} onInput=${set("headers")}></textarea><//>
+      <${Field} label="Value" wide><textarea value=${record.value} onInput=${set("value")}></textarea><//>
+      <button type="submit" class="primary" disabled=${state.busy}>Produce</button>
+      <${Problem} problem=${state.problem} />
+      ${state.done && state.done.positions && html`<p class="done" role="status">Written at ${state.done.positions[0].partition}-${state.done.positions[0].offset}</p>`}
+    </form>
+  </details>`;
+}
