@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.security.authenticator import State
-from mockbroker.security.mechanism import SaslError
+from mockbroker.security.mechanism import SaslBreakOffError, SaslError
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.sasl import SaslAuthenticateResponse
 
@@ -31,6 +31,8 @@ def handle(services: Services, ctx: RequestContext, request: SaslAuthenticateReq
         )
     try:
         answer, lifetime_ms = login.authenticate(request.auth_bytes)
+    except SaslBreakOffError as error:
+        return login.cut(str(error))
     except SaslError as error:
         failed = ErrorCode.SASL_AUTHENTICATION_FAILED
         told = login.authenticator.told(error)

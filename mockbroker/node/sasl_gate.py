@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import PARKED, RequestContext, Verdict
 from mockbroker.journal import Login
-from mockbroker.node.refusals import unserved_reason
+from mockbroker.node.refusals import illegal_sasl_state, unexpected_request, unserved_reason
 from mockbroker.security.authenticator import State
 from mockbroker.security.mechanism import SaslAuthenticationError, SaslError
 from mockbroker_protocol.api_keys import ApiKey
-from mockbroker_protocol.error_responses import error_response
-from mockbroker_protocol.errors import ErrorCode, ProtocolError
+from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.headers import decode_request_header, peek_request_header
 
 if TYPE_CHECKING:
@@ -161,10 +160,13 @@ class SaslGate:
             handler.refuse(conn, peek_request_header(frame), str(error))
             return
         now_ms = handler.services.clock.now_ms
+        unexpected = unexpected_request(api.key)
+        if getattr(request, "acks", None) == 0:  # a Produce that has no answer
+            handler.refuse(conn, header, unexpected)
+            return
         ctx = RequestContext(handler, header, conn, now_ms, len(frame), frame)
         conn.in_work = ctx
-        response = error_response(request, header.api_version, ErrorCode.ILLEGAL_SASL_STATE, None)
-        unexpected = f"Unexpected Kafka request of type {api.key.name} during SASL authentication."
+        response = illegal_sasl_state(api.key, header.api_version, request)
         self.fail(ctx, response, unexpected)
 
     def _end_later(self, reason: str, answer: Callable[[], None] | None = None) -> None:

@@ -16,6 +16,10 @@ class SaslAuthenticationError(SaslError):
     """The exchange failed, and its client is told the message (SaslAuthenticationException)."""
 
 
+class SaslBreakOffError(SaslError):
+    """What came ends the connection unanswered: Kafka throws what is no SaslException there."""
+
+
 class Mechanism(Protocol):
     """One exchange. `complete` and `authorization_id` are settled by the last `evaluate`."""
 

@@ -9,7 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.security.mechanism import SaslAuthenticationError, SaslError
+from mockbroker.security.mechanism import (
+    SaslAuthenticationError,
+    SaslBreakOffError,
+    SaslError,
+)
 from mockbroker.security.unsecured_jws import InvalidTokenError, validate
 
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _FIRST: Final = re.compile(
     rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01"
 )
-_AUTH: Final = re.compile(r"(?a)(?i:bearer)[ ]+(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
+_AUTH: Final = re.compile(r"(?a)(?P<scheme>\w+)[ ]+(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
 _AFTER_AN_ERROR: Final = b"\x01"
 
 
@@ -56,6 +60,9 @@ class OAuthBearerServer:
         shown = _AUTH.fullmatch(pairs.get("auth", ""))
         if shown is None:
             raise SaslError("Invalid OAUTHBEARER client first message: invalid 'auth' format")
+        if shown["scheme"].lower() != "bearer":
+            # OAuthBearerClientInitialResponse fails while it words its message.
+            raise SaslBreakOffError("Invalid scheme in OAUTHBEARER client first message")
         try:
             valid = validate(shown["token"], self._options, self._wall_ms())
         except InvalidTokenError as error:

@@ -14,7 +14,7 @@ from hmac import digest as hmac_digest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.metadata.scram import HASHES
-from mockbroker.security.mechanism import SaslAuthenticationError, SaslError
+from mockbroker.security.mechanism import SaslAuthenticationError, SaslBreakOffError, SaslError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ _CLIENT_FIRST: Final = re.compile(
     rf"(?P<extensions>{_EXTENSIONS}))"
 )
 _CLIENT_FINAL: Final = re.compile(
-    rf"(?P<unproved>c={_BASE64},r=(?P<nonce>{_NONCE}){_EXTENSIONS}),p=(?P<proof>{_BASE64})"
+    rf"(?P<unproved>c={_BASE64},r=(?P<nonce>{_NONCE})){_EXTENSIONS},p=(?P<proof>{_BASE64})"
 )
 _BY_TOKEN: Final = "tokenauth=true"  # noqa: S105 -- a name, no token
 
@@ -131,8 +131,8 @@ class ScramServer:
         message = f"{self._first},{found['unproved']}".encode()
         signature = hmac_digest(credential.stored_key, message, self._hash)
         proof = b64decode(found["proof"])
-        if len(proof) != len(signature):
-            raise SaslError("Invalid client credentials")
+        if len(proof) != len(signature):  # ScramFormatter.xor throws an IllegalArgumentException
+            raise SaslBreakOffError("Invalid client credentials: the proof has another length")
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         if not compare_digest(new_hash(self._hash, client_key).digest(), credential.stored_key):
             raise SaslError("Invalid client credentials")

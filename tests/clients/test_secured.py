@@ -1,4 +1,4 @@
-"""The main job of each Python client, over SASL_SSL with SCRAM and with a certificate of its own.
+"""The main job of each Python client: over SASL_SSL with SCRAM and OAUTHBEARER, and by certificate.
 
 A topic is made, a transaction of records committed and one given up; a member of a group reads
 what was committed, and commits that.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.abc import AbstractTokenProvider
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import admin as confluent_admin
@@ -71,6 +72,15 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 topic, count = sys.argv[1], int(sys.argv[2])
 config = json.load(sys.stdin)
+if "token" in config:
+    from kafka.net.sasl.oauth import AbstractTokenProvider
+
+    class Provider(AbstractTokenProvider):
+        def token(self):
+            return told
+
+    told = config.pop("token")
+    config["sasl_oauth_token_provider"] = Provider()
 admin = KafkaAdminClient(**config)
 admin.create_topics([NewTopic(name=topic, num_partitions=1, replication_factor=1)])
 admin.close()
@@ -110,8 +120,20 @@ def test_kafka_python(secured: Secured, topic: str) -> None:
     check(secured, topic, [value.encode() for value in json.loads(ran.stdout)])
 
 
+class Provider(AbstractTokenProvider):  # type: ignore[misc]
+    """Has one token."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    async def token(self) -> str:
+        return self._token
+
+
 async def test_aiokafka(secured: Secured, topic: str) -> None:
     config = secured.config("aiokafka")
+    if "token" in config:
+        config["sasl_oauth_token_provider"] = Provider(config.pop("token"))
     admin = AIOKafkaAdminClient(**config)
     await admin.start()
     await admin.create_topics([NewTopic(topic, 1, 1)])

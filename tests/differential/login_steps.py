@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.apis.registry import Registry
+from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.headers import encode_request_header
 from mockbroker_protocol.messages.acls import DescribeAclsRequest
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker_protocol.messages.metadata import MetadataRequest
 from mockbroker_protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from mockbroker_protocol.plan import encode
+from tests.support.hostile import seeds
 from tests.support.logins import bearer, bearer_token, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+NO_REQUESTS: Final = {(ApiKey.DESCRIBE_ACLS, version) for version in (1, 2, 3)}
+"""Which cannot be read with the values that fields have unless they are told."""
 LONG_AGO: Final = 1_000_000_000
 FAR: Final = 4_000_000_000
 
@@ -61,13 +66,25 @@ def exchanges() -> Iterator[tuple[str, list[bytes]]]:
         yield f"PLAIN {name}", [handshake(), token(data), ANY]
         yield f"PLAIN v0 {name}", [handshake(), token(data, 0), ANY]
         yield f"PLAIN bare {name}", [handshake(version=0), framed(data), ANY]
-    for name, data in _scram().items():
-        yield f"SCRAM {name}", [handshake("SCRAM-SHA-256"), token(data), ANY]
-        yield f"SCRAM bare {name}", [handshake("SCRAM-SHA-256", 0), framed(data)]
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+        for name, data in _scram().items():
+            yield f"{mechanism} {name}", [handshake(mechanism), token(data), ANY]
+            yield f"{mechanism} bare {name}", [handshake(mechanism, 0), framed(data)]
     for name, shown in _tokens().items():
         sent = [bearer(shown), b"\x01"]
         yield f"token {name}", [handshake("OAUTHBEARER"), *(token(one, 0) for one in sent)]
         yield f"token bare {name}", [handshake("OAUTHBEARER", 0), *map(framed, sent)]
+    for name, data in _bearers().items():
+        yield f"bearer {name}", [handshake("OAUTHBEARER"), token(data, 0), ANY]
+        yield f"bearer bare {name}", [handshake("OAUTHBEARER", 0), framed(data), ANY]
+    expired = bearer(bearer_token("alice", LONG_AGO - 9, LONG_AGO))
+    right = bearer(bearer_token("alice", LONG_AGO, FAR))
+    for name, data in (("a right one", right), ("a request", b""), ("it again", expired)):
+        behind = token(data, 0) if data else METADATA
+        yield (
+            f"{name} behind an expired one",
+            [handshake("OAUTHBEARER"), token(expired, 2), behind, ANY],
+        )
 
 
 def renewals() -> Iterator[tuple[str, list[bytes]]]:
@@ -83,6 +100,17 @@ def renewals() -> Iterator[tuple[str, list[bytes]]]:
     yield "as another, bare", [*begun, handshake(version=0), framed(ADMIN), ANY]
     yield "and another request", [*begun, handshake(), METADATA]
     yield "and versions", [*begun, handshake(), VERSIONS]
+
+
+def others() -> Iterator[tuple[str, list[bytes]]]:
+    """A request of each API and version in place of a token."""
+    registry = Registry("4.4")
+    for data in seeds():
+        key, version = int.from_bytes(data[:2], "big"), int.from_bytes(data[2:4], "big")
+        api = registry.get(key)
+        known = api is not None and api.min_version <= version <= api.max_version
+        if known and (key, version) not in NO_REQUESTS and key != ApiKey.SASL_AUTHENTICATE:
+            yield f"{ApiKey(key).name} v{version} for a token", [handshake(), framed(data)]
 
 
 def _orders() -> Iterator[tuple[str, list[bytes]]]:
@@ -169,4 +197,27 @@ def _tokens() -> dict[str, str]:
         "2 parts": "e30.e30",
         "4 parts": "e30.e30.e30.e30",
         "dots": "e30..e30",
+    }
+
+
+def _bearers() -> dict[str, bytes]:
+    right = bearer_token("alice", LONG_AGO, FAR)
+    return {
+        "right": bearer(right),
+        "own id": bearer(right, "a=alice"),
+        "other id": bearer(right, "a=bob"),
+        "bad id": bearer(right, "alice"),
+        "extension": bearer(right, extensions="traceId=123\x01"),
+        "extensions": bearer(right, extensions="traceId=123\x01cluster=a b\x01"),
+        "bad extension": bearer(right, extensions="trace-id=123\x01"),
+        "extension auth": bearer(right, extensions="auth=Bearer x\x01"),
+        "lower case": bearer(right).replace(b"Bearer", b"bearer"),
+        "basic": bearer(right).replace(b"Bearer", b"Basic"),
+        "no auth": b"n,,\x01host=a\x01\x01",
+        "nothing": b"n,,\x01\x01",
+        "empty": b"",
+        "a byte": b"\x01",
+        "bound": bearer(right).replace(b"n,,", b"y,,", 1),
+        "cut": bearer(right)[:-1],
+        "two spaces": bearer(right).replace(b"Bearer ", b"Bearer  "),
     }

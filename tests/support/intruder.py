@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal import HandlerFailed, Login, RequestServed
+from mockbroker.node.refusals import illegal_sasl_state
 from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey
-from mockbroker_protocol.error_responses import error_response
-from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.headers import decode_response_header, encode_request_header
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker_protocol.messages.fetch import (
@@ -192,7 +191,8 @@ class Intruder:
             if event.api_key in OPEN or event.chunks is None:
                 return
             request, version = event.request, event.api_version
-            refusal = error_response(request, version, ErrorCode.ILLEGAL_SASL_STATE, None)
+            assert request is not None
+            refusal = illegal_sasl_state(event.api_key, version, request)
             told = b"".join(bytes(chunk) for chunk in event.chunks)
             body = b"".join(encode(refusal, version))
             if not told.endswith(body):

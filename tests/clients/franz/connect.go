@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
@@ -24,6 +25,7 @@ type access struct {
 		Method string `json:"method"`
 		User   string `json:"user"`
 		Pass   string `json:"pass"`
+		Token  string `json:"token"`
 	} `json:"sasl"`
 }
 
@@ -67,6 +69,8 @@ func connect(file string) ([]kgo.Opt, error) {
 		options = append(options, kgo.SASL(scram.Auth{User: a.SASL.User, Pass: a.SASL.Pass}.AsSha256Mechanism()))
 	case "SCRAM-SHA-512":
 		options = append(options, kgo.SASL(scram.Auth{User: a.SASL.User, Pass: a.SASL.Pass}.AsSha512Mechanism()))
+	case "OAUTHBEARER":
+		options = append(options, kgo.SASL(oauth.Auth{Token: a.SASL.Token}.AsMechanism()))
 	default:
 		return nil, fmt.Errorf("no mechanism %s", a.SASL.Method)
 	}

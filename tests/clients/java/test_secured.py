@@ -1,4 +1,4 @@
-"""Kafka's tools, Java's clients and Streams, over SASL_SSL with SCRAM and with a certificate."""
+"""Kafka's tools, Java's clients and Streams, over SASL_SSL and with a certificate."""
 
 from __future__ import annotations
 

@@ -12,6 +12,10 @@ const [scenario, bootstrap, topic] = process.argv.slice(2);
 const address = bootstrap.startsWith("@")
   ? JSON.parse(readFileSync(bootstrap.slice(1), "utf8"))
   : { brokers: [bootstrap] };
+if (address.sasl?.token) {
+  const { mechanism, token } = address.sasl;
+  address.sasl = { mechanism, oauthBearerProvider: async () => ({ value: token }) };
+}
 const kafka = new Kafka({ ...address, logLevel: logLevel.NOTHING });
 const PARTITIONS = 6;
 const RECORDS = 3000;

@@ -14,6 +14,7 @@ from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.headers import encode_request_header
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
+from mockbroker_protocol.messages.produce import ProduceRequest
 from mockbroker_protocol.messages.sasl import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
@@ -188,6 +189,27 @@ def test_tokens_are_bare_after_a_handshake_of_version_0() -> None:
     wrong.send_bytes(framed(b"\0alice\0wrong"))
     core.advance(DELAY_MS)
     assert (wrong.closed, wrong.answered) == (True, 0)
+
+
+def test_a_produce_that_wants_no_answer_ends_the_connection_in_place_of_a_token() -> None:
+    core = login_core()
+    client = connect(core)
+    handshake(client)
+    client.send(ProduceRequest(acks=0), 9)
+    assert (client.closed, client.answered) == (True, 0)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_what_breaks_a_login_off_is_not_answered(version: int) -> None:
+    core = login_core({"sasl.enabled.mechanisms": "OAUTHBEARER"})
+    client = connect(core)
+    handshake(client, "OAUTHBEARER", version)
+    data = b"n,,\x01auth=Basic x\x01\x01"
+    if version:
+        client.send(SaslAuthenticateRequest(data), 2)
+    else:
+        client.send_bytes(len(data).to_bytes(4, "big") + data)
+    assert (client.closed, client.answered) == (True, 0)
 
 
 def test_what_is_larger_than_allowed_ends_the_connection_before_the_login_alone() -> None:

@@ -8,7 +8,7 @@ import hashlib
 import pytest
 
 from mockbroker.metadata.scram import HASHES, ScramCredential, credential_of
-from mockbroker.security.mechanism import SaslAuthenticationError, SaslError
+from mockbroker.security.mechanism import SaslAuthenticationError, SaslBreakOffError, SaslError
 from mockbroker.security.scram import ScramServer, TokenLogin
 from tests.support.scram_client import ScramClient
 
@@ -109,6 +109,21 @@ def test_a_wrong_password_proves_nothing() -> None:
     with pytest.raises(SaslError, match="Invalid client credentials"):
         exchange.evaluate(last)
     assert not exchange.complete
+
+
+@pytest.mark.parametrize("proof", [b"", b"AAAA"])
+def test_a_proof_of_another_length_breaks_the_login_off(proof: bytes) -> None:
+    exchange = server()
+    exchange.evaluate(b"n,,n=alice,r=abc")
+    with pytest.raises(SaslBreakOffError):
+        exchange.evaluate(b"c=biws,r=abcservernonce,p=" + proof)
+
+
+def test_extensions_behind_the_nonce_are_not_signed() -> None:
+    exchange, client = server(), ScramClient(SHA_256, "alice", "secret")
+    last = client.last(exchange.evaluate(client.first()))
+    exchange.evaluate(last.replace(b",p=", b",t=a,p="))
+    assert exchange.complete
 
 
 def test_a_token_is_its_owners_login() -> None:
