@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.config.errors import ConfigError
-from mockbroker.config.lookups import TypedLookups
+from mockbroker.config.lookups import ParsedValues, TypedLookups
 from mockbroker.config.registry import BROKER
 
 if TYPE_CHECKING:
@@ -128,15 +128,13 @@ class BrokerConfig(TypedLookups):
 
     def text(self, name: str) -> str | None:
         """The text in force."""
-        return self._text_of(name, self.definition(name))
-
-    def _text_of(self, name: str, definition: ConfigDefinition) -> str | None:
+        definition = self.definition(name)
         text = self.configured(name)
         return _DEFAULTS.get(name, definition.default) if text is None else text
 
     def _parse(self, name: str) -> ConfigValue:
-        definition = self.definition(name)
-        return definition.parse(self._text_of(name, definition))
+        text = self.configured(name)
+        return _DEFAULT_VALUES[name] if text is None else self.definition(name).parse(text)
 
     @staticmethod
     def default(name: str) -> str | None:
@@ -178,6 +176,15 @@ class BrokerConfig(TypedLookups):
         changed._dynamic = own if cluster_default else dict(texts)
         changed._dynamic_default = dict(texts) if cluster_default else default
         return changed
+
+
+def _default_value(name: str) -> ConfigValue:
+    definition = BrokerConfig.definition(name)
+    return definition.parse(_DEFAULTS.get(name, definition.default))
+
+
+# Of all brokers of the process: a broker that starts beside others parses what was set for it.
+_DEFAULT_VALUES: Final = ParsedValues(_default_value)
 
 
 def _base_name(name: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.definition import ConfigType
 from mockbroker.config.errors import ConfigError
-from mockbroker.config.log_config import CODECS, LogConfig
+from mockbroker.config.log_config import CODECS, DEFAULT_LOG_CONFIG, LogConfig
 from mockbroker.config.lookups import TypedLookups
 from mockbroker.config.registry import TOPIC
 
@@ -35,6 +35,47 @@ _INTS: Final = (
     "delete_retention_ms",
     "flush_messages",
 )
+# What topics inherit from their broker, but min.insync.replicas, which is not for their logs: where
+# none of it is set, the logs of a topic without configs of its own go by the defaults.
+SYNONYMS: Final = frozenset(
+    {
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.type",
+        "compression.zstd.level",
+        "log.cleaner.delete.retention.ms",
+        "log.cleaner.max.compaction.lag.ms",
+        "log.cleaner.min.cleanable.ratio",
+        "log.cleaner.min.compaction.lag.ms",
+        "log.cleanup.policy",
+        "log.flush.interval.messages",
+        "log.flush.interval.ms",
+        "log.flush.scheduler.interval.ms",
+        "log.index.interval.bytes",
+        "log.index.size.max.bytes",
+        "log.local.retention.bytes",
+        "log.local.retention.ms",
+        "log.message.timestamp.after.max.ms",
+        "log.message.timestamp.before.max.ms",
+        "log.message.timestamp.type",
+        "log.preallocate",
+        "log.remote.copy.lag.bytes",
+        "log.remote.copy.lag.ms",
+        "log.retention.bytes",
+        "log.retention.hours",
+        "log.retention.minutes",
+        "log.retention.ms",
+        "log.roll.hours",
+        "log.roll.jitter.hours",
+        "log.roll.jitter.ms",
+        "log.roll.ms",
+        "log.segment.bytes",
+        "log.segment.delete.delay.ms",
+        "max.decompressed.message.bytes",
+        "message.max.bytes",
+        "unclean.leader.election.enable",
+    }
+)
 _CODECS_WITH_LEVEL: Final = frozenset({"gzip", "lz4", "zstd"})
 
 # A negative time of any unit means no limit (Kafka: KafkaConfig.logRetentionTimeMillis).
@@ -57,8 +98,14 @@ class TopicConfig(TypedLookups):
         """What the logs of this topic's partitions go by: one object for all of them."""
         config = self._log_config
         if config is None:
-            config = self._log_config = self._build_log_config()
+            by_default = self._is_by_default()
+            config = DEFAULT_LOG_CONFIG if by_default else self._build_log_config()
+            self._log_config = config
         return config
+
+    def _is_by_default(self) -> bool:
+        """Whether nothing was set that the topic's logs go by, here or at the broker."""
+        return not self.overrides and all(map(SYNONYMS.isdisjoint, self.broker.levels()))
 
     def text(self, name: str) -> str | None:
         """The text in force."""
@@ -69,6 +116,8 @@ class TopicConfig(TypedLookups):
 
     def validate(self) -> None:
         """Check the overrides, alone and together (Kafka: LogConfig.validate); ConfigError."""
+        if self._is_by_default():
+            return
         for name in self.overrides:
             if self.broker.hides(TOPIC.require(name)):
                 raise TOPIC.unknown(name)

@@ -6,7 +6,9 @@ import pytest
 
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.errors import ConfigError
-from mockbroker.config.topic import TopicConfig
+from mockbroker.config.log_config import DEFAULT_LOG_CONFIG
+from mockbroker.config.registry import TOPIC
+from mockbroker.config.topic import SYNONYMS, TopicConfig
 
 
 @pytest.mark.parametrize(
@@ -158,3 +160,19 @@ def test_a_compacted_log_rolls_in_time_for_the_longest_lag() -> None:
     assert TopicConfig(times, BrokerConfig()).log_config.max_segment_ms == 900
     compacted = TopicConfig({**times, "cleanup.policy": "compact"}, BrokerConfig())
     assert compacted.log_config.max_segment_ms == 500
+
+
+def test_each_config_that_topics_inherit_is_known() -> None:
+    inherited = {synonym for definition in TOPIC for synonym, _ in definition.behind}
+    assert inherited - SYNONYMS == {"min.insync.replicas"}
+    assert inherited >= SYNONYMS
+
+
+@pytest.mark.parametrize("cluster_default", [False, True])
+def test_logs_share_the_defaults_until_their_broker_has_another(cluster_default: bool) -> None:
+    broker = BrokerConfig({"num.partitions": "3"})
+    assert TopicConfig({}, broker).log_config is DEFAULT_LOG_CONFIG
+    assert TopicConfig({"retention.ms": "5"}, broker).log_config.retention_ms == 5
+    broker.replace_dynamic({"log.retention.minutes": "2"}, cluster_default=cluster_default)
+    assert TopicConfig({}, broker).log_config.retention_ms == 120_000
+    assert TopicConfig({}, BrokerConfig({"log.roll.ms": "7"})).log_config.segment_ms == 7
