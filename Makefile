@@ -31,8 +31,10 @@ unit: ## all tests that need nothing but Python
 
 core_rooms := apis cluster config coop coordinator faults fetch journal log metadata node purgatory \
 	quorum re2 replica security telemetry
+# They log nothing, print nothing and await nothing: what pytest does for those who do is left out.
 core: ## the tests of cluster and the rooms below it, and the CPU time that they take
 	$(bin)/pytest -q --hypothesis-profile=quick --cpu-report \
+		--capture=sys -p no:logging -p no:anyio -p no:schemathesis \
 		$(addprefix tests/mockbroker/,$(core_rooms)) tests/mockbroker/test_clock.py
 
 sim: ## the tests on virtual time

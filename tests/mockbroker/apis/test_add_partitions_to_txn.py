@@ -97,5 +97,5 @@ def test_each_of_many_transactions_costs_the_same(producer: Transactional) -> No
         assert len(answer.results_by_transaction) == count
 
     ask(1)
-    few, many = lines_of(lambda: ask(20)), lines_of(lambda: ask(200))
+    few, many = lines_of(lambda: ask(5)), lines_of(lambda: ask(50))
     assert many < 12 * few

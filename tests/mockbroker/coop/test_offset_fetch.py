@@ -7,6 +7,8 @@ import pytest
 from mockbroker.coop import tags
 from mockbroker.coop.commit_tags import read_offset_ranges
 from mockbroker.coop.numbers import Tag
+from mockbroker.node.large_requests import PART_ELEMENTS
+from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -63,7 +65,10 @@ def test_of_a_group_without_ranges_there_is_nothing_to_tell() -> None:
 
 @pytest.mark.parametrize("version", [7, 8])
 def test_who_asks_for_very_much_at_once_is_told_ranges_too(group: RangeGroup, version: int) -> None:
-    indexes = list(range(8192))
+    served = group.client.core.broker.registry.get(ApiKey.OFFSET_FETCH)
+    assert served is not None
+    served.large_bytes = 1024
+    indexes = list(range(2 * PART_ELEMENTS))
     asked: OffsetFetchRequestTopic | OffsetFetchRequestTopics
     if version < 8:
         asked = OffsetFetchRequestTopic("t", indexes)

@@ -344,7 +344,7 @@ def test_a_heap_of_ready_partitions_stays_within_the_size_of_the_session() -> No
     world, sid = opened(3)
     for index in range(3):
         world.append("t0", index, 50)
-    for epoch in range(1, 500):
+    for epoch in range(1, 150):
         world.fetch_now(ask(session=(sid, epoch), max_bytes=118))
     session = world.fetch.cache.get(sid)
     assert session is not None

@@ -203,9 +203,9 @@ def test_idle_reads_share_one_answer_until_something_happens() -> None:
 
 
 def test_many_small_batches_come_in_few_chunks_without_a_copy() -> None:
-    log = log_with(*[plain()] * 2000)
+    log = log_with(*[plain()] * 600)
     result = log.read(0, 1 << 20, HIGH_WATERMARK, min_one=True)
-    assert result.size_bytes == 2000 * 118
+    assert result.size_bytes == 600 * 118
     assert len(result.chunks) < 12
     assert all(isinstance(chunk, memoryview) for chunk in result.chunks)
 
