@@ -265,6 +265,12 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
     _common(parser, "doctor")
 
 
+def _docs(parser: argparse.ArgumentParser) -> None:
+    _common(parser, "docs")
+    parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1 (default any free one)")
+    parser.add_argument("--out", metavar="DIR", help="make the site there and serve nothing")
+
+
 def _top(parser: argparse.ArgumentParser) -> None:
     _common(parser, "top")
     parser.add_argument("--view", choices=TOP_VIEWS, default=TOP_VIEWS[0], help="shown first")
@@ -311,5 +317,6 @@ COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]
     "reset": ("make the broker as it was when it started", _reset),
     "healthcheck": ("exit 0 when clients may use the broker, else 1", _healthcheck),
     "doctor": ("tell what is odd about a broker that runs; status 1 when something is", _doctor),
+    "docs": ("serve the documentation as a site", _docs),
     "top": ("what goes on, live in a terminal", _top),
 }

@@ -46,6 +46,10 @@ def _run(arguments: Namespace, environment: Mapping[str, str]) -> int:
     token = arguments.admin_token or environment.get("MOCKBROKER_ADMIN_TOKEN")
     if arguments.action == "healthcheck":
         return check(arguments.bootstrap, url, token, environment)
+    if arguments.action == "docs":
+        from mockbroker.cli.docs import run as run_docs
+
+        return run_docs(arguments)
     client = AdminClient(url or DEFAULT_URL, token)
     if arguments.action == "journal_follow":
         return _follow(client, arguments)

@@ -1,4 +1,4 @@
-"""Each recipe of docs/cookbook.md is a test that runs: all in one process, as a user's would."""
+"""Each recipe of docs/cookbook.md runs, and what a beginner copies: all in one process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from textwrap import indent
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
@@ -18,10 +19,27 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(240)]
 
-PAGE: Final = (ROOT / "docs" / "cookbook.md").read_text("utf-8")
-RECIPES: Final = dict(
-    re.findall(r"^### (.*?)\n.*?^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / f"{name}.md").read_text("utf-8")
+
+
+def runnable(name: str) -> dict[str, str]:
+    """Blocks of a page that are whole: tests, and programs, which become one."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", page(name), re.DOTALL | re.MULTILINE)
+    whole = [block for block in blocks if "def test_" in block or "import MockBroker" in block]
+    return {
+        f"{name} {place}": block
+        if "def test_" in block
+        else f"def test_program():\n{indent(block, '    ')}"
+        for place, block in enumerate(whole)
+    }
+
+
+COOKBOOK: Final = dict(
+    re.findall(r"^### (.*?)\n.*?^```python\n(.*?)^```$", page("cookbook"), re.DOTALL | re.MULTILINE)
 )
+RECIPES: Final = {**COOKBOOK, **runnable("quick-start"), **runnable("migration")}
 TITLES: Final = list(RECIPES)
 
 
@@ -70,4 +88,4 @@ def test_the_recipe_runs(outcomes: dict[int, list[str]], place: int) -> None:
 
 
 def test_each_problem_has_a_recipe_and_there_are_forty() -> None:
-    assert len(TITLES) == PAGE.count("\n### ") >= 40
+    assert len(COOKBOOK) == page("cookbook").count("\n### ") >= 40
