@@ -15,7 +15,6 @@ from mockbroker.pipeline.analyze.relations import RETRIABLE
 from mockbroker.pipeline.analyze.table import Table
 
 OUT_OF_ORDER_SEQUENCE: Final = 45
-EVIDENCE_A_RULE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +143,5 @@ FROM (SELECT side, rule, client_id, count(*) AS findings, {FIRST_LINE} AS first_
   FROM conformance GROUP BY side, rule, client_id) AS counted""",
         "findings DESC, side, rule, client_id",
         of=("conformance",),
-    ),
-    Table(
-        "wanted_evidence",
-        "side STRING, rule STRING, finding INT, run STRING, before_seq BIGINT, seq BIGINT",
-        f"""
-SELECT side, rule, finding, run, before_seq, seq
-FROM (SELECT *, row_number() OVER (PARTITION BY side, rule ORDER BY run, seq, detail) AS finding
-  FROM conformance) AS numbered
-WHERE finding <= {EVIDENCE_A_RULE}""",
-        "side, rule, finding",
-        of=("conformance",),
-        kept=False,
     ),
 )

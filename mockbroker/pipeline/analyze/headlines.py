@@ -59,6 +59,11 @@ def _input(table: Table, _: Figure) -> Told:
         yield Headline(text, "input", wrong=True)
 
 
+def _diagnosis(table: Table, _: Figure) -> Told:
+    for row in table("diagnosis"):
+        yield Headline(str(row["detail"]), "diagnosis", wrong=True)
+
+
 def _conformance(table: Table, _: Figure) -> Told:
     rows = table("conformance_clients")
     if rows:
@@ -161,5 +166,6 @@ def _requests(table: Table, figure: Figure) -> Told:
 
 
 _TELLERS: Final = (
-    _input, _conformance, _sessions, _fetches, _fairness, _groups, _transactions, _requests
+    _input, _diagnosis, _conformance, _sessions, _fetches, _fairness, _groups, _transactions,
+    _requests,
 )  # fmt: skip

@@ -140,13 +140,15 @@ SELECT {_PLACE}, client_id, answered, fault, completed_ms, class, session_id,
   answered_session_id, isolation_level, replica_id, records_bytes, without_partitions,
   fetch_group AS group_, fetch_member AS member, fetch_generation AS generation, limited,
   part.topic AS named_topic, coalesce(part.topic, part.topic_id) AS topic, {part},
-  part.bytes AS bytes, {starved("part", "body")} AS starved, part.slots AS slots,
+  part.bytes AS bytes, part.max_bytes AS part_max_bytes, fetch_max_bytes,
+  {starved("part", "body")} AS starved, part.slots AS slots,
   part.slots IS NOT NULL AS has_slots
 FROM (
   SELECT {_PLACE}, {_CLIENT}, answered, fault, completed_ms, {fetch}.class AS class,
     {fetch}.session_id AS session_id, {fetch}.answered_session_id AS answered_session_id,
     {fetch}.isolation_level AS isolation_level, {fetch}.replica_id AS replica_id,
-    {fetch}.records_bytes AS records_bytes, {fetch}.{group} AS fetch_group,
+    {fetch}.records_bytes AS records_bytes, {fetch}.max_bytes AS fetch_max_bytes,
+    {fetch}.{group} AS fetch_group,
     {fetch}.member AS fetch_member, {fetch}.generation AS fetch_generation,
     {d.has_any("errors", WITHOUT_PARTITIONS)} AS without_partitions,
     coalesce({d.any_of(f"{fetch}.partitions", "p", starved("p", fetch))}, false) AS limited,
@@ -160,14 +162,16 @@ def _listed(d: Dialect) -> dict[str, str]:
     group = d.q("group")
     return {
         "produced": f"""
-SELECT {_PLACE}, {_CLIENT}, arrived_ms, completed_ms, fault, api,
+SELECT {_PLACE}, {_CLIENT}, arrived_ms, completed_ms, fault, api, answered, acks,
+  transactional_id, part.transactional AS transactional,
   coalesce(part.topic, part.topic_id) AS topic, part.partition AS partition,
   part.producer_id AS producer_id, part.producer_epoch AS producer_epoch,
   part.base_sequence AS base_sequence, part.records AS records, part.bytes AS bytes,
   part.offset AS log_offset, part.crc AS crc, part.keys AS keys, part.top_key AS top_key,
   part.top_key_records AS top_key_records,
   part.error AS error
-FROM (SELECT {_PLACE}, client_id, arrived_ms, completed_ms, fault, api,
+FROM (SELECT {_PLACE}, client_id, arrived_ms, completed_ms, fault, api, answered,
+  produce.acks AS acks, produce.transactional_id AS transactional_id,
   {d.explode}(produce.partitions) AS part FROM placed WHERE {_REQUEST} AND api = 'Produce')
   AS listed""",
         "failures": f"""
@@ -176,7 +180,7 @@ FROM (SELECT {_PLACE}, client_id, api, fault, {d.explode}(errors) AS error
   FROM placed WHERE {_REQUEST}) AS listed""",
         "commits": f"""
 SELECT {_PLACE}, {_CLIENT}, group_, part.topic AS topic, part.partition AS partition,
-  part.error AS error, part.ranges IS NOT NULL AS of_ranges,
+  part.offset AS log_offset, part.error AS error, part.ranges IS NOT NULL AS of_ranges,
   CASE WHEN part.ranges IS NULL THEN 0 ELSE {d.size}(part.ranges) END AS ranges,
   part.stable AS stable, part.held AS held
 FROM (SELECT {_PLACE}, client_id, {group}.{group} AS group_,

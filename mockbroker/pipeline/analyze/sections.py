@@ -40,6 +40,15 @@ class Section:
 
 SECTIONS: Final = (
     Section(
+        "diagnosis",
+        "Diagnosis",
+        "Who misbehaves, and which limits are too small, by rules over the whole of these runs; "
+        "docs/diagnosis.md says what to do about each.",
+        "No finding: nobody in these journals does what a rule is about.",
+        (),
+        (View("diagnosis", "Findings", ("side", "rule", "subject", "findings", "detail", "more")),),
+    ),
+    Section(
         "fetches",
         "Fetches and what sessions save (KIP-227)",
         "What classes of fetches came, what they cost on the wire, and what the same requests and "

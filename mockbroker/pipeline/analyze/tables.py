@@ -9,6 +9,7 @@ from typing import Final
 
 from mockbroker.pipeline.analyze import (
     conformance,
+    diagnosis,
     fetching,
     groups,
     overview,
@@ -23,8 +24,8 @@ from mockbroker.pipeline.analyze import (
 TABLES: Final = {
     table.name: table
     for module in (
-        overview, fetching, sessions, waits, service, rotation, conformance, groups, sharing,
-        transactions,
+        overview, fetching, sessions, waits, service, rotation, conformance, diagnosis, groups,
+        sharing, transactions,
     )
     for table in module.TABLES
 }  # fmt: skip
