@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 import hypothesis
 import hypothesis.strategies as st
+import pytest
 
-from tests.support.cpu_report import PROPERTIES, CpuReport
+from tests.support.cpu_report import PROPERTIES, Cost, CpuReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
-
-    import pytest
 
 
 class Item:
@@ -56,3 +55,9 @@ def test_each_folder_is_told_and_hypothesis_apart(monkeypatch: pytest.MonkeyPatc
         PROPERTIES: (1, 0.25, 0.29, 0.33),
     }
     assert str(report.together()).split() == ["2", "0.14", "0.22", "0.30", "0.66", "330.00"]
+
+
+@pytest.mark.parametrize(("seconds", "beyond"), [(1.99, "within"), (2.0, "more than")])
+def test_the_verdict_is_told(seconds: float, beyond: str) -> None:
+    verdict = Cost(2000, {"setup": 0.0, "call": seconds, "teardown": 0.0}).verdict()
+    assert f"{beyond} the 1.00" in verdict

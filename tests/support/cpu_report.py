@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PROPERTIES = "tests of Hypothesis"
 TOGETHER = "all others"
+MOST_SECONDS = 1.0
+"""Of a thousand tests of the core, those of Hypothesis apart."""
 
 
 @dataclass
@@ -29,10 +31,21 @@ class Cost:
         default_factory=lambda: dict.fromkeys(("setup", "call", "teardown"), 0.0)
     )
 
+    @property
+    def of_a_thousand(self) -> float:
+        """Seconds."""
+        return 1000 * sum(self.phases.values()) / (self.tests or 1)
+
     def __str__(self) -> str:
         seconds = sum(self.phases.values())
         of_each = "".join(f"{spent:10.2f}" for spent in self.phases.values())
-        return f"{self.tests:7}{of_each}{seconds:10.2f}{1000 * seconds / (self.tests or 1):12.2f}"
+        return f"{self.tests:7}{of_each}{seconds:10.2f}{self.of_a_thousand:12.2f}"
+
+    def verdict(self) -> str:
+        """Whether that is little enough, in a line."""
+        seconds = self.of_a_thousand
+        beyond = "within" if seconds < MOST_SECONDS else "more than"
+        return f"{seconds:.2f} s a thousand, {beyond} the {MOST_SECONDS:.2f} that they are to take"
 
 
 class CpuReport:
@@ -63,6 +76,7 @@ class CpuReport:
         rows += [(TOGETHER, self.together()), (PROPERTIES, properties)]
         for name, cost in rows:
             terminalreporter.line(f"{name:32}{cost}")
+        terminalreporter.line(f"{TOGETHER}: {self.together().verdict()}")
 
     def together(self) -> Cost:
         """All tests but those of Hypothesis."""
