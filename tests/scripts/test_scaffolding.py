@@ -1,6 +1,6 @@
 """What most tests of the core begin with costs little, counted in lines that are run.
 
-`make core` tells the seconds, which a busy machine makes more; these counts are the same everywhere.
+`make core` tells the seconds, of which a busy machine makes more; a count is the same everywhere.
 """
 
 from __future__ import annotations
