@@ -6,13 +6,19 @@ clients do it where they can; what none of them does is sent as frames.
 
 from __future__ import annotations
 
-import threading
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from mockbroker import Fault, MockBroker
+from mockbroker_protocol.messages.group_membership import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+)
 from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     ProduceRequestPartition,
@@ -202,28 +208,19 @@ def time_that_passes(folder: Path) -> None:
 
 
 def polls_late(broker: MockBroker) -> None:
-    """Its client's own clock counts: it leaves the group when nobody polls for 300 ms."""
-    from kafka import ConsumerRebalanceListener, KafkaConsumer
-
-    given: list[object] = []
-
-    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # untyped
-        def on_partitions_revoked(self, revoked: object) -> None:
-            pass
-
-        def on_partitions_assigned(self, assigned: object) -> None:
-            given.append(assigned)
-
-    late = KafkaConsumer(
-        bootstrap_servers=broker.bootstrap_servers,
-        client_id="late-poller",
-        group_id="late-poller-group",
-        max_poll_interval_ms=300,
-        heartbeat_interval_ms=50,
-    )
-    late.subscribe(["moves"], listener=Listener())
-    joins_anew(lambda: late.poll(50), given, lambda: threading.Event().wait(0.8))
-    late.close()
+    """As frames what a client sends that is polled too late, four times: its own clock decides."""
+    protocols = [JoinGroupRequestProtocol("range", b"")]
+    with BlockingConnection(broker.bootstrap_servers) as connection:
+        for _ in range(4):
+            join = JoinGroupRequest(
+                "late-poller-group", 6_000, 6_000, protocol_type="consumer", protocols=protocols
+            )
+            connection.send(join, 3, client_id="late-poller")
+            joined = connection.receive(JoinGroupResponse)
+            assert joined.error_code == 0
+            leave = LeaveGroupRequest("late-poller-group", joined.member_id)
+            connection.send(leave, 2, client_id="late-poller")
+            assert connection.receive(LeaveGroupResponse).error_code == 0
 
 
 def joins_anew(
