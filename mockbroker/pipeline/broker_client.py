@@ -111,6 +111,19 @@ class BrokerClient:
         """The partitions of a topic that must exist."""
         return sorted(self._leaders(topic))
 
+    def replicas(self) -> list[tuple[str, int, list[int]]]:
+        """Topic, partition and replicas, leader first, of each partition that has a leader."""
+        return [
+            (
+                topic.name or "",
+                each.partition_index,
+                [each.leader_id, *(node for node in each.replica_nodes if node != each.leader_id)],
+            )
+            for topic in sorted(self._metadata(None).topics, key=lambda topic: topic.name or "")
+            for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+            if each.leader_id >= 0
+        ]
+
     def create_topic(
         self, topic: str, partitions: int, configs: Mapping[str, str] | None = None
     ) -> bool:

@@ -22,6 +22,7 @@ from mockbroker.pipeline.broker_client import BrokerClient, parse_bootstrap
 from mockbroker.pipeline.errors import PipelineError, explain
 from mockbroker.pipeline.progress import Bar, watch
 from mockbroker.pipeline.session import SessionOptions, open_session
+from mockbroker.pipeline.what_if import command as what_if
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -370,5 +371,14 @@ JOBS: Final = {
         needs_broker=False,
         on_spark=analyze.on_spark,
         java=analyze.java,
+    ),
+    "topology": Job(
+        what_if.TOPOLOGY_HELP,
+        what_if.TOPOLOGY_EXAMPLE,
+        what_if.add_topology,
+        what_if.check_topology,
+        what_if.run_topology,
+        needs_broker=False,
+        on_spark=what_if.on_spark,
     ),
 }

@@ -1,0 +1,123 @@
+"""Tasks, one a broker, done where there is room: on Spark, or in processes of this machine.
+
+Called by the jobs. A task and what comes of it are plain values, as JSON on their way; the work is
+`mockbroker.what_if.simulate.run_task`, which executors import. They are sent this package's code,
+so that it need not be installed there; the library crc32c must be, and PyArrow.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import zipfile
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mockbroker.pipeline.errors import PipelineError
+from mockbroker.pipeline.session import check_java
+from mockbroker.what_if.simulate import run_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    Done = Callable[[int, int, int], None]
+
+SPARK: Final = "spark"
+EMBEDDED: Final = "embedded"
+_PACKAGES: Final = ("mockbroker", "mockbroker_protocol")
+_SUFFIXES: Final = (".py", ".txt")
+_CORES_UNKNOWN: Final = 8
+_TASKS_OF_A_CORE: Final = 8
+"""Parts of the work for each core: small enough that none waits long for the last one."""
+
+
+def default_engine() -> str:
+    """Spark where it can run, else this machine's processes."""
+    if find_spec("pyspark") is None:
+        return EMBEDDED
+    try:
+        check_java()
+    except PipelineError:
+        return EMBEDDED
+    return SPARK
+
+
+def run_here(tasks: Sequence[dict[str, Any]], workers: int, done: Done) -> list[Any]:
+    """Do them in that many processes; `done` is told how many are, of how many, and how many run.
+
+    What is returned has the order of the tasks.
+    """
+    results: list[Any] = [None] * len(tasks)
+    workers = max(1, min(workers, len(tasks)))
+    # Not forked: the parent has threads.
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawned) as pool:
+        places = {pool.submit(run_task, task): place for place, task in enumerate(tasks)}
+        for count, finished in enumerate(as_completed(places), start=1):
+            results[places[finished]] = finished.result()
+            done(count, len(tasks), min(workers, len(tasks) - count))
+    return results
+
+
+def run_on_spark(spark: SparkSession, tasks: Sequence[dict[str, Any]]) -> list[Any]:
+    """Do them on the session's executors; what is returned has the order of the tasks."""
+    send_code(spark)
+    rows = [(place, json.dumps(task)) for place, task in enumerate(tasks)]
+    frame = spark.createDataFrame(rows, "place INT, task STRING")
+    spread = frame.repartition(max(1, min(len(tasks), _parts(spark))))
+    told = spread.mapInArrow(_run_batches, "place INT, result STRING").collect()
+    results = {row["place"]: json.loads(row["result"]) for row in told}
+    return [results[place] for place in range(len(tasks))]
+
+
+def _parts(spark: SparkSession) -> int:
+    # Over Connect nobody says how many cores there are.
+    connected = "connect" in type(spark).__module__
+    cores = _CORES_UNKNOWN if connected else spark.sparkContext.defaultParallelism
+    return cores * _TASKS_OF_A_CORE
+
+
+def _run_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for batch in batches:
+        for row in batch.to_pylist():
+            result = json.dumps(run_task(json.loads(row["task"])))
+            yield pa.RecordBatch.from_pydict(
+                {"place": pa.array([row["place"]], pa.int32()), "result": [result]}
+            )
+
+
+def send_code(spark: SparkSession) -> None:
+    """Let executors import what runs here."""
+    folder = Path(tempfile.mkdtemp(prefix="mockbroker-code-"))
+    code = write_code(folder / "mockbroker-code.zip")
+    if "connect" in type(spark).__module__:
+        spark.addArtifacts(str(code), pyfile=True)
+    else:
+        context = spark.sparkContext
+        context.addPyFile(str(code))
+        if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+            # PySpark would take the first python3 of the PATH, which may have other libraries.
+            context.pythonExec = sys.executable
+
+
+def write_code(path: Path) -> Path:
+    """The packages as a zip, for `--py-files`."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for package in _PACKAGES:
+            spec = find_spec(package)
+            assert spec is not None
+            root = Path(str(spec.origin)).parent
+            for file in sorted(root.rglob("*")):
+                if file.suffix in _SUFFIXES:
+                    archive.write(file, f"{root.name}/{file.relative_to(root).as_posix()}")
+    return path
