@@ -1,4 +1,4 @@
-"""A topic that clients are given filtered by their ids, and what each is given of it."""
+"""A topic that clients are given filtered by their ids, and what each is given of it (EC-04)."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ async def both_have_it(*workers: Worker) -> None:
             await one.poll()
 
 
-async def test_a_group_shares_a_partition_and_does_not_know_tr_01_and_02(bootstrap: str) -> None:
+async def test_a_group_shares_a_partition_and_does_not_know_tr_01_and_tr_02(bootstrap: str) -> None:
     first, second = Worker(bootstrap, "one"), Worker(bootstrap, "two")
     await asyncio.gather(first.consumer.start(), second.consumer.start())
     await both_have_it(first, second)
