@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from mockbroker.coop.extension import extension_of
 from mockbroker.coop.interval_set import IntervalSet
@@ -11,6 +13,9 @@ from mockbroker.metadata.names import INDIVIDUAL_COMMITS_TOPIC
 from mockbroker_protocol.errors import ErrorCode
 from tests.support.core import Core
 from tests.support.range_group import ON, Committed, RangeGroup, fill
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 MANY = 60_000
 """Ranges of one group."""
@@ -49,6 +54,31 @@ def test_sixty_thousand_ranges_take_less_than_a_hundred_bytes_each() -> None:
     made = IntervalSet((2 * at, 2 * at) for at in range(MANY))
     assert len(made) == MANY
     assert made.size_bytes < 40 * MANY
+
+
+def _functions_of_a_commit(ranges: int) -> int:
+    """How many are entered for a commit that fills a gap among so many ranges of a group."""
+    group = RangeGroup(Core(topics={"t": 1}, config=ON).client())
+    fill(group.client, 2 * ranges + 10)
+    group.commit(*[(at, at) for at in range(1, 2 * ranges, 2)])
+    entered = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal entered
+        entered += event == "call"
+
+    sys.setprofile(count)
+    try:
+        found = group.commit((ranges, ranges))
+    finally:
+        sys.setprofile(None)
+    assert found[2:] == (0, ranges - 1)
+    return entered
+
+
+def test_a_commit_does_as_much_among_ten_times_as_many_ranges() -> None:
+    few, many = _functions_of_a_commit(600), _functions_of_a_commit(6_000)
+    assert many <= few + 10
 
 
 class _Counted(int):
