@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.security.authenticator import State
-from mockbroker.security.mechanism import SaslBreakOffError, SaslError
+from mockbroker.security.mechanism import SaslBreakOffError, SaslError, reason_of
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.sasl import SaslAuthenticateResponse
 
@@ -36,5 +36,5 @@ def handle(services: Services, ctx: RequestContext, request: SaslAuthenticateReq
     except SaslError as error:
         failed = ErrorCode.SASL_AUTHENTICATION_FAILED
         told = login.authenticator.told(error)
-        return login.fail(ctx, SaslAuthenticateResponse(failed, told), str(error))
+        return login.fail(ctx, SaslAuthenticateResponse(failed, told), reason_of(error))
     return SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=lifetime_ms)

@@ -57,6 +57,18 @@ _PER_MECHANISM: Final = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
     "sasl.login.class",
+    "sasl.oauthbearer.allow.unverified.audience",
+    "sasl.oauthbearer.allow.unverified.issuer",
+    "sasl.oauthbearer.clock.skew.seconds",
+    "sasl.oauthbearer.expected.audience",
+    "sasl.oauthbearer.expected.issuer",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+    "sasl.oauthbearer.jwks.endpoint.url",
+    "sasl.oauthbearer.jwt.validator.class",
+    "sasl.oauthbearer.scope.claim.name",
+    "sasl.oauthbearer.sub.claim.name",
     "sasl.server.callback.handler.class",
     "sasl.server.max.receive.size",
 )
@@ -75,13 +87,23 @@ class Reconfigurable(Protocol):
         """The configs are others now."""
 
 
+class TokenKeys(Protocol):
+    """The keys that sign tokens for a listener, which the shell reads from where configs say."""
+
+    def text(self) -> str | None:
+        """A JSON Web Key Set, as it is now; None: it cannot be read."""
+
+    def missing(self) -> None:
+        """A key that a token names is not among them."""
+
+
 class BrokerConfig(TypedLookups):
     """The configs of one broker. `values` are its static ones: unknown keys and bad values raise.
 
     `node.id` and `broker.id` follow each other, as in KafkaConfig.
     """
 
-    __slots__ = ("_dynamic", "_dynamic_default", "_static", "reconfigurables")
+    __slots__ = ("_dynamic", "_dynamic_default", "_static", "reconfigurables", "token_keys")
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         super().__init__(self._parse)
@@ -94,6 +116,8 @@ class BrokerConfig(TypedLookups):
         self._static["broker.id"] = self._static["node.id"]
         self.reconfigurables: list[Reconfigurable] = []
         """What has read more than texts; the shell puts it there."""
+        self.token_keys: dict[str, TokenKeys] = {}
+        """By listener; the shell puts them there."""
         self._dynamic: dict[str, str] = {}
         # Formatting a 4.4 cluster moves this config to the cluster's defaults, because eligible
         # leader replicas need it there (KIP-966, Kafka: ConfigurationControlManager).

@@ -18,7 +18,7 @@ from mockbroker.apis.context import PARKED, RequestContext, Verdict
 from mockbroker.journal import Login
 from mockbroker.node.refusals import illegal_sasl_state, unexpected_request, unserved_reason
 from mockbroker.security.authenticator import State
-from mockbroker.security.mechanism import SaslAuthenticationError, SaslError
+from mockbroker.security.mechanism import SaslAuthenticationError, SaslError, reason_of
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.headers import decode_request_header, peek_request_header
@@ -136,7 +136,7 @@ class SaslGate:
         try:
             answer, _ = self.authenticate(token)
         except SaslError as error:
-            self._tell(str(error))
+            self._tell(reason_of(error))
             if isinstance(error, SaslAuthenticationError):
                 self._end_later(str(error))
             else:

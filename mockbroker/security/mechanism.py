@@ -13,7 +13,20 @@ class SaslError(Exception):
 
 
 class SaslAuthenticationError(SaslError):
-    """The exchange failed, and its client is told the message (SaslAuthenticationException)."""
+    """The exchange failed, and its client is told the message (SaslAuthenticationException).
+
+    `detail` is what the broker's log and journal tell beside it.
+    """
+
+    def __init__(self, message: str, detail: str | None = None) -> None:
+        super().__init__(message)
+        self.detail = detail
+
+
+def reason_of(error: SaslError) -> str:
+    """Why the exchange failed, for the broker's log and journal."""
+    detail = error.detail if isinstance(error, SaslAuthenticationError) else None
+    return str(error) if detail is None else f"{error}: {detail}"
 
 
 class SaslBreakOffError(SaslError):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.jaas import parse_jaas
 from mockbroker.config.listeners import listener_text
-from mockbroker.config.logins import JAAS
+from mockbroker.config.logins import JAAS, checks_signatures
 from mockbroker.metadata.scram import (
     HASHES,
     MECHANISMS,
@@ -25,12 +25,15 @@ from mockbroker.security import scram
 from mockbroker.security.plain import PlainServer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from random import Random
 
     from mockbroker.clock import Clock
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.config.jaas import JaasEntry
     from mockbroker.metadata.store import MetadataStore
+    from mockbroker.security.bearer_token import Token
+    from mockbroker.security.json_web_keys import JsonWebKeys
     from mockbroker.security.mechanism import Mechanism
 
 _KEPT: Final = 64
@@ -43,7 +46,7 @@ _CODES: Final = {name: code for code, name in MECHANISMS.items()}
 class Mechanisms:
     """The mechanisms of one node; salts and nonces come from `dice`."""
 
-    __slots__ = ("_clock", "_config", "_derived", "_dice", "_metadata", "_parsed")
+    __slots__ = ("_clock", "_config", "_derived", "_dice", "_keys", "_metadata", "_parsed")
 
     def __init__(
         self, config: BrokerConfig, metadata: MetadataStore, dice: Random, clock: Clock
@@ -52,6 +55,8 @@ class Mechanisms:
         self._config = config
         self._metadata = metadata
         self._dice = dice
+        self._keys: tuple[str, JsonWebKeys] | None = None
+        """Those that were used last, and the text that they are."""
         self._parsed: dict[str, JaasEntry] = {}
         self._derived: dict[tuple[str, str, str], ScramCredential] = {}
 
@@ -64,9 +69,47 @@ class Mechanisms:
             return scram.ScramServer(mechanism, find, self._nonce, token)
         if mechanism == "PLAIN":
             return PlainServer(entry)
+        return self._bearer(listener, {} if entry is None else entry.options)
+
+    def _bearer(self, listener: str, options: Mapping[str, str]) -> Mechanism:
         from mockbroker.security.oauthbearer import OAuthBearerServer
 
-        return OAuthBearerServer({} if entry is None else entry.options, self._clock.wall_ms)
+        extensions = options.get("validatorRequiredExtensions", "").replace(",", " ").split()
+        if checks_signatures(self._config, listener):
+            scope = options.get("validatorRequiredScope", "")
+            return OAuthBearerServer(partial(self._check_signed, listener, scope), extensions)
+        return OAuthBearerServer(partial(self._check_unsecured, options), extensions)
+
+    def _check_unsecured(self, options: Mapping[str, str], token: str) -> Token:
+        from mockbroker.security.unsecured_jws import validate
+
+        return validate(token, options, self._clock.wall_ms())
+
+    def _check_signed(self, listener: str, required_scope: str, token: str) -> Token:
+        from mockbroker.security.bearer_token import MissingKeyError
+        from mockbroker.security.signed_jws import TokenRules, validate
+
+        rules = TokenRules.of(self._config, listener, required_scope)
+        try:
+            return validate(token, self._keys_of(listener), rules, self._clock.wall_ms())
+        except MissingKeyError:
+            self._config.token_keys[listener].missing()
+            raise
+
+    def _keys_of(self, listener: str) -> JsonWebKeys:
+        from mockbroker.security.bearer_token import InvalidTokenError
+        from mockbroker.security.json_web_keys import JsonWebKeys, JwksError
+
+        source = self._config.token_keys.get(listener)
+        text = None if source is None else source.text()
+        if text is None:
+            raise InvalidTokenError("The keys that sign tokens cannot be read")
+        if self._keys is None or self._keys[0] != text:
+            try:
+                self._keys = text, JsonWebKeys.parse(text)
+            except JwksError as error:
+                raise InvalidTokenError(f"The keys that sign tokens: {error}") from None
+        return self._keys[1]
 
     def _credential(
         self, mechanism: str, entry: JaasEntry | None, user: str

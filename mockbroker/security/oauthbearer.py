@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.security.bearer_token import InvalidTokenError
 from mockbroker.security.mechanism import (
     SaslAuthenticationError,
     SaslBreakOffError,
     SaslError,
 )
-from mockbroker.security.unsecured_jws import InvalidTokenError, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mockbroker.security.bearer_token import Token
 
 _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _FIRST: Final = re.compile(
@@ -28,12 +30,15 @@ _AFTER_AN_ERROR: Final = b"\x01"
 
 
 class OAuthBearerServer:
-    """One exchange. `options` are those of the JAAS entry, `wall_ms` is the time."""
+    """One exchange. `check` says what a token is, or raises InvalidTokenError.
+
+    `extensions` are the names of those that a client has to send (RFC 7628, 3.1; KIP-342).
+    """
 
     __slots__ = (
-        "_options",
+        "_check",
+        "_extensions",
         "_problem",
-        "_wall_ms",
         "authorization_id",
         "complete",
         "expires_wall_ms",
@@ -41,10 +46,10 @@ class OAuthBearerServer:
 
     by_token: Final = False
 
-    def __init__(self, options: Mapping[str, str], wall_ms: Callable[[], int]) -> None:
-        self._options = options
-        self._wall_ms = wall_ms
-        self._problem: str | None = None
+    def __init__(self, check: Callable[[str], Token], extensions: Sequence[str] = ()) -> None:
+        self._check = check
+        self._extensions = extensions
+        self._problem: SaslAuthenticationError | None = None
         self.complete = False
         self.authorization_id = ""
         self.expires_wall_ms: int | None = None
@@ -52,7 +57,7 @@ class OAuthBearerServer:
     def evaluate(self, token: bytes) -> bytes:
         """Nothing for a token that is valid, else what is wrong; fails where it was told that."""
         if token == _AFTER_AN_ERROR and self._problem is not None:
-            raise SaslAuthenticationError(self._problem)
+            raise self._problem
         found = _FIRST.fullmatch(token.decode(errors="replace"))
         if found is None:
             raise SaslError("Invalid OAUTHBEARER client first message")
@@ -64,19 +69,30 @@ class OAuthBearerServer:
             # OAuthBearerClientInitialResponse fails while it words its message.
             raise SaslBreakOffError("Invalid scheme in OAUTHBEARER client first message")
         try:
-            valid = validate(shown["token"], self._options, self._wall_ms())
+            valid = self._check(shown["token"])
         except InvalidTokenError as error:
             status = "invalid_token" if error.scope is None else "insufficient_scope"
             scope = "" if error.scope is None else f', "scope":"{error.scope}"'
-            self._problem = f'{{"status":"{status}"{scope}}}'
-            return self._problem.encode()
+            problem = f'{{"status":"{status}"{scope}}}'
+            self._problem = SaslAuthenticationError(problem, str(error))
+            return problem.encode()
         if found["authzid"] not in (None, valid.principal):
             raise SaslAuthenticationError(
                 "Authentication failed: Client requested an authorization id "
                 f"({found['authzid']}) that is different from the token's principal name "
                 f"({valid.principal})"
             )
+        self._check_extensions(pairs)
         self.authorization_id = valid.principal
         self.expires_wall_ms = valid.expires_wall_ms
         self.complete = True
         return b""
+
+    def _check_extensions(self, pairs: Mapping[str, str]) -> None:
+        """As where a class of Kafka refuses some (OAuthBearerSaslServer.processExtensions)."""
+        missing = [name for name in self._extensions if name not in pairs]
+        if missing:
+            told = "; ".join(f"{name}: it is required" for name in missing)
+            raise SaslAuthenticationError(
+                f"Authentication failed: {len(missing)} extensions are invalid! They are: {told}"
+            )

@@ -6,34 +6,18 @@ uses where no other is configured. Reasons are for the broker's log: a client is
 
 from __future__ import annotations
 
-from base64 import b64decode
-from binascii import Error as Base64Error
-from json import loads
 from math import isfinite
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.security.bearer_token import InvalidTokenError, Token, check_scope, object_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mockbroker.security.bearer_token import Claims
+
 _OPTION: Final = "unsecuredValidator"
 _PARTS: Final = 3
-
-Claims = dict[str, object]
-
-
-class InvalidTokenError(Exception):
-    """Why a token is not valid; `scope` is what it should have had, if that is why."""
-
-    def __init__(self, reason: str, scope: str | None = None) -> None:
-        super().__init__(reason)
-        self.scope = scope
-
-
-class Token(NamedTuple):
-    """A token that is valid: whose it is, and until when, in ms since 1970."""
-
-    principal: str
-    expires_wall_ms: int
 
 
 def validate(text: str, options: Mapping[str, str], now_ms: int) -> Token:
@@ -54,11 +38,7 @@ def validate(text: str, options: Mapping[str, str], now_ms: int) -> Token:
     if issued is not None and expires <= issued:
         raise InvalidTokenError("It expires before it is issued")
     scope = _scope(claims.get(_named(options, "ScopeClaimName", "scope")))
-    required = _named(options, "RequiredScope", "").split(" ")
-    wanted = [one for one in required if one]
-    for one in wanted:
-        if one not in scope:
-            raise InvalidTokenError(f"The scope {one} is missing", f"[{', '.join(wanted)}]")
+    check_scope(scope, _named(options, "RequiredScope", ""))
     return Token(principal, round(expires * 1000))
 
 
@@ -78,24 +58,12 @@ def _claims(text: str) -> Claims:
     parts = text.split(".")
     if len(parts) != _PARTS or not parts[1]:
         raise InvalidTokenError("It has not three values with dots between them")
-    header, claims = (_object(part) for part in parts[:2])
+    header, claims = (object_of(part) for part in parts[:2])
     if header.get("alg") != "none":
         raise InvalidTokenError("Unsecured JWS must have 'none' for an algorithm")
     if parts[2]:
         raise InvalidTokenError("Unsecured JWS must not contain a digital signature")
     return claims
-
-
-def _object(part: str) -> Claims:
-    """One value, of either alphabet of Base64, padded or not."""
-    plain = part.translate({ord("-"): "+", ord("_"): "/"}).rstrip("=")
-    try:
-        found = loads(b64decode(plain + "=" * (-len(plain) % 4), validate=True))
-    except (Base64Error, ValueError, RecursionError):
-        raise InvalidTokenError("It is malformed") from None
-    if not isinstance(found, dict):
-        raise InvalidTokenError("It is malformed")
-    return found
 
 
 def _text(claims: Claims, name: str) -> str:

@@ -403,6 +403,8 @@ async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
         for each in settings.listeners:
             with _naming(settings, each):
                 told = partial(_advertise, cluster, each)
+                if each.protocol.has_sasl:
+                    await _read_token_keys(cluster, each.name, settings)
                 tls = _tls_of(cluster, each, settings) if each.protocol.has_tls else ()
                 listeners[each.name] = await server.start(
                     each.name, each.host, each.ports, told, tls
@@ -429,6 +431,22 @@ def _tls_of(cluster: Cluster, listener: Listener, settings: Settings) -> Sequenc
         return [TlsListener(node.config, name, logs_in=logs_in) for node in cluster.nodes]
 
 
+async def _read_token_keys(cluster: Cluster, listener: str, settings: Settings) -> None:
+    """The keys that sign tokens for a listener, if any are to be signed."""
+    from mockbroker.config.logins import jwks_url
+
+    if jwks_url(cluster.nodes[0].config, listener) is None:
+        return
+    from mockbroker.server.token_keys import TokenKeysError, read_token_keys
+    from mockbroker.server.values import SettingsError
+
+    try:
+        await read_token_keys(cluster, listener)
+    except TokenKeysError as error:
+        key = settings.set_for(listener, f"oauthbearer.{error.key}", error.key)
+        raise SettingsError(settings.written_config(key), error.problem, error.allowed) from None
+
+
 def _admin_tls(cluster: Cluster, settings: Settings) -> SSLContext:
     """What connections of the admin port begin with; a token says who its clients are."""
     from mockbroker.server.tls_listener import TlsListener
@@ -446,8 +464,7 @@ def _naming_store(settings: Settings, listener: str) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        own = f"listener.name.{listener.lower()}.{error.key}"
-        key = own if own in settings.config else error.key
+        key = settings.set_for(listener, error.key)
         raise SettingsError(settings.written_config(key), error.problem, error.allowed) from None
 
 

@@ -134,6 +134,11 @@ class Settings:
         """A broker config's name as the user wrote it: `--set num.partitions`, or its variable."""
         return self._written.get(key) or f"{self.written('config')} {key}"
 
+    def set_for(self, listener: str, *keys: str) -> str:
+        """Which of the keys is set, first those for the listener; else the last one."""
+        own = [f"listener.name.{listener.lower()}.{key}" for key in keys]
+        return next((key for key in (*own, *keys) if key in self.config), keys[-1])
+
     @property
     def listener_option(self) -> str:
         """Who asked for listeners by name."""

@@ -6,6 +6,7 @@ import pytest
 
 from mockbroker.security.mechanism import SaslAuthenticationError, SaslError
 from mockbroker.security.oauthbearer import OAuthBearerServer
+from mockbroker.security.unsecured_jws import validate
 from tests.support.logins import bearer, bearer_token
 
 NOW_MS = 1_700_000_000_000
@@ -15,7 +16,7 @@ LATE = bearer_token("alice", NOW - 60, NOW - 1)
 
 
 def server(options: dict[str, str] | None = None) -> OAuthBearerServer:
-    return OAuthBearerServer(options or {}, lambda: NOW_MS)
+    return OAuthBearerServer(lambda token: validate(token, options or {}, NOW_MS))
 
 
 @pytest.mark.parametrize(
@@ -88,3 +89,22 @@ def test_what_is_no_message_of_the_mechanism(token: bytes) -> None:
     with pytest.raises(SaslError):
         exchange.evaluate(token)
     assert not exchange.complete
+
+
+def test_extensions_that_are_wanted_have_to_be_there() -> None:
+    exchange = OAuthBearerServer(lambda token: validate(token, {}, NOW_MS), ["pool", "cluster"])
+    with pytest.raises(SaslAuthenticationError) as told:
+        exchange.evaluate(bearer(GOOD, extensions="cluster=x\x01"))
+    assert str(told.value) == (
+        "Authentication failed: 1 extensions are invalid! They are: pool: it is required"
+    )
+    exchange.evaluate(bearer(GOOD, extensions="cluster=x\x01pool=y\x01"))
+    assert exchange.complete
+
+
+def test_the_log_is_told_why_a_token_is_not_valid() -> None:
+    exchange = server()
+    exchange.evaluate(bearer(LATE))
+    with pytest.raises(SaslAuthenticationError) as told:
+        exchange.evaluate(b"\x01")
+    assert "It expired at" in (told.value.detail or "")

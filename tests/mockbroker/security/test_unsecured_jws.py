@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.security.unsecured_jws import InvalidTokenError, Token, validate
+from mockbroker.security.bearer_token import InvalidTokenError, Token
+from mockbroker.security.unsecured_jws import validate
 from tests.support.logins import bearer_token, encoded
 
 NOW_MS = 1_700_000_000_000
