@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from pyarrow import parquet
 
 import mockbroker.pipeline.__main__ as entry
+from mockbroker.pipeline.command import run
 from mockbroker.pipeline.connector import connector_conf
 from tests.spark.conftest import (
     SPARK_BIN,
@@ -112,6 +114,20 @@ def test_the_same_jobs_give_the_same_tables(
     assert found == rows_of(near / "dump", *RECORD)
     fetches = parquet.read_table(far / "report" / "tables" / "fetch_clients").to_pylist()
     assert {row["class"]: row["fetches"] for row in fetches} == {"FULL": 1, "INCREMENTAL": 2}
+
+
+def test_brokers_of_a_topology_are_spread_over_executors(master: str, tmp_path: Path) -> None:
+    words = ["topology", "--brokers=6", "--partitions=60", "--consumers=6", "--seconds=20"]
+    told = []
+    for cores in ("1", "2"):
+        conf = {**CONF, "spark.pyspark.python": sys.executable, "spark.cores.max": cores}
+        out = ["--sizes=1", "--out", str(tmp_path / cores), "--json"]
+        (summary,) = run_there({"master": master, "conf": conf}, [*words, *out])
+        told.append(summary["totals"])
+    here = ["--engine=embedded", "--sizes=1", "--out", str(tmp_path / "here"), "--json"]
+    assert run([*words, *here]) == 0
+    embedded = parquet.read_table(tmp_path / "here" / "tables" / "totals").to_pylist()
+    assert told[0] == told[1] == embedded
 
 
 def test_a_job_is_submitted(master: str, broker: MockBroker, topic: str) -> None:

@@ -105,7 +105,11 @@ def send_code(spark: SparkSession) -> None:
     else:
         context = spark.sparkContext
         context.addPyFile(str(code))
-        if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        python = context.getConf().get("spark.pyspark.python")
+        if python:
+            # spark-submit would have told it; a session that is made here has to be told.
+            context.pythonExec = python
+        elif str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
             # PySpark would take the first python3 of the PATH, which may have other libraries.
             context.pythonExec = sys.executable
 
