@@ -109,7 +109,7 @@ class Cost:
 
 def analyze(journals: Path, out: Path, memory: str, master: str) -> Cost:
     """Run the job in a process of its own; the seconds are with the start of Spark."""
-    words = ["analyze", str(journals), "--out", str(out), "--json", "--master", master]
+    words = ["analyze", str(journals), "--out", str(out), "--json", "--master", master, "--engine", "spark"]
     words += ["--conf", f"spark.driver.memory={memory}"]
     started = time.monotonic()
     jvm = python = 0

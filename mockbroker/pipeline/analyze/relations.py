@@ -11,6 +11,8 @@ Defined by `job` on the engine, read by the tables' texts. Each is a view of the
 | `produced` | a batch of a produce request, by partition |
 | `failures` | an error of an answer, each once |
 | `commits` | a partition of an offset commit |
+| `readers` | an answered fetch of a session, or of a connection without one: the `n`th of it |
+| `reader_parts` | a partition that such a fetch lists |
 """
 
 from __future__ import annotations
@@ -100,7 +102,13 @@ def placed(d: Dialect, moved: bool) -> str:
 
 def relations(d: Dialect) -> dict[str, str]:
     """Name to text, each after those that it reads."""
-    return {"lines": _lines(d), "requests": _requests(d), "fetched": _fetched(d), **_listed(d)}
+    return {
+        "lines": _lines(d),
+        "requests": _requests(d),
+        "fetched": _fetched(d),
+        **_readers(d),
+        **_listed(d),
+    }
 
 
 def _lines(d: Dialect) -> str:
@@ -155,6 +163,36 @@ FROM (
     {fetch} AS body, {d.explode}({fetch}.partitions) AS part
   FROM placed WHERE {_REQUEST} AND api = 'Fetch' AND {fetch} IS NOT NULL
 ) AS listed"""
+
+
+_SESSION: Final = (
+    "CASE WHEN {0}.class = 'INCREMENTAL' THEN coalesce({0}.session_id, 0)"
+    " WHEN {0}.class = 'FULL' THEN coalesce({0}.answered_session_id, 0) ELSE 0 END"
+)
+
+
+def _readers(d: Dialect) -> dict[str, str]:
+    """Answered fetches by reader, numbered before they are taken apart: one exchange on Spark."""
+    fetch = d.q("fetch")
+    reader = "side, run, broker, session, connection"
+    asked = f"""
+SELECT side, run, broker, session, CASE WHEN session = 0 THEN connection ELSE 0 END AS connection,
+  client_id, seq, t_ms, listed
+FROM (SELECT {_PLACE}, {_CLIENT}, {_SESSION.format(fetch)} AS session,
+    {fetch}.partitions AS listed
+  FROM placed WHERE {_REQUEST} AND api = 'Fetch' AND {fetch} IS NOT NULL AND answered
+    AND {fetch}.isolation_level = 0 AND NOT {d.has_any("errors", WITHOUT_PARTITIONS)}) AS answers"""
+    return {
+        "readers": f"""
+SELECT *, row_number() OVER (PARTITION BY {reader} ORDER BY seq) AS n FROM ({asked}) AS asked""",
+        "reader_parts": f"""
+SELECT {reader}, client_id, seq, t_ms, n, coalesce(part.topic, part.topic_id) AS topic,
+  part.partition AS partition, part.fetch_offset AS named, coalesce(part.bytes, 0) > 0 AS served,
+  part.high_watermark AS told
+FROM (SELECT {reader}, client_id, seq, t_ms, n, {d.explode}(listed) AS part FROM readers)
+  AS parts
+WHERE coalesce(part.error, 0) = 0""",
+    }
 
 
 def _listed(d: Dialect) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """How partitions take turns over time: fetches that passed one over while it had data (KIP-74).
 
-Called through `tables`. A reader is a fetch session, or a connection where there is none. A turn
+Called through `tables`; the relation `readers` numbers the fetches of each. A reader is a fetch session, or a connection where there is none. A turn
 begins when a reader asks for a partition from a position, and ends when it is served from there.
 Each of the reader's fetches in between that could have served it has passed it over: it was
 answered after the high watermark went beyond the position. A rotation that is even passes each
@@ -24,44 +24,22 @@ DRAWN: Final = 24
 _READER: Final = "side, run, broker, session, connection"
 _ASKED: Final = f"{_READER}, topic, partition"
 _LOG: Final = "side, run, broker, topic, partition"
-_SESSION: Final = (
-    "CASE WHEN class = 'INCREMENTAL' THEN coalesce(session_id, 0)"
-    " WHEN class = 'FULL' THEN coalesce(answered_session_id, 0) ELSE 0 END"
-)
-_CONNECTION: Final = f"CASE WHEN {_SESSION} = 0 THEN connection ELSE 0 END"
-_READ: Final = "answered AND isolation_level = 0 AND NOT without_partitions"
 _STARVED: Final = "NOT served AND named IS NOT NULL AND told > fetch_offset"
 
 _SERVINGS: Final = f"""
-WITH numbered AS (
-  -- Answered fetches with their number `n` among those of their reader.
-  SELECT *, row_number() OVER (PARTITION BY {_READER} ORDER BY seq) AS n
-  FROM (SELECT side, run, broker, {_SESSION} AS session, {_CONNECTION} AS connection, seq
-    FROM requests WHERE is_fetch AND {_READ}) AS answers
-), parts AS (
-  SELECT f.*, n FROM (
-    SELECT side, run, broker, {_SESSION} AS session, {_CONNECTION} AS connection, client_id, seq,
-      t_ms, topic, partition, fetch_offset AS named, coalesce(bytes, 0) > 0 AS served,
-      high_watermark AS told
-    FROM fetched WHERE {_READ} AND coalesce(error, 0) = 0
-  ) AS f JOIN (SELECT side AS n_side, run AS n_run, seq AS n_seq, n FROM numbered) AS of_fetch
-  ON side = n_side AND run = n_run AND seq = n_seq
-), carried AS (
-  -- Whoever was served asks from elsewhere next, and says so.
-  SELECT *, coalesce(named, last(CASE WHEN served THEN -1 ELSE named END IGNORE NULLS)
-    OVER (PARTITION BY {_ASKED} ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))
-    AS fetch_offset
-  FROM parts
-), followed AS (
-  SELECT *,
-    lag(fetch_offset) OVER (PARTITION BY {_ASKED} ORDER BY seq) AS offset_before,
-    lag(served) OVER (PARTITION BY {_ASKED} ORDER BY seq) AS served_before
-  FROM carried WHERE fetch_offset <> -1
+WITH carried AS (
+  -- Whoever was served asks from elsewhere next, and says so: it is nowhere (-1) until then.
+  -- What is neither named nor served changes nothing.
+  SELECT *, last(CASE WHEN served THEN -1 ELSE named END IGNORE NULLS)
+    OVER (PARTITION BY {_ASKED} ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    AS left_at
+  FROM reader_parts WHERE named IS NOT NULL OR served
 ), told_turns AS (
-  SELECT *, sum(CASE WHEN coalesce(served_before OR fetch_offset <> offset_before, true)
-    THEN 1 ELSE 0 END) OVER (PARTITION BY {_ASKED} ORDER BY seq
-    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS turn
-  FROM followed
+  SELECT *, coalesce(named, left_at) AS fetch_offset,
+    sum(CASE WHEN named IS NOT NULL AND coalesce(named <> left_at, true) THEN 1 ELSE 0 END)
+    OVER (PARTITION BY {_ASKED} ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    AS turn
+  FROM carried WHERE coalesce(named, left_at) <> -1
 ), turns AS (
   SELECT *, lead(asked_n) OVER (PARTITION BY {_ASKED} ORDER BY turn) AS next_n
   FROM (
@@ -111,7 +89,7 @@ WITH numbered AS (
     UNION ALL
     SELECT {_READER}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
       NULL, NULL, NULL, seq, 1
-    FROM numbered
+    FROM readers
   ) AS all_of_them
 ), measured AS (
   -- Without a session a fetch names all that it wants, and the answer tells of all of it.
