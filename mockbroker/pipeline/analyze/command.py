@@ -6,6 +6,7 @@ Called by `pipeline.command`; needs neither PySpark nor Plotly until the job run
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from mockbroker.pipeline.analyze.job import AnalyzeSpec
     from mockbroker.pipeline.summary import Summary
 
 HELP = "turn journals into tables and one page of plots"
@@ -35,6 +37,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("journals", nargs="+", metavar="JOURNALS", help="journal files or folders (*.jsonl)")
     add("--out", required=True, metavar="DIR", help="where lines, tables and the page go")
     add("--compare", nargs="+", default=[], metavar="OTHER", help="journals to compare with")
+    add("--follow", action="store_true", help="make the page anew as the journals grow")
     add(
         "--engine",
         choices=("auto", *ENGINES),
@@ -61,6 +64,8 @@ def check(arguments: argparse.Namespace) -> None:
             raise PipelineError(f"{package} is not installed: pip install 'mockbroker[analyze]'")
     if arguments.engine == "embedded" and not has_embedded():
         raise PipelineError("--engine embedded needs DuckDB: pip install 'mockbroker[analyze]'")
+    if arguments.follow and any("://" in path for path in [arguments.out, *arguments.journals]):
+        raise PipelineError("--follow: journals and DIR must be on this machine")
     if "://" in arguments.out:
         if arguments.page is None:
             raise PipelineError("--page: name a file on this machine when DIR is elsewhere")
@@ -100,6 +105,7 @@ def java(arguments: argparse.Namespace) -> str:
 
 def run(spark: SparkSession | None, arguments: argparse.Namespace) -> Summary:
     """The job; without a session on the embedded engine."""
+    from mockbroker.pipeline.analyze.follow import follow
     from mockbroker.pipeline.analyze.job import AnalyzeSpec, run_analyze
     from mockbroker.pipeline.analyze.table import Options
 
@@ -111,5 +117,27 @@ def run(spark: SparkSession | None, arguments: argparse.Namespace) -> Summary:
         overwrite=arguments.overwrite,
         options=Options(backoff_ms=arguments.backoff_ms),
         conf=tuple(text.partition("=")[0] for text in arguments.conf),
+        follows=arguments.follow,
     )
-    return run_analyze(spark, spec)
+    if not arguments.follow:
+        return run_analyze(spark, spec)
+    return follow(
+        lambda: run_analyze(spark, _found(arguments, spec)),
+        lambda: _sizes(arguments),
+        lambda line: print(f"analyze: {line}", file=sys.stderr, flush=True),
+    )
+
+
+def _found(arguments: argparse.Namespace, spec: AnalyzeSpec) -> AnalyzeSpec:
+    """The same with the files that there are by now; a round replaces the one before."""
+    return replace(
+        spec,
+        files=journals.find(arguments.journals),
+        others=journals.find(arguments.compare, "--compare"),
+        overwrite=spec.overwrite or (Path(spec.out) / "tables").is_dir(),
+    )
+
+
+def _sizes(arguments: argparse.Namespace) -> dict[str, int]:
+    files = [*journals.find(arguments.journals), *journals.find(arguments.compare, "--compare")]
+    return {file: Path(file).stat().st_size for file in files}

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
     Rows = Sequence[Row]
 
+HEADLINE_TABLES: Final = (
+    "key_figures", "runs", "conformance_clients", "session_errors", "rotation", "rebalances",
+    "transaction_outcomes", "slowest",
+)  # fmt: skip
+"""What the sentences count, whole: not the first rows, which the rest of the page shows."""
 SLOW_REBALANCE_MS: Final = 3_000.0
 SLOW_REQUEST_MS: Final = 1_000.0
 

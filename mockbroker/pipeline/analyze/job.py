@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.pipeline.analyze import journals, relations
 from mockbroker.pipeline.analyze.destination import Destination
+from mockbroker.pipeline.analyze.headlines import HEADLINE_TABLES
 from mockbroker.pipeline.analyze.maker import LARGE_LINES, Maker
 from mockbroker.pipeline.analyze.overview import RUNS
 from mockbroker.pipeline.analyze.page import Facts, render
@@ -50,7 +51,7 @@ _OF_NO_LINE: Final = frozenset({"side", "journal", "raw"})
 class AnalyzeSpec:
     """What is asked for. `files` and `others` are journal files; `page` a path on this machine.
 
-    `conf` names the settings of Spark that the user made.
+    `conf` names the settings of Spark that the user made; with `follows` the page loads itself anew.
     """
 
     files: Sequence[str]
@@ -60,6 +61,7 @@ class AnalyzeSpec:
     overwrite: bool = False
     options: Options = field(default_factory=Options)
     conf: Sequence[str] = ()
+    follows: bool = False
 
     def sources(self) -> list[journals.Source]:
         """The sides with their files."""
@@ -110,16 +112,20 @@ def _run(engine: Engine, spec: AnalyzeSpec, destination: Destination) -> Summary
     with closing(
         Maker(engine, destination.root, spec.options, large=facts.lines > LARGE_LINES)
     ) as maker:
-        corrupt = corrupt_table(engine, growing)
+        corrupt = corrupt_table(engine, growing, facts)
+        if facts.corrupt:
+            maker.facts.add("corrupt")
         maker.make(corrupt)
-        facts = replace(facts, corrupt=maker.counts["corrupt"])
+        unfinished = facts.corrupt - maker.counts["corrupt"]
+        facts = replace(facts, corrupt=maker.counts["corrupt"], lines=facts.lines - unfinished)
         _place(engine, maker, cells)
         maker.make_all([table for table in TABLES.values() if table is not RUNS])
         maker.keep(EVIDENCE, evidence(engine, maker.rows["wanted_evidence"]))
         kept = [corrupt, EVIDENCE, *(table for table in TABLES.values() if table.kept)]
         totals = {table.name: maker.counts[table.name] for table in kept}
         shown = {table.name: maker.page_rows(table) for table in kept}
-        page = render(shown, replace(facts, bin_s=maker.options.bin_ms / 1000, totals=totals))
+        told = {name: maker.all_rows(TABLES[name]) for name in HEADLINE_TABLES}
+        page = render(shown, replace(facts, bin_s=maker.options.bin_ms / 1000, totals=totals), told)
     try:
         Path(spec.page).write_text(page, encoding="utf-8")
     except OSError as error:
@@ -148,6 +154,7 @@ def _checked(spec: AnalyzeSpec, told: Mapping[str, Any]) -> Facts:
         lines=int(told["lines_"] or 0),
         bytes=journals.size_bytes([*spec.files, *spec.others]) or 0,
         corrupt=int(told["corrupt"] or 0),
+        follows=spec.follows,
     )
     if not facts.lines:
         raise PipelineError("JOURNALS: no line in these files yet")
@@ -178,10 +185,10 @@ def _place(engine: Engine, maker: Maker, cells: pa.Table) -> None:
         engine.define(name, sql)
 
 
-def corrupt_table(engine: Engine, growing: journals.Growing) -> Table:
+def corrupt_table(engine: Engine, growing: journals.Growing, facts: Facts) -> Table:
     """Lines that could not be read, without those that a broker was just writing."""
     where = "raw IS NOT NULL"
-    names = growing.names()
+    names = growing.names() if facts.corrupt else []
     if names:
         listed = ", ".join(engine.dialect.text(name) for name in names)
         found = engine.query(
@@ -196,6 +203,7 @@ def corrupt_table(engine: Engine, growing: journals.Growing) -> Table:
         f"SELECT side, journal, raw AS line FROM every WHERE {where}",
         "side, journal, line",
         large=True,
+        needs="corrupt",
     )
 
 

@@ -89,6 +89,10 @@ class Maker:
             names = [column.name for column in table.columns]
             self._engine.put(rows.rename_columns(names), self._path(table))
 
+    def all_rows(self, table: Table) -> list[dict[str, Any]]:
+        """Every row of a table that is here whole."""
+        return _named(self.rows[table.name], table)
+
     def page_rows(self, table: Table) -> list[dict[str, Any]]:
         """The first rows, as the page shows them."""
         rows = self.rows.get(table.name)
@@ -98,9 +102,7 @@ class Maker:
             )
             text = f"SELECT * FROM {table.name} ORDER BY {by} LIMIT {PAGE_ROWS}"
             rows = in_order(shaped(self._engine.query(text), table), table)
-        named = rows.slice(0, PAGE_ROWS).rename_columns([c.name for c in table.columns])
-        shown: list[dict[str, Any]] = named.to_pylist()
-        return shown
+        return _named(rows.slice(0, PAGE_ROWS), table)
 
     def close(self) -> None:
         """Give back the driver's engine; the other is the caller's."""
@@ -109,3 +111,8 @@ class Maker:
 
     def _path(self, table: Table) -> str:
         return f"{self._root}/tables/{table.name}"
+
+
+def _named(rows: pa.Table, table: Table) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = rows.rename_columns([c.name for c in table.columns]).to_pylist()
+    return found

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Tables = dict[str, list[dict[str, Any]]]
 
 ROWS_SHOWN: Final = 15
+REFRESH_S: Final = 5
 _STYLE: Final = Path(__file__).with_name("page.css")
 _UNITS: Final = {"ms": "ms", "s": "s", "bytes": "B", "percent": "%"}
 _PLAIN: Final = frozenset(
@@ -48,10 +49,11 @@ class Facts:
     corrupt: int = 0
     bin_s: float = 1.0
     totals: Mapping[str, int] = field(default_factory=dict)
+    follows: bool = False
 
 
-def render(tables: Tables, facts: Facts) -> str:
-    """The whole page."""
+def render(tables: Tables, facts: Facts, told: Tables | None = None) -> str:
+    """The whole page of the first rows of `tables`; `told` are all rows of what headlines count."""
     from plotly.offline import get_plotlyjs
 
     compared = bool(facts.others)
@@ -61,11 +63,12 @@ def render(tables: Tables, facts: Facts) -> str:
         (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="refresh" content="{REFRESH_S}">' if facts.follows else "",
             f"<title>Journal analysis</title><style>{_STYLE.read_text('utf-8')}</style>",
             f"<script>{get_plotlyjs()}</script></head><body><header><h1>Journal analysis</h1>",
             _sources(facts),
             "</header>",
-            _headlines(tables, compared=compared),
+            _headlines(told or tables, compared=compared),
             _key_figures(tables["key_figures"], compared=compared),
             f"<nav><h2>Contents</h2><ol>{contents}</ol></nav><main>{body}</main>",
             "</body></html>\n",

@@ -6,12 +6,13 @@ import json
 import time
 from collections import Counter
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import parquet
 
 from mockbroker import MockBroker
+from mockbroker.pipeline.analyze import maker
 from mockbroker.pipeline.analyze.job import MAX_BINS, bin_width_ms
 from mockbroker.pipeline.command import run
 from mockbroker_protocol.messages.fetch import (
@@ -153,3 +154,43 @@ def test_a_line_of_another_version_ends_it_and_leaves_nothing(
     assert capsys.readouterr().err == told
     assert sorted(path for path in out.rglob("*") if path.is_file()) == sorted(earlier)
     assert {path.read_text() for path in earlier} == {"of an earlier run"}
+
+
+def test_headlines_count_all_rows_and_not_those_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maker, "PAGE_ROWS", 2)
+    journal = Journal()
+    for generation in range(1, 6):
+        heard: dict[str, Any] = {
+            "member": "m",
+            "generation": generation,
+            "answered_generation": generation,
+        }
+        journal.group("ConsumerGroupHeartbeat", 10.0 * generation, group="g", **heard)
+    file = journal.write(tmp_path / "j")
+    assert run(["analyze", str(file), "--out", str(tmp_path / "out"), *EMBEDDED]) == 0
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "5 rebalances, the longest" in page
+    assert "3 more in <code>tables/rebalances</code>" in page
+
+
+def test_a_line_that_is_being_written_is_no_corrupt_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Journal().write(tmp_path / "j")
+    file.write_text(file.read_text() + "{broken\n" + '{"schema":1,"kind":"re')
+    words = [str(file), "--out", str(tmp_path / "out"), "--json", *EMBEDDED]
+    assert run(["analyze", *words]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["rows"], summary["corrupt"]) == (2, 1)
+    (corrupt,) = parquet.read_table(tmp_path / "out" / "tables" / "corrupt").to_pylist()
+    assert corrupt["line"] == "{broken"
+
+
+def test_journals_without_a_line_yet_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.jsonl").write_text("")
+    assert run(["analyze", str(tmp_path), "--out", str(tmp_path / "out"), *EMBEDDED]) == 2
+    assert capsys.readouterr().err == "mockbroker: JOURNALS: no line in these files yet\n"

@@ -1,0 +1,54 @@
+"""`analyze --follow`: the page made anew whenever the journals have grown, until it is stopped.
+
+Called by `command`. It looks at names and sizes of the files every second; what a broker is just
+writing is read up to its last whole line. A round reads all of the journals: a page is of one
+moment, and a table of no less than all lines.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mockbroker.pipeline.summary import Summary
+
+    Sizes = Mapping[str, int]
+
+LOOK_SECONDS: Final = 1.0
+
+
+def follow(
+    analyze: Callable[[], Summary],
+    sizes: Callable[[], Sizes],
+    tell: Callable[[str], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Summary:
+    """Analyze at each change until Ctrl-C; the last round's summary.
+
+    `sizes` finds the journals with their sizes, `tell` gets a line for each round.
+    """
+    summary: Summary | None = None
+    seen: Sizes | None = None
+    try:
+        while True:
+            now = sizes()
+            if now != seen:
+                seen = now
+                try:
+                    summary = analyze()
+                except PipelineError as error:
+                    if summary is not None or "no line" not in str(error):
+                        raise
+                    tell("waiting for the first line")
+                else:
+                    tell(f"{summary.rows:,} lines; {summary.notes[0]}; Ctrl-C ends it")
+            sleep(LOOK_SECONDS)
+    except KeyboardInterrupt:
+        if summary is None:
+            raise PipelineError("--follow: stopped before there was a line") from None
+        return summary
