@@ -24,8 +24,19 @@ if TYPE_CHECKING:
     Tables = dict[str, list[dict[str, Any]]]
 
 ROWS_SHOWN: Final = 15
+ROWS_KEPT: Final = 300
+"""So many rows of a table are in the page, for its filters to show."""
 REFRESH_S: Final = 5
 _STYLE: Final = Path(__file__).with_name("page.css")
+_SCRIPT: Final = Path(__file__).with_name("page.js")
+_FILTERS: Final = (
+    '<form id="filters"><label>client <input name="client" size="14"></label>'
+    '<label>topic <input name="topic" size="14"></label>'
+    '<label>from, s <input name="from" type="number" min="0" step="any"></label>'
+    '<label>to, s <input name="to" type="number" min="0" step="any"></label>'
+    '<button type="reset">all</button><output></output></form>'
+)
+_TIMES: Final = ("started_s", "start_s", "at_s", "starts_s")
 _UNITS: Final = {"ms": "ms", "s": "s", "bytes": "B", "percent": "%"}
 _PLAIN: Final = frozenset(
     {"error", "generation", "version", "partition", "session", "connection", "broker", "finding"}
@@ -70,7 +81,8 @@ def render(tables: Tables, facts: Facts, told: Tables | None = None) -> str:
             "</header>",
             _headlines(told or tables, compared=compared),
             _key_figures(tables["key_figures"], compared=compared),
-            f"<nav><h2>Contents</h2><ol>{contents}</ol></nav><main>{body}</main>",
+            f"<nav><h2>Contents</h2><ol>{contents}</ol></nav>{_FILTERS}<main>{body}</main>",
+            f"<script>{_SCRIPT.read_text('utf-8')}</script>",
             "</body></html>\n",
         )
     )
@@ -202,10 +214,13 @@ def _section(section: Section, tables: Tables, facts: Facts, *, compared: bool) 
 
 def _view(view: View, rows: Sequence[Row], total: int, *, compared: bool) -> str:
     shown = rows[: view.rows or ROWS_SHOWN]
+    kept = rows[: max(len(shown), ROWS_KEPT)]
     columns = [name for name in view.columns or rows[0] if name != "side" or compared]
     heading = "".join(_heading(name, shown) for name in columns)
     lines = "".join(
-        f"<tr>{''.join(_cell(name, row.get(name)) for name in columns)}</tr>" for row in shown
+        f"{_row(row, more=number >= len(shown))}"
+        f"{''.join(_cell(name, row.get(name)) for name in columns)}</tr>"
+        for number, row in enumerate(kept)
     )
     left = max(total, len(rows)) - len(shown)
     more = f'<p class="more">{left:,} more in <code>tables/{view.table}</code></p>' if left else ""
@@ -214,6 +229,19 @@ def _view(view: View, rows: Sequence[Row], total: int, *, compared: bool) -> str
         f'<div class="wide"><table><thead><tr>{heading}</tr></thead><tbody>{lines}</tbody>'
         f"</table></div>{more}"
     )
+
+
+def _row(row: Row, *, more: bool) -> str:
+    """The beginning of a row, with what filters ask for; one of `more` is hidden without any."""
+    topic = row.get("topic", row.get("topics"))
+    at = next((row[name] for name in _TIMES if row.get(name) is not None), None)
+    asked = {"client": row.get("client_id"), "topic": topic, "at": at}
+    data = "".join(
+        f' data-{name}="{html.escape(str(value))}"'
+        for name, value in asked.items()
+        if value is not None
+    )
+    return f'<tr data-row="{"more" if more else ""}"{data}{" hidden" if more else ""}>'
 
 
 def _heading(name: str, rows: Sequence[Row]) -> str:
@@ -242,7 +270,7 @@ def _cell(name: str, value: object) -> str:
     if isinstance(value, int):
         return f'<td class="number">{value:,}</td>'
     if isinstance(value, float):
-        return f'<td class="number">{value:,.3f}</td>'
+        return f'<td class="number">{value:,.{3 if abs(value) < 100 else 1}f}</td>'
     if isinstance(value, datetime):
         return f"<td>{value:%Y-%m-%d %H:%M:%S}</td>"
     kind = ' class="line"' if name == "line" else ""

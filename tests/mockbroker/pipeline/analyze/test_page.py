@@ -60,7 +60,10 @@ def test_a_long_table_tells_how_much_more_there_is() -> None:
     rows = [{"side": "base", "kind": f"k{n}", "lines": n} for n in range(40)]
     text = page(Facts(("j",), totals={"kinds": 5_040}), kinds=rows)
     assert "<td>k14</td>" in text
-    assert "<td>k15</td>" not in text
+    # The rest of what is kept is there for the filters, and hidden without one.
+    hidden = text.count('<tr data-row="more" hidden>')
+    assert hidden == 40 - 15
+    assert text.index("<td>k14</td>") < text.index('data-row="more"') < text.index("<td>k15</td>")
     assert "5,025 more in <code>tables/kinds</code>" in text
 
 
@@ -108,6 +111,13 @@ def test_units_come_last_in_headings(column: str, heading: str) -> None:
     assert heading_of(column) == heading
 
 
+def test_filters_know_a_rows_client_topic_and_time() -> None:
+    row = {"side": "base", "client_id": 'a"b', "topic": "orders", "at_s": 2.5}
+    text = page(None, filtering=[row])
+    assert '<tr data-row="" data-client="a&quot;b" data-topic="orders" data-at="2.5">' in text
+    assert 'id="filters"' in text
+
+
 @pytest.mark.spark
 @pytest.mark.timeout(120)
 def test_a_browser_draws_every_plot_without_a_network(tmp_path: Path) -> None:
@@ -120,11 +130,20 @@ def test_a_browser_draws_every_plot_without_a_network(tmp_path: Path) -> None:
     file.write_text(render(rows, Facts(("j.jsonl",))), "utf-8")
     words = [*CHROMIUM, f"--user-data-dir={tmp_path / 'profile'}", "--host-resolver-rules=MAP * 0"]
     done = subprocess.run(
-        [chromium, *words, "--virtual-time-budget=20000", "--dump-dom", file.as_uri()],
+        [
+            chromium, *words, "--virtual-time-budget=20000", "--dump-dom",
+            f"{file.as_uri()}?client=nobody",
+        ],
         capture_output=True, text=True, timeout=110, check=True,
     )  # fmt: skip
     plots = sum(len(section.plots) for section in SECTIONS)
     assert len(re.findall(r'class="[^"]*svg-container', done.stdout)) == plots
     titles = re.findall(r'<h3 class="title">([^<]+)<', done.stdout)
     assert "Fetches by class" in titles
+    # A filter leaves the rows that have no client, and hides those of others.
+    shown = re.findall(
+        r'<tr data-row="[a-z]*"( data-client="[^"]*")?[^>]*?(hidden="")?>', done.stdout
+    )
+    assert shown
+    assert all(hidden for client, hidden in shown if client)
     assert len(titles) == plots
