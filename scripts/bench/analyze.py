@@ -2,7 +2,7 @@
 
 Writes synthetic journals of so many lines (clients with sessions, producers, groups, watermarks),
 analyzes each in a process of its own with `spark.driver.memory` as told, and prints seconds, those
-of the JVM's CPU (which a busy machine stretches less), lines a second, and the peak resident memory
+of CPU (which a busy machine stretches less), lines a second, and the peak resident memory
 of the JVM and of the Python that drives it (VmHWM). Twice the lines should take at most twice the
 time.
 """
@@ -107,18 +107,19 @@ class Cost:
     summary: dict[str, object]
 
 
-def analyze(journals: Path, out: Path, memory: str, master: str) -> Cost:
+def analyze(journals: Path, out: Path, memory: str, master: str, engine: str) -> Cost:
     """Run the job in a process of its own; the seconds are with the start of Spark."""
-    words = ["analyze", str(journals), "--out", str(out), "--json", "--master", master, "--engine", "spark"]
-    words += ["--conf", f"spark.driver.memory={memory}"]
+    words = ["analyze", str(journals), "--out", str(out), "--json", "--engine", engine]
+    if engine == "spark":
+        words += ["--master", master, "--conf", f"spark.driver.memory={memory}"]
     started = time.monotonic()
     jvm = python = 0
-    cpu = 0.0
+    cpu = own = 0.0
     with subprocess.Popen(
         [sys.executable, "-m", "mockbroker", "pipeline", *words], stdout=subprocess.PIPE, text=True
     ) as job:
         while job.poll() is None:
-            python = max(python, peak_bytes(job.pid))
+            python, own = max(python, peak_bytes(job.pid)), max(own, cpu_seconds(job.pid))
             for pid in descendants(job.pid, "java"):
                 jvm = max(jvm, peak_bytes(pid))
                 cpu = max(cpu, cpu_seconds(pid))
@@ -127,7 +128,7 @@ def analyze(journals: Path, out: Path, memory: str, master: str) -> Cost:
         told = job.stdout.read()
     if job.returncode:
         raise SystemExit(f"the job ended with {job.returncode}")
-    return Cost(time.monotonic() - started, cpu, jvm, python, json.loads(told))
+    return Cost(time.monotonic() - started, cpu + own, jvm, python, json.loads(told))
 
 
 def peak_bytes(pid: int) -> int:
@@ -173,14 +174,17 @@ def main() -> None:
     parser.add_argument("--lines", type=int, nargs="+", default=[1_000_000, 5_000_000])
     parser.add_argument("--memory", default="2g", help="spark.driver.memory (default 2g)")
     parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--engine", choices=("spark", "embedded"), default="spark")
     options = parser.parse_args()
-    print(f"heap {options.memory}, {options.master}, {os.cpu_count()} cores")
+    print(f"{options.engine}, heap {options.memory}, {options.master}, {os.cpu_count()} cores")
     for lines in options.lines:
         with tempfile.TemporaryDirectory(prefix="bench-analyze-") as name:
             folder = Path(name)
             (folder / "journals").mkdir()
             size = write_journals(folder / "journals", lines)
-            cost = analyze(folder / "journals", folder / "out", options.memory, options.master)
+            cost = analyze(
+                folder / "journals", folder / "out", options.memory, options.master, options.engine
+            )
         assert cost.summary["corrupt"] == 0, cost.summary
         print(
             f"{cost.summary['rows']:>10,} lines {size / 1e9:6.2f} GB {cost.seconds:8.1f} s"

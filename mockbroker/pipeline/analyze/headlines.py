@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 HEADLINE_TABLES: Final = (
     "key_figures", "runs", "conformance_clients", "session_errors", "rotation", "rebalances",
-    "transaction_outcomes", "slowest",
+    "transaction_outcomes", "slowest", "diagnosis",
 )  # fmt: skip
 """What the sentences count, whole: not the first rows, which the rest of the page shows."""
 SLOW_REBALANCE_MS: Final = 3_000.0

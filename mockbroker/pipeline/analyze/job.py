@@ -51,7 +51,7 @@ _OF_NO_LINE: Final = frozenset({"side", "journal", "raw"})
 class AnalyzeSpec:
     """What is asked for. `files` and `others` are journal files; `page` a path on this machine.
 
-    `conf` names the settings of Spark that the user made; with `follows` the page loads itself anew.
+    `conf` names the settings of Spark that the user made; with `follows` the page loads itself.
     """
 
     files: Sequence[str]

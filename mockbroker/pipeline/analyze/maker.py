@@ -90,7 +90,9 @@ class Maker:
             self._engine.put(rows.rename_columns(names), self._path(table))
 
     def all_rows(self, table: Table) -> list[dict[str, Any]]:
-        """Every row of a table that is here whole."""
+        """Every row of a table that is here whole; of another the first ones."""
+        if table.name not in self.rows:
+            return self.page_rows(table)
         return _named(self.rows[table.name], table)
 
     def page_rows(self, table: Table) -> list[dict[str, Any]]:

@@ -1,10 +1,11 @@
 """How partitions take turns over time: fetches that passed one over while it had data (KIP-74).
 
-Called through `tables`; the relation `readers` numbers the fetches of each. A reader is a fetch session, or a connection where there is none. A turn
-begins when a reader asks for a partition from a position, and ends when it is served from there.
-Each of the reader's fetches in between that could have served it has passed it over: it was
-answered after the high watermark went beyond the position. A rotation that is even passes each
-partition over as often as any other, however many there are.
+Called through `tables`; the relation `readers` numbers the fetches of each. A reader is a fetch
+session, or a connection where there is none. A turn begins when a reader asks for a partition from
+a position, and ends when it is served from there. Each of the reader's fetches in between that
+could have served it has passed it over: it was answered after the high watermark went beyond the
+position. A rotation that is even passes each partition over as often as any other, however many
+there are.
 
 An incremental fetch does not name again what it asked for before, so positions are carried on, and
 the high watermarks' own lines tell when data came. Readers that wait for transactions
