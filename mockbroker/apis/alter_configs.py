@@ -1,7 +1,7 @@
-"""AlterConfigs: replace all configs of a resource.
+"""AlterConfigs: replace all configs of a resource (KIP-133).
 
 Versions: v2 is flexible. What the request does not name goes back to its default, so clients
-prefer IncrementalAlterConfigs. Divergence: a resource named twice is refused with
+prefer IncrementalAlterConfigs (KIP-339). Divergence: a resource named twice is refused with
 INVALID_REQUEST; Apache Kafka 4.4 means to, and never answers.
 """
 

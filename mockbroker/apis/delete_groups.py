@@ -1,4 +1,4 @@
-"""DeleteGroups (42), v0–v3: delete empty groups with their offsets.
+"""DeleteGroups (42), v0–v3: delete empty groups with their offsets (KIP-229).
 
 v2 flexible · v3 ErrorMessage. 68 for a group with members, 69 for one that is not there; a name
 that comes twice is answered once.

@@ -1,6 +1,7 @@
 """Heartbeat (12), v0–v4: a member lives, and learns that its group rebalances.
 
-v1 throttle time · v3 GroupInstanceId · v4 flexible. Rules: `coordinator.group.sessions`.
+v1 throttle time · v3 GroupInstanceId (KIP-345) · v4 flexible.
+Rules: `coordinator.group.sessions`.
 """
 
 from __future__ import annotations

@@ -70,6 +70,7 @@ class QuotaManager:
         # QuotaUtils.throttleTime: how long until the rate is within the quota again.
         throttle_ms = (measured - limit) / limit * rate.window_ms(now_ms)
         if quota == REQUEST:
+            # ClientRequestQuotaManager.throttleTime: a window at most (KIP-124).
             throttle_ms = min(throttle_ms, self._window_ms)
         return int(throttle_ms + 0.5)
 

@@ -51,6 +51,7 @@ class Rate:
     def window_ms(self, now_ms: float) -> float:
         """How long the window is that the rate is taken over."""
         self._purge(now_ms)
+        # Rate.windowSize: what has not passed yet of all windows but one counts as passed.
         oldest = min((sample.start_ms for sample in self._kept), default=now_ms)
         elapsed_ms = now_ms - oldest
         missing = self._samples - 1 - int(elapsed_ms / self._window_ms)
@@ -59,7 +60,8 @@ class Rate:
         return max(elapsed_ms, 1.0)
 
     def _advance(self, now_ms: float) -> _Sample:
-        # One sample more than asked for: the oldest may overlap the window's begin.
+        # SampledStat.advance. One sample more than asked for: the oldest may overlap the window's
+        # begin.
         self._current = (self._current + 1) % (self._samples + 1)
         if self._current >= len(self._kept):
             self._kept.append(_Sample(now_ms))
@@ -68,6 +70,7 @@ class Rate:
         return self._kept[self._current]
 
     def _purge(self, now_ms: float) -> None:
+        # SampledStat.purgeObsoleteSamples: they stay in the ring, with nothing in them.
         expired_ms = self._samples * self._window_ms
         for sample in self._kept:
             if now_ms - sample.last_ms >= expired_ms:

@@ -132,11 +132,13 @@ class ClientMetrics:
     def ask(self, client_instance_id: bytes, client: Client) -> TelemetrySubscription | ErrorCode:
         """What this client shall send; 89 when it asks again before its interval is over."""
         if not any(client_instance_id):
+            # KIP-714: a client that has none yet sends zeros, and keeps what it is told.
             client_instance_id = random_uuid(self._rng)
         instance = self._instance(client_instance_id, client)
         now_ms = self._clock.now_ms
         since_ms = now_ms - max(instance.last_get_ms, instance.last_push_ms)
         if since_ms < instance.interval_ms:
+            # ClientMetricsInstance.maybeUpdateGetRequestTimestamp; a push counts too.
             return ErrorCode.THROTTLING_QUOTA_EXCEEDED
         instance.last_get_ms = now_ms
         return TelemetrySubscription(

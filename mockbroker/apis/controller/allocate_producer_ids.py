@@ -1,4 +1,7 @@
-"""AllocateProducerIds (key 67), v0: a broker outside this process wants a block of producer ids."""
+"""AllocateProducerIds (key 67), v0: a broker outside this process wants a block of producer ids.
+
+KIP-730: the controller writes the next block into the metadata log before it tells this one.
+"""
 
 from __future__ import annotations
 

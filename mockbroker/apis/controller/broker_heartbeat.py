@@ -1,5 +1,6 @@
 """BrokerHeartbeat (key 63), v0–v2: a broker outside this process lives, and may serve or go.
 
+KIP-631; Kafka: BrokerHeartbeatManager, ReplicationControlManager.processBrokerHeartbeat.
 v1 offline and v2 cordoned log directories, which are not looked at.
 """
 

@@ -1,6 +1,6 @@
 """FetchSnapshot (key 59), v0–v1: there are no snapshots, since the log is never cut.
 
-Order of checks as in KafkaRaftClient.handleFetchSnapshotRequest.
+KIP-630. Order of checks as in KafkaRaftClient.handleFetchSnapshotRequest.
 """
 
 from __future__ import annotations
