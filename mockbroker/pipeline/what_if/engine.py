@@ -40,14 +40,18 @@ _TASKS_OF_A_CORE: Final = 8
 
 
 def default_engine() -> str:
-    """Spark where it can run, else this machine's processes."""
+    """Spark where it can run, else this machine's processes, which is told."""
     if find_spec("pyspark") is None:
-        return EMBEDDED
-    try:
-        check_java()
-    except PipelineError:
-        return EMBEDDED
-    return SPARK
+        why = "PySpark is not installed"
+    else:
+        try:
+            check_java()
+        except PipelineError as error:
+            why = str(error)
+        else:
+            return SPARK
+    print(f"topology: {why}: processes of this machine do it", file=sys.stderr)
+    return EMBEDDED
 
 
 def run_here(tasks: Sequence[dict[str, Any]], workers: int, done: Done) -> list[Any]:

@@ -116,13 +116,14 @@ def lines(title: str, x: str, y: str, series: Mapping[str, Points]) -> Any:  # n
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for color, (name, points) in zip(PALETTE, series.items(), strict=False):
+    for place, (name, points) in enumerate(series.items()):
         figure.add_scatter(
             x=[point[0] for point in points],
             y=[point[1] for point in points],
             name=name,
             mode="lines+markers",
-            line={"color": color},
+            # The later ones are thinner: where lines coincide all are seen.
+            line={"color": PALETTE[place % len(PALETTE)], "width": max(1.5, 7 - 2 * place)},
         )
     axis = {"gridcolor": _GRID, "zeroline": False, "rangemode": "tozero"}
     figure.update_layout(
@@ -132,8 +133,8 @@ def lines(title: str, x: str, y: str, series: Mapping[str, Points]) -> Any:  # n
         font={"family": "system-ui, sans-serif", "size": 13, "color": "#22303c"},
         plot_bgcolor="rgba(0,0,0,0)",
         paper_bgcolor="rgba(0,0,0,0)",
-        margin={"l": 60, "r": 12, "t": 34, "b": 52},
-        height=340,
+        margin={"l": 60, "r": 12, "t": 76, "b": 52},
+        height=380,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         showlegend=True,
     )

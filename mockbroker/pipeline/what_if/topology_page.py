@@ -38,8 +38,8 @@ def facts_of(plan: Plan) -> list[str]:
     it = plan.topology
     partitions = len(it.replicas) or it.partitions
     cluster = (
-        f"{it.brokers:,} brokers, {partitions:,} partitions, {it.consumers:,} consumers in"
-        f" {it.groups:,} groups, {it.seconds:g} s of virtual time"
+        f"{it.brokers:,} brokers, {partitions:,} partitions, {it.consumers:,} consumers,"
+        f" groups: {it.groups:,}; {it.seconds:g} s of virtual time"
     )
     traffic = (
         f"each partition is appended to {it.change_rate:g} times a second, {it.batch_bytes:,} bytes"
