@@ -50,6 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="in-process (default), process, container[:IMAGE], http://HOST:PORT (an admin API) or"
         " kafka://HOST:PORT (any Kafka cluster) [MOCKBROKER_BOOTSTRAP]",
     )
+    group.addoption(
+        "--mockbroker-report",
+        metavar="DIR",
+        help="write the console on the broker of each test that fails into DIR, as one HTML file",
+    )
     parser.addini("mockbroker_bootstrap", "what --mockbroker says", default="")
     parser.addini(
         "mockbroker_topics",
@@ -82,6 +87,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the markers known, and the fixtures of aiokafka where coroutines can be fixtures."""
+    if config.getoption("--mockbroker-report", None) and _where(config) in ("", "in-process"):
+        from mockbroker.testing.pytest_plugin.report_page import lacks
+
+        missing = lacks()
+        if missing is not None:
+            message = f"--mockbroker-report: {missing} not found; install mockbroker[admin]"
+            raise pytest.UsageError(message)
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
     if any(map(config.pluginmanager.hasplugin, _ASYNCIO_PLUGINS)):
@@ -152,7 +164,24 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, pytest.
             text = _text(broker, lines)
             if text:
                 report.sections.append((f"mockbroker {broker.bootstrap_servers}", text))
+    folder = item.config.getoption("--mockbroker-report", None)
+    if report.failed and folder and report.when == "call":
+        for broker in brokers:
+            report.sections += _report_page(folder, broker, item.nodeid, report.longreprtext)
     return report
+
+
+def _report_page(
+    folder: str, broker: BrokerViews, test: str, failure: str
+) -> list[tuple[str, str]]:
+    """Write the console on that broker; the section of the report that names the file."""
+    from mockbroker.testing.pytest_plugin.report_page import write
+
+    try:
+        path = write(folder, broker, test, failure)
+    except (RuntimeError, OSError) as error:  # it has stopped; the disk is full
+        return [("mockbroker console", f"--mockbroker-report: not written: {error}")]
+    return [] if path is None else [("mockbroker console", path)]
 
 
 def _text(broker: BrokerViews, lines: int) -> str:

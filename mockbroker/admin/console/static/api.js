@@ -76,7 +76,13 @@ function answerFromReport(method, path) {
   if (method !== "GET") throw new ApiProblem(0, "this is a report: nothing can be changed");
   const whole = captured.answers[path];
   if (whole !== undefined) return whole;
-  const known = captured.answers[path.split("?")[0]];
+  const [plain, query] = path.split("?");
+  for (const [name, value] of new URLSearchParams(query || "")) {
+    const chosen = captured.answers[`${plain}?${name}=${value}`];
+    if (chosen !== undefined) return chosen;
+  }
+  const partial = plain.endsWith("/records") || plain === "/v1/journal";
+  const known = partial ? undefined : captured.answers[plain];
   if (known !== undefined) return known;
   throw new ApiProblem(404, "the report does not have that");
 }

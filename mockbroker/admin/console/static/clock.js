@@ -27,7 +27,7 @@ export function Clock() {
           <p class="actions">${clock.frozen ? html`<${Act} kind="primary" onClick=${call("unfreeze")}>Let it run<//>` : html`<${Act} onClick=${call("freeze")}>Freeze<//>`}</p>
           <div class="form">
             <${Field} label="By"><input type="number" value=${amount} onInput=${(event) => setAmount(event.currentTarget.value)} /><//>
-            <${Field} label="Unit"><select value=${unit} onChange=${(event) => setUnit(event.currentTarget.value)}>${Object.keys(UNITS).map((name) => html`<option key=${name} selected=${name === unit}>${name}</option>`)}</select><//>
+            <${Field} label="Unit"><select value=${unit} onChange=${(event) => setUnit(event.currentTarget.value)}>${Object.keys(UNITS).map((name) => html`<option key=${name} value=${name} selected=${name === unit}>${name}</option>`)}</select><//>
             <${Act} kind="primary" onClick=${call("advance", { ms: by, wall: true })} disabled=${state.busy || !(by >= 0)}>Advance<//>
             <${Act} onClick=${call("jump", { ms: by })} disabled=${state.busy || Number.isNaN(by)}>Jump (wall time alone)<//>
           </div>

@@ -44,7 +44,9 @@ class JournalStore {
 
   async next(generation) {
     let rest = LEAST_MS;
-    if (!document.hidden || this.cursor === 0) {
+    if (readOnly && this.cursor) {
+      this.tell();
+    } else if (!document.hidden || this.cursor === 0) {
       try {
         const page = await get(pathOf("/v1/journal/rows", { since: this.cursor, limit: this.everything ? 1000 : PAGE_ROWS }));
         if (generation !== this.generation) return;

@@ -9,12 +9,13 @@ import { ms } from "./format.js";
 import { VIEWS } from "./views.js";
 
 const THEME_KEY = "mockbroker-theme";
+const SHOWN = readOnly ? [["failure", "Failure", Failure], ...VIEWS] : VIEWS;
 
 function App() {
   const { view, rest, query } = useAddress();
   const [locked, setLocked] = useState(false);
   const cluster = useGet("/v1/cluster", 2000);
-  const chosen = VIEWS.find(([name]) => name === view);
+  const chosen = SHOWN.find(([name]) => name === view);
   const main = useRef(null);
   useEffect(() => {
     document.title = `${chosen ? chosen[1] : "?"}${rest.length ? ` ${rest[0]}` : ""} – mockbroker`;
@@ -31,7 +32,7 @@ function App() {
       <${Theme} />
     </header>
     <nav class="views" aria-label="Views">
-      ${VIEWS.map(([name, title]) => html`<a key=${name} href=${href(name)} aria-current=${name === view ? "page" : null}>${title}</a>`)}
+      ${SHOWN.map(([name, title]) => html`<a key=${name} href=${href(name)} aria-current=${name === view ? "page" : null}>${title}</a>`)}
     </nav>
     <main id="main" tabindex="-1" ref=${main}>
       <h1 class="sr-only">${chosen ? chosen[1] : "No such view"}</h1>
@@ -39,6 +40,10 @@ function App() {
     </main>
     ${readOnly ? html`<footer class="calls"><span class="quiet">A report: what the broker held when the test failed. Nothing is sent.</span></footer>` : html`<${Calls} />`}
   `;
+}
+
+function Failure() {
+  return html`<div class="page"><h2>${reportFacts().test}</h2><pre tabindex="0">${reportFacts().failure}</pre></div>`;
 }
 
 function Unknown() {

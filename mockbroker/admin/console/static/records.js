@@ -31,7 +31,7 @@ export function Records({ name, partitions, query }) {
         <${Field} label="Key is"><input value=${query.key || ""} onChange=${set("key")} /><//>
         <${Field} label="Contains"><input value=${query.contains || ""} onChange=${set("contains")} /><//>
         <${Field} label="Since (UTC)"><input type="datetime-local" step="1" value=${query.since || ""} onChange=${set("since")} /><//>`}
-      <${Field} label="Show values as"><select value=${query.as || "auto"} onChange=${set("as")}>${["auto", "json", "text", "hex"].map((kind) => html`<option key=${kind} selected=${kind === (query.as || "auto")}>${kind}</option>`)}</select><//>
+      <${Field} label="Show values as"><select value=${query.as || "auto"} onChange=${set("as")}>${["auto", "json", "text", "hex"].map((kind) => html`<option key=${kind} value=${kind} selected=${kind === (query.as || "auto")}>${kind}</option>`)}</select><//>
     </div>
     <${Loading} polled=${found}>
       ${found.value && html`<p class="quiet">${searching
