@@ -35,6 +35,9 @@ _PAGE: Final = """<!doctype html>
 </body>
 </html>
 """
+_POLICY: Final = (
+    "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'"
+)
 
 
 def whole_page(captured: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ export function Faults({ query }) {
           ["Fitted", (one) => number(one.matched), "num"],
           ["Holds back", (one) => number(one.waiting), "num"],
           ["State", (one) => html`${one.exhausted ? html`<${Badge}>used up<//>` : html`<${Badge} kind="good">in force<//>`}${one.problem ? html`<${Badge} kind="error">${one.problem}<//>` : null}`],
-          ["", (one) => html`<span class="actions">${one.waiting > 0 ? html`<${Act} onClick=${() => run(() => send("POST", `${path(one.id)}/release`))}>Let go<//>` : null}<${Act} kind="danger" onClick=${() => run(() => send("DELETE", path(one.id)))}>Disarm<//></span>`],
+          ["Actions", (one) => html`<span class="actions">${one.waiting > 0 ? html`<${Act} onClick=${() => run(() => send("POST", `${path(one.id)}/release`))}>Let go<//>` : null}<${Act} kind="danger" onClick=${() => run(() => send("DELETE", path(one.id)))}>Disarm<//></span>`],
         ]}
       />`}
     <//>

@@ -24,7 +24,7 @@ export function Snapshots({ query }) {
   return html`<div class="page">
     <h2>Snapshots</h2>
     ${!readOnly && html`<form class="form" onSubmit=${take}>
-      <${Field} label="Name"><input value=${name} maxlength="200" pattern="[^/]+" onInput=${(event) => setName(event.currentTarget.value)} required /><//>
+      <${Field} label="Name"><input value=${name} maxlength="200" onInput=${(event) => setName(event.currentTarget.value)} required /><//>
       <button type="submit" class="primary" disabled=${state.busy}>Take</button>
       <${Confirm} question="Back to how the broker started?" onConfirm=${() => run(() => send("POST", "/v1/reset"))}>Reset the broker<//>
     </form>`}
@@ -38,7 +38,7 @@ export function Snapshots({ query }) {
         columns=${[
           ["Snapshot", (one) => one.name],
           ["Topics", (one) => one.topics.join(", ") || "none"],
-          ["", (one) => html`<span class="actions">
+          ["Actions", (one) => html`<span class="actions">
             <button type="button" aria-pressed=${query.compare === one.name} onClick=${() => alterQuery({ compare: one.name, with: "" })}>Compare</button>
             <${Confirm} question="Restore it? What is there now goes." onConfirm=${() => restore(one)}>Restore<//>
             <${Act} kind="danger" onClick=${() => run(() => send("DELETE", pathTo(one.name)))}>Forget<//></span>`],
