@@ -12,11 +12,13 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,7 +35,8 @@ API_VERSIONS: Final = struct.pack(">ihhih5s", 15, 18, 0, 1, 5, b"bench")
 class Peer:
     """A running broker: its name, `HOST:PORT` and process id."""
 
-    def __init__(self, name: str, address: str, pid: int) -> None:
+    def __init__(self, name: str, address: str, pid: int, *, is_encrypted: bool = False) -> None:
+        self.is_encrypted = is_encrypted
         self.name = name
         self.address = address
         self.pid = pid
@@ -87,11 +90,16 @@ def build_go() -> Path:
     return BUILD
 
 
-def answers(address: str) -> bool:
+def answers(address: str, *, is_encrypted: bool = False) -> bool:
     """Whether an ApiVersions request is answered."""
     host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), timeout=5) as connection:
+        with socket.create_connection((host, int(port)), timeout=5) as plain:
+            connection = plain
+            if is_encrypted:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+                connection = context.wrap_socket(plain)
             connection.sendall(API_VERSIONS)
             return len(connection.recv(64)) > 8
     except OSError:
@@ -121,13 +129,8 @@ def run_peer(name: str, config: Mapping[str, str] | None = None) -> Iterator[Pee
     address = f"127.0.0.1:{port}"
     settings = [f"{key}={value}" for key, value in (config or {}).items()]
     if name == "kafka":
-        script = str(ROOT / "scripts" / "kafka")
-        subprocess.run([script, "start", str(port), *settings], check=True, stdout=sys.stderr)
-        try:
-            pid = int((ROOT / ".tools/run" / f"kafka-{port}" / "pid").read_text())
+        with run_kafka(port, settings) as pid:
             yield Peer(name, address, pid)
-        finally:
-            subprocess.run([script, "stop", str(port)], check=True, stdout=sys.stderr)
         return
     if name != "kfake":
         with run_ours([f"--set={each}" for each in settings], name) as ours:
@@ -135,6 +138,57 @@ def run_peer(name: str, config: Mapping[str, str] | None = None) -> Iterator[Pee
         return
     with run_process(name, command_for(name, port), port, ROOT) as kfake:
         yield kfake
+
+
+@contextlib.contextmanager
+def run_encrypted_peer(name: str) -> Iterator[Peer]:
+    """As `run_peer`, with one listener that has TLS; all of them have the same certificate."""
+    from mockbroker.server.certificates import Authority
+
+    port = free_port()
+    now = datetime.now(UTC)
+    made = Authority(now).issue("localhost", ("localhost", "127.0.0.1"), timedelta(days=1))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "server.pem"
+        file.write_text(made.key + made.certificate)
+        store = ["ssl.keystore.type=PEM", f"ssl.keystore.location={file}"]
+        if name == "kafka":
+            plain, controller = free_port(), free_port()
+            listeners = f"PLAINTEXT://127.0.0.1:{plain},SSL://127.0.0.1:{port}"
+            more = {
+                "listeners": f"{listeners},CONTROLLER://127.0.0.1:{controller}",
+                "advertised.listeners": listeners,
+                "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+                "listener.security.protocol.map": (
+                    "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT"
+                ),
+                **dict(each.split("=", 1) for each in store),
+            }
+            with run_kafka(plain, [f"{key}={value}" for key, value in more.items()]) as pid:
+                yield Peer(name, f"127.0.0.1:{port}", pid, is_encrypted=True)
+            return
+        if name == "kfake":
+            command, where = [*command_for(name, port), "-pem", str(file)], ROOT
+        else:
+            sets = [f"--set={each}" for each in store]
+            listener = ["--listener", f"SSL://127.0.0.1:{port}"]
+            base = command_for(name, port)
+            at = base.index("--port")
+            command = [*base[:at], *base[at + 2 :], *listener, *sets]
+            where = COMPILED if name == "compiled" else ROOT
+        with run_process(name, command, port, where, is_encrypted=True) as peer:
+            yield peer
+
+
+@contextlib.contextmanager
+def run_kafka(port: int, settings: list[str]) -> Iterator[int]:
+    """An Apache Kafka whose listener at `port` has no TLS; its process id."""
+    script = str(ROOT / "scripts" / "kafka")
+    subprocess.run([script, "start", str(port), *settings], check=True, stdout=sys.stderr)
+    try:
+        yield int((ROOT / ".tools/run" / f"kafka-{port}" / "pid").read_text())
+    finally:
+        subprocess.run([script, "stop", str(port)], check=True, stdout=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -147,23 +201,25 @@ def run_ours(options: list[str], name: str = "mockbroker") -> Iterator[Peer]:
 
 
 @contextlib.contextmanager
-def run_process(name: str, command: list[str], port: int, where: Path) -> Iterator[Peer]:
+def run_process(
+    name: str, command: list[str], port: int, where: Path, *, is_encrypted: bool = False
+) -> Iterator[Peer]:
     """A peer that is a process from `where`, once it answers; ended afterwards."""
     address = f"127.0.0.1:{port}"
     found = {**os.environ, "PYTHONPATH": f"{where}{os.pathsep}{where / 'protocol'}"}
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, cwd=where, env=found, stdout=log, stderr=log)
         try:
-            _await(process, address)
-            yield Peer(name, address, process.pid)
+            _await(process, address, is_encrypted=is_encrypted)
+            yield Peer(name, address, process.pid, is_encrypted=is_encrypted)
         finally:
             process.terminate()
             process.wait(60)  # a journal is written to its end
 
 
-def _await(process: subprocess.Popen[bytes], address: str) -> None:
+def _await(process: subprocess.Popen[bytes], address: str, *, is_encrypted: bool) -> None:
     deadline = time.monotonic() + 10
-    while not answers(address):
+    while not answers(address, is_encrypted=is_encrypted):
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"{process.args!r} did not answer on {address}")
         time.sleep(0.005)
@@ -173,6 +229,8 @@ def load(peer: Peer, scenario: str, **options: object) -> dict[str, float]:
     """Run one scenario of the load generator; its figures, and the CPU it cost the broker."""
     command = [str(BUILD / "loadgen"), "-addr", peer.address, "-scenario", scenario]
     command += [f"-{option}={value}" for option, value in options.items()]
+    if peer.is_encrypted:
+        command.append("-tls")
     before = peer.cpu_seconds()
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:

@@ -1,10 +1,11 @@
 """Throughput and latency: ours beside kfake and Apache Kafka, from one load generator, in one run.
 
-    scripts/bench/throughput [--rounds N] [--batches N] [--peers mockbroker,kfake,kafka]
+    scripts/bench/throughput [--tls] [--rounds N] [--batches N] [--peers mockbroker,kfake,kafka]
 
 Each round runs every scenario against every peer in turn, so that the machine's noise falls on
 all alike; the table shows medians over the rounds, and ours as a ratio to each peer (above 1 is
-better for us). The load generator is a Go program on raw sockets.
+better for us). The load generator is a Go program on raw sockets. With --tls all have the same
+certificate and speak TLS 1.3; handshakes, and what a connection takes, are measured too.
 """
 
 from __future__ import annotations
@@ -30,6 +31,15 @@ ROWS = (
 )
 
 
+TLS_ROWS = (
+    ("handshakes/s", "higher"),
+    ("CPU us a handshake", "lower"),
+    ("KB a connection", "lower"),
+    ("CPU ms a MB produced", "lower"),
+    ("CPU ms a MB consumed", "lower"),
+)
+
+
 def measure(peer: peers.Peer, tag: str, batches: int, count: int) -> dict[str, float]:
     """Every scenario once."""
     produced = peers.load(peer, "produce", topic=f"bulk-{tag}", batches=batches)
@@ -38,7 +48,9 @@ def measure(peer: peers.Peer, tag: str, batches: int, count: int) -> dict[str, f
     single = peers.load(peer, "fetches", topic=f"one-{tag}", count=count)
     deep = peers.load(peer, "fetches", topic=f"deep-{tag}", count=count * 4, depth=64)
     wide = peers.load(peer, "fetches", topic=f"wide-{tag}", count=count * 2, conns=8)
+    encrypted = _encrypted(peer, produced, consumed, count) if peer.is_encrypted else {}
     return {
+        **encrypted,
         "produce MB/s": produced["mb_per_s"],
         "consume MB/s": consumed["mb_per_s"],
         "ping-pong p50 ms": ping["p50_ms"],
@@ -52,19 +64,41 @@ def measure(peer: peers.Peer, tag: str, batches: int, count: int) -> dict[str, f
     }
 
 
-def run(names: list[str], rounds: int, batches: int, count: int) -> dict[str, dict[str, float]]:
+def _encrypted(
+    peer: peers.Peer, produced: dict[str, float], consumed: dict[str, float], count: int
+) -> dict[str, float]:
+    """What TLS costs."""
+    shaken = peers.load(peer, "handshakes", count=count // 20, conns=500, pid=peer.pid)
+    return {
+        "handshakes/s": shaken["per_s"],
+        "CPU us a handshake": shaken["cpu_s"] / (shaken["requests"] + 500) * 1e6,
+        "KB a connection": shaken["bytes_each"] / 1e3,
+        **{
+            f"CPU ms a MB {what}": figures["cpu_s"] / figures["seconds"] / figures["mb_per_s"] * 1e3
+            for what, figures in (("produced", produced), ("consumed", consumed))
+        },
+    }
+
+
+def run(
+    names: list[str], rounds: int, batches: int, count: int, *, tls: bool = False
+) -> dict[str, dict[str, float]]:
     """Medians by peer and row."""
     samples: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     idle: dict[str, float] = {}
+    fresh: dict[str, float] = {}
     with contextlib.ExitStack() as stack:
         running = []
         for name in names:
-            peer = stack.enter_context(peers.run_peer(name))
+            start = peers.run_encrypted_peer if tls else peers.run_peer
+            peer = stack.enter_context(start(name))
             running.append(peer)
             idle[name] = peer.resident_mb()
         for peer in running:
             peers.note(f"warming {peer.name}")
-            measure(peer, "warm", max(20, batches // 10), count // 4)
+            warm = measure(peer, "warm", max(20, batches // 10), count // 4)
+            if tls:  # memory that a first connection took serves the next ones
+                fresh[peer.name] = warm["KB a connection"]
         for number in range(rounds):
             for peer in running:
                 peers.note(f"round {number + 1} of {rounds}: {peer.name}")
@@ -76,6 +110,8 @@ def run(names: list[str], rounds: int, batches: int, count: int) -> dict[str, di
             for row in samples[name][0]
         }
         medians[name]["idle memory MB"] = idle[name]
+        if tls:
+            medians[name]["KB a connection"] = fresh[name]
     return medians
 
 
@@ -84,7 +120,9 @@ def show(names: list[str], medians: dict[str, dict[str, float]]) -> None:
     others = [name for name in names if name != "mockbroker"]
     header = f"{'':32}" + "".join(f"{name:>13}" for name in names)
     print(header + "".join(f"{'vs ' + name:>11}" for name in others))
-    for row, better in ROWS:
+    for row, better in (*ROWS, *TLS_ROWS):
+        if row not in medians[names[0]]:
+            continue
         line = f"{row:32}" + "".join(f"{medians[name][row]:13,.2f}" for name in names)
         for name in others if "mockbroker" in names else []:
             ratio = medians["mockbroker"][row] / medians[name][row]
@@ -98,11 +136,12 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=500, help="1 MB batches (default 500)")
     parser.add_argument("--count", type=int, default=20000, help="small requests (default 20000)")
     parser.add_argument("--peers", default=",".join(peers.PEERS), help="which, with commas")
+    parser.add_argument("--tls", action="store_true", help="over TLS, with what that costs")
     options = parser.parse_args()
     peers.build_go()
     wanted = options.peers.split(",")
     names = [name for name in peers.available() if name in wanted]
-    show(names, run(names, options.rounds, options.batches, options.count))
+    show(names, run(names, options.rounds, options.batches, options.count, tls=options.tls))
 
 
 if __name__ == "__main__":

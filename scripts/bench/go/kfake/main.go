@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"os"
@@ -14,12 +15,22 @@ import (
 
 func main() {
 	port := flag.Int("port", 0, "loopback port to listen on")
+	pem := flag.String("pem", "", "file with a key and its certificate: connections are encrypted")
 	flag.Parse()
-	cluster, err := kfake.NewCluster(
+	options := []kfake.Opt{
 		kfake.NumBrokers(1),
 		kfake.Ports(*port),
 		kfake.AllowAutoTopicCreation(),
-	)
+	}
+	if *pem != "" {
+		shown, err := tls.LoadX509KeyPair(*pem, *pem)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "kfake:", err)
+			os.Exit(1)
+		}
+		options = append(options, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{shown}}))
+	}
+	cluster, err := kfake.NewCluster(options...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kfake:", err)
 		os.Exit(1)

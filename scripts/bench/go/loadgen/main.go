@@ -1,7 +1,7 @@
 // Command loadgen measures one broker over raw sockets and prints one JSON object.
 //
 // It sends prepared frames and looks only at what it must, so that it is never the slower side.
-// Scenarios: produce, consume, pingpong, fetches, requests, sessions, parked. Loopback only, bounded in count and time.
+// Scenarios: produce, consume, pingpong, fetches, requests, sessions, handshakes, parked. Loopback only, bounded in count and time.
 package main
 
 import (
@@ -28,7 +28,7 @@ type result map[string]float64
 
 func main() {
 	addr := flag.String("addr", "", "loopback HOST:PORT of the broker")
-	scenario := flag.String("scenario", "", "produce, consume, pingpong, fetches, requests, sessions or parked")
+	scenario := flag.String("scenario", "", "produce, consume, pingpong, fetches, requests, sessions, handshakes or parked")
 	topic := flag.String("topic", "bench", "topic, made if the scenario writes to it")
 	batches := flag.Int("batches", 500, "batches of 1,000 records of 1 KiB to produce or consume")
 	count := flag.Int("count", 20000, "requests, or ping-pong rounds")
@@ -40,6 +40,7 @@ func main() {
 	echo := flag.Bool("echo", false, "what is there sends requests back")
 	changes := flag.Int("changes", 500, "polls that follow an append")
 	pid := flag.Int("pid", 0, "process id of the broker, to read its memory")
+	flag.BoolVar(&overTLS, "tls", false, "connections are encrypted")
 	flag.Parse()
 	host, _, err := net.SplitHostPort(*addr)
 	if err != nil || !(net.ParseIP(host) != nil && net.ParseIP(host).IsLoopback()) {
@@ -60,6 +61,8 @@ func main() {
 		out, err = l.run()
 	case "sessions":
 		out, err = sessions(*addr, *topic, *partitions, *count, *changes, *pid)
+	case "handshakes":
+		out, err = handshakes(*addr, *count, *conns, *pid)
 	case "parked":
 		out, err = parked(*addr, *topic, *conns)
 	default:
