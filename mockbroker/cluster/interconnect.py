@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.cluster.links.link import Links
 from mockbroker.cluster.nodes import LISTENER
+from mockbroker.config.logins import inter_broker_principal
 from mockbroker.metadata.brokers import Endpoint
 from mockbroker_protocol.errors import ProtocolError
 
@@ -177,7 +178,16 @@ class Interconnect:
                 local_address=("", 0),
                 listener=REPLICATION_LISTENER,
             )
+            self._introduce(broker, connection_id)
         broker.receive(connection_id, data, now_ms)
+
+    @staticmethod
+    def _introduce(broker: Broker, connection_id: int) -> None:
+        """Nobody logs in here; who is there is who would have, at the listener between brokers."""
+        conn = broker.connection(connection_id)
+        principal = inter_broker_principal(broker.services.config)
+        if conn is not None and principal is not None:
+            conn.principal = principal
 
     def _answer(self, connection_id: int, data: Buffer) -> None:
         client = self._clients.get(connection_id)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.config.errors import ConfigError
 from mockbroker.config.jaas import parse_jaas
-from mockbroker.config.listeners import listener_text
+from mockbroker.config.listeners import listener_text, security_protocol
 from mockbroker.config.registry import BROKER
 
 if TYPE_CHECKING:
@@ -126,3 +126,17 @@ def _signature_problems(config: BrokerConfig, listener: str) -> Iterator[LoginPr
     skew = f"{OAUTH}.clock.skew.seconds"
     if text(skew).startswith("-"):
         yield LoginProblem(prefix + skew, f"{text(skew)} is no skew", "seconds, 0 or more")
+
+
+def inter_broker_principal(config: BrokerConfig) -> str | None:
+    """Who a broker is to the others, where it logs in at the listener between them; else None.
+
+    Kafka: the client's options `username` of that listener's JAAS entry.
+    """
+    listener = config.text("inter.broker.listener.name")
+    if not listener or not security_protocol(config, listener).name.startswith("SASL"):
+        return None
+    mechanism = config.text("sasl.mechanism.inter.broker.protocol")
+    text = listener_text(config, listener, JAAS, mechanism)
+    name = "" if not text else parse_jaas(text).options.get("username", "")
+    return f"User:{name}" if name else None

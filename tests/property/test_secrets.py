@@ -9,7 +9,14 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from mockbroker_protocol.headers import encode_request_header
-from mockbroker_protocol.messages.configs import DescribeConfigsRequest, DescribeConfigsResource
+from mockbroker_protocol.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
+from mockbroker_protocol.messages.delegation_tokens import CreateDelegationTokenRequest
 from mockbroker_protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from mockbroker_protocol.messages.scram import (
     AlterUserScramCredentialsRequest,
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECURITY = "org.apache.kafka.common.security"
+PLAIN_JAAS = "plain.sasl.jaas.config"
 PLAIN = f'{SECURITY}.plain.PlainLoginModule required user_alice="hush-plain";'
 SCRAM = f'{SECURITY}.scram.ScramLoginModule required user_alice="hush-scram";'
 SETTINGS = {
@@ -29,6 +37,11 @@ SETTINGS = {
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
     "listener.name.plaintext.plain.sasl.jaas.config": PLAIN,
     "scram-sha-256.sasl.jaas.config": SCRAM,
+    "delegation.token.secret.key": "hush-delegation",
+    "ssl.keystore.password": "hush-store",
+    "ssl.key.password": "hush-key",
+    "ssl.truststore.password": "hush-trust",
+    "ssl.keystore.key": "hush-pem",
     "connection.failed.authentication.delay.ms": "0",
 }
 PAGES = (
@@ -73,11 +86,25 @@ def test_no_secret_is_told(tmp_path: Path) -> None:
             credential = ScramCredentialUpsertion("bob", 1, 4096, b"salt", b"hush-hash")
             request = AlterUserScramCredentialsRequest([], [credential])
             assert b"bob\0\0" in ask(connection, request, 0)
+            changed = IncrementalAlterConfigsRequest(
+                [
+                    IncrementalAlterConfigsResource(
+                        4,
+                        "1",
+                        [IncrementalAlterableConfig(f"listener.name.x.{PLAIN_JAAS}", 0, PLAIN)],
+                    )
+                ],
+                False,
+            )
+            told.append(ask(connection, changed, 1))
+            token = CreateDelegationTokenRequest(None, None, [], -1)
+            created = ask(connection, token, 3)
+            assert b"alice" in created
             configs = DescribeConfigsRequest([DescribeConfigsResource(4, "1", None)])
             told.append(ask(connection, configs, 4))
         admin = json.loads((tmp_path / "ready.json").read_text())["admin"]
         told += [page(f"{admin}/{name}") for name in PAGES.split()]
-    assert b"sasl.jaas.config" in told[0]
+    assert f"listener.name.x.{PLAIN_JAAS}".encode() in told[1]
     assert sum(b"SaslAuthenticate" in one for one in told) > 1
     told += [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert [one for one in told if b"hush" in one] == []

@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.config.broker import BrokerConfig
-from mockbroker.config.logins import ENABLED, SIGNED, checks_signatures, jwks_url, login_problem
+from mockbroker.config.logins import (
+    ENABLED,
+    SIGNED,
+    checks_signatures,
+    inter_broker_principal,
+    jwks_url,
+    login_problem,
+)
 from tests.support.logins import CONFIG, LISTENER
+from tests.support.logins import MODULE as PLAIN_MODULE
 
 JAAS = f"listener.name.{LISTENER.lower()}.plain.sasl.jaas.config"
 
@@ -102,3 +110,25 @@ def test_keys_are_wanted_where_kafkas_handler_is_set_alone() -> None:
     assert jwks_url(config, LISTENER) == "file:/keys.json"
     assert jwks_url(config, "OTHER") is None
     assert jwks_url(BrokerConfig({**SIGNING, ENABLED: "PLAIN"}), LISTENER) is None
+
+
+@pytest.mark.parametrize(
+    ("configs", "principal"),
+    [
+        ({}, "User:admin"),
+        ({"sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256"}, None),
+        ({"inter.broker.listener.name": "PLAINTEXT"}, None),
+        ({"listener.name.in.plain.sasl.jaas.config": f"{PLAIN_MODULE} required;"}, None),
+    ],
+)
+def test_brokers_are_to_each_other_who_they_log_in_as(
+    configs: dict[str, str], principal: str | None
+) -> None:
+    login = f'{PLAIN_MODULE} required username="admin" password="x" user_admin="x";'
+    config = {
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,IN:SASL_SSL",
+        "inter.broker.listener.name": "IN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.in.plain.sasl.jaas.config": login,
+    }
+    assert inter_broker_principal(BrokerConfig({**config, **configs})) == principal
