@@ -44,7 +44,7 @@ _REQUEST_ACTS: Final = (
     "evict_session",
     "observe",
 )
-NETWORK_ACTS: Final = ("latency_ms", "bandwidth", "slice_bytes", "refuse")
+NETWORK_ACTS: Final = ("latency_ms", "bandwidth", "slice_bytes", "refuse", "break_handshake")
 _OF_REQUESTS: Final[dict[str, object]] = dict.fromkeys(
     ("api", "versions", "topic", "partition", "group", "transactional_id", "when", "nth", "count")
 ) | {"probability": 1.0}
@@ -152,6 +152,7 @@ class Fault:
     bandwidth: int | None = None
     slice_bytes: int | None = None
     refuse: bool = False
+    break_handshake: bool = False
     # by which name
     id: str | None = None
     of_preset: str | None = None
@@ -239,7 +240,7 @@ class Fault:
             if getattr(self, name) != unset:
                 raise FaultError(name, f"{network} is about connections, not requests")
         for name in ("client", "connection"):
-            if self.refuse and getattr(self, name) is not None:
+            if network in ("refuse", "break_handshake") and getattr(self, name) is not None:
                 raise FaultError(name, "who is refused has not yet said who it is")
 
     # -- as others read it -----------------------------------------------------------------
@@ -325,6 +326,7 @@ _FLAGS: Final = (
     "observe",
     "maybe",
     "refuse",
+    "break_handshake",
 )
 _INT32: Final = 2**31 - 1
 _WHOLE: Final = {

@@ -18,6 +18,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.network.cipher_suites import registered_name
+from mockbroker.network.shaping import break_handshake
 from mockbroker.network.transport import JOIN_LIMIT_BYTES, ClientTransport
 from mockbroker.node.tls_session import ANONYMOUS, TlsSession
 
@@ -101,7 +102,13 @@ class TlsTransport(ClientTransport):
         self._fail(f"it was not done in {HANDSHAKE_SECONDS:g} s")
 
     def _handshake(self) -> None:
-        self._begun = True
+        if not self._begun:
+            self._begun = True
+            rule = break_handshake(self._server.node, self.listener)
+            if rule is not None:
+                self._fail(f"broken off by {rule}")
+        if self._timer is None:  # it has failed before
+            return
         try:
             self._connection.do_handshake()
         except ssl.SSLWantReadError:

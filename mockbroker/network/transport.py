@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 if TYPE_CHECKING:
+    from mockbroker.cluster.nodes import Node
     from mockbroker.node.broker import Broker
     from mockbroker.node.outbox import Outgoing
     from mockbroker.node.tls_session import TlsSession
@@ -49,6 +50,7 @@ class Connections(Protocol):
     """Whom a transport tells of its connection: the socket server of a broker."""
 
     broker: Broker
+    node: Node
 
     def opened(self, transport: ClientTransport) -> None:
         """A client connected; `admitted` says that there is room for it."""

@@ -16,6 +16,7 @@ RULES: list[dict[str, object]] = [
     {"client": "app-*", "probability": 0.5, "seed": 3, "drop": True, "stage": "after"},
     {"latency_ms": {"mean": 5.0, "deviation": 1.0}, "bandwidth": 1000, "slice_bytes": 1},
     {"broker": 1, "refuse": True, "for_ms": 100, "after_ms": 5, "id": "down"},
+    {"listener": "SSL", "break_handshake": True, "for_ms": 100},
     {"api": "Produce", "truncate_at": 0, "throttle_ms": 5},
     {"api": "Produce", "observe": True, "when": "body.acks == 0", "maybe": True},
 ]
@@ -86,6 +87,8 @@ def test_names_of_several_words_go_in_kafka_s_two_spellings() -> None:
         ({"latency_ms": 1, "count": 1}, "count"),
         ({"latency_ms": 1, "probability": 0.5}, "probability"),
         ({"refuse": True, "client": "app"}, "client"),
+        ({"break_handshake": True, "client": "app"}, "client"),
+        ({"break_handshake": True, "api": "Fetch"}, "api"),
         ({"slice_bytes": 0}, "slice_bytes"),
         ({"drop": True, "when": "after"}, "when"),
         ({"drop": True, "when": "clint == 'x'"}, "when"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -266,6 +267,25 @@ async def test_a_client_that_no_rule_names_is_sent_away(running: Running, tmp_pa
     assert running.opened() == []
 
 
+async def test_a_rule_breaks_handshakes_off(running: Running, tmp_path: Path) -> None:
+    tls = context(tmp_path)
+    faults = running.running.cluster.faults
+    async with await RawConnection.open(running.address, tls=tls) as old:
+        faults.add({"break_handshake": True, "listener": "SSL", "id": "cut"})
+        for _ in range(2):
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                await RawConnection.open(running.address, tls=tls)
+        await old.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+        async with await RawConnection.open(running.plain) as raw:
+            await raw.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+    (rule,) = faults.list()
+    assert rule.hits == 2
+    assert running.refusals() == ["TLS handshake: broken off by cut"] * 2
+    running.running.reset()
+    async with await RawConnection.open(running.address, tls=tls) as raw:
+        await raw.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+
+
 async def test_a_handshake_that_takes_too_long_is_ended(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -517,6 +537,7 @@ class Admitting:
 
     def __init__(self) -> None:
         self.served: list[object] = []
+        self.node = SimpleNamespace(broker=None)
 
     def opened(self, transport: tls_transport.TlsTransport) -> None:
         transport.admitted()
