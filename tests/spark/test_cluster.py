@@ -114,6 +114,14 @@ def test_the_same_jobs_give_the_same_tables(
     assert found == rows_of(near / "dump", *RECORD)
     fetches = parquet.read_table(far / "report" / "tables" / "fetch_clients").to_pylist()
     assert {row["class"]: row["fetches"] for row in fetches} == {"FULL": 1, "INCREMENTAL": 2}
+    words = [journals, "--out", str(near / "report"), "--engine", "embedded"]
+    assert run(["analyze", *words]) == 0
+    tables = sorted(path.name for path in (near / "report" / "tables").iterdir())
+    for name in tables:
+        on_cluster, embedded = (
+            parquet.read_table(out / "report" / "tables" / name).to_pylist() for out in (far, near)
+        )
+        assert on_cluster == embedded, name
 
 
 def test_brokers_of_a_topology_are_spread_over_executors(master: str, tmp_path: Path) -> None:
