@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 bin := .venv/bin
 
-.PHONY: help setup format lint types imports tidy unit core sim compiled clients java node go image kafka spark test bench fuzz lock clean
+.PHONY: help setup format lint types imports tidy unit core sim compiled clients java node go browser image kafka spark test bench fuzz lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -27,7 +27,7 @@ tidy: ## the house rules that no linter knows
 	$(bin)/pytest -q tests/tidy_test.py
 
 unit: ## all tests that need nothing but Python
-	$(bin)/pytest -q --hypothesis-profile=quick $(addprefix --without-tier=,clients java node go image kafka spark)
+	$(bin)/pytest -q --hypothesis-profile=quick $(addprefix --without-tier=,clients java node go browser image kafka spark)
 
 core_rooms := apis cluster config coop coordinator faults fetch journal log metadata node purgatory \
 	quorum re2 replica security telemetry
@@ -49,7 +49,7 @@ compiled: ## the unit and client tests on the compiled build
 image: ## the container image, built and run
 	scripts/test $@
 
-java node go: ## unmodified clients of that language
+java node go browser: ## unmodified clients of that language
 	scripts/test $@
 
 kafka: ## the differential tests, beside an Apache Kafka
@@ -77,7 +77,7 @@ lock: ## write requirements/*.txt anew
 	$(compile) pyproject.toml --extra admin --extra tls --extra top -c requirements/dev.txt -o requirements/image.txt
 	$(compile) requirements/build.in -c requirements/dev.txt -o requirements/build.txt
 	$(compile) pyproject.toml --extra spark -c requirements/dev.txt -o requirements/spark.txt
-	for name in kafka-python-2.0.2 nodejs golang image-lint release wheels; do $(compile) requirements/$$name.in -o requirements/$$name.txt || exit; done
+	for name in browser kafka-python-2.0.2 nodejs golang image-lint release wheels; do $(compile) requirements/$$name.in -o requirements/$$name.txt || exit; done
 
 clean: ## remove what was made here, apart from .venv and .tools
 	rm -rf build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

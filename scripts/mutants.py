@@ -61,7 +61,7 @@ BESIDE: Final = {
 """Tests that belong to a room and are not in its folder."""
 UNUSED_PLUGINS: Final = ("cacheprovider", "schemathesis", "xdist", "random_order", "anyio")
 """To import them takes longer than most of these tests."""
-OTHER_TIERS: Final = ("clients", "java", "node", "go", "image", "kafka", "spark")
+OTHER_TIERS: Final = ("clients", "java", "node", "go", "browser", "image", "kafka", "spark")
 TEST_SECONDS: Final = 30
 """A test that takes longer hangs."""
 STEP_SECONDS: Final = 900

@@ -33,7 +33,7 @@ COMPILED = is_compiled()
 COLLECTED_AFTER = 3_000
 """Each test leaves a broker whose parts know each other. So many young objects later garbage is
 looked for between two tests, where none of it is alive and has to be looked through again."""
-TIERS = ("unit", "clients", "java", "node", "go", "image", "kafka", "spark")
+TIERS = ("unit", "clients", "java", "node", "go", "browser", "image", "kafka", "spark")
 
 # Two cores that several test processes share make single examples slow, never wrong.
 hypothesis.settings.register_profile("mockbroker", deadline=None)
