@@ -226,6 +226,8 @@ def _load_spec(arguments: argparse.Namespace) -> LoadSpec:
         order_by=("source",) if arguments.keep_order else tuple(arguments.order_by),
         key_schema=arguments.key_schema,
         value_schema=arguments.value_schema,
+        key_schema_id=arguments.key_schema_id,
+        value_schema_id=arguments.value_schema_id,
     )
 
 
@@ -234,6 +236,8 @@ def _check_dump(arguments: argparse.Namespace) -> None:
 
     parse_bootstrap(arguments.bootstrap)
     check_range(pipeline_options.range_of(arguments), pipeline_options.broker_of(arguments))
+    if arguments.follow and not arguments.checkpoint:
+        raise PipelineError("--follow needs --checkpoint DIR: where the next run goes on from")
     if not arguments.checkpoint:
         check_order(pipeline_options.range_of(arguments), pipeline_options.broker_of(arguments))
     elif arguments.end != "latest":
@@ -244,10 +248,20 @@ def _run_dump(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
     from mockbroker.pipeline.dump import DumpSpec, DumpTarget, run_dump
 
     spec = DumpSpec(
-        arguments.key_format, arguments.value_format, arguments.key_schema, arguments.value_schema
+        arguments.key_format,
+        arguments.value_format,
+        arguments.key_schema,
+        arguments.value_schema,
+        arguments.key_schema_id,
+        arguments.value_schema_id,
     )
     target = DumpTarget(
-        arguments.output, arguments.format, arguments.overwrite, arguments.checkpoint
+        arguments.output,
+        arguments.format,
+        arguments.overwrite,
+        arguments.checkpoint,
+        arguments.partition_by,
+        arguments.follow,
     )
     wanted = pipeline_options.range_of(arguments)
     return run_dump(spark, pipeline_options.broker_of(arguments), wanted, spec, target)
@@ -273,6 +287,7 @@ def _run_synth(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
         value=("value",),
         value_format="raw",
         timestamp="timestamp",
+        headers="headers" if stream.headers else None,
         order_by=("id",) if arguments.ordered else (),
     )
     source = json.dumps(asdict(stream))
@@ -333,7 +348,7 @@ JOBS: Final = {
         _run_load,
     ),
     "dump": Job(
-        "write topics to Parquet or JSON",
+        "write topics to Parquet, JSON, CSV, Avro, ORC, Delta or Iceberg",
         "mockbroker pipeline dump out/ --topic orders --value-format json --value-schema infer",
         pipeline_options.add_dump,
         _check_dump,

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
 
+from mockbroker.pipeline.dump_stream import observed_rows, run_query
 from mockbroker.pipeline.errors import PipelineError
+from mockbroker.pipeline.framing import unframed
 from mockbroker.pipeline.records import size_bytes
-from mockbroker.pipeline.sources import write_dataset
+from mockbroker.pipeline.sources import CSV_OPTIONS, TABLE, fitting, write_dataset
 from mockbroker.pipeline.summary import Summary
 from mockbroker.pipeline.topic_range import (
     Broker,
@@ -31,11 +33,11 @@ from mockbroker.pipeline.topic_range import (
 from mockbroker.pipeline.topics import read_topics, stream_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark.sql import Column, DataFrame, Row, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 DECODINGS: Final = ("raw", "string", "json", "avro")
+DERIVED: Final = {"date": "yyyy-MM-dd", "hour": "HH"}
+"""Columns to partition by that are made of a record's time."""
 CORRUPT: Final = "_undecoded"
 """The column that keeps the bytes of a value which could not be decoded, null elsewhere."""
 
@@ -48,22 +50,33 @@ _VARIANT_TYPES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DumpSpec:
-    """How keys and values are decoded. Schemas: DDL for json, a JSON text for avro."""
+    """How keys and values are decoded. Schemas: DDL for json, a JSON text for avro.
+
+    With a schema id they are in Confluent's framing: only those of this id are decoded; ANY_SCHEMA
+    stands for all.
+    """
 
     key_format: str = "raw"
     value_format: str = "raw"
     key_schema: str | None = None
     value_schema: str | None = None
+    key_schema_id: int | None = None
+    value_schema_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DumpTarget:
-    """Where rows go. `checkpoint`: a folder that remembers what was dumped."""
+    """Where rows go. `checkpoint`: a folder that remembers what was dumped.
+
+    `follow`: go on with what comes, looking every so many seconds.
+    """
 
     path: str
     format: str = "parquet"
     overwrite: bool = False
     checkpoint: str | None = None
+    partition_by: tuple[str, ...] = ()
+    follow: float | None = None
 
 
 def decode(records: DataFrame, spec: DumpSpec) -> DataFrame:
@@ -71,23 +84,25 @@ def decode(records: DataFrame, spec: DumpSpec) -> DataFrame:
 
     A value that is no JSON or Avro of that schema is null, with its bytes in `_undecoded`.
     """
-    key = decoded("key", spec.key_format, spec.key_schema)
-    value = decoded("value", spec.value_format, spec.value_schema)
+    key = decoded("key", spec.key_format, spec.key_schema, spec.key_schema_id)
+    value = decoded("value", spec.value_format, spec.value_schema, spec.value_schema_id)
     columns: list[Column] = [
         *(F.col(name) for name in ("topic", "partition", "offset", "timestamp")),
         key.alias("key"),
         value.alias("value"),
         F.col("headers"),
     ]
-    if spec.value_format in {"json", "avro"}:
+    if spec.value_format in {"json", "avro"} or spec.value_schema_id is not None:
         undecoded = F.when(value.isNull() & F.col("value").isNotNull(), F.col("value"))
         columns.append(undecoded.alias(CORRUPT))
     return records.select(*columns)
 
 
-def decoded(column: str, format_name: str, schema: str | None) -> Column:
+def decoded(
+    column: str, format_name: str, schema: str | None, schema_id: int | None = None
+) -> Column:
     """The bytes in a column as what they are said to be."""
-    raw = F.col(column)
+    raw = F.col(column) if schema_id is None else unframed(F.col(column), schema_id)
     if format_name == "raw":
         return raw
     if format_name == "string":
@@ -163,6 +178,18 @@ def ddl_of_variant(found: str) -> str:
     return found
 
 
+def placed(rows: DataFrame, target: DumpTarget) -> DataFrame:
+    """The rows with the columns that they are partitioned by; `date` and `hour` are made (UTC)."""
+    for name in target.partition_by:
+        if name in DERIVED and name not in rows.columns:
+            pattern = DERIVED[name]
+            rows = rows.withColumn(name, F.date_format("timestamp", pattern))
+        elif name not in rows.columns:
+            known = ", ".join([*rows.columns, *DERIVED])
+            raise PipelineError(f"--partition-by: no column {name!r}: there are {known}")
+    return rows
+
+
 def run_dump(
     spark: SparkSession, broker: Broker, wanted: TopicRange, spec: DumpSpec, target: DumpTarget
 ) -> Summary:
@@ -172,12 +199,18 @@ def run_dump(
         inferred = infer_json_schema(read_topics(spark, options))
         spec = DumpSpec(spec.key_format, spec.value_format, spec.key_schema, inferred)
     if target.checkpoint is not None:
-        return _run_stream(spark, options, spec, target)
+        return run_stream(stream_topics(spark, options), spec, target)
     seen = Observation()
     records = read_topics(spark, options).observe(
         seen, F.count(F.lit(1)).alias("rows"), F.sum(size_bytes()).alias("bytes")
     )
-    write_dataset(decode(records, spec), target.path, target.format, overwrite=target.overwrite)
+    write_dataset(
+        placed(decode(records, spec), target),
+        target.path,
+        target.format,
+        overwrite=target.overwrite,
+        partition_by=target.partition_by,
+    )
     summary = Summary(
         "dump", int(seen.get["rows"]), int(seen.get["bytes"] or 0), f"into {target.path}"
     )
@@ -186,45 +219,20 @@ def run_dump(
     return summary
 
 
-def _run_stream(
-    spark: SparkSession, options: dict[str, str], spec: DumpSpec, target: DumpTarget
-) -> Summary:
-    records = stream_topics(spark, options).observe(
-        "dump", F.count(F.lit(1)).alias("rows"), F.sum(size_bytes()).alias("bytes")
-    )
-    query = (
-        decode(records, spec)
+def run_stream(records: DataFrame, spec: DumpSpec, target: DumpTarget) -> Summary:
+    """What is new since the last run with this checkpoint; with `follow` what comes, too."""
+    if target.format == TABLE:
+        raise PipelineError("--format iceberg: --checkpoint is not there for tables")
+    rows = placed(decode(observed_rows(records), spec), target)
+    writer = (
+        fitting(rows, target.format)
         .writeStream.format(target.format)
         .option("path", target.path)
         .option("checkpointLocation", str(target.checkpoint))
-        .trigger(availableNow=True)
-        .start()
+        .partitionBy(*target.partition_by)
     )
-    query.awaitTermination()
-    rows = size = 0
-    for progress in query.recentProgress:
-        metrics = _metrics_of(progress).get("dump")
-        if metrics is not None:
-            more_rows, more_bytes = observed(metrics)
-            rows += more_rows
-            size += more_bytes
-    return Summary(
-        "dump", rows, size, f"into {target.path}", notes=["what is new since the last run"]
-    )
-
-
-def _metrics_of(progress: Any) -> Mapping[str, Row | Mapping[str, Any]]:  # noqa: ANN401
-    found: Any = progress["observedMetrics"] if isinstance(progress, dict) else None
-    return cast("Mapping[str, Row]", progress.observedMetrics if found is None else found)
-
-
-def observed(metrics: Row | Mapping[str, Any]) -> tuple[int, int]:
-    """Rows and bytes of one batch. Over Connect the row stands in a field named `values`.
-
-    PySpark 3.5 tells them as objects of JSON.
-    """
-    if isinstance(metrics, dict):
-        return int(metrics["rows"] or 0), int(metrics["bytes"] or 0)
-    found = metrics["values"] if "values" in metrics else list(metrics)
-    rows, size = found or (0, 0)
-    return int(rows or 0), int(size or 0)
+    if target.format == "csv":
+        writer = writer.options(**CSV_OPTIONS)
+    count, size = run_query(writer, target.follow)
+    notes = ["what is new since the last run"]
+    return Summary("dump", count, size, f"into {target.path}", notes=notes)

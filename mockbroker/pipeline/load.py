@@ -22,6 +22,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 from mockbroker.pipeline.broker_client import BrokerClient
 from mockbroker.pipeline.dump import avro_schema
 from mockbroker.pipeline.errors import PipelineError, explain, file_of
+from mockbroker.pipeline.framing import framed
 from mockbroker.pipeline.load_state import LoadState, read_state, settled_ends, write_state
 from mockbroker.pipeline.records import (
     HEADERS_TYPE,
@@ -61,6 +62,8 @@ class LoadSpec:
     order_by: tuple[str, ...] = ()
     key_schema: str | None = None
     value_schema: str | None = None
+    key_schema_id: int | None = None
+    value_schema_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +91,15 @@ def to_records(rows: DataFrame, spec: LoadSpec) -> DataFrame:
         if name not in rows.columns:
             raise PipelineError(f"no column {name!r}: there are {', '.join(rows.columns)}")
     value = spec.value or tuple(rows.columns)
+    key_bytes = encoded(rows, spec.key, spec.key_format, "key", spec.key_schema)
+    value_bytes = encoded(rows, value, spec.value_format, "value", spec.value_schema)
+    if spec.key_schema_id is not None:
+        key_bytes = framed(key_bytes, spec.key_schema_id)
+    if spec.value_schema_id is not None:
+        value_bytes = framed(value_bytes, spec.value_schema_id)
     columns = [
-        encoded(rows, spec.key, spec.key_format, "key", spec.key_schema).alias("key"),
-        encoded(rows, value, spec.value_format, "value", spec.value_schema).alias("value"),
+        key_bytes.alias("key"),
+        value_bytes.alias("value"),
         _headers(rows, spec).alias("headers"),
         _of(spec.partition, "int").alias("partition"),
         _of(spec.timestamp, "timestamp").alias("timestamp"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.login import Login
+from mockbroker.pipeline.sources import FORMATS
 from mockbroker.pipeline.topic_range import Broker, TopicRange
 
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ SYNTH_FIELDS: Final = (
     "late_ms",
     "jitter_ms",
     "poison",
+    "tombstones",
+    "headers",
+    "daily",
+    "burst",
+    "burst_every",
+    "key_life",
 )
 
 
@@ -83,7 +90,11 @@ def add_load(command: argparse.ArgumentParser) -> None:
 def add_columns(command: argparse.ArgumentParser) -> None:
     """Of the jobs that make records of a dataset's rows."""
     add = command.add_argument
-    add("--format", metavar="NAME", help="parquet, json, csv, avro, orc (default: by the name)")
+    add(
+        "--format",
+        metavar="NAME",
+        help="parquet, json, csv, avro, orc (default: by the name); delta, iceberg",
+    )
     add("--schema", metavar="DDL", help="columns of the files, such as 'id BIGINT, name STRING'")
     add(
         "--option",
@@ -102,6 +113,12 @@ def add_columns(command: argparse.ArgumentParser) -> None:
     )
     for role in ("key", "value"):
         add(f"--{role}-schema", metavar="SCHEMA", help="avro: the schema's JSON or @FILE")
+        add(
+            f"--{role}-schema-id",
+            type=schema_id,
+            metavar="N",
+            help="send it in Confluent's framing, behind this id",
+        )
     add(
         "--header",
         action="append",
@@ -165,7 +182,14 @@ def add_dump(command: argparse.ArgumentParser) -> None:
     """Dump's own."""
     add = command.add_argument
     add("output", help="a folder, on any path that Spark knows")
-    add("--format", choices=("parquet", "json"), default="parquet", help="default parquet")
+    add("--format", choices=FORMATS, default="parquet", help="default parquet")
+    add(
+        "--partition-by",
+        type=names,
+        default=(),
+        metavar="COLUMN[,…]",
+        help="a folder for each value: of a column, or of the time's date, hour (UTC)",
+    )
     for role in ("key", "value"):
         add(
             f"--{role}-format",
@@ -178,8 +202,22 @@ def add_dump(command: argparse.ArgumentParser) -> None:
             metavar="SCHEMA",
             help="json: DDL or infer; avro: the schema's JSON or @FILE",
         )
+        add(
+            f"--{role}-schema-id",
+            type=schema_id_or_any,
+            metavar="N",
+            help="it is in Confluent's framing: decode those of this id, or of any",
+        )
     add("--overwrite", action="store_true", help="replace what is in the folder")
     add("--checkpoint", metavar="DIR", help="dump only what is new since the last run with it")
+    add(
+        "--follow",
+        type=positive_number,
+        nargs="?",
+        const=10.0,
+        metavar="SECONDS",
+        help="with --checkpoint: go on until Ctrl-C, a batch every so many seconds (10)",
+    )
     add_range(command)
 
 
@@ -199,20 +237,26 @@ def add_synth(command: argparse.ArgumentParser) -> None:
         ("seed", "N", "the same seed makes the same rows (default 0)"),
         ("rate", "PER_SECOND", "of event time (default 1000)"),
         ("keys", "N", "different keys (default 100)"),
-        ("skew", "S", "exponent of a Zipf-like power law over the keys (default 0: all alike)"),
+        ("skew", "S", "exponent of Zipf's law over the keys (default 0: all alike)"),
+        ("key-life", "SECONDS", "replace each key by a new one after so long (default: never)"),
         ("size", "BYTES", "of a value: 100, 50-200 or lognormal:MEDIAN:SIGMA (default 100)"),
         ("start", "TIME", "of the first event (default 2026-01-01T00:00:00Z)"),
         ("late", "SHARE", "of records that are late (default 0)"),
         ("late-ms", "MS", "how late at the most (default 60000)"),
         ("jitter-ms", "MS", "how far any record may be out of order (default 0)"),
         ("poison", "SHARE", "of records whose value is no JSON (default 0)"),
+        ("tombstones", "SHARE", "of records without a value (default 0)"),
+        ("headers", "N", "of each record (default 0)"),
+        ("daily", "SHARE", "by how much the rate swings over a day (default 0)"),
+        ("burst", "SHARE", "of the events that come in the first second of … (default 0)"),
+        ("burst-every", "SECONDS", "… each so many seconds (default 60)"),
     ):
         add(f"--{name}", metavar=metavar, help=text)
     add("--ordered", action="store_true", help="send the records of each key in order")
     where = command.add_mutually_exclusive_group(required=True)
     where.add_argument("--topic", metavar="NAME", help="where to send")
     where.add_argument("--output", metavar="DIR", help="or a folder to write to")
-    add("--format", choices=("parquet", "json"), default="parquet", help="of the folder's files")
+    add("--format", choices=FORMATS, default="parquet", help="of the folder's files")
     add("--overwrite", action="store_true", help="replace what is in the folder")
     add("--create", type=positive, metavar="PARTITIONS", help="make the topic if it is not there")
     add("--pace", type=positive_number, metavar="ROWS", help="send at most so many a second")
@@ -259,6 +303,18 @@ def choices_of(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         return found
 
     return read
+
+
+def schema_id(text: str) -> int:
+    """The id of a schema in Confluent's framing."""
+    if not text.isdigit() or int(text) >= 1 << 31:
+        raise argparse.ArgumentTypeError(f"{text!r} is no id of a schema (0 to 2147483647)")
+    return int(text)
+
+
+def schema_id_or_any(text: str) -> int:
+    """The same, or -1 for `any`."""
+    return -1 if text == "any" else schema_id(text)
 
 
 def positive(text: str) -> int:

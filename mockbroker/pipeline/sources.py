@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _CORRUPT: Final = "_corrupt_line"
-FORMATS: Final = ("parquet", "json", "csv", "avro", "orc")
-OUTPUT_FORMATS: Final = ("parquet", "json")
+FORMATS: Final = ("parquet", "json", "csv", "avro", "orc", "delta", "iceberg")
+TABLE: Final = "iceberg"
+"""The format whose place is a table of a catalog, not a folder."""
 _SUFFIXES: Final = {
     ".parquet": "parquet",
     ".json": "json",
@@ -79,7 +80,9 @@ def read_dataset(
     chosen = format_name or format_of(paths)
     if chosen not in FORMATS:
         raise PipelineError(f"--format: {chosen!r} is none of {', '.join(FORMATS)}")
-    reader = spark.read.format(chosen).options(**{**_READ_OPTIONS[chosen], **(options or {})})
+    reader = spark.read.format(chosen).options(
+        **{**_READ_OPTIONS.get(chosen, {}), **(options or {})}
+    )
     if schema:
         reader = reader.schema(schema)
     return reader.load(list(paths))
@@ -112,7 +115,49 @@ def line_of(
     return None if row is None or row["line"] is None else int(row["line"])
 
 
-def write_dataset(rows: DataFrame, path: str, format_name: str, *, overwrite: bool) -> None:
-    """Write a folder of files, committed as a whole: a killed run leaves no `_SUCCESS`."""
+def write_dataset(
+    rows: DataFrame,
+    path: str,
+    format_name: str,
+    *,
+    overwrite: bool,
+    partition_by: Sequence[str] = (),
+) -> None:
+    """Write a folder of files, committed as a whole: a killed run leaves no `_SUCCESS`.
+
+    Of Iceberg the path is the name of a table.
+    """
+    if format_name == TABLE:
+        table = rows.writeTo(path).using(format_name)
+        if partition_by:
+            table = table.partitionedBy(*(rows[name] for name in partition_by))
+        if overwrite:
+            table.createOrReplace()
+        else:
+            table.create()
+        return
+    writer = fitting(rows, format_name).write.format(format_name)
+    if format_name == "csv":
+        writer = writer.options(**CSV_OPTIONS)
     mode = "overwrite" if overwrite else "error"
-    rows.write.format(format_name).mode(mode).save(path)
+    writer.mode(mode).partitionBy(*partition_by).save(path)
+
+
+CSV_OPTIONS: Final = {"header": "true", "escape": '"'}
+
+
+def fitting(rows: DataFrame, format_name: str) -> DataFrame:
+    """The rows with types that the format has: CSV takes bytes as base64 and structures as JSON."""
+    if format_name != "csv":
+        return rows
+    from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+
+    columns = []
+    for field in rows.schema:
+        column, kind = F.col(f"`{field.name}`"), field.dataType.typeName()
+        if kind == "binary":
+            column = F.base64(column)
+        elif kind in {"struct", "array", "map"}:
+            column = F.to_json(column)
+        columns.append(column.alias(field.name))
+    return rows.select(*columns)

@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import Row
+from pyarrow import parquet
 
 from mockbroker.pipeline.broker_client import BrokerClient
 from mockbroker.pipeline.command import run
-from mockbroker.pipeline.dump import avro_schema, ddl_of_variant, observed
+from mockbroker.pipeline.dump import avro_schema, ddl_of_variant
 from mockbroker.pipeline.errors import PipelineError
 from tests.support import whole_topics
 
@@ -41,14 +41,6 @@ def produce(broker: MockBroker, topic: str, *values: bytes, partitions: int = 1)
 
 def dump(spark: SparkSession, broker: MockBroker, *words: str) -> int:
     return run(["dump", "--bootstrap", broker.bootstrap_servers, *words], spark)
-
-
-def test_what_a_stream_counted_is_read_in_both_of_its_forms() -> None:
-    assert observed(Row(rows=3, bytes=None)) == (3, 0)
-    assert observed(Row(rows=3, bytes=7)) == (3, 7)
-    assert observed({"rows": 3, "bytes": None}) == (3, 0)
-    assert observed(Row(values=[3, 7], schema={"type": "struct"})) == (3, 7)
-    assert observed(Row(values=[], schema={"type": "struct"})) == (0, 0)
 
 
 @pytest.mark.spark
@@ -171,3 +163,81 @@ def test_an_avro_schema_is_json() -> None:
     assert avro_schema("value", AVRO) == AVRO
     with pytest.raises(PipelineError, match="--value-schema: no JSON"):
         avro_schema("value", "record")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["csv", "avro", "orc", "json"])
+def test_each_format_with_a_folder_for_each_value(
+    spark: SparkSession, broker: MockBroker, topic: str, tmp_path: Path, name: str
+) -> None:
+    produce(broker, topic, b"a", b"\xff", partitions=2)
+    out = tmp_path / "out"
+    words = ["--topic", topic, "--format", name, "--partition-by", "date,partition"]
+    assert dump(spark, broker, str(out), *words) == 0
+    assert sorted(folder.name for folder in (out / "date=1970-01-01").iterdir()) == [
+        "partition=0",
+        "partition=1",
+    ]
+    reader = spark.read.option("header", "true") if name == "csv" else spark.read
+    values = [
+        row["value"] for row in reader.format(name).load(str(out)).orderBy("offset").collect()
+    ]
+    as_text = name in {"csv", "json"}
+    assert sorted(values) == (["/w==", "YQ=="] if as_text else [b"a", b"\xff"])
+
+
+@pytest.mark.spark
+def test_times_in_parquet_are_microseconds(
+    spark: SparkSession, broker: MockBroker, topic: str, tmp_path: Path
+) -> None:
+    produce(broker, topic, b"a")
+    assert dump(spark, broker, str(tmp_path / "out"), "--topic", topic) == 0
+    (file,) = (tmp_path / "out").glob("*.parquet")
+    assert "isAdjustedToUTC=true, timeUnit=microseconds" in str(
+        parquet.ParquetFile(file).schema.column(3).logical_type
+    )
+
+
+@pytest.mark.spark
+def test_confluents_framing_goes_in_and_comes_out(
+    spark: SparkSession, broker: MockBroker, topic: str, tmp_path: Path
+) -> None:
+    source, out = str(tmp_path / "in.parquet"), str(tmp_path / "out")
+    spark.range(3).write.parquet(source)
+    (tmp_path / "r.avsc").write_text(AVRO)
+    words = ["--bootstrap", broker.bootstrap_servers, "--topic", topic]
+    words += ["--value-format", "avro", "--value-schema", f"@{tmp_path / 'r.avsc'}"]
+    sending = ["load", source, *words, "--value", "id", "--create", "1"]
+    assert run([*sending, "--value-schema-id", "7"], spark) == 0
+    assert run([*sending, "--value-schema-id", "8"], spark) == 0
+    (first, *_) = whole_topics.consume(broker.bootstrap_servers, topic)
+    assert (first.value or b"")[:5] == b"\0\0\0\0\x07"
+
+    def ids(schema_id: str) -> list[int | None]:
+        more = ["--value-schema-id", schema_id, "--overwrite"]
+        assert run(["dump", out, *words, *more], spark) == 0
+        rows = spark.read.parquet(out).orderBy("offset").collect()
+        assert all((row["value"] is None) == (row["_undecoded"] is not None) for row in rows)
+        found = [None if row["value"] is None else row["value"]["id"] for row in rows]
+        return sorted(found[:3], key=str) + sorted(found[3:], key=str)
+
+    assert ids("7") == [0, 1, 2, None, None, None]
+    assert ids("any") == [0, 1, 2] * 2
+
+
+def test_what_follows_needs_a_place_to_go_on_from(
+    broker: MockBroker, topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    produce(broker, topic, b"a")
+    words = ["dump", str(tmp_path), "--bootstrap", broker.bootstrap_servers, "--topic", topic]
+    assert run([*words, "--follow"]) == 2
+    assert "--follow needs --checkpoint DIR" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_a_column_to_partition_by_that_is_not_there(
+    spark: SparkSession, broker: MockBroker, topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    produce(broker, topic, b"a")
+    assert dump(spark, broker, "out", "--topic", topic, "--partition-by", "country") == 2
+    assert "--partition-by: no column 'country': there are topic," in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,13 @@ import pytest
 from mockbroker.pipeline.command import run
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.records import fingerprint
-from mockbroker.pipeline.synth import SynthSpec, spec_from, start_ms, synthetic_rows
+from mockbroker.pipeline.synth import (
+    SynthSpec,
+    spec_from,
+    start_ms,
+    synthetic_rows,
+    with_event_time,
+)
 from tests.support.whole_topics import consume
 
 if TYPE_CHECKING:
@@ -46,6 +53,9 @@ def test_fields_from_text_and_toml() -> None:
         ({"rows": 0}, "rows: allowed is at least 1"),
         ({"late": 1.5}, "late: allowed is a share"),
         ({"skew": -1}, "skew: allowed is 0 or more"),
+        ({"daily": 1}, "daily: allowed is 0 or more and below 1"),
+        ({"burst_every": 1}, "burst_every: allowed is above 1"),
+        ({"tombstones": 2}, "tombstones: allowed is a share"),
         ({"size": "9-1"}, "size: allowed is"),
         ({"size": "big"}, "size: allowed is"),
         ({"start": "soon"}, "start: 'soon' is no time"),
@@ -82,8 +92,7 @@ def test_shares_skew_sizes_and_times_are_as_asked(spark: SparkSession) -> None:
         FROM made
         """
     ).collect()
-    # The share of [1, 2) in x^-1.2 over [1, 51).
-    hottest = (2**-0.2 - 1) / (51**-0.2 - 1)
+    hottest = 1 / sum(n**-1.2 for n in range(1, 51))
     assert found["hottest"] == pytest.approx(hottest, abs=0.015)
     assert found["keys"] == 50
     assert found["median"] == pytest.approx(120, abs=4)
@@ -121,3 +130,53 @@ def test_into_a_topic_in_order_and_into_files(
     out = str(tmp_path / "out")
     assert run([*words, "--output", out], spark) == 0
     assert spark.read.parquet(out).count() == 300
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("skew", [0.8, 1.0, 1.4])
+def test_keys_are_drawn_by_zipfs_law_also_behind_the_first_ones(
+    spark: SparkSession, skew: float
+) -> None:
+    spec = SynthSpec(rows=100_000, keys=1000, skew=skew)
+    rows = synthetic_rows(spark, spec, 1).selectExpr("int(substring(key, 5)) AS k")
+    counts = {
+        row["k"]: row["n"] for row in rows.groupBy("k").agg({"*": "count"}).toDF("k", "n").collect()
+    }
+    whole = sum(n**-skew for n in range(1, 1001))
+    for low, high in ((0, 1), (1, 10), (10, 128), (128, 140), (140, 500), (500, 1000)):
+        expected = sum((n + 1) ** -skew for n in range(low, high)) / whole
+        found = sum(counts.get(n, 0) for n in range(low, high)) / 100_000
+        assert found == pytest.approx(expected, abs=0.006)
+    assert set(counts) <= set(range(1000))
+
+
+@pytest.mark.spark
+def test_a_day_swings_bursts_press_and_time_never_goes_back(spark: SparkSession) -> None:
+    spec = SynthSpec(rows=86_400, rate=1.0, daily=0.8, burst=0.5, burst_every=600)
+    times = with_event_time(spark.range(0, spec.rows, 1, 1), spec)
+    at = [(row["at"] - start_ms(spec)) / 1000 for row in times.orderBy("id").collect()]
+    assert at == sorted(at)
+    assert at[0] >= 0
+    assert at[-1] == pytest.approx(86_400, abs=600)
+    night = sum(moment < 3600 for moment in at)
+    noon = sum(12 * 3600 <= moment < 13 * 3600 for moment in at)
+    assert night / 3600 == pytest.approx(0.21, abs=0.1)
+    assert noon / 3600 == pytest.approx(1.79, abs=0.2)
+    seconds = Counter(int(moment) for moment in at)
+    (_, most) = seconds.most_common(1)[0]
+    assert most >= 150
+
+
+@pytest.mark.spark
+def test_tombstones_headers_and_keys_with_a_life(
+    spark: SparkSession, broker: MockBroker, topic: str
+) -> None:
+    words = "--rows 2000 --rate 100 --keys 4 --key-life 5 --tombstones 0.2 --headers 2 --create 2"
+    where = ["--bootstrap", broker.bootstrap_servers, "--topic", topic]
+    assert run(["synth", *where, *words.split()], spark) == 0
+    records = consume(broker.bootstrap_servers, topic)
+    assert sum(record.value is None for record in records) / 2000 == pytest.approx(0.2, abs=0.04)
+    assert {name for record in records for name, _ in record.headers} == {"h1", "h2"}
+    assert all(len(value or b"") == 16 for record in records for _, value in record.headers)
+    lives = {(record.key or b"").decode().rpartition("-")[::2] for record in records}
+    assert len(lives) in range(16, 25)

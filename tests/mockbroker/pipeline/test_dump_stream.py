@@ -1,0 +1,54 @@
+"""Streams of dump: what batches counted, each once, and one that ends when it is told to."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any, Self
+
+from pyspark.sql import Row
+
+from mockbroker.pipeline.dump_stream import observed, run_query
+
+
+def test_what_a_stream_counted_is_read_in_both_of_its_forms() -> None:
+    assert observed(Row(rows=3, bytes=None)) == (3, 0)
+    assert observed(Row(rows=3, bytes=7)) == (3, 7)
+    assert observed({"rows": 3, "bytes": None}) == (3, 0)
+    assert observed(Row(values=[3, 7], schema={"type": "struct"})) == (3, 7)
+    assert observed(Row(values=[], schema={"type": "struct"})) == (0, 0)
+
+
+class Stream:
+    """A writer and its query: a batch of two rows at each look, and a SIGTERM at the third."""
+
+    def __init__(self) -> None:
+        self.recentProgress: list[dict[str, Any]] = []
+        self.trigger_given: dict[str, Any] = {}
+        self.stopped = False
+
+    def trigger(self, **given: Any) -> Self:
+        self.trigger_given = given
+        return self
+
+    def start(self) -> Self:
+        return self
+
+    def awaitTermination(self, _seconds: int) -> bool:  # noqa: N802 -- PySpark's name
+        number = len(self.recentProgress)
+        told = {"dump": {"rows": 2, "bytes": 5}}
+        self.recentProgress.append({"batchId": number, "observedMetrics": told})
+        if number == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return number > 5
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def test_a_stream_that_follows_ends_by_sigterm_and_counts_each_batch_once() -> None:
+    stream: Any = Stream()
+    before = signal.getsignal(signal.SIGTERM)
+    assert run_query(stream, 0.2) == (6, 15)
+    assert (stream.stopped, stream.trigger_given) == (True, {"processingTime": "200 milliseconds"})
+    assert signal.getsignal(signal.SIGTERM) is before
