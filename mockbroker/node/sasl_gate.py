@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.context import PARKED, RequestContext, Verdict
 from mockbroker.journal import Login
-from mockbroker.node.refusals import illegal_sasl_state, unexpected_request, unserved_reason
+from mockbroker.node.illegal_sasl_state import illegal_sasl_state, unexpected_request
+from mockbroker.node.refusals import unserved_reason
 from mockbroker.security.authenticator import State
 from mockbroker.security.mechanism import SaslAuthenticationError, SaslError, reason_of
 from mockbroker_protocol.api_keys import ApiKey

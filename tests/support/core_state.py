@@ -125,7 +125,7 @@ mockbroker.cluster.peers.Peers
   growing _next_epoch
 mockbroker.config.broker.BrokerConfig
   kept _dynamic _dynamic_default _static
-  wiring reconfigurables
+  wiring reconfigurables token_keys
   passing _values
 mockbroker.config.topic.TopicConfig
   kept overrides

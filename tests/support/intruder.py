@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal import HandlerFailed, Login, RequestServed
-from mockbroker.node.refusals import illegal_sasl_state
+from mockbroker.node.illegal_sasl_state import illegal_sasl_state
 from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey
 from mockbroker_protocol.headers import decode_response_header, encode_request_header
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest

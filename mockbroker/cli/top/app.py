@@ -116,6 +116,8 @@ class TopApp(App[None]):
             return Look(place, "", [], str(error))
 
     def _draw(self, look: Look) -> None:
+        if not self.query("#problem"):
+            return  # the screen is not made yet, or gone
         problem = self.query_one("#problem", Static)
         problem.display = look.problem is not None
         if look.problem is not None:
