@@ -56,11 +56,7 @@ def handle(
     """Answer as without the extension, unless the request or its session speaks it."""
     extension = services.extension
     assert extension is not None
-    if (
-        request.unknown_tags is None
-        and not extension.in_use.fetches
-        and ctx.request_bytes <= fetch.LONG_REQUEST_BYTES
-    ):
+    if request.unknown_tags is None and not extension.in_use.fetches:
         return fetch.handle(services, ctx, request)
     return _extended(services, ctx, request)
 

@@ -298,6 +298,8 @@ class _LargeRequest:
                 self._elements += next(steps)
             except StopIteration as end:
                 request: object = end.value[0]
+                if isinstance(request, FetchRequest) and request.unknown_tags is None:
+                    request.unknown_tags = {}  # its partitions may have some, as its codec says
                 return request
             if self._elements > MAX_ELEMENTS:
                 raise ProtocolError(f"more than {MAX_ELEMENTS} elements in one request")

@@ -72,7 +72,8 @@ _ONE_PARTITION = Struct(">B16sBiiqiqiIB")
 def decode_fetch_request(buf: Buffer, pos: int, version: int) -> FetchRequest:
     """The request whose body begins at `pos`.
 
-    Its `unknown_tags` are there, and empty, where only its partitions have some.
+    Its `unknown_tags` are there, and empty, where only its partitions have some; None says that
+    there are none anywhere. Who decodes a request otherwise keeps to that.
     """
     try:
         if version >= 12:

@@ -423,6 +423,16 @@ def test_a_filter_of_a_request_that_is_worked_on_in_slices_counts(
     assert [batches(part) for part in found] == [[(0, 6, [0, 2]), (7, 9, [7, 8, 9])]]
 
 
+def test_a_filter_counts_in_whatever_is_decoded_in_slices(core: Core, client: CoreClient) -> None:
+    """However small it is: what is large to the decoder need not be so to Fetch."""
+    fill(client)
+    api = core.broker.registry.get(FETCH)
+    assert api is not None
+    api.large_bytes = 0
+    (part,) = parts_of(ask(client, asking(("t", 0, HALF))))
+    assert batches(part) == [(0, 6, [0, 2]), (7, 9, [7, 8, 9])]
+
+
 def test_a_filter_of_a_topic_whose_name_is_no_text_does_no_harm(client: CoreClient) -> None:
     asked = asking(("t", 0, HALF), ("v", 0, HALF))
     frame = bytearray(encode_fetch_request(asked, V))
