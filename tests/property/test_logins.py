@@ -71,6 +71,7 @@ def scram(name: str, extensions: str = "") -> bytes:
 def test_a_stranger_is_told_what_a_user_is_told_by_the_same_work(
     mechanism: str, user: bytes, stranger: bytes
 ) -> None:
+    told_and_done(mechanism, user)  # what is imported and compiled at first use is no difference
     found = [told_and_done(mechanism, data) for data in (user, stranger)]
     assert found[0] == found[1]
 
