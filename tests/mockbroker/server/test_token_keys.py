@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from time import time
@@ -15,7 +14,7 @@ pytest.importorskip("cryptography", reason="the extra tls is not installed")
 from mockbroker.journal import Login
 from mockbroker.server.launch import RunningBroker, launch
 from mockbroker.server.settings import Settings
-from mockbroker.server.token_keys import MISSING_MS
+from mockbroker.server.token_keys import MISSING_MS, KeyEndpoint
 from mockbroker.server.values import SettingsError
 from mockbroker_protocol.messages.sasl import (
     SaslAuthenticateRequest,
@@ -91,17 +90,12 @@ async def login(running: RunningBroker, key: object, key_id: str) -> bytes:
         return (await client.call(sent, 2, SaslAuthenticateResponse)).auth_bytes
 
 
-async def asked(provider: Provider, times: int) -> None:
-    """Wait until the provider was asked so often, and what it said is known."""
-    async with asyncio.timeout(10):
-        while provider.asked < times:  # noqa: ASYNC110 -- of a thread
-            await asyncio.sleep(0)
-
-
-async def until_in(running: RunningBroker, key: object, key_id: str) -> None:
-    async with asyncio.timeout(10):
-        while await login(running, key, key_id):  # noqa: ASYNC110 -- of a thread
-            await asyncio.sleep(0)
+async def answered(running: RunningBroker) -> None:
+    """Wait until the broker knows what the provider says that it has just begun to ask."""
+    endpoint = running.cluster.nodes[0].config.token_keys["SASL"]
+    assert isinstance(endpoint, KeyEndpoint)
+    assert endpoint._asking is not None
+    await endpoint._asking
 
 
 async def test_a_file_that_is_written_anew_counts_at_once(tmp_path: Path) -> None:
@@ -132,8 +126,9 @@ async def test_an_endpoint_is_asked_again_when_it_is_time(provider: Provider) ->
         await running.advance(99_000, wall=False)
         assert provider.asked == 1
         await running.advance(2_000, wall=False)
-        await asked(provider, 2)
-        await until_in(running, SECOND, "two")
+        await answered(running)
+        assert provider.asked == 2
+        assert await login(running, SECOND, "two") == b""
     finally:
         await running.stop()
 
@@ -144,14 +139,16 @@ async def test_a_key_that_is_missing_has_an_endpoint_asked_once_a_minute(
     running = await started(url(provider))
     try:
         assert await login(running, SECOND, "two") == b'{"status":"invalid_token"}'
-        await asked(provider, 2)
+        await answered(running)
+        assert provider.asked == 2
         provider.text = BOTH
         assert await login(running, SECOND, "two") == b'{"status":"invalid_token"}'
         assert provider.asked == 2
         await running.advance(MISSING_MS, wall=False)
-        await login(running, SECOND, "two")
-        await asked(provider, 3)
-        await until_in(running, SECOND, "two")
+        assert await login(running, SECOND, "two") == b'{"status":"invalid_token"}'
+        await answered(running)
+        assert provider.asked == 3
+        assert await login(running, SECOND, "two") == b""
     finally:
         await running.stop()
 
@@ -161,7 +158,8 @@ async def test_while_an_endpoint_does_not_answer_its_last_keys_count(provider: P
     try:
         provider.text = ""
         await running.advance(1_000, wall=False)
-        await asked(provider, 2)
+        await answered(running)
+        assert provider.asked == 2
         assert await login(running, FIRST, "one") == b""
     finally:
         await running.stop()
