@@ -2,10 +2,13 @@
 
 `server` has uvicorn make one for each socket. uvicorn ends a connection that is idle between two
 requests; here ends one whose request does not arrive, or whose answer is not taken, in
-`Limits.timeout_ms`, and one more than the limit, or than there are files for, is sent away.
+`Limits.timeout_ms`, and one more than the limit, or than there are files for, is sent away. uvicorn
+stops reading where a client sends on before it is answered, and would not see it go; here reading
+goes on, for an answer may be a stream that never ends.
 
-Invariants: a timer runs exactly while a request is arriving, another while bytes wait to be taken;
-a connection that is sent away is unknown to uvicorn.
+Invariants: a timer runs exactly while a request is arriving, or too much is behind the one that is
+being answered, another while bytes wait to be taken; a connection that is sent away is unknown to
+uvicorn.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from mockbroker.admin.limits import MIN_TAKEN_BYTES, Limits
+from mockbroker.admin.limits import MAX_HEAD_BYTES, MIN_TAKEN_BYTES, Limits
 from mockbroker.network.open_files import SPARE, leaves_too_few
 
 if TYPE_CHECKING:
@@ -106,12 +109,23 @@ class Connection(H11Protocol):
     def handle_events(self) -> None:
         """Work on what has arrived; called by uvicorn, also when an answer is complete."""
         super().handle_events()
-        state = self.conn.their_state
-        if state is not h11.SEND_BODY and not (state is h11.IDLE and self.conn.trailing_data[0]):
+        state, more = self.conn.their_state, len(self.conn.trailing_data[0])
+        if self._is_answering():
+            waits = more > MAX_HEAD_BYTES
+            if not waits:
+                self.flow.resume_reading()
+        else:
+            waits = state is h11.SEND_BODY or (state is h11.IDLE and more > 0)
+        if not waits:
             self._stop(self._arriving)
             self._arriving = None
         elif self._arriving is None:
             self._await_request()
+
+    def _is_answering(self) -> bool:
+        """Whether a request has arrived whole, and its answer is not complete."""
+        cycle = self.cycle  # uvicorn's types do not say that it may be None
+        return bool(cycle) and not cycle.more_body and not cycle.response_complete
 
     def _await_request(self) -> None:
         seconds = self._limits.timeout_ms / 1000
@@ -121,7 +135,7 @@ class Connection(H11Protocol):
         """The rest of a request does not come: say so, unless it has been answered before."""
         self._arriving = None
         cycle = self.cycle
-        if self.conn.their_state is h11.SEND_BODY and cycle.response_started:
+        if self.conn.their_state is not h11.IDLE and cycle.response_started:
             self.transport.abort()
             return
         took = self._limits.timeout_ms

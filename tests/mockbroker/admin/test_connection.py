@@ -50,6 +50,14 @@ def told(sock: socket.socket) -> tuple[int, str]:
     return problem["status"], problem["detail"]
 
 
+def until_nobody_is_connected(api: Api) -> None:
+    bridge = api.broker._bridged()
+    running: Any = bridge.running
+    server = running._admin._server
+    while bridge.call(lambda _: len(server.server_state.connections)):
+        assert api("GET", "/health/live").status == 200
+
+
 @pytest.mark.parametrize(
     "half",
     [b"", b"G", ASK[:-2], ASK + ASK[:9], HALF + b"Content-Length: 9\r\n\r\n{"],
@@ -95,17 +103,70 @@ def test_an_answer_that_is_not_read_ends_its_connection() -> None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             sock.sendall(b"GET /v1/topics/t/records HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert sock.recv(12) == b"HTTP/1.1 200"
-            bridge = api.broker._bridged()
-            running: Any = bridge.running
-            server = running._admin._server
-            while bridge.call(lambda _: len(server.server_state.connections)):
-                assert api("GET", "/health/live").status == 200
+            until_nobody_is_connected(api)
 
 
 def test_an_answer_that_is_read_is_whole_however_large() -> None:
     with served(SLOW_MS) as api:
         api.broker.topic("t").put_all(["x" * 1_000_000] * 3)
         assert len(api("GET", "/v1/topics/t/records").body["records"]) == 3
+
+
+STREAM = b"GET /v1/events?kinds=topic HTTP/1.1\r\nHost: localhost\r\n"
+
+
+def until_told(sock: socket.socket, wanted: bytes) -> None:
+    text = b""
+    while wanted not in text:
+        chunk = sock.recv(4096)
+        assert chunk, text
+        text += chunk
+
+
+@pytest.mark.parametrize("behind", [b"G", ASK, ASK * 20], ids=["a letter", "one", "many"])
+@pytest.mark.parametrize(
+    "more", [b"", b"Connection: Upgrade\r\nUpgrade: h2c\r\n"], ids=["plain", "h2c"]
+)
+def test_a_client_that_goes_is_seen_though_it_sent_more_behind_a_stream(
+    behind: bytes, more: bytes
+) -> None:
+    with served() as api:
+        with connect(api) as sock:
+            sock.sendall(STREAM + more + b"\r\n")
+            until_told(sock, b": hello")
+            sock.sendall(behind)
+            api.broker.topic("t").create()
+            until_told(sock, b"event: topic")
+        until_nobody_is_connected(api)
+
+
+def test_what_is_sent_behind_a_stream_and_is_too_much_ends_it_in_time() -> None:
+    with served(SLOW_MS) as api, connect(api) as sock:
+        sock.sendall(STREAM + b"\r\n")
+        until_told(sock, b": hello")
+        with suppress(OSError):  # it ends while this is sent
+            for _ in range(1000):
+                sock.sendall(bytes(1 << 16))
+        until_nobody_is_connected(api)
+
+
+def test_requests_that_come_behind_one_that_waits_are_answered_in_turn() -> None:
+    with served() as api, connect(api) as sock:
+        api.broker.topic("t").create()
+        body = b'{"count": 1, "timeout_ms": 20000}'
+        asked = f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+        sock.sendall(HALF.replace(b"topics", b"topics/t/wait") + asked)
+        many = b"X-Pad: " + b"x" * 30_000 + b"\r\n\r\n"
+        for _ in range(10):  # more than is read ahead
+            sock.sendall(ASK[:-2] + many)
+        assert api("GET", "/health/live").status == 200
+        api.broker.topic("t").put("value")
+        found = b""
+        while found.count(b"HTTP/1.1 200") < 11:
+            chunk = sock.recv(4096)
+            assert chunk, found
+            found += chunk
+        assert found.index(b'"met":true') < found.index(b"HTTP/1.1 200", 1)
 
 
 def test_a_wait_may_take_longer_than_a_request_may_take_to_arrive() -> None:
