@@ -65,6 +65,9 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
         "test_what_a_session_is_told_of_is_taken_in_in_slices_too",
     ),
     # Count what the interpreter does: there is little of it.
+    "tests/mockbroker/network/test_server.py": (
+        "test_the_extension_costs_an_ordinary_client_one_look",
+    ),
     "tests/property/test_costly_frames.py": ("test_more_work_than_it_may_take_is_seen",),
     "tests/simulation/test_coverages.py": (),
     # Put defects into the broker, to try those who are to notice.
