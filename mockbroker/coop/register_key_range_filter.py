@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.coop import tags
+from mockbroker.coop import registered_filters, tags
 from mockbroker.coop.extension import extension_of
 from mockbroker.coop.key_filter import BadRangeError, KeyFilter
-from mockbroker.coop.registered_filters import MOST_PARTITIONS
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.cooperation import RegisterKeyRangeFilterResponse
@@ -42,7 +41,9 @@ def handle(
     client = ctx.connection_id if request.client_id is None else request.client_id
     if not extension_of(services).registered.register(client, filters):
         response.error_code = ErrorCode.POLICY_VIOLATION
-        response.error_message = f"more than {MOST_PARTITIONS:,} partitions have a filter"
+        response.error_message = (
+            f"more than {registered_filters.MOST_PARTITIONS:,} partitions have a filter"
+        )
     return response
 
 

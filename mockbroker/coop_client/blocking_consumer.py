@@ -163,7 +163,7 @@ class BlockingSharedConsumer:
             raise RefusedError(f"offsets of {self._group_id}", told.error.code())
         if told.offset < 0:
             return Committed(_NOWHERE, ())
-        ranges = read_answer(told.metadata)
+        ranges = read_answer(text_of(told))
         if ranges is None:
             raise ExtensionMissingError("coop.metadata.carrier of the broker must be on")
         return Committed(told.offset, tuple(ranges))
@@ -238,3 +238,16 @@ class BlockingSharedConsumer:
             if share.ranges:
                 slots = "+".join(f"{lo}-{hi}" for lo, hi in share.ranges)
                 yield f"{self._client_id}={place.topic}-{place.partition}:{slots}"
+
+
+def text_of(told: Any) -> str | None:
+    """The metadata of a confluent-kafka TopicPartition.
+
+    confluent-kafka reads on behind the end of the text, until a zero; what stands there may be no
+    UTF-8, and ends the text.
+    """
+    try:
+        text: str | None = told.metadata
+    except UnicodeDecodeError as error:
+        return error.object[: error.start].decode()
+    return text

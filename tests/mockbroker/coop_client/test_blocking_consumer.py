@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mockbroker.coop_client import KeyRange, RefusedError, TopicPartition, UnreachableError
-from mockbroker.coop_client.blocking_consumer import BlockingSharedConsumer
+from mockbroker.coop_client.blocking_consumer import BlockingSharedConsumer, text_of
 from mockbroker.coop_client.errors import ExtensionMissingError
 from mockbroker.coop_client.share import Committed
 from tests.support.keyed_log import HIGH, LOW
@@ -27,6 +27,22 @@ LOWS, HIGHS = [*range(0, 30, 2)], [*range(1, 30, 2)]
 def broker() -> Iterator[MockBroker]:
     with sharing_broker(coop_metadata_carrier=True) as running:
         yield running
+
+
+class _Told:
+    """What confluent-kafka has read: a text, and what lay behind it in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    @property
+    def metadata(self) -> str:
+        return self._data.decode()
+
+
+def test_what_lies_behind_a_text_and_is_no_text_ends_it() -> None:
+    assert text_of(_Told(b"ranges=2-3;n=1")) == "ranges=2-3;n=1"
+    assert text_of(_Told(b"ranges=2-3;n=1\xa8\x01")) == "ranges=2-3;n=1"
 
 
 def consumer(broker: MockBroker, *ranges: KeyRange, **more: Any) -> BlockingSharedConsumer:
