@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import uuid
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
 
 from mockbroker.coop.metadata_carrier import read_answer, write_commits
 from mockbroker.coop_client.errors import ExtensionMissingError, RefusedError, UnreachableError
@@ -240,14 +240,21 @@ class BlockingSharedConsumer:
                 yield f"{self._client_id}={place.topic}-{place.partition}:{slots}"
 
 
-def text_of(told: Any) -> str | None:
-    """The metadata of a confluent-kafka TopicPartition.
+class HasMetadata(Protocol):
+    """A confluent-kafka TopicPartition."""
+
+    @property
+    def metadata(self) -> str | None:
+        """Its text; raises UnicodeDecodeError."""
+
+
+def text_of(told: HasMetadata) -> str | None:
+    """The metadata of one that was read.
 
     confluent-kafka reads on behind the end of the text, until a zero; what stands there may be no
     UTF-8, and ends the text.
     """
     try:
-        text: str | None = told.metadata
+        return told.metadata
     except UnicodeDecodeError as error:
         return error.object[: error.start].decode()
-    return text

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """It ends with its module: while it is driven, a loop runs in this thread, and no other may."""
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("needs Debian's package chromium")
