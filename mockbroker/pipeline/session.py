@@ -16,6 +16,7 @@ import sys
 import tempfile
 import warnings
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
@@ -106,6 +107,17 @@ def check_java() -> None:
         raise PipelineError(f"{java} ({where}) tells no version; {needed}")
     if int(found[1]) < MIN_JAVA:
         raise PipelineError(f"{java} ({where}) is Java {found[1]}: {needed}")
+
+
+def why_no_spark() -> str | None:
+    """Why Spark cannot run here; None where it can."""
+    if find_spec("pyspark") is None:
+        return "PySpark is not installed"
+    try:
+        check_java()
+    except PipelineError as error:
+        return str(error)
+    return None
 
 
 def conf_for(options: SessionOptions, *, submitted: bool) -> dict[str, str]:

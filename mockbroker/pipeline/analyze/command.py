@@ -15,7 +15,7 @@ from mockbroker.pipeline.analyze import journals
 from mockbroker.pipeline.analyze.engine import SMALL_BYTES, has_embedded
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.options import positive_number
-from mockbroker.pipeline.session import check_java
+from mockbroker.pipeline.session import why_no_spark
 
 if TYPE_CHECKING:
     import argparse
@@ -83,15 +83,9 @@ def on_spark(arguments: argparse.Namespace) -> bool:
         return bool(arguments.engine == "spark")
     if arguments.master or arguments.remote or not has_embedded():
         return True
-    if find_spec("pyspark") is None:
-        why = "PySpark is not installed"
-    else:
-        try:
-            check_java()
-        except PipelineError as error:
-            why = str(error)
-        else:
-            return True
+    why = why_no_spark()
+    if why is None:
+        return True
     print(f"analyze: {why}: the embedded engine does it", file=sys.stderr)
     return False
 

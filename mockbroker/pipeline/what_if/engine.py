@@ -18,8 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mockbroker.pipeline.errors import PipelineError
-from mockbroker.pipeline.session import check_java
+from mockbroker.pipeline.session import why_no_spark
 from mockbroker.what_if.simulate import run_task
 
 if TYPE_CHECKING:
@@ -41,15 +40,9 @@ _TASKS_OF_A_CORE: Final = 8
 
 def default_engine() -> str:
     """Spark where it can run, else this machine's processes, which is told."""
-    if find_spec("pyspark") is None:
-        why = "PySpark is not installed"
-    else:
-        try:
-            check_java()
-        except PipelineError as error:
-            why = str(error)
-        else:
-            return SPARK
+    why = why_no_spark()
+    if why is None:
+        return SPARK
     print(f"topology: {why}: processes of this machine do it", file=sys.stderr)
     return EMBEDDED
 

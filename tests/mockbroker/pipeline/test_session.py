@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.pipeline import session
 from mockbroker.pipeline.connector import CONNECTOR, JARS_VARIABLE, PACKAGES_CONF
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.session import (
@@ -15,6 +16,7 @@ from mockbroker.pipeline.session import (
     conf_for,
     reach,
     reach_master,
+    why_no_spark,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +52,24 @@ def test_another_java_is_refused_by_name(
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(PipelineError, match=told):
         check_java()
+
+
+@pytest.mark.parametrize(
+    ("pyspark", "version", "why"),
+    [(None, "17", "PySpark is not installed"), ("it", "11.0.2", "is Java 11"), ("it", "17", None)],
+)
+def test_why_spark_cannot_run_here(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pyspark: str | None,
+    version: str,
+    why: str | None,
+) -> None:
+    fake_java(tmp_path, f"echo 'openjdk version \"{version}\"' >&2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(session, "find_spec", lambda _: pyspark)
+    found = why_no_spark()
+    assert found is None if why is None else why in str(found)
 
 
 def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

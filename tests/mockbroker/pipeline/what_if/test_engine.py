@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.what_if import engine
 from mockbroker.what_if.simulate import run_task
 from mockbroker.what_if.topology import Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -64,19 +62,9 @@ def test_the_code_runs_from_the_zip_that_executors_are_sent(tmp_path: Path) -> N
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 
-def no_java() -> None:
-    raise PipelineError("no java")
-
-
-@pytest.mark.parametrize(("found", "expected"), [(no_java, "embedded"), (lambda: None, "spark")])
+@pytest.mark.parametrize(("why", "expected"), [("no java", "embedded"), (None, "spark")])
 def test_spark_is_the_default_where_it_can_run(
-    monkeypatch: pytest.MonkeyPatch, found: Callable[[], None], expected: str
+    monkeypatch: pytest.MonkeyPatch, why: str | None, expected: str
 ) -> None:
-    monkeypatch.setattr(engine, "check_java", found)
-    monkeypatch.setattr(engine, "find_spec", lambda _: object())
+    monkeypatch.setattr(engine, "why_no_spark", lambda: why)
     assert engine.default_engine() == expected
-
-
-def test_without_pyspark_this_machine_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "find_spec", lambda _: None)
-    assert engine.default_engine() == engine.EMBEDDED
