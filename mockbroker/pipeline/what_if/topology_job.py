@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mockbroker.pipeline.summary import Summary, human_bytes, table
+from mockbroker.pipeline.summary import Summary, table
 from mockbroker.what_if.costs import Costs, Histogram
 from mockbroker.what_if.simulate import DELAYS
 from mockbroker.what_if.topology import brokers_of, listed_parts
@@ -157,8 +157,3 @@ def _text(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return "-" if value is None else str(value)
-
-
-def told_bytes(count: float) -> str:
-    """Bytes for people."""
-    return human_bytes(round(count))
