@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from mockbroker_protocol.subjects import TopicRef
 
+    Rights = tuple[object, int, Callable[[int], list[tuple[str, bool]] | None]]
     ConfigsRequest = AlterConfigsRequest | DescribeConfigsRequest | IncrementalAlterConfigsRequest
 
 _CONFIG_ERRORS: Final = {
@@ -118,11 +119,16 @@ class AuthHelper:
         """Whether its sender may do this to the topic."""
         return self.authorize(operation, ResourceType.TOPIC, name, logs_denial=logs_denial)
 
-    def rights(self, operation: AclOperation) -> tuple[object, ...]:
-        """Equal for those who may do this to the same resources, with the same ACLs."""
+    def rights(self, operation: AclOperation, resource_type: ResourceType) -> Rights:
+        """Who asks, the changes of the ACLs, and what is decided otherwise after some more."""
         authorizer = self.services.authorizer
         assert authorizer is not None
-        return (self._principal, self._host, operation, authorizer.changes)
+        who = (self._principal, self._host)
+
+        def changed_since(changes: int) -> list[tuple[str, bool]] | None:
+            return authorizer.changed_since(changes, *who, operation, resource_type)
+
+        return (who, operation), authorizer.changes, changed_since
 
     def authorize_group(
         self, operation: AclOperation, name: str, *, logs_denial: bool = True

@@ -25,6 +25,7 @@ from mockbroker.fetch.incremental import IncrementalFetchContext
 from mockbroker.fetch.sessions import Gate
 from mockbroker.fetch.waiting import SessionWait
 from mockbroker.journal import DISCONNECT, SHUTDOWN, TIMEOUT
+from mockbroker.metadata.acls import ResourceType
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.brokers import broker_endpoint
 from mockbroker.replica.delayed_fetch import DelayedFetch
@@ -489,10 +490,10 @@ def guard(auth: AuthHelper, request: FetchRequest) -> None:
     replica_id = request.replica_id if state is None else state.replica_id
     if replica_id >= 0:
         may_follow = auth.authorize_cluster(AclOperation.CLUSTER_ACTION)
-        gate = Gate(lambda _: may_follow, auth.rights(AclOperation.CLUSTER_ACTION))
+        gate = Gate(lambda _: may_follow, may_follow)
     else:
         gate = Gate(
             lambda name: name is None or auth.authorize_topic(AclOperation.READ, name),
-            auth.rights(AclOperation.READ),
+            *auth.rights(AclOperation.READ, ResourceType.TOPIC),
         )
     auth.services.fetch.gate = gate

@@ -213,6 +213,7 @@ class FullFetchContext(ListContext[CachedPartition]):
 
     def resolve(self, params: FetchParams) -> int:
         self._params = params
+        self.sessions.note_rights(self.session)
         return super().resolve(params)
 
     def respond(self) -> FetchResponse:

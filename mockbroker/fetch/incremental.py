@@ -83,8 +83,8 @@ class IncrementalFetchContext:
         if session.size > LONG and self._is_long():
             return IN_SLICES
         sessions = self._sessions
-        if sessions.gate is not None and sessions.has_other_rights(session):
-            sessions.drop_refused(session.partitions())
+        if sessions.gate is not None:
+            sessions.drop(sessions.refused_of(sessions.with_other_rights(session)))
             sessions.note_rights(session)
         for cached in session.changed:
             partition = cached.partition
@@ -95,12 +95,13 @@ class IncrementalFetchContext:
         return session.size - len(self._rejected)
 
     def _is_long(self) -> bool:
-        """Whether much is to be looked at: all of it by a reader with other rights."""
+        """Whether much is to be looked at: also what its reader may have other rights to."""
         session = self.session
-        return (
-            self._sessions.has_other_rights(session)
-            or len(session.changed) + len(session.ready) > LONG
-        )
+        known = len(session.changed) + len(session.ready)
+        topics = self._sessions.with_other_rights(session)
+        if known > LONG or len(topics) > LONG:
+            return True
+        return known + sum(len(topic.partitions) for topic in topics) > LONG
 
     def _find_again(self, cached: CachedPartition) -> None:
         error = self._sessions.resolve_again(cached)

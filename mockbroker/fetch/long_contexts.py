@@ -133,6 +133,7 @@ class LongListContext(FullFetchContext):
 
     def resolve_in_slices(self, params: FetchParams) -> Generator[None, None, int]:
         self._params = params
+        self.sessions.note_rights(self.session)
         self.readable, self.rejected = [], []
         for some in _chunks(self.entries):
             part = ListContext(self.sessions, some)
@@ -226,11 +227,13 @@ class LongIncrementalContext(IncrementalFetchContext):
     def resolve_in_slices(self, params: FetchParams) -> Generator[None, None, int]:
         session = self.session
         session.adopt_reader(params)
-        if self._sessions.has_other_rights(session):
-            for some in _chunks(list(session.partitions())):
-                self._sessions.drop_refused(some)
+        sessions = self._sessions
+        for topics in _chunks(list(sessions.with_other_rights(session))):
+            for refused in _chunks(sessions.refused_of(topics)):
+                sessions.drop(refused)
                 yield
-            self._sessions.note_rights(session)
+            yield
+        sessions.note_rights(session)
         changed = sorted(session.changed, key=by_stamp)
         yield
         for some in _chunks(changed):

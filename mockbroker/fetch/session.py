@@ -21,7 +21,10 @@ partition of an open session that is hosted here is linked into its `Partition`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from heapq import heapify, heappush
+from itertools import islice, takewhile
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.fetch.savings import WireSize
@@ -60,6 +63,7 @@ _SMALL_DICT: Final = 16
 _NOTHING_READY: Final = 2**31
 
 ReaderProfile = tuple[int, bool, int, str]
+_name_of = itemgetter(0)
 
 
 def next_epoch(epoch: int) -> int:
@@ -188,6 +192,7 @@ class FetchSession:
     """One session (Kafka: FetchSession). `epoch` is the one expected of the next request."""
 
     __slots__ = (
+        "_names",
         "cached_size",
         "changed",
         "closed",
@@ -237,8 +242,10 @@ class FetchSession:
         self.closed = False
         self.isolation = FetchIsolation.HIGH_WATERMARK
         self.profile: ReaderProfile | None = None
-        self.rights: object | None = None
-        """Under which its partitions were looked at last, where readers have rights (`Gate`)."""
+        self.rights: tuple[object, int] | None = None
+        """The reader and the changes of the `Gate` that its partitions passed last, if any."""
+        self._names: list[tuple[str, SessionTopic]] | None = None
+        """Its topics that have a name, by it; None: they are to be sorted."""
         self.selections: dict[object, bool] | None = None
         """By fault rule, whether it selects one of the partitions; None: they are others since."""
         self.extension: object | None = None
@@ -290,7 +297,24 @@ class FetchSession:
         for topic in self.topics.values():
             yield from topic.partitions.values()
 
+    def topics_beginning_with(self, prefix: str) -> list[SessionTopic]:
+        """Those of its topics whose names are known and begin so."""
+        names = self._names
+        if names is None:
+            named = ((topic.name, topic) for topic in self.topics.values())
+            names = self._names = sorted(
+                ((name, topic) for name, topic in named if name is not None), key=_name_of
+            )
+        first = bisect_left(names, prefix, key=_name_of)
+        found = takewhile(lambda one: one[0].startswith(prefix), islice(names, first, None))
+        return [topic for _, topic in found]
+
+    def forget_names(self) -> None:
+        """There are others: sort them when somebody asks."""
+        self._names = None
+
     def _add_topic(self, key: str | bytes) -> SessionTopic:
+        self._names = None
         if isinstance(key, str):
             topic = SessionTopic(self, key, ZERO_UUID)
         else:
@@ -313,6 +337,7 @@ class FetchSession:
         self.wire_size.resize_topic(key, before, len(topic.partitions))
         self.selections = None
         if not topic.partitions:
+            self._names = None
             del self.topics[key]
 
     # -- order and readiness ---------------------------------------------------------------

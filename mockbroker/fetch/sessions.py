@@ -13,12 +13,12 @@ from mockbroker.fetch.session_log import SessionLog
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from random import Random
 
     from mockbroker.clock import Clock
     from mockbroker.config.broker import BrokerConfig
-    from mockbroker.fetch.session import CachedPartition, FetchSession
+    from mockbroker.fetch.session import CachedPartition, FetchSession, SessionTopic
     from mockbroker.metadata.store import MetadataStore
     from mockbroker.replica.fetch_entry import FetchEntry
     from mockbroker.replica.manager import ReplicaManager
@@ -28,14 +28,24 @@ class Gate:
     """Which topics the reader of a fetch may read.
 
     `allows` says it of a topic by its name, and, for None, whether the reader may read anything. It
-    says the same as long as `rights` are equal.
+    says the same to the same `reader` after as many `changes`. `changed_since` has the topics of
+    which it may say something else after some more: names, each with whether all that begins with
+    it is meant; None if that may be any.
     """
 
-    __slots__ = ("allows", "rights")
+    __slots__ = ("allows", "changed_since", "changes", "reader")
 
-    def __init__(self, allows: Callable[[str | None], bool], rights: object) -> None:
+    def __init__(
+        self,
+        allows: Callable[[str | None], bool],
+        reader: object,
+        changes: int = 0,
+        changed_since: Callable[[int], Sequence[tuple[str, bool]] | None] = lambda _: (),
+    ) -> None:
         self.allows = allows
-        self.rights = rights
+        self.reader = reader
+        self.changes = changes
+        self.changed_since = changed_since
 
 
 class FetchSessions:
@@ -128,34 +138,65 @@ class FetchSessions:
         entry.partition = self._replicas.partition(found.name, entry.index)
         return ErrorCode.NONE
 
-    def has_other_rights(self, session: FetchSession) -> bool:
-        """Whether who polls may read other partitions of it than at the last poll."""
-        gate = self.gate
-        return gate is not None and gate.rights != session.rights
+    def with_other_rights(self, session: FetchSession) -> Collection[SessionTopic]:
+        """The topics of it which who polls may read, or not, otherwise than at the last poll."""
+        gate, rights = self.gate, session.rights
+        if gate is None:
+            return ()
+        if rights is None or rights[0] != gate.reader:
+            return session.topics.values()
+        if rights[1] == gate.changes:
+            return ()
+        names = gate.changed_since(rights[1])
+        if names is None:
+            return session.topics.values()
+        touched: dict[SessionTopic, None] = {}
+        for name, begins in names:
+            if begins:
+                touched.update(dict.fromkeys(session.topics_beginning_with(name)))
+                continue
+            key: str | bytes | None = name
+            if session.uses_topic_ids:
+                found = self._metadata.topics.get(name)
+                key = None if found is None else found.id
+            topic = session.topics.get(key) if key is not None else None
+            if topic is not None:
+                touched[topic] = None
+        return touched
 
     def note_rights(self, session: FetchSession) -> None:
-        """All of the session's partitions were looked at."""
-        session.rights = None if self.gate is None else self.gate.rights
+        """All of it that they may concern was looked at."""
+        gate = self.gate
+        session.rights = None if gate is None else (gate.reader, gate.changes)
 
-    def drop_refused(self, partitions: Iterable[CachedPartition]) -> None:
-        """Let go of those of a session's partitions that its reader may not read any more."""
+    def refused_of(self, topics: Iterable[SessionTopic]) -> list[CachedPartition]:
+        """The partitions of a session's topics that its reader may not read any more."""
         gate = self.gate
         if gate is None:
-            return
-        for cached in partitions:
-            name = cached.topic.name
-            if cached.partition is not None and name is not None:
-                if gate.allows(None) and gate.allows(name):
-                    continue
-                cached.mark()
-                cached.link(None)
+            return []
+        return [
+            cached
+            for topic in topics
+            if topic.name is not None and not (gate.allows(None) and gate.allows(topic.name))
+            for cached in topic.partitions.values()
+            if cached.partition is not None
+        ]
+
+    def drop(self, refused: Iterable[CachedPartition]) -> None:
+        """Let go of them: the poll tells the error."""
+        for cached in refused:
+            cached.mark()
+            cached.link(None)
 
     def resolve_again(self, cached: CachedPartition) -> int:
         """Find a session's partition anew, and listen to the one found."""
         before = cached.partition
         if before is not None:
             before.unwatch(cached)
+        was_named = cached.topic.name is not None
         error = self.resolve(cached)
+        if not was_named and cached.topic.name is not None:
+            cached.session.forget_names()
         if cached.partition is not None:
             cached.partition.watch(cached)
         return error

@@ -10,6 +10,7 @@ Invariant: what is remembered of earlier decisions is dropped with each change o
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.errors import ConfigError
@@ -23,6 +24,7 @@ from mockbroker.metadata.acls import (
 )
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.changes import AclsChanged
+from mockbroker.security.acl_index import ANYONE, AclIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,9 +35,9 @@ if TYPE_CHECKING:
 
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ALL_OPERATIONS: Final = 2
-ANYONE: Final = "User:*"
 _SOME_RESOURCE: Final = "hardcode"
 _DECISIONS_KEPT: Final = 10_000
+_CHANGES_KEPT: Final = 10_000
 
 _IMPLIED_BY: Final[dict[int, frozenset[int]]] = {
     AclOperation.DESCRIBE: frozenset(
@@ -76,8 +78,9 @@ class StandardAuthorizer:
         "_acls",
         "_allows_without_acl",
         "_decided",
-        "_literal",
-        "_prefixed",
+        "_decided_some",
+        "_index",
+        "_recent",
         "_super_users",
         "changes",
         "denied",
@@ -95,9 +98,11 @@ class StandardAuthorizer:
         self._allows_without_acl = config.bool("allow.everyone.if.no.acl.found")
         self._acls = metadata.acls
         self._decided: dict[_Question, bool] = {}
-        self._literal: dict[tuple[int, str], list[Acl]] | None = None
-        """Those of a name, by it; None: they are to be sorted when somebody asks."""
-        self._prefixed: list[Acl] = []
+        self._decided_some: dict[tuple[str, str, int, int], bool] = {}
+        self._index: AclIndex | None = None
+        """None: it is made when somebody asks."""
+        self._recent: deque[tuple[int, Acl]] = deque(maxlen=_CHANGES_KEPT)
+        """The ACLs that came or went last, with the number of their change."""
         self.changes = 0
         """How often the ACLs changed: decisions are the same in between."""
         self.denied = 0
@@ -125,28 +130,20 @@ class StandardAuthorizer:
         """
         if self.allows(principal, host, operation, resource_type, _SOME_RESOURCE):
             return True
-        denied: list[Acl] = []
-        allowed: list[Acl] = []
-        for acl in self._acls:
-            if (
-                acl.resource_type == resource_type
-                and acl.operation in (operation, ALL_OPERATIONS)
-                and _concerns(acl, principal, host)
-            ):
-                (denied if acl.permission == Permission.DENY else allowed).append(acl)
-        if any(_is_wildcard(acl) for acl in denied):
-            return False
-        return any(
-            _is_wildcard(acl) or not any(_dominates(deny, acl) for deny in denied)
-            for acl in allowed
-        )
+        question = (principal, host, operation, resource_type)
+        decision = self._decided_some.get(question)
+        if decision is None:
+            if len(self._decided_some) >= _DECISIONS_KEPT:
+                self._decided_some.clear()
+            decision = self._decided_some[question] = self._decide_some(*question)
+        return decision
 
     def authorized_operations(
         self, principal: str, host: str, resource_type: int, name: str
     ) -> int:
         """The bit field of all that it may do to the resource."""
         operations = OPERATIONS[resource_type]
-        if not any(True for _ in self._about(resource_type, name)):
+        if not self._indexed().is_any_about(resource_type, name):
             allows_all = self._allows_without_acl or principal in self._super_users
             return sum(1 << operation for operation in operations) if allows_all else 0
         return sum(
@@ -159,55 +156,94 @@ class StandardAuthorizer:
         """What decides it, as Kafka prints it (StandardAuthorizerData.findAclRule)."""
         if principal in self._super_users:
             return "SuperUser"
-        about = list(self._about(resource_type, name))
-        found = [acl for acl in about if _concerns(acl, principal, host) and _is_of(acl, operation)]
+        index = self._indexed()
+        concerning = index.concerning(principal, host, resource_type, name)
+        found = [acl for acl in concerning if _is_of(acl, operation)]
         found.sort(key=_printed_order)
         denied = [acl for acl in found if acl.permission == Permission.DENY]
         if found:
             return f"MatchingAcl(acl={_printed(denied[0] if denied else found[-1])})"
-        return "DefaultAllow" if not about and self._allows_without_acl else "DefaultDeny"
+        if self._allows_without_acl and not index.is_any_about(resource_type, name):
+            return "DefaultAllow"
+        return "DefaultDeny"
+
+    def changed_since(
+        self, changes: int, principal: str, host: str, operation: int, resource_type: int
+    ) -> list[tuple[str, bool]] | None:
+        """The resources of which decisions may be others than after so many `changes`.
+
+        Each is a name and whether all that begins with it is meant; None: any may be.
+        """
+        if principal in self._super_users:
+            return []
+        recent = self._recent
+        if len(recent) == _CHANGES_KEPT and recent[0][0] > changes:
+            return None
+        touched: dict[tuple[str, bool], None] = {}
+        for number, acl in reversed(recent):
+            if number <= changes:
+                break
+            if acl.resource_type == resource_type and (
+                self._allows_without_acl
+                or (_concerns(acl, principal, host) and _is_of(acl, operation))
+            ):
+                if _is_wildcard(acl):
+                    return None
+                touched[acl.resource_name, acl.pattern_type == PatternType.PREFIXED] = None
+        return list(touched)
 
     def _decide(
         self, principal: str, host: str, operation: int, resource_type: int, name: str
     ) -> bool:
-        found = allowed = False
-        for acl in self._about(resource_type, name):
-            found = True
-            if not _concerns(acl, principal, host):
-                continue
+        index = self._indexed()
+        allowed = False
+        for acl in index.concerning(principal, host, resource_type, name):
             if not _is_of(acl, operation):
                 continue
             if acl.permission != Permission.ALLOW:
                 return False
             allowed = True
-        return allowed if found else self._allows_without_acl
+        if allowed or not self._allows_without_acl:
+            return allowed
+        return not index.is_any_about(resource_type, name)
 
-    def _about(self, resource_type: int, name: str) -> Iterator[Acl]:
-        """The ACLs whose pattern fits the resource."""
-        literal = self._sort() if self._literal is None else self._literal
-        yield from literal.get((resource_type, name), ())
-        if name != WILDCARD:
-            yield from literal.get((resource_type, WILDCARD), ())
-        for acl in self._prefixed:
-            if acl.resource_type == resource_type and name.startswith(acl.resource_name):
-                yield acl
+    def _decide_some(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
+        index = self._indexed()
+        kinds = (operation, ALL_OPERATIONS)
 
-    def _sort(self) -> dict[tuple[int, str], list[Acl]]:
-        literal: dict[tuple[int, str], list[Acl]] = {}
-        self._prefixed = []
-        for acl in self._acls:
-            if acl.pattern_type == PatternType.PREFIXED:
-                self._prefixed.append(acl)
-            else:
-                literal.setdefault((acl.resource_type, acl.resource_name), []).append(acl)
-        self._literal = literal
-        return literal
+        def denials(name: str) -> Iterator[Acl]:
+            for acl in index.concerning(principal, host, resource_type, name):
+                if acl.permission == Permission.DENY and acl.operation in kinds:
+                    yield acl
+
+        if any(_is_wildcard(acl) for acl in denials(WILDCARD)):
+            return False
+        return any(
+            acl.host in (host, WILDCARD)
+            and not any(_dominates(deny, acl) for deny in denials(acl.resource_name))
+            for kind in kinds
+            for acl in index.allowing(principal, kind, resource_type)
+        )
+
+    def _indexed(self) -> AclIndex:
+        index = self._index
+        if index is None:
+            index = self._index = AclIndex(self._acls)
+        return index
 
     def _on_change(self, change: Change) -> None:
-        if isinstance(change, AclsChanged):
-            self._decided.clear()
-            self._literal = None
-            self.changes += 1
+        if not isinstance(change, AclsChanged):
+            return
+        self._decided.clear()
+        self._decided_some.clear()
+        self.changes += 1
+        self._recent.extend((self.changes, acl) for acl in (*change.added, *change.removed))
+        index = self._index
+        if index is not None:
+            for acl in change.added:
+                index.add(acl)
+            for acl in change.removed:
+                index.remove(acl)
 
 
 def _concerns(acl: Acl, principal: str, host: str) -> bool:

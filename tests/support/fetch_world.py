@@ -12,6 +12,7 @@ from mockbroker.apis.context import PARKED, Environment, RequestContext, Service
 from mockbroker.clock import Clock, Timer
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.fetch.manager import FetchManager
+from mockbroker.fetch.sessions import Gate
 from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.brokers import BrokerInfo, Endpoint
 from mockbroker.metadata.changes import (
@@ -41,9 +42,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mockbroker.replica.partition import Partition
+    from mockbroker.security.authorizer import StandardAuthorizer
     from mockbroker_protocol.messages.produce import ProduceRequest
 
 ZERO = bytes(16)
+_TOPIC, _READ = 2, 3
 
 
 def topic_id(name: str) -> bytes:
@@ -298,6 +301,16 @@ def ask(
     ]
     return FetchRequest(
         replica_id, wait, min_bytes, max_bytes, isolation, session[0], session[1], topics, gone
+    )
+
+
+def reader_gate(authorizer: StandardAuthorizer, reader: str) -> Gate:
+    """Of who may read what the ACLs allow, as the API of Fetch makes it."""
+    return Gate(
+        lambda name: name is None or authorizer.allows(reader, "h", _READ, _TOPIC, name),
+        reader,
+        authorizer.changes,
+        lambda since: authorizer.changed_since(since, reader, "h", _READ, _TOPIC),
     )
 
 

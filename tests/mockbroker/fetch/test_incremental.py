@@ -13,6 +13,9 @@ from mockbroker.fetch import incremental, long_contexts
 from mockbroker.fetch import session as sessions
 from mockbroker.fetch.waiting import SessionWait
 from mockbroker.log.results import AppendOrigin
+from mockbroker.metadata.acls import Acl
+from mockbroker.metadata.changes import AclsChanged
+from mockbroker.security.authorizer import StandardAuthorizer
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestForgottenTopic,
@@ -22,7 +25,7 @@ from mockbroker_protocol.messages.fetch import (
 )
 from mockbroker_protocol.records.batch import build_batch
 from mockbroker_protocol.records.record_codec import Record
-from tests.support.fetch_world import ZERO, World, ask, told, topic_id
+from tests.support.fetch_world import ZERO, World, ask, reader_gate, told, topic_id
 from tests.support.full_walk import FullWalkPoll, FullWalkSession
 
 if TYPE_CHECKING:
@@ -31,6 +34,17 @@ if TYPE_CHECKING:
 TOPICS = ("t0", "t1", "t2")
 PARTITIONS = 3
 UNKNOWN_HIGH_WATERMARK = 2**63 - 1
+
+
+ALL, READ = 2, 3
+ANYTHING = Acl(2, "*", 3, "User:a", "*", READ, 3)
+EVERYTHING = ANYTHING._replace(principal="User:*", operation=ALL)
+
+
+def random_acl(rng: Random) -> Acl:
+    name, pattern = rng.choice((("t0", 3), ("t1", 3), ("t", 4), ("t2", 4), ("*", 3)))
+    who = rng.choice(("User:a", "User:a", "User:b", "User:*"))
+    return Acl(2, name, pattern, who, "*", rng.choice((READ, 4)), rng.choice((2, 2, 3)))
 
 
 def plain(response: FetchResponse | None) -> FetchResponse | None:
@@ -52,6 +66,11 @@ class Twins:
         self.rng = rng
         self.version = rng.choice((12, 12, 13, 18))
         self.worlds = (World(), World())
+        self.authorizers = [
+            StandardAuthorizer(world.config, world.metadata) for world in self.worlds
+        ]
+        self.change_acls((EVERYTHING,), ())
+        self.readers = ("User:a",) if rng.random() < 0.7 else ("User:a", "User:b")
         self.identities: dict[str, bytes] = {name: topic_id(name) for name in TOPICS}
         self.two_replicas = rng.random() < 0.3
         for name in TOPICS[: rng.randint(1, 3)]:
@@ -77,8 +96,15 @@ class Twins:
 
     def step(self) -> None:
         action = self.rng.choices(
-            (self.poll, self.append, self.disturb, self.pass_time, self.full_fetch),
-            (10, 6, 4, 2, 0.3),
+            (
+                self.poll,
+                self.append,
+                self.disturb,
+                self.pass_time,
+                self.full_fetch,
+                self.change_some_acls,
+            ),
+            (10, 6, 4, 2, 0.3, 2),
         )[0]
         action()
         self.compare_parked()
@@ -138,6 +164,24 @@ class Twins:
         else:
             self.change_leadership(name, index)
         self.drain()
+
+    def change_acls(self, added: tuple[Acl, ...], removed: tuple[Acl, ...]) -> None:
+        for world in self.worlds:
+            world.metadata.apply(AclsChanged(added, removed))
+
+    def change_some_acls(self) -> None:
+        rng, there = self.rng, list(self.worlds[0].metadata.acls)
+        if rng.random() < 0.4:
+            self.change_acls((), tuple(rng.sample(there, rng.randint(0, len(there)))))
+        else:
+            added = ANYTHING if rng.random() < 0.5 else random_acl(rng)
+            self.change_acls(() if added in there else (added,), ())
+
+    def stand_at_the_gate(self) -> None:
+        """Who polls next may read what the ACLs allow, in both worlds."""
+        reader = self.rng.choice(self.readers)
+        for world, authorizer in zip(self.worlds, self.authorizers, strict=True):
+            world.fetch.gate = reader_gate(authorizer, reader)
 
     def change_leadership(self, name: str, index: int) -> None:
         leader = self.rng.choice((1, 1, 2)) if self.two_replicas else 1
@@ -208,6 +252,7 @@ class Twins:
 
     def full_fetch(self) -> None:
         self.hang_up()
+        self.stand_at_the_gate()
         request = self.request(self.asked(0.8), 0)
         request.max_wait_ms = 0
         response = self.worlds[0].fetch_now(request, self.version)
@@ -217,6 +262,7 @@ class Twins:
 
     def poll(self) -> None:
         self.hang_up()
+        self.stand_at_the_gate()
         request = self.request(self.asked(self.rng.choice((0, 0, 0.1, 0.4))), self.epoch)
         for name in TOPICS:
             if self.rng.random() < 0.05:

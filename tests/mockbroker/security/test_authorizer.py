@@ -127,6 +127,55 @@ def test_what_was_decided_before_an_acl_came_or_went_is_decided_anew() -> None:
 
 
 @pytest.mark.parametrize(
+    ("acl", "free", "touched"),
+    [
+        (ALLOW, False, [("t", False)]),
+        (DENY, False, [("t", False)]),
+        (ALLOW._replace(pattern_type=4), False, [("t", True)]),
+        (ALLOW._replace(operation=2), False, [("t", False)]),
+        (ALLOW._replace(principal="User:*"), False, [("t", False)]),
+        (ALLOW._replace(resource_name="*"), False, None),
+        (ALLOW._replace(resource_name="*", operation=WRITE), False, []),
+        (ALLOW._replace(principal="User:b"), False, []),
+        (ALLOW._replace(host="i"), False, []),
+        (ALLOW._replace(operation=WRITE), False, []),
+        (ALLOW._replace(resource_type=3), False, []),
+        # There are ACLs about it from now on, so that not everyone may.
+        (ALLOW._replace(principal="User:b"), True, [("t", False)]),
+    ],
+)
+def test_what_a_change_touches(
+    acl: Acl, free: bool, touched: list[tuple[str, bool]] | None
+) -> None:
+    config = BrokerConfig(
+        {"allow.everyone.if.no.acl.found": str(free).lower(), "super.users": "User:root"}
+    )
+    store = MetadataStore("cluster", config)
+    made = StandardAuthorizer(config, store)
+    create_acls(store, [ALLOW._replace(resource_name="earlier")])
+    before = made.changes
+    assert made.changed_since(before, "User:a", "h", READ, 2) == []
+    create_acls(store, [acl])
+    assert made.changed_since(before, "User:a", "h", READ, 2) == touched
+    assert made.changed_since(before, "User:root", "h", READ, 2) == []
+
+
+def test_what_very_many_changes_touched_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mockbroker.security.authorizer._CHANGES_KEPT", 3)
+    store = MetadataStore("cluster", BrokerConfig({}))
+    made = StandardAuthorizer(BrokerConfig({}), store)
+    for index in range(4):
+        store.apply(AclsChanged((ALLOW._replace(resource_name=f"t{index}"),), ()))
+    asked = ("User:a", "h", READ, 2)
+    assert [made.changed_since(since, *asked) for since in (4, 3, 2, 1)] == [
+        [],
+        [("t3", False)],
+        [("t3", False), ("t2", False)],
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
     ("acls", "user", "rule"),
     [
         ((), "User:a", "DefaultDeny"),
