@@ -299,15 +299,21 @@ class FetchSession:
 
     def topics_beginning_with(self, prefix: str) -> list[SessionTopic]:
         """Those of its topics whose names are known and begin so."""
+        found = takewhile(lambda one: one[0].startswith(prefix), self._names_from(prefix))
+        return [topic for _, topic in found]
+
+    def topics_named(self, name: str) -> list[SessionTopic]:
+        """Those of its topics that have this name: by ids several, if it was made anew."""
+        return [topic for _, topic in takewhile(lambda one: one[0] == name, self._names_from(name))]
+
+    def _names_from(self, name: str) -> Iterable[tuple[str, SessionTopic]]:
         names = self._names
         if names is None:
             named = ((topic.name, topic) for topic in self.topics.values())
             names = self._names = sorted(
                 ((name, topic) for name, topic in named if name is not None), key=_name_of
             )
-        first = bisect_left(names, prefix, key=_name_of)
-        found = takewhile(lambda one: one[0].startswith(prefix), islice(names, first, None))
-        return [topic for _, topic in found]
+        return islice(names, bisect_left(names, name, key=_name_of), None)
 
     def forget_names(self) -> None:
         """There are others: sort them when somebody asks."""

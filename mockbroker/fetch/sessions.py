@@ -152,16 +152,8 @@ class FetchSessions:
             return session.topics.values()
         touched: dict[SessionTopic, None] = {}
         for name, begins in names:
-            if begins:
-                touched.update(dict.fromkeys(session.topics_beginning_with(name)))
-                continue
-            key: str | bytes | None = name
-            if session.uses_topic_ids:
-                found = self._metadata.topics.get(name)
-                key = None if found is None else found.id
-            topic = session.topics.get(key) if key is not None else None
-            if topic is not None:
-                touched[topic] = None
+            topics = session.topics_beginning_with if begins else session.topics_named
+            touched.update(dict.fromkeys(topics(name)))
         return touched
 
     def note_rights(self, session: FetchSession) -> None:

@@ -153,3 +153,18 @@ def test_an_acl_that_comes_or_goes_costs_a_session_the_topics_it_is_about(
         return lines
 
     assert polls(20) == polls(500)
+
+
+def test_an_acl_is_about_all_topics_that_had_its_name() -> None:
+    world, authorizer, poll = authorized(1, by_id=True)
+    world.delete_topic("t0")
+    world.create_topic("t0", 1)
+    both = ask(("t0", 0, 0), session=(poll.session_id, 2), version=13)
+    both.topics[0].topic_id = world.metadata.topics["t0"].id
+    world.fetch_now(both, 13)
+    world.metadata.apply(AclsChanged((ANYTHING._replace(resource_name="t0", permission=2),), ()))
+    world.fetch.gate = reader_gate(authorizer, "User:a")
+    poll.session_epoch = 3
+    answer = world.fetch_now(poll, 13)
+    errors = [part.error_code for topic in answer.responses for part in topic.partitions]
+    assert errors == [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 2
