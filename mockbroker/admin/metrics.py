@@ -121,9 +121,18 @@ FAMILIES: Final[dict[str, Family]] = {
         ("broker",),
         "Connections beyond a limit, sent away or kept waiting, and TLS handshakes that failed.",
     ),
-    "mockbroker_logins_total": Family(COUNTER, ("broker",), "Logins of clients that succeeded."),
+    "mockbroker_logins_total": Family(
+        COUNTER,
+        ("broker", "listener", "mechanism"),
+        "Logins of clients that succeeded, and TLS handshakes (TLS).",
+    ),
     "mockbroker_logins_failed_total": Family(
-        COUNTER, ("broker",), "Logins of clients that failed."
+        COUNTER, ("broker", "listener", "mechanism"), "Those that failed."
+    ),
+    "mockbroker_principal_connections": Family(
+        GAUGE,
+        ("broker", "listener", "principal", "mechanism", "tls_version", "tls_cipher"),
+        "Connections by who their client is, and how they are secured.",
     ),
     "mockbroker_authorizations_denied_total": Family(
         COUNTER, ("broker",), "Denials of the authorizer, where there is one."
@@ -309,6 +318,10 @@ _OF_NODES: Final = {
 """The metrics of a node (`node.metrics`); a property beside type and name is the second label."""
 
 
+_TOLD_BY_LOGINS: Final = "type=socket-server-metrics"
+"""What Kafka counts by listener alone, or of TLS alone."""
+
+
 def exposition(cluster: Cluster, version: str) -> str:
     """Prometheus' text format, version 0.0.4."""
     by_family: dict[str, list[tuple[Labels, float]]] = {name: [] for name in FAMILIES}
@@ -338,11 +351,16 @@ def _of_node(broker: Broker) -> Iterator[Sample]:
     for mbean, value in broker.metrics().items():
         domain, _, properties = mbean.partition(":")
         kind, name, *rest = properties.split(",")
+        if kind == _TOLD_BY_LOGINS:
+            continue
         family = _OF_NODES[f"{domain}:{kind},{name}"]
-        label = rest[0].partition("=")[2].lower() if rest else None
+        labels = [each.partition("=")[2] for each in rest]
         if family == "mockbroker_requests_total":
             continue
-        yield family, (node,) if label is None else (node, label), value
+        if not family.startswith("mockbroker_logins_"):
+            labels = [label.lower() for label in labels]
+        yield family, (node, *labels), value
+    yield from _of_principals(node, broker)
     for api in broker.registry.apis():
         if api.requests:
             yield "mockbroker_requests_total", (node, api.name), api.requests
@@ -353,6 +371,17 @@ def _of_node(broker: Broker) -> Iterator[Sample]:
         clients[client_id] = clients.get(client_id, 0) + 1
     for client_id in sorted(clients)[:MAX_SERIES]:
         yield "mockbroker_client_connections", (node, client_id), clients[client_id]
+
+
+def _of_principals(node: str, broker: Broker) -> Iterator[Sample]:
+    counts: dict[Labels, int] = {}
+    for conn in broker.connections():
+        mechanism = broker.services.mechanism_of(conn.id) or ""
+        tls = ("", "") if conn.tls is None else (conn.tls.version, conn.tls.cipher)
+        labels: Labels = (conn.listener, conn.principal, mechanism, *tls)
+        counts[labels] = counts.get(labels, 0) + 1
+    for labels in sorted(counts)[:MAX_SERIES]:
+        yield "mockbroker_principal_connections", (node, *labels), counts[labels]
 
 
 def _of_topics(cluster: Cluster) -> Iterator[Sample]:

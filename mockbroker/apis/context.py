@@ -13,9 +13,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from mockbroker.config.listeners import security_protocol
 from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import ClientQuotasChanged
+from mockbroker.security.admission import Admission
 from mockbroker_protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from mockbroker.replica.manager import ReplicaManager
     from mockbroker.security.authenticator import Authenticator
     from mockbroker.security.authorizer import StandardAuthorizer
-    from mockbroker.security.mechanisms import Mechanisms
     from mockbroker.security.quotas import QuotaManager
     from mockbroker.security.rate import Rate
     from mockbroker.telemetry.client_metrics import Client, ClientMetrics, PushedMetrics
@@ -357,7 +356,7 @@ class Services:
 
     __slots__ = (
         "_client_metrics",
-        "_mechanisms",
+        "admission",
         "announce",
         "authorizer",
         "broker_id",
@@ -372,8 +371,6 @@ class Services:
         "groups",
         "leader_log",
         "logins",
-        "logins_done",
-        "logins_failed",
         "metadata",
         "metadata_progress",
         "producer_ids",
@@ -443,11 +440,14 @@ class Services:
         """Name and version of the clients that told them, by connection."""
         self.logins: dict[int, LoginGate] = {}
         """The logins of connections whose listener wants one."""
-        self._mechanisms: Mechanisms | None = None
         self.substream: Callable[[str], Random] = self._own_dice
         """Dice for a purpose, which is named."""
-        self.logins_done = 0
-        self.logins_failed = 0
+        self.admission = Admission(
+            self.config,
+            self.metadata,
+            self.clock,
+            lambda: self.substream(f"logins-{self.broker_id}"),
+        )
 
     def answer_in_slices(
         self, ctx: RequestContext, making: Generator[object, None, object]
@@ -479,19 +479,6 @@ class Services:
             self._client_metrics = ClientMetrics(self.clock, self.config, self.metadata, self.rng)
         return self._client_metrics
 
-    def authenticator(self, listener: str) -> Authenticator | None:
-        """Who says whether a new client is who it says it is; None where a listener asks nobody."""
-        if not security_protocol(self.config, listener).has_sasl:
-            return None
-        from mockbroker.security.authenticator import Authenticator
-
-        if self._mechanisms is None:
-            from mockbroker.security.mechanisms import Mechanisms
-
-            dice = self.substream(f"logins-{self.broker_id}")
-            self._mechanisms = Mechanisms(self.config, self.metadata, dice, self.clock)
-        return Authenticator(self.config, listener, self._mechanisms.make)
-
     def mechanism_of(self, connection_id: int) -> str | None:
         """The mechanism that the client of a connection chose; None: it has yet to, or need not."""
         login = self.logins.get(connection_id)
@@ -504,13 +491,6 @@ class Services:
         login = self.logins.get(ctx.connection_id)
         authenticator = None if login is None else login.authenticator
         return may_ask_for_tokens(self.config, ctx.listener, ctx.principal, authenticator)
-
-    def count_login(self, *, failed: bool) -> None:
-        """A login of a client ended."""
-        if failed:
-            self.logins_failed += 1
-        else:
-            self.logins_done += 1
 
     def mark(self) -> RoomsMark:
         """What no log and no metadata say: quotas' use, log directories, clients' metrics."""

@@ -36,7 +36,7 @@ from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.primitives import uuid_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from random import Random
 
     from mockbroker.cluster.controls import ClusterControls
@@ -84,6 +84,8 @@ class Cluster:
         self.journal.topic_name = self.metadata.topic_name
         self.producer_id_blocks = ProducerIdBlocks()
         self._faults: FaultSet | None = None
+        self.other_certificates: Collection[str] = ()
+        """What fault rules may have listeners show in place of their own certificate."""
         self.controller = Controller(self.metadata, self.metadata.config, substream("topics"))
         self.nodes = [Node(index, each) for index, each in enumerate(configs)]
         """By node id; they stay whether they are up or down."""
@@ -210,6 +212,7 @@ class Cluster:
                 self.metadata.topic_name,
                 self._faults_changed,
             )
+            self._faults.certificates = self.other_certificates
         return self._faults
 
     def _faults_changed(self, action: str, changed: Sequence[ArmedFault]) -> None:
@@ -224,8 +227,11 @@ class Cluster:
                 armed.cursor = self.journal.cursor()
             self.journal.record(FaultChanged(action, armed.id, armed.hits, rule))
         if action in ("added", "restored"):
+            from mockbroker.faults.fault import CONNECTIONS
+
             for one in changed or self.faults.network_rules:
-                for time_ms in (one.starts_ms, one.ends_ms) if one.fault.is_network else ():
+                is_network = one.fault.about == CONNECTIONS
+                for time_ms in (one.starts_ms, one.ends_ms) if is_network else ():
                     if time_ms is not None and time_ms > self.clock.now_ms:
                         self.timer.schedule(time_ms, self._arm)
 

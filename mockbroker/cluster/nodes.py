@@ -119,6 +119,10 @@ class Node:
         """What open scopes need of its logs; it outlives a crash."""
         self.request_faults: FaultSet | None = None
         """The armed fault rules, while any is about requests."""
+        self.login_faults: FaultSet | None = None
+        """The same, while any is about logins or their tokens."""
+        self.handshake_faults: FaultSet | None = None
+        """The same, while any is about TLS handshakes."""
         self.network_faults: Sequence[ArmedFault] = ()
         """The armed fault rules about connections."""
         self.watcher = NodeWatcher()
@@ -132,12 +136,17 @@ class Node:
         """It is up from now on."""
         self.incarnation = incarnation
         incarnation.broker.requests.faults = self.request_faults
+        incarnation.broker.services.admission.rules = self.login_faults
 
     def arm(self, faults: FaultSet) -> None:
         """The fault rules are others than before, or act on others."""
         self.request_faults = faults if faults.meets_requests else None
+        self.login_faults = faults if faults.meets_logins else None
+        self.handshake_faults = faults if faults.meets_handshakes else None
         if self.incarnation is not None:
-            self.incarnation.broker.requests.faults = self.request_faults
+            broker = self.incarnation.broker
+            broker.requests.faults = self.request_faults
+            broker.services.admission.rules = self.login_faults
         rules = faults.network_rules
         if rules or self.network_faults:
             self.network_faults = rules

@@ -39,6 +39,7 @@ class RuleMark(NamedTuple):
     reported: bool
     times_ms: tuple[float, float, float | None]
     dice: tuple[Any, ...]
+    spent: frozenset[str]
 
 
 class ArmedFault:
@@ -55,6 +56,7 @@ class ArmedFault:
         "_known_topics",
         "_listener",
         "_name_of",
+        "_principal",
         "_topic",
         "_when",
         "api_keys",
@@ -70,6 +72,7 @@ class ArmedFault:
         "problem",
         "reported",
         "rng",
+        "spent",
         "starts_ms",
         "waiting",
     )
@@ -96,7 +99,10 @@ class ArmedFault:
         keys = fault.api_keys
         self.api_keys = None if keys is None else frozenset(keys)
         self._name_of = name_of
+        self.spent: set[str] = set()
+        """What names the tokens that it made expire."""
         self._client = _glob(fault.client)
+        self._principal = _glob(fault.principal)
         self._listener = _glob(fault.listener)
         self._topic = _glob(fault.topic)
         self._known_topics: dict[str, bool] = {}
@@ -117,6 +123,7 @@ class ArmedFault:
             self.reported,
             (self.armed_ms, self.starts_ms, self.ends_ms),
             self.rng.getstate(),
+            frozenset(self.spent),
         )
 
     def back_to(self, mark: RuleMark, passed_ms: float) -> None:
@@ -127,6 +134,7 @@ class ArmedFault:
         self.armed_ms, self.starts_ms = armed_ms + passed_ms, starts_ms + passed_ms
         self.ends_ms = None if ends_ms is None else ends_ms + passed_ms
         self.rng.setstate(mark.dice)
+        self.spent = set(mark.spent)
 
     @property
     def exhausted(self) -> bool:
@@ -160,6 +168,10 @@ class ArmedFault:
             and (self._client is None or self._client(client_id) is not None)
             and (self._listener is None or self._listener(listener) is not None)
         )
+
+    def is_for_principal(self, principal: str) -> bool:
+        """Whether a principal, "User:alice", is one that it is about."""
+        return self._principal is None or self._principal(principal) is not None
 
     @property
     def is_between_brokers(self) -> bool:
@@ -207,6 +219,16 @@ class ArmedFault:
                 )
             ),
         )
+        if self._principal is not None:
+            yield (
+                (lambda a, _: self.is_for_principal(a.principal)),
+                (lambda a, _: f"principal is {a.principal}"),
+            )
+        if fault.expire_token:
+            yield (
+                (lambda _, view: view.client_facts.shown_token is not None),
+                (lambda _, __: "its client logged in without a token"),
+            )
         group, transactional_id = _glob(fault.group), _glob(fault.transactional_id)
         if group is not None:
             yield (
@@ -222,6 +244,11 @@ class ArmedFault:
             yield (
                 (lambda _, view: view.meets(self)),
                 (lambda _, view: f"topics are {_topics_text(view)}"),
+            )
+        if fault.revoke_acl is not None:
+            yield (
+                (lambda _, view: bool(view.client_facts.acls_to_lose(self, view))),
+                (lambda _, __: "its principal has no such ACL"),
             )
 
     def _holds(self, view: RequestView) -> bool:

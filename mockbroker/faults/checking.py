@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.faults.errors import FaultError
+from mockbroker.faults.fault import REQUESTS
 from mockbroker_protocol.api_keys import API_SPECS, ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.shapes import shape_of
 from mockbroker_protocol.versions import FETCH_SESSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from mockbroker.faults.fault import Fault
     from mockbroker_protocol.shapes import Shape
@@ -50,15 +51,24 @@ _ERRORS_OF: Final = {
 """Codes that no other API answers: there they would tell a client nothing."""
 
 
-def check(fault: Fault, served: Served, brokers: Mapping[int, object]) -> None:
+def check(
+    fault: Fault,
+    served: Served,
+    brokers: Mapping[int, object],
+    certificates: Collection[str] = (),
+) -> None:
     """Raises FaultError when the rule could never match, or could not do what it says.
 
-    `served` has the version range of each API of the broker, `brokers` its node ids.
+    `served` has the version range of each API of the broker, `brokers` its node ids,
+    `certificates` what listeners can show beside their own.
     """
     if fault.broker is not None and fault.broker not in brokers:
         nodes = ", ".join(map(str, sorted(brokers)))
         raise FaultError("broker", f"there is no broker {fault.broker}", nodes)
-    if fault.is_network:
+    if fault.certificate is not None and fault.certificate not in certificates:
+        problem = f"no listener can show one that is {fault.certificate}"
+        raise FaultError("certificate", problem, ", ".join(certificates) or 'with tls="auto"')
+    if fault.about != REQUESTS:
         return
     keys = fault.api_keys
     named = served if keys is None else keys

@@ -42,18 +42,44 @@ _REQUEST_ACTS: Final = (
     "twice",
     "bad_crc",
     "evict_session",
+    "expire_token",
+    "revoke_acl",
     "observe",
 )
-NETWORK_ACTS: Final = ("latency_ms", "bandwidth", "slice_bytes", "refuse", "break_handshake")
+NETWORK_ACTS: Final = ("latency_ms", "bandwidth", "slice_bytes", "refuse")
+HANDSHAKE_ACTS: Final = ("break_handshake", "certificate")
+LOGIN_ACTS: Final = ("fail_login",)
+_ALL_ACTS: Final = (*_REQUEST_ACTS, *NETWORK_ACTS, *HANDSHAKE_ACTS, *LOGIN_ACTS)
+CONNECTIONS: Final = "connections"
+HANDSHAKES: Final = "handshakes"
+LOGINS: Final = "logins"
+REQUESTS: Final = "requests"
+_ABOUT: Final = (
+    (CONNECTIONS, NETWORK_ACTS, ()),
+    (HANDSHAKES, HANDSHAKE_ACTS, ("nth", "count", "probability")),
+    (LOGINS, LOGIN_ACTS, ("nth", "count", "probability", "principal")),
+)
+"""What else than requests a rule may be about, what it does then, and what more it may have."""
 _OF_REQUESTS: Final[dict[str, object]] = dict.fromkeys(
-    ("api", "versions", "topic", "partition", "group", "transactional_id", "when", "nth", "count")
+    (
+        *("api", "versions", "topic", "partition", "group", "transactional_id", "when"),
+        *("principal", "nth", "count"),
+    )
 ) | {"probability": 1.0}
 """What a rule about connections cannot have, and its value where it is not given."""
+_NOBODY_YET: Final = ("refuse", *HANDSHAKE_ACTS)
 _CHOICES: Final[dict[str, tuple[str | None, ...]]] = {
     "stage": (BEFORE, AFTER),
     "level": (None, "top", "partition"),
+    "certificate": (None, "expired", "foreign"),
 }
-_ENDS: Final = ("drop", "disconnect", "reset", "half_close", "error")
+ANY_OPERATION: Final = "ANY"
+OPERATIONS: Final = (
+    *(ANY_OPERATION, "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION"),
+    *("DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS"),
+)
+"""Of ACLs, by Kafka's names."""
+_ENDS: Final = ("drop", "disconnect", "reset", "half_close", "expire_token", "error")
 """Of these one rule has one: each is what becomes of the request."""
 _MANGLES: Final = ("truncate_at", "corrupt_at", "correlation_shift", "throttle_ms", "bad_crc")
 
@@ -103,16 +129,18 @@ class Delay:
 class Fault:
     """Whom it hits, how often, and what it does. Raises FaultError when it makes no sense.
 
-    Texts of `client`, `listener`, `topic`, `group` and `transactional_id` are glob patterns; `when`
-    is a condition: an expression (see `expression`), or a function of a `RequestView`. Times are on
-    the broker's clock. `stage` says whether the broker processes the request first. `maybe`: it is
-    in order that the rule never fires. `of_preset` names the preset that made it.
+    Texts of `client`, `principal`, `listener`, `topic`, `group` and `transactional_id` are glob
+    patterns; `when` is a condition: an expression (see `expression`), or a function of a
+    `RequestView`. Times are on the broker's clock. `stage` says whether the broker processes the
+    request first. `maybe`: it is in order that the rule never fires. `of_preset` names the preset
+    that made it.
     """
 
     # whom
     api: str | int | tuple[str | int, ...] | None = None
     versions: tuple[int, int] | None = None
     client: str | None = None
+    principal: str | None = None
     listener: str | None = None
     broker: int | None = None
     connection: int | None = None
@@ -146,13 +174,18 @@ class Fault:
     twice: bool = False
     bad_crc: bool = False
     evict_session: bool = False
+    expire_token: bool = False
+    revoke_acl: str | None = None
     observe: bool = False
     # what, on the network
     latency_ms: float | Delay | None = None
     bandwidth: int | None = None
     slice_bytes: int | None = None
     refuse: bool = False
+    # what, while a connection begins
     break_handshake: bool = False
+    certificate: str | None = None
+    fail_login: bool = False
     # by which name
     id: str | None = None
     of_preset: str | None = None
@@ -167,6 +200,7 @@ class Fault:
                 raise FaultError(name, f"{getattr(self, name)!r} is neither", "true or false")
         assert all(key in API_SPECS for key in self.api_keys or ())
         assert self.error is None or self.error_code is not ErrorCode.NONE
+        assert self.revoke_acl is None or self.revoked_operation
         self._check_when()
         self._check_times()
         self._check_acts()
@@ -208,8 +242,9 @@ class Fault:
     def _check_acts(self) -> None:
         acts = self.acts
         if not acts:
-            every = ", ".join((*_REQUEST_ACTS, *NETWORK_ACTS))
-            raise FaultError("error", "the rule does nothing", f"at least one of {every}")
+            raise FaultError(
+                "error", "the rule does nothing", f"at least one of {', '.join(_ALL_ACTS)}"
+            )
         for field, known in _CHOICES.items():
             if getattr(self, field) not in known:
                 problem = f"{getattr(self, field)!r} is unknown"
@@ -228,33 +263,41 @@ class Fault:
             raise FaultError(mangled[0], f"with {silent[0]} there is no answer to change")
         if self.twice and (silent or self.error is not None) and self.stage == BEFORE:
             raise FaultError("twice", f"with {ends[0]} before it the request is not processed")
-        if self.is_network:
-            self._check_connections(acts)
+        for about, known, more in _ABOUT:
+            wanted = [name for name in known if name in acts]
+            if wanted:
+                self._check_others(about, wanted[0], known, more)
 
-    def _check_connections(self, acts: tuple[str, ...]) -> None:
-        network = next(name for name in NETWORK_ACTS if name in acts)
-        for name in acts:
-            if name not in NETWORK_ACTS:
-                raise FaultError(name, f"{network} is about connections: make two rules")
+    def _check_others(
+        self, about: str, act: str, known: tuple[str, ...], more: tuple[str, ...]
+    ) -> None:
+        """A rule about something else than requests."""
+        for name in self.acts:
+            if name not in known:
+                raise FaultError(name, f"{act} is about {about}: make two rules")
         for name, unset in _OF_REQUESTS.items():
-            if getattr(self, name) != unset:
-                raise FaultError(name, f"{network} is about connections, not requests")
+            if name not in more and getattr(self, name) != unset:
+                raise FaultError(name, f"{act} is about {about}, not requests")
         for name in ("client", "connection"):
-            if network in ("refuse", "break_handshake") and getattr(self, name) is not None:
+            if act in _NOBODY_YET and getattr(self, name) is not None:
                 raise FaultError(name, "who is refused has not yet said who it is")
+        if self.break_handshake and self.certificate:
+            raise FaultError("certificate", "a handshake that is broken off shows none")
 
     # -- as others read it -----------------------------------------------------------------
 
     @property
     def acts(self) -> tuple[str, ...]:
         """The names of the fields that say what it does."""
-        wanted = (*_REQUEST_ACTS, *NETWORK_ACTS)
-        return tuple(name for name in wanted if _given(getattr(self, name)))
+        return tuple(name for name in _ALL_ACTS if _given(getattr(self, name)))
 
     @property
-    def is_network(self) -> bool:
-        """Whether it shapes connections; else it meets requests."""
-        return any(_given(getattr(self, name)) for name in NETWORK_ACTS)
+    def about(self) -> str:
+        """What it meets: `requests`, `connections`, `handshakes` or `logins`."""
+        for about, acts, _ in _ABOUT:
+            if any(_given(getattr(self, name)) for name in acts):
+                return about
+        return REQUESTS
 
     @property
     def api_keys(self) -> tuple[int, ...] | None:
@@ -272,6 +315,15 @@ class Fault:
         if self.error is None:
             return ErrorCode.NONE
         return error_code(self.error)
+
+    @property
+    def revoked_operation(self) -> str:
+        """The operation whose ACLs go, by Kafka's name; "ANY": all. Raises FaultError."""
+        name = str(self.revoke_acl).upper()
+        if name not in OPERATIONS:
+            allowed = ", ".join(OPERATIONS)
+            raise FaultError("revoke_acl", f"{self.revoke_acl!r} is no operation", allowed)
+        return name
 
     @property
     def delay(self) -> Delay | None:
@@ -313,7 +365,10 @@ class Fault:
 
 
 _FIELDS: Final = tuple(field.name for field in fields(Fault))
-_TEXTS: Final = ("client", "listener", "topic", "group", "transactional_id", "id", "of_preset")
+_TEXTS: Final = (
+    *("client", "principal", "listener", "topic", "group", "transactional_id"),
+    *("revoke_acl", "certificate", "id", "of_preset"),
+)
 _FLAGS: Final = (
     "park",
     "drop",
@@ -323,10 +378,12 @@ _FLAGS: Final = (
     "twice",
     "bad_crc",
     "evict_session",
+    "expire_token",
     "observe",
     "maybe",
     "refuse",
     "break_handshake",
+    "fail_login",
 )
 _INT32: Final = 2**31 - 1
 _WHOLE: Final = {

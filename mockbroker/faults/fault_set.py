@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mockbroker.faults.armed_fault import ArmedFault
 from mockbroker.faults.checking import check
 from mockbroker.faults.errors import FaultError
-from mockbroker.faults.fault import Fault
+from mockbroker.faults.fault import CONNECTIONS, HANDSHAKES, LOGINS, REQUESTS, Fault
 from mockbroker.faults.presets import parse
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class FaultSet:
     __slots__ = (
         "_any",
         "_brokers",
+        "_by_about",
         "_by_api",
         "_clock",
         "_name_of",
@@ -54,6 +55,7 @@ class FaultSet:
         "_served",
         "_substream",
         "_tell",
+        "certificates",
         "retired",
     )
 
@@ -79,7 +81,10 @@ class FaultSet:
         self._rules: dict[str, ArmedFault] = {}
         self._any: list[ArmedFault] = []
         self._by_api: dict[int, list[ArmedFault]] = {}
+        self._by_about: dict[str, list[ArmedFault]] = {}
         self._next = 1
+        self.certificates: Collection[str] = ()
+        """Those that a rule may have listeners show: what stands for `certificate`."""
         self.retired: deque[ArmedFault] = deque(maxlen=MAX_RETIRED)
         """Rules that were taken away and had never fired, though they had to."""
 
@@ -94,7 +99,7 @@ class FaultSet:
         """Arm rules, all or none; returns their ids. Raises FaultError that names the field."""
         faults = [fault for rule in rules for fault in faults_of(rule)]
         for fault in faults:
-            check(fault, self._served, self._brokers)
+            check(fault, self._served, self._brokers, self.certificates)
         ids = [fault.id for fault in faults if fault.id is not None]
         for fault_id in ids:
             if fault_id in self._rules or ids.count(fault_id) > 1:
@@ -126,9 +131,12 @@ class FaultSet:
     def _told(self, action: str, changed: Sequence[ArmedFault]) -> None:
         """What is armed is other than before."""
         by_api: dict[int, list[ArmedFault]] = {}
-        able = [one for one in self._rules.values() if not one.fault.is_network]
+        by_about: dict[str, list[ArmedFault]] = {}
+        for one in self._rules.values():
+            by_about.setdefault(one.fault.about, []).append(one)
+        self._by_about = by_about
         # The hit of a `bad_crc` may be taken back: such a rule is never quite exhausted.
-        able = [one for one in able if one.fault.bad_crc or not one.exhausted]
+        able = [one for one in by_about.get(REQUESTS, ()) if one.fault.bad_crc or not one.exhausted]
         for key in {key for one in able for key in one.api_keys or ()}:
             by_api[key] = [one for one in able if one.api_keys is None or key in one.api_keys]
         self._any = [one for one in able if one.api_keys is None]
@@ -247,7 +255,53 @@ class FaultSet:
     @property
     def network_rules(self) -> Sequence[ArmedFault]:
         """The rules that shape connections."""
-        return [armed for armed in self._rules.values() if armed.fault.is_network]
+        return self._by_about.get(CONNECTIONS, ())
+
+    @property
+    def meets_handshakes(self) -> bool:
+        """Whether any rule is about TLS handshakes."""
+        return HANDSHAKES in self._by_about
+
+    @property
+    def meets_logins(self) -> bool:
+        """Whether any rule is about logins, or about the tokens of those that were."""
+        return LOGINS in self._by_about or any(
+            one.fault.expire_token for one in self._rules.values()
+        )
+
+    def meet_handshake(self, listener: str, broker_id: int) -> ArmedFault | None:
+        """The rule that a TLS handshake which begins now sets off."""
+        return self._meet(
+            HANDSHAKES, lambda armed: armed.is_for_connection("", listener, broker_id, 0)
+        )
+
+    def meet_login(self, asking: Asking) -> ArmedFault | None:
+        """The rule that a login sets off which would else succeed."""
+        return self._meet(
+            LOGINS,
+            lambda armed: (
+                armed.is_for_connection(
+                    asking.client_id, asking.listener, asking.broker_id, asking.connection_id
+                )
+                and armed.is_for_principal(asking.principal)
+            ),
+        )
+
+    def _meet(self, about: str, fits: Callable[[ArmedFault], bool]) -> ArmedFault | None:
+        now_ms = self._clock.now_ms
+        for armed in self._by_about.get(about, ()):
+            if armed.in_time(now_ms) and fits(armed) and armed.strike():
+                if armed.exhausted:
+                    self._told("exhausted", (armed,))
+                return armed
+        return None
+
+    def spent_by(self, token: str) -> str | None:
+        """The id of the rule that made a token expire."""
+        for armed in self._rules.values():
+            if token in armed.spent:
+                return armed.id
+        return None
 
     def fire(self, asking: Asking, view: RequestView) -> Sequence[ArmedFault]:
         """The rules that this request sets off; each is counted.

@@ -14,7 +14,7 @@ from mockbroker_protocol.messages.produce import ProduceRequest
 from mockbroker_protocol.subjects import topic_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Protocol
 
     from mockbroker_protocol.primitives import Buffer
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         @property
         def client_id(self) -> str: ...
         @property
+        def principal(self) -> str: ...
+        @property
         def listener(self) -> str: ...
         @property
         def broker_id(self) -> int: ...
@@ -45,6 +47,24 @@ if TYPE_CHECKING:
         def selects_topic(self, name: str | None, topic_id: bytes | None) -> bool | None: ...
         def selects_one(self, ref: TopicRef) -> bool: ...
 
+    class Revoking(Protocol):
+        """What such a rule says: `fault.Fault`."""
+
+        @property
+        def revoked_operation(self) -> str: ...
+        @property
+        def topic(self) -> str | None: ...
+        @property
+        def group(self) -> str | None: ...
+        @property
+        def transactional_id(self) -> str | None: ...
+
+    class AclRule(TopicRule, Protocol):
+        """A rule that takes ACLs away: `armed_fault.ArmedFault`."""
+
+        @property
+        def fault(self) -> Revoking: ...
+
     NameOf = Callable[[bytes], str | None]
 
 
@@ -52,6 +72,7 @@ VARIABLES: Final = (
     "api",
     "version",
     "client",
+    "principal",
     "listener",
     "broker",
     "connection",
@@ -62,6 +83,24 @@ VARIABLES: Final = (
     "body",
 )
 """What a condition may ask, by attribute in Python and by name in an expression."""
+
+
+class ClientFacts:
+    """What rules ask of the client of a request beside what it asks for: here nothing is known."""
+
+    __slots__ = ()
+
+    @property
+    def shown_token(self) -> str | None:
+        """What names the token that it logged in with; None without one."""
+        return None
+
+    def acls_to_lose(self, rule: AclRule, view: RequestView) -> Sequence[object]:  # noqa: ARG002
+        """The ACLs of its principal that a rule would take away."""
+        return ()
+
+
+_NO_FACTS: Final = ClientFacts()
 
 
 class RequestRecord(NamedTuple):
@@ -78,7 +117,15 @@ class RequestRecord(NamedTuple):
 class RequestView:
     """One request. `body` is the decoded message, with Kafka's field names in snake_case."""
 
-    __slots__ = ("_asking", "_meets", "_records", "_subjects", "body", "name_of")
+    __slots__ = (
+        "_asking",
+        "_meets",
+        "_records",
+        "_subjects",
+        "body",
+        "client_facts",
+        "name_of",
+    )
 
     def __init__(
         self,
@@ -87,12 +134,14 @@ class RequestView:
         subjects: Callable[[], Subjects],
         name_of: NameOf,
         meets: Callable[[TopicRule], bool] | None = None,
+        client_facts: ClientFacts = _NO_FACTS,
     ) -> None:
         """`meets` is the method of that name, where it costs less than to list all topics."""
         self._asking = asking
         self._subjects = subjects
         self.name_of = name_of
         self._meets = meets
+        self.client_facts = client_facts
         self._records: list[RequestRecord] | None = None
         self.body: Any = body
 
@@ -113,6 +162,11 @@ class RequestView:
     def client(self) -> str:
         """The client id."""
         return self._asking.client_id
+
+    @property
+    def principal(self) -> str:
+        """Who its client is: "User:alice"."""
+        return self._asking.principal
 
     @property
     def listener(self) -> str:

@@ -38,12 +38,14 @@ class EventValues:
 class ConnectionOpened(EventValues):
     """A client connected, from `peer_port` of its host (0: not over a socket).
 
-    `principal` is who it is by then; `tls_version` and `tls_cipher` are None without TLS.
+    `principal` is who it is by then; `tls_version` and `tls_cipher` are None without TLS; `fault`
+    is the id of the rule that had another certificate shown.
     """
 
     __slots__ = (
         "broker_id",
         "connection_id",
+        "fault",
         "listener",
         "peer",
         "peer_port",
@@ -71,6 +73,11 @@ class ConnectionOpened(EventValues):
         self.principal = principal
         self.tls_version = tls_version
         self.tls_cipher = tls_cipher
+        self.fault: str | None = None
+
+    def values(self) -> dict[str, object]:
+        """The fields by their names."""
+        return {**super().values(), "fault": self.fault}
 
 
 class ConnectionClosed(EventValues):

@@ -99,6 +99,13 @@ def expire_token(
     return _set_expiry(store, token, _later(now, period_ms))
 
 
+def expire_now(store: MetadataStore, clock: Clock, token_id: str) -> None:
+    """Let a token expire now, unless it did before: it is found until it is removed."""
+    token = store.delegation_tokens.get(token_id)
+    if token is not None and not token.is_expired(clock.wall_ms()):
+        _set_expiry(store, token, clock.wall_ms())
+
+
 def replace_delegation_tokens(
     store: MetadataStore, wanted: Mapping[str, DelegationToken | None]
 ) -> None:

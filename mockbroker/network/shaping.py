@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-    from mockbroker.cluster.nodes import Node
     from mockbroker.faults.armed_fault import ArmedFault
     from mockbroker.network.transport import ClientTransport
 
@@ -28,23 +27,6 @@ SLICE_GAP_SECONDS: Final = 0.001
 """Between two slices that no bandwidth spreads: they shall not arrive as one."""
 MAX_SLICES: Final = 4096
 """Of one answer: the rest of a large one goes in one piece."""
-
-
-def break_handshake(node: Node, listener: str) -> str | None:
-    """The rule that breaks off a TLS handshake which begins now, by its id."""
-    broker = node.broker
-    if broker is None:
-        return None
-    now_ms = broker.services.clock.now_ms
-    for rule in node.network_faults:
-        if (
-            rule.fault.break_handshake
-            and rule.in_time(now_ms)
-            and rule.is_for_connection("", listener, node.node_id, 0)
-        ):
-            rule.hits += 1
-            return rule.id
-    return None
 
 
 class Shape:

@@ -391,7 +391,7 @@ class SocketServer(NodeWatcher):
             rule
             for rule in self.node.network_faults
             if conn is not None
-            and not (rule.fault.refuse or rule.fault.break_handshake)
+            and not rule.fault.refuse
             and rule.in_time(now_ms)
             and rule.is_for_connection(
                 conn.client_id, conn.listener, self.node.node_id, connection_id

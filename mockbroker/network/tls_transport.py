@@ -18,11 +18,11 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mockbroker.network.cipher_suites import registered_name
-from mockbroker.network.shaping import break_handshake
 from mockbroker.network.transport import JOIN_LIMIT_BYTES, ClientTransport
 from mockbroker.node.tls_session import ANONYMOUS, TlsSession
 
 if TYPE_CHECKING:
+    from mockbroker.faults.armed_fault import ArmedFault
     from mockbroker.network.transport import Connections
     from mockbroker.node.outbox import Outgoing
     from mockbroker_protocol.primitives import Buffer
@@ -47,8 +47,10 @@ class TlsListener(Protocol):
     read_area: memoryview
     """CIPHERTEXT_BYTES that all connections of the listener are read through."""
 
-    def wrap(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
-        """The server's end of a new connection."""
+    def wrap(
+        self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, shown: str | None = None
+    ) -> ssl.SSLObject:
+        """The server's end of a new connection; `shown`: with another certificate, by its kind."""
 
     def principal(self, connection: ssl.SSLObject) -> str | None:
         """Who the client is whose handshake is done; None without a certificate that tells.
@@ -65,6 +67,7 @@ class TlsTransport(ClientTransport):
         "_begun",
         "_connection",
         "_ending",
+        "_fault",
         "_has_ended",
         "_incoming",
         "_outgoing",
@@ -84,6 +87,8 @@ class TlsTransport(ClientTransport):
         self._outgoing = ssl.MemoryBIO()
         self._connection = tls.wrap(self._incoming, self._outgoing)
         self._begun = False
+        self._fault: ArmedFault | None = None
+        """The rule that the handshake set off."""
         self._has_ended = False
         """Whether the client has said that it sends no more."""
         self._timer: asyncio.TimerHandle | None = None
@@ -104,9 +109,7 @@ class TlsTransport(ClientTransport):
     def _handshake(self) -> None:
         if not self._begun:
             self._begun = True
-            rule = break_handshake(self._server.node, self.listener)
-            if rule is not None:
-                self._fail(f"broken off by {rule}")
+            self._heed_rules()
         if self._timer is None:  # it has failed before
             return
         try:
@@ -122,11 +125,29 @@ class TlsTransport(ClientTransport):
         self._flush()
         self._acknowledge()
         try:
-            self.session = session_of(self._connection, self._tls)
+            session = session_of(self._connection, self._tls)
         except UnknownPrincipalError as error:
             self._fail(str(error))
             return
+        if self._fault is not None:
+            session.fault = self._fault.id
+        self.session = session
         self._server.connected(self)
+
+    def _heed_rules(self) -> None:
+        """Have the handshake, which begins now, set off a fault rule."""
+        node = self._server.node
+        if node.handshake_faults is None:
+            return
+        rule = node.handshake_faults.meet_handshake(self.listener, node.node_id)
+        if rule is None:
+            return
+        if rule.fault.break_handshake:
+            self._fail(f"broken off by {rule.id}")
+        else:
+            self._fault = rule
+            shown = rule.fault.certificate
+            self._connection = self._tls.wrap(self._incoming, self._outgoing, shown)
 
     def _acknowledge(self) -> None:
         """The client's last message has no answer, and a request may wait until it has arrived.
@@ -142,8 +163,16 @@ class TlsTransport(ClientTransport):
     def _fail(self, reason: str) -> None:
         self._stop_timer()
         if self._transport is not None:
-            self._server.refused(self, f"TLS handshake: {reason}")
+            self._refused(reason)
             self._transport.close()
+
+    def _refused(self, reason: str) -> None:
+        """Tell that the handshake failed."""
+        rule = self._fault
+        if rule is not None:
+            reason += f" (a certificate that is {rule.fault.certificate} was shown by {rule.id})"
+        self._server.broker.handshake_failed(self.listener)
+        self._server.refused(self, f"TLS handshake: {reason}")
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -155,7 +184,7 @@ class TlsTransport(ClientTransport):
         if self._timer is not None:
             self._stop_timer()
             if self._begun:  # who only looks whether the port is open made no mistake
-                self._server.refused(self, "TLS handshake: the client has hung up")
+                self._refused("the client has hung up")
         self._pending.clear()
         self._pending_bytes = 0
         super().connection_lost(exc)

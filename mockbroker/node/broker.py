@@ -21,6 +21,7 @@ from mockbroker.node.connection import Connection
 from mockbroker.node.outbox import Outbox
 from mockbroker.node.request_handler import RequestHandler
 from mockbroker.node.tls_session import ANONYMOUS
+from mockbroker.security.admission import HANDSHAKE
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.frames import SHARED_BYTES, FrameBuffer
@@ -98,12 +99,19 @@ class Broker:
             conn.tls = tls
             opened.principal = conn.principal = tls.principal
             opened.tls_version, opened.tls_cipher = tls.version, tls.cipher
-        authenticator = self.services.authenticator(listener)
+            opened.fault = tls.fault
+        authenticator = self.services.admission.authenticator(listener)
         if authenticator is not None:
             # Kafka: the principal of a login counts alone (DefaultKafkaPrincipalBuilder).
             opened.principal = conn.principal = ANONYMOUS
             self._guard(conn, authenticator)
+        elif tls is not None:
+            self.services.admission.count(listener, HANDSHAKE, failed=False)
         self.journal.record(opened)
+
+    def handshake_failed(self, listener: str) -> None:
+        """A client connected whose TLS handshake failed."""
+        self.services.admission.count(listener, HANDSHAKE, failed=True)
 
     def _guard(self, conn: Connection, authenticator: Authenticator) -> None:
         """Have the client of a connection log in before it is served."""
@@ -283,7 +291,7 @@ class Broker:
 
         return read(
             self.services,
-            connections=len(self._connections),
+            connections=self.connections(),
             connections_opened=self.connections_opened,
             connections_refused=self.connections_refused,
             requests_refused=self.requests.requests_refused,

@@ -17,6 +17,7 @@ every part of the way runs inside the request boundary.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from mockbroker.apis.context import CLOSE, NO_RESPONSE, PARKED, RequestContext, Verdict
@@ -25,7 +26,9 @@ from mockbroker.faults.fault import AFTER, BEFORE
 from mockbroker.faults.mangling import corrupt, poison
 from mockbroker.faults.request_view import RequestView
 from mockbroker.journal import FAULT, PEER
+from mockbroker.node.request_client import RequestClient
 from mockbroker.node.slices import encoded
+from mockbroker.security.authenticator import session_expired
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.error_responses import (
     error_response,
@@ -91,8 +94,8 @@ class RequestBoundary(Protocol):
     def answer_bytes(self, ctx: RequestContext, data: Buffer) -> None:
         """The same with bytes that are sent as they are."""
 
-    def cut_off(self, ctx: RequestContext, fault_id: str, ending: str) -> None:
-        """End the connection by `ending`: disconnect, reset or half_close."""
+    def cut_off(self, ctx: RequestContext, reason: str, ending: str | None) -> None:
+        """End the connection by `ending`: disconnect, reset or half_close; None: as ever."""
 
 
 def intercept(
@@ -111,7 +114,9 @@ def intercept(
     """
     if subjects is None:
         subjects = RequestSubjects(boundary, request)
-    fired = faults.fire(ctx, RequestView(ctx, request, subjects, faults.name_of, subjects.meets))
+    client = RequestClient(boundary.services, ctx)
+    view = RequestView(ctx, request, subjects, faults.name_of, subjects.meets, client)
+    fired = faults.fire(ctx, view)
     if not fired:
         return False
     ctx.fault = ",".join(armed.id for armed in fired)
@@ -120,7 +125,7 @@ def intercept(
         return False
     if process is None:
         raise ProtocolError("it is too large for the fault rule that it sets off")
-    interception = Interception(boundary, ctx, api, request, process, fired, subjects)
+    interception = Interception(boundary, ctx, api, request, process, fired, subjects, view, client)
     ctx.responder = interception
     boundary.guard(ctx, interception.start)
     return True
@@ -246,6 +251,8 @@ class Interception:
     _handle: Handle
     _fired: Sequence[ArmedFault]
     _subjects: RequestSubjects
+    _view: RequestView
+    _client: RequestClient
     _response: object = None
     _refused: list[object] = field(default_factory=list)
     _overwriting: list[ArmedFault] = field(default_factory=list)
@@ -340,10 +347,29 @@ class Interception:
     def _before(self) -> None:
         if self._ended_by(BEFORE):
             return
+        if self._revoke(BEFORE):
+            services = self._boundary.services
+            self._ctx.on_disconnect = self._let_fall
+            go_on = partial(self._park, [], self._go_on, held=True)
+            self._task = services.timer.schedule(services.clock.now_ms, go_on)
+            return
+        self._go_on()
+
+    def _go_on(self) -> None:
         errors = [armed for armed in self._at(BEFORE) if armed.fault.error is not None]
         if errors and self._refuse(errors):
             return
         self._process()
+
+    def _revoke(self, stage: str) -> bool:
+        """Take away what rules of this stage say; whether this broker hears of it later."""
+        lost = [
+            acl
+            for armed in self._at(stage)
+            if armed.fault.revoke_acl is not None
+            for acl in self._client.acls_to_lose(armed, self._view)
+        ]
+        return bool(lost) and self._client.lose(lost)
 
     def _ended_by(self, stage: str) -> bool:
         """Whether a rule of this stage cuts the request off; it is silent, or closed then."""
@@ -352,11 +378,25 @@ class Interception:
             if fault.drop:
                 self._ctx.on_disconnect = None  # it stays in work: its connection is silent
                 return True
+            if fault.expire_token and self._expire_token(armed):
+                return True
             for ending in ("disconnect", "reset", "half_close"):
                 if getattr(fault, ending) and (ending != "half_close" or stage == BEFORE):
-                    self._boundary.cut_off(self._ctx, armed.id, ending)
+                    self._boundary.cut_off(self._ctx, f"{ending} by {armed.id}", ending)
                     return True
         return False
+
+    def _expire_token(self, armed: ArmedFault) -> bool:
+        """Let the client's token expire; whether that ends the request too."""
+        token = self._client.shown_token
+        if token is None:  # it has gone, and its login with it
+            return False
+        armed.spent.add(token)
+        self._client.token_expires()
+        if armed.fault.stage == AFTER:
+            return False
+        self._boundary.cut_off(self._ctx, session_expired(armed.id), None)
+        return True
 
     def _refuse(self, errors: list[ArmedFault]) -> bool:
         """Answer an error in place of the request; False when (the rest of) it is processed."""
@@ -432,6 +472,7 @@ class Interception:
     def _after(self) -> None:
         if self._ended_by(AFTER):
             return
+        self._revoke(AFTER)
         if self._response is NO_RESPONSE or self._response is CLOSE:
             self._boundary.answer(self._ctx, self._response, is_long=False)
             return
@@ -508,7 +549,7 @@ class Interception:
                 del data[fault.truncate_at :]
         self._boundary.answer_bytes(ctx, data)
         if ending is not None:
-            self._boundary.cut_off(ctx, ctx.fault or "", ending)
+            self._boundary.cut_off(ctx, f"{ending} by {ctx.fault}", ending)
 
 
 def _mangles(fault: Fault) -> bool:

@@ -12,10 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mockbroker.apis.context import ServedApis, Services
     from mockbroker.fetch.manager import FetchManager
+    from mockbroker.node.connection import Connection
     from mockbroker.replica.log_memory import LogMemory
     from mockbroker.replica.manager import ReplicaManager
+    from mockbroker.security.admission import Admission
 
 _CACHE: Final = "kafka.server:type=FetchSessionCache,name="
 _PURGATORY: Final = "kafka.server:type=DelayedOperationPurgatory,name="
@@ -24,6 +28,7 @@ _FETCHES: Final = "mockbroker:type=FetchMetrics,name="
 _CONNECTIONS: Final = "mockbroker:type=ConnectionMetrics,name="
 _CLUSTER: Final = "mockbroker:type=ClusterMetrics,name="
 _AUTHORIZER: Final = "mockbroker:type=AuthorizerMetrics,name="
+_SOCKETS: Final = "kafka.server:type=socket-server-metrics,name="
 _LOOP: Final = "mockbroker:type=LoopMetrics,name="
 _MEMORY: Final = "kafka.network:type=SocketServer,name="
 _LOGS: Final = "mockbroker:type=LogMetrics,name="
@@ -35,7 +40,7 @@ _REQUESTS: Final = "mockbroker:type=RequestMetrics,name="
 def read(
     services: Services,
     *,
-    connections: int,
+    connections: Sequence[Connection],
     connections_opened: int,
     requests_refused: int,
     rounds_skipped: int,
@@ -50,12 +55,12 @@ def read(
         **_of_fetches(services.fetch),
         **_of_memory(services.replicas.log_memory),
         **_of_authorizer(services),
-        f"{_CONNECTIONS}Connections": connections,
+        f"{_CONNECTIONS}Connections": len(connections),
         f"{_CONNECTIONS}ConnectionsOpened": connections_opened,
         f"{_CONNECTIONS}ConnectionsRefused": connections_refused,
         f"{_REQUESTS}RequestsRefused": requests_refused,
-        f"{_CONNECTIONS}Logins": services.logins_done,
-        f"{_CONNECTIONS}LoginsFailed": services.logins_failed,
+        **_of_logins(services.admission),
+        **_of_tls(connections),
         f"{_CLUSTER}IdleRoundsSkipped": rounds_skipped,
         f"{_CONNECTIONS}UnreadAnswerBytes": unread_bytes,
         f"{_LOOP}LoopBlocked": loop_blocked,
@@ -121,6 +126,36 @@ def _of_authorizer(services: Services) -> dict[str, int]:
     if services.authorizer is None:
         return {}
     return {f"{_AUTHORIZER}AuthorizationsDenied": services.authorizer.denied}
+
+
+def _of_logins(admission: Admission) -> dict[str, int]:
+    """Logins and TLS handshakes, by listener as Kafka counts them, and by mechanism too."""
+    values: dict[str, int] = {}
+    for (listener, mechanism), outcomes in admission.outcomes.items():
+        for total, count in (
+            ("successful-authentication-total", outcomes.done),
+            ("failed-authentication-total", outcomes.failed),
+            ("successful-reauthentication-total", outcomes.renewals_done),
+            ("failed-reauthentication-total", outcomes.renewals_failed),
+        ):
+            name = f"{_SOCKETS}{total},listener={listener}"
+            values[name] = values.get(name, 0) + count
+        labels = f"listener={listener},mechanism={mechanism}"
+        values[f"{_CONNECTIONS}Logins,{labels}"] = outcomes.done + outcomes.renewals_done
+        failed = outcomes.failed + outcomes.renewals_failed
+        values[f"{_CONNECTIONS}LoginsFailed,{labels}"] = failed
+    return values
+
+
+def _of_tls(connections: Sequence[Connection]) -> dict[str, int]:
+    """Connections by cipher suite and version of TLS (KIP-558)."""
+    values: dict[str, int] = {}
+    for conn in connections:
+        if conn.tls is not None:
+            labels = f"listener={conn.listener},cipher={conn.tls.cipher}"
+            name = f"{_SOCKETS}connections,{labels},protocol={conn.tls.version}"
+            values[name] = values.get(name, 0) + 1
+    return values
 
 
 def _of_apis(registry: ServedApis) -> dict[str, int]:

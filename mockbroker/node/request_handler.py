@@ -447,11 +447,11 @@ class RequestHandler:
         api.response_bytes += len(data)
         self._record(ctx)
 
-    def cut_off(self, ctx: RequestContext, fault_id: str, ending: str) -> None:
-        """End the connection by `ending`: disconnect, reset or half_close."""
+    def cut_off(self, ctx: RequestContext, reason: str, ending: str | None) -> None:
+        """End the connection by `ending`: disconnect, reset or half_close; None: as ever."""
         conn = self._connections[ctx.connection_id]
         conn.ending = ending
-        self.close(conn, f"{ending} by {fault_id}")
+        self.close(conn, reason)
 
     # -- refusals --------------------------------------------------------------------------
 

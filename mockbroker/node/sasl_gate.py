@@ -18,7 +18,8 @@ from mockbroker.apis.context import PARKED, RequestContext, Verdict
 from mockbroker.journal import Login
 from mockbroker.node.illegal_sasl_state import illegal_sasl_state, unexpected_request
 from mockbroker.node.refusals import unserved_reason
-from mockbroker.security.authenticator import State
+from mockbroker.security.admission import ClientLogin
+from mockbroker.security.authenticator import State, session_expired
 from mockbroker.security.mechanism import SaslAuthenticationError, SaslError, reason_of
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ProtocolError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from mockbroker.node.connection import Connection
     from mockbroker.node.outbox import Outbox
     from mockbroker.node.request_handler import RequestHandler
+    from mockbroker.security.admission import Admission
     from mockbroker.security.authenticator import Authenticator
     from mockbroker_protocol.frames import Frame
 
@@ -67,6 +69,10 @@ class SaslGate:
         frames.max_frame_bytes = min(authenticator.max_token_bytes, most)
         conn.gate = self.admits
 
+    @property
+    def _admission(self) -> Admission:
+        return self._handler.services.admission
+
     def admits(self, frame: Frame) -> bool:
         """Whether a frame is a request that is served now."""
         authenticator = self.authenticator
@@ -99,7 +105,8 @@ class SaslGate:
         """The answer to a token, and the life of the session in ms. Raises SaslError."""
         clock = self._handler.services.clock
         authenticator = self.authenticator
-        found = authenticator.evaluate(token, clock.now_ms, clock.wall_ms())
+        refused_by = None if self._admission.rules is None else self._refused_by
+        found = authenticator.evaluate(token, clock.now_ms, clock.wall_ms(), refused_by)
         if authenticator.state is State.COMPLETE:
             conn = self._conn
             assert authenticator.principal is not None
@@ -122,16 +129,30 @@ class SaslGate:
         self._handler.services.defer(lambda: self._handler.close(self._conn, reason))
         return PARKED
 
+    def _refused_by(self, principal: str) -> str | None:
+        """The id of the fault rule that a login sets off which would else succeed."""
+        conn = self._conn
+        login = ClientLogin(
+            conn.id, conn.client_id, principal, conn.listener, self._handler.broker_id
+        )
+        return self._admission.refused_by(login)
+
     # -- the rest ----------------------------------------------------------------------------
 
     def _is_in_session(self, key: int | None) -> bool:
         now_ms = self._handler.services.clock.now_ms
         if key == ApiKey.SASL_HANDSHAKE and self.authenticator.begin_renewal(now_ms):
             return True
-        if self.authenticator.is_expired(now_ms):
-            self._handler.close(self._conn, "the session of its login has expired")
+        rule = self._expired_by()
+        if rule is not None or self.authenticator.is_expired(now_ms):
+            self._handler.close(self._conn, session_expired(rule))
             return False
         return True
+
+    def _expired_by(self) -> str | None:
+        """The id of the fault rule that made the token of the session expire."""
+        token = self.authenticator.token
+        return None if token is None else self._admission.spent_by(token)
 
     def _take_token(self, token: bytes) -> None:
         try:
@@ -185,7 +206,12 @@ class SaslGate:
     def _tell(self, reason: str | None) -> None:
         """Tell how a login ended; `reason` None: well."""
         conn, authenticator = self._conn, self.authenticator
-        self._handler.services.count_login(failed=reason is not None)
+        self._admission.count(
+            conn.listener,
+            authenticator.mechanism,
+            failed=reason is not None,
+            renewed=authenticator.renews,
+        )
         self._journal.record(
             Login(
                 conn.id,

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 _MAX_SIZE: Final = "sasl.server.max.receive.size"
 _MAX_REAUTH: Final = "connections.max.reauth.ms"
+_WRONG: Final = {
+    "PLAIN": "Authentication failed: Invalid username or password",
+    "OAUTHBEARER": '{"status":"invalid_token"}',
+}
+"""What the client learns of a wrong password or token; of the other mechanisms none is told."""
 _LEAST_REAUTH_INTERVAL_MS: Final = 1000
 """KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS."""
 
@@ -62,6 +67,7 @@ class Authenticator:
         "principal",
         "renews",
         "state",
+        "token",
         "wanted",
     )
 
@@ -80,6 +86,8 @@ class Authenticator:
         self.principal: str | None = None
         self.by_token = False
         """Whether the client logged in with a delegation token."""
+        self.token: str | None = None
+        """What names the token that the client logged in with (`Mechanism.token`)."""
         self.renews = False
         """Whether this is a login of a client that was known before."""
         self.expires_ms: float | None = None
@@ -111,9 +119,16 @@ class Authenticator:
         self._exchange = self._make(mechanism, self._listener)
         self.state = State.TOKENS
 
-    def evaluate(self, token: bytes, now_ms: float, wall_ms: int) -> tuple[bytes, int]:
+    def evaluate(
+        self,
+        token: bytes,
+        now_ms: float,
+        wall_ms: int,
+        refused_by: Callable[[str], str | None] | None = None,
+    ) -> tuple[bytes, int]:
         """The answer to a token, and once it is the last the life of the session (0: no end).
 
+        `refused_by` has the id of the fault rule by which the login of a principal is to fail.
         Raises SaslError; what its client is told of that is `told`.
         """
         exchange = self._exchange
@@ -127,13 +142,23 @@ class Authenticator:
                 "Cannot change principals during re-authentication from "
                 f"{_dotted(self.principal)}: {_dotted(principal)}"
             )
+        rule = None if refused_by is None else refused_by(principal)
+        if rule is not None:
+            raise self._broken_off(rule)
         self._exchange = None
         self.principal = principal
         self.by_token = exchange.by_token
+        self.token = exchange.token
         self.state = State.COMPLETE
         lifetime_ms = self._lifetime_ms(exchange.expires_wall_ms, wall_ms)
         self.expires_ms = None if lifetime_ms is None else now_ms + lifetime_ms
         return answer, lifetime_ms or 0
+
+    def _broken_off(self, rule: str) -> SaslError:
+        """What a client is told whose password or token is wrong."""
+        told = _WRONG.get(self.mechanism or "")
+        reason = f"broken off by {rule}"
+        return SaslError(reason) if told is None else SaslAuthenticationError(told, reason)
 
     def told(self, error: SaslError) -> str:
         """What the client is told of a login that failed."""
@@ -171,6 +196,12 @@ class Authenticator:
         if most_ms > 0:
             lives.append(most_ms)
         return max(0, min(lives)) if lives else None
+
+
+def session_expired(rule: str | None = None) -> str:
+    """Why a connection ends whose session is over; `rule` is the fault rule that ended it."""
+    reason = "the session of its login has expired"
+    return reason if rule is None else f"{reason}, by {rule}"
 
 
 def hash_set_order(texts: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from binascii import Error as Base64Error
+from hashlib import sha256
 from json import loads
 from typing import Final, NamedTuple
 
@@ -31,6 +32,11 @@ class Token(NamedTuple):
 
     principal: str
     expires_wall_ms: int
+
+
+def name_of(text: str) -> str:
+    """What names a token, in memory and for comparisons, without being of use to who reads it."""
+    return sha256(text.encode()).hexdigest()
 
 
 def decoded(part: str) -> bytes:

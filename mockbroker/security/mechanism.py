@@ -52,5 +52,9 @@ class Mechanism(Protocol):
     def by_token(self) -> bool:
         """Whether it showed a delegation token instead of a password of its own."""
 
+    @property
+    def token(self) -> str | None:
+        """What names the token that it showed, and tells nothing of it; None without one."""
+
     def evaluate(self, token: bytes) -> bytes:
         """The answer to a token of the client; raises SaslError."""

@@ -25,7 +25,7 @@ from mockbroker.security import scram
 from mockbroker.security.plain import PlainServer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from random import Random
 
     from mockbroker.clock import Clock
@@ -43,15 +43,35 @@ _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _CODES: Final = {name: code for code, name in MECHANISMS.items()}
 
 
+def _never(_token: str) -> None:
+    """No token expires before its time."""
+
+
 class Mechanisms:
     """The mechanisms of one node; salts and nonces come from `dice`."""
 
-    __slots__ = ("_clock", "_config", "_derived", "_dice", "_keys", "_metadata", "_parsed")
+    __slots__ = (
+        "_clock",
+        "_config",
+        "_derived",
+        "_dice",
+        "_keys",
+        "_metadata",
+        "_parsed",
+        "_spent_by",
+    )
 
     def __init__(
-        self, config: BrokerConfig, metadata: MetadataStore, dice: Random, clock: Clock
+        self,
+        config: BrokerConfig,
+        metadata: MetadataStore,
+        dice: Random,
+        clock: Clock,
+        spent_by: Callable[[str], str | None] = _never,
     ) -> None:
+        """`spent_by` has the id of the rule that made a token expire, by `Mechanism.token`."""
         self._clock = clock
+        self._spent_by = spent_by
         self._config = config
         self._metadata = metadata
         self._dice = dice
@@ -77,8 +97,19 @@ class Mechanisms:
         extensions = options.get("validatorRequiredExtensions", "").replace(",", " ").split()
         if checks_signatures(self._config, listener):
             scope = options.get("validatorRequiredScope", "")
-            return OAuthBearerServer(partial(self._check_signed, listener, scope), extensions)
-        return OAuthBearerServer(partial(self._check_unsecured, options), extensions)
+            check = partial(self._check_signed, listener, scope)
+        else:
+            check = partial(self._check_unsecured, options)
+        return OAuthBearerServer(partial(self._check_spent, check), extensions)
+
+    def _check_spent(self, check: Callable[[str], Token], token: str) -> Token:
+        from mockbroker.security.bearer_token import InvalidTokenError, name_of
+
+        valid = check(token)
+        rule = self._spent_by(name_of(token))
+        if rule is not None:
+            raise InvalidTokenError(f"It expired by {rule}")
+        return valid
 
     def _check_unsecured(self, options: Mapping[str, str], token: str) -> Token:
         from mockbroker.security.unsecured_jws import validate
@@ -125,6 +156,8 @@ class Mechanisms:
         """A delegation token: its HMAC is the password (DelegationTokenManager.updateCache)."""
         token = self._metadata.delegation_tokens.get(token_id)
         if token is None or not token.hmac or token.is_removed(self._config, self._clock):
+            return None
+        if self._spent_by(token_id) is not None:
             return None
         credential = self._derive(mechanism, token_id, b64encode(token.hmac).decode())
         owner = token.owner.partition(":")[2]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.security.bearer_token import InvalidTokenError
+from mockbroker.security.bearer_token import InvalidTokenError, name_of
 from mockbroker.security.mechanism import (
     SaslAuthenticationError,
     SaslBreakOffError,
@@ -42,6 +42,7 @@ class OAuthBearerServer:
         "authorization_id",
         "complete",
         "expires_wall_ms",
+        "token",
     )
 
     by_token: Final = False
@@ -53,6 +54,7 @@ class OAuthBearerServer:
         self.complete = False
         self.authorization_id = ""
         self.expires_wall_ms: int | None = None
+        self.token: str | None = None
 
     def evaluate(self, token: bytes) -> bytes:
         """Nothing for a token that is valid, else what is wrong; fails where it was told that."""
@@ -85,6 +87,7 @@ class OAuthBearerServer:
         self._check_extensions(pairs)
         self.authorization_id = valid.principal
         self.expires_wall_ms = valid.expires_wall_ms
+        self.token = name_of(shown["token"])
         self.complete = True
         return b""
 

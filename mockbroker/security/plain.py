@@ -26,6 +26,7 @@ class PlainServer:
 
     expires_wall_ms: Final = None
     by_token: Final = False
+    token: Final = None
 
     def __init__(self, entry: JaasEntry | None) -> None:
         self._entry = entry

@@ -64,6 +64,7 @@ class ScramServer:
         "by_token",
         "complete",
         "expires_wall_ms",
+        "token",
     )
 
     def __init__(
@@ -84,6 +85,7 @@ class ScramServer:
         self.authorization_id = ""
         self.by_token = False
         self.expires_wall_ms: int | None = None
+        self.token: str | None = None
 
     def evaluate(self, token: bytes) -> bytes:
         """The answer to the client's first message, or to its last."""
@@ -102,6 +104,7 @@ class ScramServer:
             if token is None:
                 raise SaslError("Token Authentication failed: Invalid tokenId")
             self.by_token = True
+            self.token = user
             self.expires_wall_ms = token.expires_wall_ms
             self.authorization_id = token.owner
             credential: ScramCredential | None = token.credential

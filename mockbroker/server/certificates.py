@@ -36,10 +36,10 @@ class Certificate(NamedTuple):
 class Authority:
     """Signs certificates, each valid from a day before `now`, for a year or as asked for."""
 
-    def __init__(self, now: datetime) -> None:
+    def __init__(self, now: datetime, called: str = AUTHORITY) -> None:
         self._now = now
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, AUTHORITY)])
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, called)])
         builder = self._builder(self._name, self._key, _VALID).add_extension(
             x509.BasicConstraints(ca=True, path_length=0), critical=True
         )
@@ -54,14 +54,30 @@ class Authority:
 
         A negative `valid` is of one that has expired so long ago.
         """
-        key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)])
-        builder = self._builder(name, key, valid)
-        hosts = list(dict.fromkeys(names))
+        hosts = [_general_name(host) for host in dict.fromkeys(names)]
+        return self._issue(name, hosts, valid)
+
+    def imitate(self, certificate: bytes, valid: timedelta = _VALID) -> Certificate:
+        """One for the subject and the hosts of another certificate, which is DER."""
+        other = x509.load_der_x509_certificate(certificate)
+        try:
+            found = other.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        except x509.ExtensionNotFound:
+            hosts = []
+        else:
+            hosts = list(found.value)
+        return self._issue(other.subject, hosts, valid)
+
+    def _issue(
+        self, subject: x509.Name, hosts: list[x509.GeneralName], valid: timedelta
+    ) -> Certificate:
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = self._builder(subject, key, valid)
         purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
         if hosts:
             purposes.append(ExtendedKeyUsageOID.SERVER_AUTH)
-            alternatives = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
+            alternatives = x509.SubjectAlternativeName(hosts)
             builder = builder.add_extension(alternatives, critical=False)
         usage = dict.fromkeys(_USAGES, False) | {"digital_signature": True}
         builder = (

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mockbroker.network.timekeeper import TimeMark
     from mockbroker.server.journal_files import JournalWriter
     from mockbroker.server.listeners import Listener
+    from mockbroker.server.other_certificates import OtherCertificates
     from mockbroker.server.settings import Settings
     from mockbroker.server.tls_auto import TlsFiles
     from mockbroker.server.tls_listener import TlsListener
@@ -317,7 +318,7 @@ async def launch(settings: Settings) -> RunningBroker:
     options = settings.options
     files = None if options["tls"] is None else _make_certificates(settings)
     try:
-        running = await _launch(settings, {} if files is None else files.configs())
+        running = await _launch(settings, files)
     except BaseException:
         if files is not None:
             files.remove()
@@ -332,8 +333,9 @@ def _make_certificates(settings: Settings) -> TlsFiles:
     return TlsFiles(settings, time.time())
 
 
-async def _launch(settings: Settings, stores: dict[str, str]) -> RunningBroker:
+async def _launch(settings: Settings, files: TlsFiles | None) -> RunningBroker:
     options = settings.options
+    stores = {} if files is None else files.configs()
     seed = int.from_bytes(os.urandom(8), "big") if options["seed"] is None else options["seed"]
     cluster = Cluster(
         settings.config | stores,
@@ -347,12 +349,16 @@ async def _launch(settings: Settings, stores: dict[str, str]) -> RunningBroker:
     )
     cluster.journal.replication = options["journal_replication"]
     writer = None if options["journal"] is None else _start_journal(cluster, settings, seed)
+    from mockbroker.server.other_certificates import OtherCertificates
+
+    others = OtherCertificates.of(settings, files, time.time)
+    cluster.other_certificates = () if others is None else others.kinds
     try:
         if settings.faults:
             cluster.faults.add(settings.faults)
         if settings.preparation is not None:
             _prepare(cluster, settings.preparation)
-        running = await _serve(cluster, settings)
+        running = await _serve(cluster, settings, others)
         if settings.options["cluster_actions"]:
             await _act(running, settings)
     except BaseException:
@@ -394,7 +400,9 @@ def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWr
     return writer
 
 
-async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
+async def _serve(
+    cluster: Cluster, settings: Settings, others: OtherCertificates | None
+) -> RunningBroker:
     """Listen, for clients first, then for controllers, then for the admin API."""
     timekeeper = TimeKeeper(cluster, frozen=settings.options["freeze_clock"])
     server = ClusterServer(cluster, timekeeper)
@@ -405,7 +413,7 @@ async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
                 told = partial(_advertise, cluster, each)
                 if each.protocol.has_sasl:
                     await _read_token_keys(cluster, each.name, settings)
-                tls = _tls_of(cluster, each, settings) if each.protocol.has_tls else ()
+                tls = _tls_of(cluster, each, settings, others) if each.protocol.has_tls else ()
                 listeners[each.name] = await server.start(
                     each.name, each.host, each.ports, told, tls
                 )
@@ -422,13 +430,20 @@ async def _serve(cluster: Cluster, settings: Settings) -> RunningBroker:
     return running
 
 
-def _tls_of(cluster: Cluster, listener: Listener, settings: Settings) -> Sequence[TlsListener]:
+def _tls_of(
+    cluster: Cluster,
+    listener: Listener,
+    settings: Settings,
+    others: OtherCertificates | None,
+) -> Sequence[TlsListener]:
     """The certificates of a listener, for each broker."""
     from mockbroker.server.tls_listener import TlsListener
 
     name, logs_in = listener.name, listener.protocol.has_sasl
     with _naming_store(settings, name):
-        return [TlsListener(node.config, name, logs_in=logs_in) for node in cluster.nodes]
+        return [
+            TlsListener(node.config, name, logs_in=logs_in, others=others) for node in cluster.nodes
+        ]
 
 
 async def _read_token_keys(cluster: Cluster, listener: str, settings: Settings) -> None:

@@ -49,7 +49,7 @@ class TlsFiles:
         options = settings.options
         self._settings = settings
         folder = options["tls_dir"]
-        self._authority = Authority(datetime.fromtimestamp(now_seconds, UTC))
+        self.authority = Authority(datetime.fromtimestamp(now_seconds, UTC))
         self._is_ours = folder is None
         self.clients: dict[str, str] = {}
         """The file of each client, by its name."""
@@ -70,7 +70,7 @@ class TlsFiles:
     def _make(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._write("server", self._issue_server())
-        Path(self.ca_file).write_text(self._authority.certificate, "utf-8")
+        Path(self.ca_file).write_text(self.authority.certificate, "utf-8")
         for name in self._settings.options["tls_clients"]:
             self.client_file(name)
 
@@ -88,7 +88,7 @@ class TlsFiles:
             if name in ("ca", "server"):
                 option = self._settings.written("tls_clients")
                 raise SettingsError(option, f"{name} is a file of its own", "another name")
-            self.clients[name] = self._write(name, self._authority.issue(name))
+            self.clients[name] = self._write(name, self.authority.issue(name))
         return self.clients[name]
 
     def remove(self) -> None:
@@ -104,7 +104,7 @@ class TlsFiles:
             for host in (listener.advertised_host, listener.host)
         )
         names = [*_HERE, *settings.options["tls_names"], *_that_can_be_asked_for(told)]
-        return self._authority.issue(names[0], names)
+        return self.authority.issue(names[0], names)
 
     def _write(self, name: str, made: Certificate) -> str:
         file = self.folder / f"{name}.pem"

@@ -25,11 +25,15 @@ from mockbroker.server.distinguished_name import alternatives_of, subject_of
 from mockbroker.server.key_stores import StoreError, load_key_store, load_trust_store
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mockbroker.config.broker import BrokerConfig
+    from mockbroker.server.other_certificates import OtherCertificates
 
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _TOO_OLD: Final = ("TLSv1", "TLSv1.1")
 """Java refuses them too, whoever asks for them."""
+_OF_KEY_STORE: Final = ("ssl.key.", "ssl.keystore.")
 _RULES: Final = "ssl.principal.mapping.rules"
 _CLIENT_AUTH: Final = {
     "none": ssl.CERT_NONE,
@@ -43,6 +47,7 @@ class Stores:
 
     def __init__(self, context: ssl.SSLContext, certificate: bytes) -> None:
         self.context = context
+        self.certificate = certificate
         self.subject = subject_of(certificate)
         self.alternatives = alternatives_of(certificate)
 
@@ -54,8 +59,21 @@ class TlsListener:
     (Kafka: SslConfigs.RECONFIGURABLE_CONFIGS).
     """
 
-    def __init__(self, config: BrokerConfig, listener: str, *, logs_in: bool) -> None:
-        """`logs_in`: its clients say by SASL who they are, and not by a certificate."""
+    def __init__(
+        self,
+        config: BrokerConfig,
+        listener: str,
+        *,
+        logs_in: bool,
+        others: OtherCertificates | None = None,
+    ) -> None:
+        """`logs_in`: its clients say by SASL who they are, and not by a certificate.
+
+        `others` are what fault rules may have it show.
+        """
+        self._others = others
+        self._shown: dict[str, ssl.SSLContext] = {}
+        """The contexts with another certificate, by its kind."""
         self.read_area = memoryview(bytearray(CIPHERTEXT_BYTES))
         self._config = config
         self._listener = listener
@@ -95,6 +113,7 @@ class TlsListener:
         with suppress(StoreError):
             self._stores = self._read(self._config)
             self._facts = facts
+            self._shown.clear()
 
     def _difference(self, changed: BrokerConfig, stores: Stores) -> str | None:
         """Another server's certificate (Kafka: SslFactory.CertificateEntries.ensureCompatible)."""
@@ -129,9 +148,26 @@ class TlsListener:
 
     # -- connections -----------------------------------------------------------------------
 
-    def wrap(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
-        """The server's end of a new connection."""
-        return self._stores.context.wrap_bio(incoming, outgoing, server_side=True)
+    def wrap(
+        self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, shown: str | None = None
+    ) -> ssl.SSLObject:
+        """The server's end of a new connection; `shown`: with another certificate, by its kind."""
+        context = self._stores.context if shown is None else self._context_of(shown)
+        return context.wrap_bio(incoming, outgoing, server_side=True)
+
+    def _context_of(self, kind: str) -> ssl.SSLContext:
+        """That of its stores, but for the certificate."""
+        found = self._shown.get(kind)
+        if found is None:
+            assert self._others is not None
+            made = self._others.make(kind, self._stores.certificate)
+            store = {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.key": made.key,
+                "ssl.keystore.certificate.chain": made.certificate,
+            }
+            found = self._shown[kind] = self._read(self._config, store).context
+        return found
 
     def principal(self, connection: ssl.SSLObject) -> str | None:
         """Who the client is whose handshake is done; None without a certificate that tells.
@@ -150,8 +186,12 @@ class TlsListener:
     def _text(self, config: BrokerConfig, key: str) -> str | None:
         return listener_text(config, self._listener, key)
 
-    def _read(self, config: BrokerConfig) -> Stores:
+    def _read(self, config: BrokerConfig, key_store: Mapping[str, str] | None = None) -> Stores:
+        """What its configs name; `key_store` stands in place of those of its own certificate."""
+
         def text(key: str) -> str | None:
+            if key_store is not None and key.startswith(_OF_KEY_STORE):
+                return key_store.get(key)
             return self._text(config, key)
 
         factory = "ssl.engine.factory.class"

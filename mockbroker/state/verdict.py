@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mockbroker.faults.fault import CONNECTIONS, HANDSHAKES, LOGINS
 from mockbroker.faults.request_view import RequestView
 from mockbroker.journal.events import HandlerFailed
 from mockbroker.state.request_lines import summary
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from mockbroker.journal.ring import Journal
 
 _REFUSED_SHOWN: Final = 20
+_HAPPENS: Final = {
+    CONNECTIONS: "nothing was sent",
+    HANDSHAKES: "no TLS handshake that fits began",
+    LOGINS: "no login that fits would have succeeded",
+}
+"""What did not happen, by what a rule is about."""
 
 
 class VerificationError(AssertionError):
@@ -120,8 +127,12 @@ def _refusal(event: RequestRefused | HandlerFailed) -> str:
 
 
 def _unfired(cluster: Cluster, armed: ArmedFault, since: int) -> Unfired:
-    if armed.fault.is_network:
-        return Unfired(armed.id, armed.fault.to_dict(), "nothing was sent while it was armed", [])
+    happened = _HAPPENS.get(armed.fault.about)
+    if happened is not None:
+        reason = f"{happened} while it was armed"
+        if armed.matched:
+            reason = _reason(armed, 0)
+        return Unfired(armed.id, armed.fault.to_dict(), reason, [])
     reason, lines = nearest(cluster.journal, armed, since)
     return Unfired(armed.id, armed.fault.to_dict(), reason, lines)
 

@@ -62,8 +62,14 @@ mockbroker.apis.context.Services
   wiring group_shard leader_log
   wiring metadata_progress producer_ids registries registry rng substream timer
   wiring work_in_slices
-  passing _mechanisms client_software deferred logins
-  growing logins_done logins_failed
+  wiring admission
+  passing client_software deferred logins
+mockbroker.security.admission.Admission
+  wiring _clock _config _dice _metadata rules
+  passing _mechanisms
+  growing outcomes
+mockbroker.security.admission.Outcomes
+  growing done failed renewals_done renewals_failed
 mockbroker.clock.Clock
   wiring epoch_ms
   growing now_ms
@@ -74,6 +80,7 @@ mockbroker.clock.TimerTask
 mockbroker.cluster.cluster.Cluster
   kept _faults metadata nodes interconnect peers
   wiring _substream clock timer journal controller end_step _settle next_deadline
+  wiring other_certificates
   growing producer_id_blocks
 mockbroker.cluster.interconnect.Interconnect
   kept links
@@ -110,6 +117,7 @@ mockbroker.cluster.nodes.Incarnation
   wiring clock timer
 mockbroker.cluster.nodes.Node
   kept info incarnation skew_ms logs request_faults network_faults config stopped_cleanly
+  kept login_faults handshake_faults
   wiring index node_id kept_logs watcher
   growing incarnations epoch
 mockbroker.cluster.nodes.NodeWatcher
@@ -274,13 +282,13 @@ mockbroker.coordinator.txn.verification.TransactionVerifier
   wiring _clock _timer _config _service
   passing _waiting
 mockbroker.faults.armed_fault.ArmedFault
-  kept fault hits matched idle id rng problem
-  wiring _checks _client _listener _name_of _topic _when api_keys family
+  kept fault hits matched idle id rng problem spent
+  wiring _checks _client _listener _name_of _principal _topic _when api_keys family
   passing armed_ms starts_ms ends_ms waiting cursor reported _known_topics
 mockbroker.faults.fault_set.FaultSet
   kept _rules _next
-  wiring _brokers _clock _name_of _served _substream _tell
-  passing _any _by_api retired
+  wiring _brokers _clock _name_of _served _substream _tell certificates
+  passing _any _by_about _by_api retired
 mockbroker.log.epoch_cache.LeaderEpochCache
   growing epochs start_offsets
 mockbroker.log.producer_state.ProducerStateEntry

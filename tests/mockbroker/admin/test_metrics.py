@@ -12,18 +12,21 @@ from mockbroker import MockBroker
 from mockbroker.admin import metrics
 from mockbroker.admin.metrics import COUNTER, FAMILIES, exposition
 from mockbroker.faults import Fault
+from mockbroker.node.tls_session import TlsSession
 from mockbroker.state.groups import commit_offsets
 from mockbroker.state.writing import NewRecord, put
 from mockbroker_protocol.messages.fetch import FetchResponse
 from mockbroker_protocol.messages.group_membership import HeartbeatRequest
 from mockbroker_protocol.messages.produce import ProduceResponse
 from tests.support.core import Core
+from tests.support.logins import logged_in, login_core
 from tests.support.range_group import ON, RangeGroup, fill
 from tests.support.requests import fetch, produce
 
 DASHBOARD = Path(__file__).parents[3] / "docs" / "grafana" / "mockbroker.json"
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\})? (\S+)')
 UNITS_OF_OTHERS = ("ms", "milliseconds", "kb", "kilobytes", "mb", "percent", "minutes", "hours")
+SECURED = "mockbroker_principal_connections"
 OF_HISTOGRAMS = ("_count", "_sum", "_bucket")
 
 
@@ -177,6 +180,34 @@ def test_several_brokers_are_told_apart() -> None:
     assert "mockbroker_brokers 3\n" in text
     assert 'mockbroker_topic_messages_in_total{topic="orders"} 3\n' in text
     assert len(re.findall(r"\nmockbroker_connections{broker=", text)) == 3
+
+
+def test_connections_are_told_by_principal_mechanism_and_tls() -> None:
+    core = login_core()
+    logged_in(core)
+    core.broker.connect(
+        99,
+        "/127.0.0.1",
+        core.now_ms,
+        local_address=("127.0.0.1", 9092),
+        listener="SSL",
+        tls=TlsSession("TLSv1.3", "TLS_AES_256_GCM_SHA384", "User:CN=bob"),
+    )
+    lines = [
+        line
+        for line in exposition(core.cluster, "1").splitlines()
+        if line.startswith(("mockbroker_logins", "mockbroker_principal"))
+    ]
+    plain = 'mechanism="PLAIN",tls_version="",tls_cipher=""'
+    tls = 'mechanism="",tls_version="TLSv1.3",tls_cipher="TLS_AES_256_GCM_SHA384"'
+    assert lines == [
+        'mockbroker_logins_total{broker="1",listener="SASL",mechanism="PLAIN"} 1',
+        'mockbroker_logins_total{broker="1",listener="SSL",mechanism="TLS"} 1',
+        'mockbroker_logins_failed_total{broker="1",listener="SASL",mechanism="PLAIN"} 0',
+        'mockbroker_logins_failed_total{broker="1",listener="SSL",mechanism="TLS"} 0',
+        f'{SECURED}{{broker="1",listener="SASL",principal="User:alice",{plain}}} 1',
+        f'{SECURED}{{broker="1",listener="SSL",principal="User:CN=bob",{tls}}} 1',
+    ]
 
 
 def test_the_page_lists_every_family() -> None:

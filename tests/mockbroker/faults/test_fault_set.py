@@ -136,13 +136,13 @@ def test_many_rules_are_armed_with_one_look_at_each(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = []
-    is_network: Callable[[Fault], bool] = vars(Fault)["is_network"].fget
+    about: Callable[[Fault], str] = vars(Fault)["about"].fget
 
-    def counted(fault: Fault) -> bool:
+    def counted(fault: Fault) -> str:
         looks.append(fault)
-        return is_network(fault)
+        return about(fault)
 
-    monkeypatch.setattr(Fault, "is_network", property(counted))
+    monkeypatch.setattr(Fault, "about", property(counted))
     counts = []
     for number in (20, 40):
         core.cluster.faults.clear()

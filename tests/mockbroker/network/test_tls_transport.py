@@ -537,7 +537,7 @@ class Admitting:
 
     def __init__(self) -> None:
         self.served: list[object] = []
-        self.node = SimpleNamespace(broker=None)
+        self.node = SimpleNamespace(handshake_faults=None)
 
     def opened(self, transport: tls_transport.TlsTransport) -> None:
         transport.admitted()

@@ -38,7 +38,7 @@ def fetch(
 
 def test_a_new_node_has_counted_nothing() -> None:
     metrics = Core().broker.metrics()
-    assert len(metrics) == 27
+    assert len(metrics) == 25
     unbounded = metrics.pop("kafka.network:type=SocketServer,name=MemoryPoolAvailable")
     assert unbounded == 2**63 - 1
     assert set(metrics.values()) == {0}

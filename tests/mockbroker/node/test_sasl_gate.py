@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.journal import ConnectionOpened, Login, RequestRefused, RequestServed
+from mockbroker.faults import Fault
+from mockbroker.journal import (
+    ConnectionClosed,
+    ConnectionOpened,
+    Login,
+    RequestRefused,
+    RequestServed,
+)
 from mockbroker.node.tls_session import TlsSession
+from mockbroker.state.verdict import verdict
 from mockbroker_protocol.api_keys import ALL_SPECS, ApiKey
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.headers import encode_request_header
@@ -17,9 +25,11 @@ from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRespo
 from mockbroker_protocol.messages.produce import ProduceRequest
 from mockbroker_protocol.messages.sasl import (
     SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
+from tests.support.delegation_tokens import create, described, token_core, token_login
 from tests.support.logins import (
     ADMIN,
     ALICE,
@@ -30,13 +40,22 @@ from tests.support.logins import (
     handshake,
     logged_in,
     login_core,
+    scram_login,
     token,
 )
+from tests.support.scoped import Scoped
 
 if TYPE_CHECKING:
+    from mockbroker.faults.armed_fault import ArmedFault
     from tests.support.core import Core, CoreClient
 
 SESSION_MS = 6000
+SCRAM_USER = {
+    "listener.name.sasl.scram-sha-256.sasl.jaas.config": (
+        "org.apache.kafka.common.security.scram.ScramLoginModule required "
+        'user_alice="alice-secret";'
+    )
+}
 SESSIONS = {"connections.max.reauth.ms": str(SESSION_MS)}
 
 
@@ -359,8 +378,8 @@ def test_logins_are_told_and_counted() -> None:
         "Authentication failed: Invalid username or password",
     )
     metrics = core.broker.metrics()
-    name = "mockbroker:type=ConnectionMetrics,name=Logins"
-    assert (metrics[name], metrics[f"{name}Failed"]) == (1, 1)
+    name, labels = "mockbroker:type=ConnectionMetrics,name=Logins", "listener=SASL,mechanism=PLAIN"
+    assert (metrics[f"{name},{labels}"], metrics[f"{name}Failed,{labels}"]) == (1, 1)
 
 
 def test_nothing_that_is_told_has_a_secret_in_it() -> None:
@@ -394,3 +413,159 @@ def test_a_rule_lets_a_login_fail_and_the_next_succeed() -> None:
     core.advance(DELAY_MS)
     assert client.closed
     assert is_served(logged_in(core))
+
+
+def arm(core: Core, **fields: object) -> ArmedFault:
+    """One rule that is in force."""
+    (rule_id,) = core.act(lambda: core.cluster.faults.add(Fault.from_dict(fields)))
+    return next(one for one in core.cluster.faults.list() if one.id == rule_id)
+
+
+def test_the_nth_login_fails_whatever_way_its_tokens_come() -> None:
+    core = login_core({"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,OAUTHBEARER"} | SCRAM_USER)
+    rule = arm(core, fail_login=True, nth=3, principal="User:al*", id="third")
+    assert is_served(logged_in(core))
+    assert is_served(logged_in(core, ADMIN))
+    client = connect(core)
+    handshake(client, "SCRAM-SHA-256")
+    assert scram_login(client, "SCRAM-SHA-256", "alice", "alice-secret").error_code == 0
+    client = connect(core)
+    handshake(client, version=0)
+    client.send_bytes(framed(ALICE))
+    core.advance(DELAY_MS)
+    assert (client.closed, client.answered) == (True, 0)
+    assert (rule.hits, rule.matched) == (1, 3)
+    assert logins_of(core)[-1].reason == (
+        "Authentication failed: Invalid username or password: broken off by third"
+    )
+    assert core.broker.services.admission.rules is not None
+    assert is_served(logged_in(core))
+    core.act(core.cluster.faults.clear)
+    assert core.broker.services.admission.rules is None
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "told"),
+    [
+        ("PLAIN", "Authentication failed: Invalid username or password"),
+        ("OAUTHBEARER", '{"status":"invalid_token"}'),
+        (
+            "SCRAM-SHA-256",
+            (
+                "Authentication failed during authentication due to invalid credentials with SASL "
+                "mechanism SCRAM-SHA-256"
+            ),
+        ),
+    ],
+)
+def test_who_fails_by_a_rule_is_told_what_a_wrong_password_is_told(
+    mechanism: str, told: str
+) -> None:
+    core = login_core({"sasl.enabled.mechanisms": mechanism} | SCRAM_USER)
+    arm(core, fail_login=True, count=1, client="te*")
+    for error in (ErrorCode.SASL_AUTHENTICATION_FAILED, ErrorCode.NONE):
+        client = connect(core)
+        handshake(client, mechanism)
+        if mechanism.startswith("SCRAM"):
+            answer = scram_login(client, mechanism, "alice", "alice-secret")
+        else:
+            now = core.cluster.clock.wall_ms() / 1000
+            good = ALICE if mechanism == "PLAIN" else bearer(bearer_token("alice", now, now + 60))
+            answer = token(client, good)
+        assert answer.error_code == error
+        assert answer.error_message == (told if error else "")
+
+
+def bearer_login(core: Core, shown: str) -> tuple[CoreClient, SaslAuthenticateResponse]:
+    client = connect(core)
+    handshake(client, "OAUTHBEARER")
+    return client, token(client, bearer(shown))
+
+
+def test_a_token_expires_by_a_rule_for_all_who_showed_it_and_is_good_again_without_it() -> None:
+    core = login_core({"sasl.enabled.mechanisms": "OAUTHBEARER"})
+    now = core.cluster.clock.wall_ms() / 1000
+    mine, other = (bearer_token(user, now, now + 600) for user in ("alice", "bob"))
+    first, second, bob = (bearer_login(core, one)[0] for one in (mine, mine, other))
+    rule = arm(core, expire_token=True, api="Metadata", principal="User:alice", count=1, id="now")
+    assert is_served(bob)
+    first.send(MetadataRequest(None), 5)
+    assert (first.closed, first.answered, rule.hits) == (True, 0, 1)
+    second.send(MetadataRequest(None), 5)
+    assert (second.closed, second.answered) == (True, 0)
+    assert is_served(bob)
+    first.disconnect()
+    second.disconnect()
+    reasons = [event.reason for event in core.events if isinstance(event, ConnectionClosed)]
+    assert reasons == ["the session of its login has expired, by now"] * 2
+    served = [event for event in core.events if isinstance(event, RequestServed)]
+    assert [event.fault for event in served if event.fault] == ["now"]
+    again, answer = bearer_login(core, mine)
+    assert answer.auth_bytes == b'{"status":"invalid_token"}'
+    assert token(again, b"\x01").error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert logins_of(core)[-1].reason == '{"status":"invalid_token"}: It expired by now'
+    assert is_served(bearer_login(core, bearer_token("alice", now, now + 601))[0])
+    core.act(lambda: core.cluster.faults.remove("now"))
+    assert is_served(bearer_login(core, mine)[0])
+
+
+def test_a_token_that_expires_after_a_request_ends_the_session_at_the_next() -> None:
+    core = login_core({"sasl.enabled.mechanisms": "OAUTHBEARER"})
+    now = core.cluster.clock.wall_ms() / 1000
+    client, _ = bearer_login(core, bearer_token("alice", now, now + 600))
+    rule = arm(core, expire_token=True, stage="after", count=1)
+    assert is_served(client)
+    assert rule.hits == 1
+    client.send(MetadataRequest(None), 5)
+    assert (client.closed, client.answered) == (True, 0)
+
+
+def test_an_expired_token_is_forgotten_at_the_end_of_a_scope() -> None:
+    core = login_core({"sasl.enabled.mechanisms": "OAUTHBEARER"})
+    scoped = Scoped(core)
+    now = core.cluster.clock.wall_ms() / 1000
+    shown = bearer_token("alice", now, now + 600)
+    rule = arm(core, expire_token=True, api="Metadata", client="*", maybe=True)
+    end = scoped.begin()
+    client, _ = bearer_login(core, shown)
+    client.send(MetadataRequest(None), 5)
+    assert client.closed
+    assert rule.hits == 1
+    end()
+    assert (rule.hits, rule.spent) == (0, set())
+    assert bearer_login(core, shown)[1].auth_bytes == b""
+
+
+def test_a_delegation_token_expires_by_a_rule() -> None:
+    core = token_core()
+    owner = logged_in(core)
+    made = create(owner)
+    client, _ = token_login(core, made.token_id, made.hmac)
+    scoped = Scoped(core)
+    end = scoped.begin()
+    arm(core, expire_token=True, count=1)
+    assert is_served(owner)  # who logged in with a password has no token
+    client.send(MetadataRequest(None), 5)
+    assert client.closed
+    (told,) = described(owner)
+    assert told.expiry_timestamp == core.cluster.clock.wall_ms()
+    assert token_login(core, made.token_id, made.hmac)[1].error_code == 58
+    end()
+    (told,) = described(owner)
+    assert told.expiry_timestamp == made.expiry_timestamp_ms
+    assert token_login(core, made.token_id, made.hmac)[1].error_code == 0
+
+
+def test_a_rule_that_met_no_login_is_told() -> None:
+    core = login_core()
+    arm(core, fail_login=True)
+    arm(core, fail_login=True, nth=5, id="fifth")
+    arm(core, expire_token=True, api="Metadata", id="token")
+    core.act(lambda: core.cluster.faults.remove("fault-1"))
+    assert is_served(logged_in(core))
+    found = {one.id: one.reason for one in verdict(core.cluster, since=0, strict=False).unfired}
+    assert found == {
+        "fault-1": "no login that fits would have succeeded while it was armed",
+        "fifth": "1 request(s) fitted, but with nth=5 it fired 0 time(s)",
+        "token": "none of 3 request(s) fitted",
+    }

@@ -15,6 +15,7 @@ class Trusting:
     """A mechanism that believes each token."""
 
     by_token = False
+    token = None
 
     def __init__(self, expires_wall_ms: int | None = None) -> None:
         self.complete = False
