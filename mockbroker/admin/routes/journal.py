@@ -27,7 +27,9 @@ _TAIL_LINES = 1000
 class RequestPage(BaseModel):
     """Requests, oldest first. `next_cursor` gives what comes after, now or later."""
 
-    requests: list[dict[str, Any]] = Field(description="`request` lines of docs/journal.md")
+    requests: list[dict[str, Any]] = Field(
+        description="`request` lines of docs/journal.md, with `number`"
+    )
     next_cursor: int
     more: bool = Field(description="Whether the journal has more that match")
 
@@ -112,7 +114,7 @@ async def list_requests(host: TheHost, wanted: Annotated[Listing, Query()]) -> R
                 return RequestPage(requests=found, next_cursor=position, more=True)
             position += 1
             if next(query.mismatches(served, journal), None) is None:
-                found.append(line_of(served, journal.topic_name))
+                found.append(line_of(served, journal.topic_name) | {"number": position})
         return RequestPage(requests=found, next_cursor=max(position, since), more=False)
 
     return host.act(look)

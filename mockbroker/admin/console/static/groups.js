@@ -122,7 +122,7 @@ function Group({ id }) {
       ${rebalances.length === 0
         ? html`<${Empty}>The journal has no rebalance of it: it keeps the last 2,048 requests.<//>`
         : html`<ol class="steps">
-            ${rebalances.map((one) => html`<li key=${one.key} class=${one.bad ? "bad" : ""}><span class="at">${since(one.at_ms)} s</span>${one.text}${one.errors.map((code) => html` <${Badge} kind="error" key=${code}>${errorName(code)}<//>`)}</li>`)}
+            ${rebalances.map((one) => html`<li key=${one.key} class=${one.bad ? "bad" : ""}><a class="at" href=${href("requests", [], { client: one.client, select: one.number })} title=${`Requests of ${one.client}`}>${since(one.at_ms)} s</a>${one.text}${one.errors.map((code) => html` <${Badge} kind="error" key=${code}>${errorName(code)}<//>`)}</li>`)}
           </ol>`}
     <//>
   </div>`;

@@ -1,60 +1,114 @@
 // Why a group rebalanced, read off the journal's requests: who came, who left, who went silent.
 
-// Steps, newest last: {key, at_ms, text, errors, bad}.
+const REBALANCE_IN_PROGRESS = 27;
+const MEMBER_ID_REQUIRED = 79;
+const REFUSED = {
+  22: "it is of a generation that is over",
+  25: "it is no member any more",
+  82: "another member has its group.instance.id",
+  110: "another member has its id, or it is behind the group's epoch",
+};
+
+// Steps, newest last: {key, at_ms, client, number, text, errors, bad}.
 export function rebalancesOf(lines) {
-  const steps = [];
-  const round = { joined: new Map(), left: new Set(), began: null };
-  let members = new Map();
-  let generation = null;
+  const course = new Course(lastOfEach(lines));
   lines.forEach((line, index) => {
-    const group = line.group;
-    if (!group) return;
-    const who = line.client_id;
-    const step = (text, bad = false) =>
-      steps.push({ key: index, at_ms: line.completed_ms, text, errors: line.errors.filter((code) => code !== 79), bad: bad || line.errors.some((code) => code !== 79 && code !== 27) });
-    if (line.api === "LeaveGroup") {
-      round.left.add(group.member || who);
-      step(`${who} left`);
-    } else if (line.api === "JoinGroup" && !line.errors.length && group.answered_generation !== null && group.answered_generation !== undefined) {
-      round.joined.set(group.member, who);
-      if (group.answered_generation !== generation) {
-        if (round.began !== null && round.generation !== group.answered_generation) round.joined = new Map([[group.member, who]]);
-        round.generation = group.answered_generation;
-        round.began = line.arrived_ms;
-      }
-    } else if (line.api === "JoinGroup" && line.errors.some((code) => code !== 79)) {
-      step(`${who} could not join`, true);
-    } else if (line.api === "SyncGroup" && !line.errors.length && round.generation !== undefined && round.generation !== generation) {
-      step(`generation ${round.generation}: ${whyOf(members, round)}`);
-      generation = round.generation;
-      members = round.joined;
-      round.joined = new Map();
-      round.left = new Set();
-      round.began = null;
-    } else if (line.api === "ConsumerGroupHeartbeat") {
-      const epoch = group.answered_generation;
-      if (group.generation === 0) step(`${who} joined${epoch ? `, epoch ${epoch}` : ""}`);
-      else if (group.generation < 0) step(`${who} left`);
-      else if (epoch !== null && epoch !== undefined && epoch !== group.generation && !line.errors.length) step(`${who} went from epoch ${group.generation} to ${epoch}`);
-      else if (line.errors.length) step(`${who} was refused`, true);
-    } else if (line.errors.some((code) => code === 27)) {
-      step(`${line.api} of ${who} was told to join again`);
-    } else if (line.errors.length && line.errors.some((code) => code !== 79)) {
-      step(`${line.api} of ${who} was refused`, true);
-    }
+    if (line.group) course.take(line, index);
   });
-  return steps;
+  return course.steps;
 }
 
-function whyOf(before, round) {
-  const came = [...round.joined].filter(([member]) => !before.has(member)).map(([, who]) => who);
-  const gone = [...before].filter(([member]) => !round.joined.has(member));
-  const left = gone.filter(([member, who]) => round.left.has(member) || round.left.has(who)).map(([, who]) => who);
-  const silent = gone.filter(([member, who]) => !round.left.has(member) && !round.left.has(who)).map(([, who]) => who);
-  const parts = [];
-  if (came.length) parts.push(`${came.join(", ")} came`);
-  if (left.length) parts.push(`${left.join(", ")} left`);
-  if (silent.length) parts.push(`${silent.join(", ")} did not come back: no LeaveGroup, so a session or rebalance time-out`);
-  if (!parts.length) parts.push("the same members joined again: a subscription or its metadata changed");
-  return `${parts.join("; ")}. ${round.joined.size} member${round.joined.size === 1 ? "" : "s"}`;
+// The last line of each connection, by which one that left is known to have gone on.
+function lastOfEach(lines) {
+  const last = new Map();
+  lines.forEach((line, index) => last.set(connectionOf(line), index));
+  return last;
+}
+
+function connectionOf(line) {
+  return `${line.broker} ${line.connection}`;
+}
+
+class Course {
+  constructor(last) {
+    this.last = last;
+    this.steps = [];
+    this.members = new Map();
+    this.generation = null;
+    this.next = { generation: null, members: new Map() };
+    this.left = new Set();
+  }
+
+  step(line, index, text, bad = false) {
+    const errors = line.errors.filter((code) => code !== MEMBER_ID_REQUIRED);
+    this.steps.push({ key: index, at_ms: line.completed_ms, client: line.client_id, number: line.number, text, errors, bad });
+  }
+
+  take(line, index) {
+    const errors = line.errors.filter((code) => code !== MEMBER_ID_REQUIRED);
+    const who = line.client_id;
+    if (line.api === "LeaveGroup") this.leave(line, index);
+    else if (errors.includes(REBALANCE_IN_PROGRESS)) this.step(line, index, `${line.api} of ${who} was told to join again`);
+    else if (errors.length) this.step(line, index, refusal(line, errors), true);
+    else if (line.api === "JoinGroup") this.join(line);
+    else if (line.api === "SyncGroup") this.begin(line, index);
+    else if (line.api === "ConsumerGroupHeartbeat") this.beat(line, index);
+  }
+
+  leave(line, index) {
+    this.left.add(line.group.member || line.client_id);
+    const goesOn = this.last.get(connectionOf(line)) > index;
+    const why = goesOn ? ", and its connection went on: so do clients whose application polls more seldom than max.poll.interval.ms, or unsubscribes" : "";
+    this.step(line, index, `${line.client_id} left${why}`);
+  }
+
+  join(line) {
+    const { member, answered_generation: generation } = line.group;
+    if (generation === null || generation === undefined) return;
+    if (generation === this.generation) {
+      // Once more, by a follower that missed the answer: nothing changes.
+      this.members.set(member, line.client_id);
+      return;
+    }
+    if (generation !== this.next.generation) this.next = { generation, members: new Map() };
+    this.next.members.set(member, line.client_id);
+  }
+
+  begin(line, index) {
+    const { generation, members } = this.next;
+    if (generation === null || generation === this.generation) return;
+    this.step(line, index, `generation ${generation}: ${this.why(members)}`);
+    this.generation = generation;
+    this.members = members;
+    this.left = new Set();
+  }
+
+  beat(line, index) {
+    const { generation, answered_generation: epoch } = line.group;
+    const who = line.client_id;
+    if (generation === 0) this.step(line, index, `${who} joined${epoch ? `, epoch ${epoch}` : ""}`);
+    else if (generation < 0) this.step(line, index, `${who} left`);
+    else if (epoch !== null && epoch !== undefined && epoch !== generation) this.step(line, index, `${who} went from epoch ${generation} to ${epoch}`);
+  }
+
+  why(members) {
+    const came = [...members].filter(([member]) => !this.members.has(member)).map(([, who]) => who);
+    const gone = [...this.members].filter(([member]) => !members.has(member));
+    const hasLeft = ([member, who]) => this.left.has(member) || this.left.has(who);
+    const left = gone.filter(hasLeft).map(([, who]) => who);
+    const silent = gone.filter((one) => !hasLeft(one)).map(([, who]) => who);
+    const parts = [];
+    if (came.length) parts.push(`${came.join(", ")} came`);
+    if (left.length) parts.push(`${left.join(", ")} left`);
+    if (silent.length) parts.push(`${silent.join(", ")} did not come back: no LeaveGroup, so a session or rebalance time-out`);
+    if (!parts.length) parts.push("the same members joined again: a subscription or its metadata changed");
+    return `${parts.join("; ")}. ${members.size} member${members.size === 1 ? "" : "s"}`;
+  }
+}
+
+function refusal(line, errors) {
+  const offsets = (line.group.offsets || []).map((one) => `${one.topic}-${one.partition} offset ${one.offset}`).join(", ");
+  const about = offsets && line.api.endsWith("Commit") ? ` of ${offsets}` : "";
+  const why = errors.map((code) => REFUSED[code]).find((text) => text);
+  return `${line.api} of ${line.client_id}${about} was refused${why ? `: ${why}` : ""}`;
 }

@@ -101,7 +101,7 @@ function Partitions({ name, list }) {
       ["Leader", (one) => (one.leader < 0 ? html`<${Badge} kind="error">none<//>` : html`<a href=${href("cluster", [name, one.partition])}>${one.leader}</a> <small>epoch ${one.leader_epoch}</small>`)],
       ["In sync", (one) => html`${one.isr.join(", ")} ${one.isr.length < one.replicas.length ? html`<${Badge} kind="warn">of ${one.replicas.join(", ")}<//>` : null}`],
       ["Log start", (one) => number(one.log_start_offset), "num"],
-      ["Last stable", (one) => number(one.last_stable_offset), "num"],
+      ["Last stable", (one) => html`${number(one.last_stable_offset)}${one.last_stable_offset < one.high_watermark ? html` <a href=${href("transactions")}><${Badge} kind="warn">a transaction is open<//></a>` : null}`, "num"],
       ["High watermark", (one) => number(one.high_watermark), "num"],
       ["Log end", (one) => number(one.log_end_offset), "num"],
       ["Size", (one) => bytes(one.size_bytes), "num"],

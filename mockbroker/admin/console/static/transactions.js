@@ -73,7 +73,7 @@ function Transaction({ id }) {
     <${Loading} polled=${steps}>
       ${steps.value && (steps.value.steps.length === 0
         ? html`<${Empty}>The journal has no request of it: it keeps the last 2,048.<//>`
-        : html`<ol class="steps">${steps.value.steps.map((step, index) => html`<li key=${index} class=${step.bad ? "bad" : ""}><span class="at">${since(step.at_ms)} s</span>${step.text}${step.errors.map((code) => html` <${Badge} kind="error" key=${code}>${errorName(code)}<//>`)}</li>`)}</ol>`)}
+        : html`<ol class="steps">${steps.value.steps.map((step, index) => html`<li key=${index} class=${step.bad ? "bad" : ""}><a class="at" href=${href("requests", [], { client: step.client, select: step.number })} title=${`Requests of ${step.client}`}>${since(step.at_ms)} s</a>${step.text}${step.errors.map((code) => html` <${Badge} kind="error" key=${code}>${errorName(code)}<//>`)}</li>`)}</ol>`)}
     <//>
     <h3>What the coordinator decided</h3>
     <${Loading} polled=${steps}>
@@ -86,7 +86,7 @@ function Transaction({ id }) {
 
 function stepsOf(id, requests, events) {
   return {
-    steps: requests.map((line) => ({ at_ms: line.completed_ms, text: stepText(line), errors: line.errors, bad: line.errors.length > 0 })),
+    steps: requests.map((line) => ({ at_ms: line.completed_ms, client: line.client_id, number: line.number, text: stepText(line), errors: line.errors, bad: line.errors.length > 0 })),
     decisions: events.filter((event) => event.kind === "transaction" && event.transactional_id === id),
   };
 }

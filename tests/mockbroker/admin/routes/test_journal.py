@@ -45,6 +45,9 @@ def test_pages_of_the_journal_continue_where_one_ended(api: Api) -> None:
     since = api("GET", "/v1/journal").body["next_cursor"]
     ask(api, "paged")
     whole = api("GET", f"/v1/journal?since={since}").body["requests"]
+    assert api("GET", f"/v1/journal/requests/{whole[-1]['number']}").body["line"] == {
+        name: value for name, value in whole[-1].items() if name != "number"
+    }
     seen, more = [], True
     while more:
         page = api("GET", f"/v1/journal?since={since}&limit=1").body
