@@ -39,7 +39,11 @@ def runnable(name: str) -> dict[str, str]:
 COOKBOOK: Final = dict(
     re.findall(r"^### (.*?)\n.*?^```python\n(.*?)^```$", page("cookbook"), re.DOTALL | re.MULTILINE)
 )
-RECIPES: Final = {**COOKBOOK, **runnable("quick-start"), **runnable("migration")}
+RECIPES: Final = {**COOKBOOK} | {
+    title: code
+    for name in ("quick-start", "migration", "confluent-kafka", "kafka-python", "aiokafka")
+    for title, code in runnable(name).items()
+}
 TITLES: Final = list(RECIPES)
 
 

@@ -72,14 +72,15 @@ def test_go(environment: dict[str, str]) -> None:
     assert printed.count("--- PASS") == 3
 
 
-def test_the_page_shows_what_runs() -> None:
+def test_the_pages_show_what_runs() -> None:
     examples = TOOLS.parent / "examples" / "languages"
     sources = [
         path.read_text("utf-8")
         for path in examples.rglob("*")
         if path.suffix in {".java", ".js", ".go"}
     ]
-    page = (TOOLS.parent / "docs" / "languages.md").read_text("utf-8")
-    shown = re.findall(r"^```(?:java|js|go)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    pages = (TOOLS.parent / "docs" / f"{name}.md" for name in ("java", "nodejs", "go"))
+    text = "".join(page.read_text("utf-8") for page in pages)
+    shown = re.findall(r"^```(?:java|js|go)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     assert len(shown) == 4
     assert [code for code in shown if not any(code in source for source in sources)] == []
