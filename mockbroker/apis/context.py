@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mockbroker.clock import Clock, Timer
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.coordinator.group.service import GroupCoordinatorService
-    from mockbroker.coordinator.group.shard import Companion, GroupShard
+    from mockbroker.coordinator.group.shard import Companion
     from mockbroker.coordinator.group.shared import Sharing
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdManager
@@ -357,17 +357,16 @@ class Services:
     __slots__ = (
         "_client_metrics",
         "admission",
-        "announce",
         "authorizer",
         "broker_id",
         "client_software",
         "clock",
         "config",
         "controller",
+        "coordinator_of",
         "deferred",
         "extension",
         "fetch",
-        "group_shard",
         "groups",
         "leader_log",
         "logins",
@@ -381,6 +380,7 @@ class Services:
         "replicas",
         "rng",
         "substream",
+        "tell",
         "timer",
         "transactions",
         "work_in_slices",
@@ -412,8 +412,8 @@ class Services:
         self.transactions = transactions
         self.producer_ids = producer_ids
         self.registry = registry
-        self.announce: Callable[[int, str, RequestContext], None] = self._announce_here
-        """Tell a broker, by node id, who was sent to it as the coordinator of a group."""
+        self.tell: Callable[[int, Callable[[Services], None]], None] = self._tell_here
+        """Let a broker, by node id, do something in a step of its own, once word gets there."""
         self.metadata_progress: Callable[[], Mapping[int, int]] = self._own_progress
         """By node id of the brokers that are up, how many changes of the metadata each heard of."""
         self.quorum: MetadataQuorum | None = None
@@ -422,8 +422,8 @@ class Services:
         """APIs of listeners that serve others than `registry`, by the listener's name."""
         self.leader_log: Callable[[str, int], UnifiedLog | None] = self._own_leader_log
         """The log of a partition at its leader, as far as this broker can ask it."""
-        self.group_shard: Callable[[str], GroupShard | None] = self._own_group_shard
-        """The shard of a group at its coordinator, as far as this broker can ask it."""
+        self.coordinator_of: Callable[[str], Services | None] = self._own_group
+        """What coordinates a group, as far as this broker can ask it."""
         self.extension: Extension | None = None
         """There if one is configured."""
         self.authorizer: StandardAuthorizer | None = None
@@ -546,16 +546,16 @@ class Services:
     def _own_dice(self, _purpose: str) -> Random:
         return self.rng
 
-    def _announce_here(self, node_id: int, group_id: str, ctx: RequestContext) -> None:
-        assert node_id == self.broker_id, "a broker alone coordinates all groups"
-        self.groups.service.rebalancer.announce(group_id, ctx)
+    def _tell_here(self, node_id: int, action: Callable[[Services], None]) -> None:
+        assert node_id == self.broker_id, "a broker alone coordinates and leads all there is"
+        action(self)
 
     def _own_leader_log(self, topic: str, index: int) -> UnifiedLog | None:
         partition = self.replicas.partition(topic, index)
         return partition.open_log() if partition is not None and partition.is_leader else None
 
-    def _own_group_shard(self, group_id: str) -> GroupShard | None:
-        return self.groups.service.runtime.shard_for(group_id)
+    def _own_group(self, group_id: str) -> Services | None:
+        return None if self.groups.service.runtime.shard_for(group_id) is None else self
 
     def _own_progress(self) -> Mapping[int, int]:
         return {self.broker_id: self.metadata.version}

@@ -115,7 +115,7 @@ def _find(
     if broker is None or broker.fenced:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_NODE
     if key_type == GROUP:
-        services.announce(broker.node_id, key, ctx)
+        services.tell(broker.node_id, lambda its: its.groups.service.rebalancer.announce(key, ctx))
     host, port = broker_endpoint(ctx, broker)
     return ErrorCode.NONE, (broker.node_id, host, port)
 

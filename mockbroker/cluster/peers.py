@@ -36,11 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
+    from mockbroker.apis.context import Services
     from mockbroker.cluster.interconnect import Interconnect
     from mockbroker.cluster.links.link import Link
     from mockbroker.cluster.nodes import Node
-    from mockbroker.coordinator.group.rebalance import FindingClient
-    from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.lazy import LazyCoordinator
     from mockbroker.coordinator.producer_ids import ProducerIdBlocks
     from mockbroker.journal import Journal
@@ -201,9 +200,9 @@ class Peers:
         node_id, config = node.node_id, node.config
         services.quorum = self.quorum
         services.metadata_progress = self._progress
-        services.announce = partial(self._announce, node_id)
+        services.tell = partial(self._tell, node_id)
         services.leader_log = partial(self._leader_log, node_id)
-        services.group_shard = partial(self._group_shard, node_id)
+        services.coordinator_of = partial(self._coordinator_of, node_id)
         to_controller, _ = self._controller_links(node)
         incarnation.proposals = IsrProposals(
             clock,
@@ -265,14 +264,13 @@ class Peers:
     def _gather_feeds(self) -> None:
         self.interconnect.feeds = [self.running[node_id].feed for node_id in sorted(self.running)]
 
-    def _announce(self, source: int, target: int, group_id: str, client: FindingClient) -> None:
-        """A client of `source` is sent to `target` as its group's coordinator: let that know."""
+    def _tell(self, source: int, target: int, action: Callable[[Services], None]) -> None:
+        """Let `target` do something, when what `source` sends it has arrived."""
 
         def arrive() -> None:
             incarnation = self.running.get(target)
             if incarnation is not None:
-                groups = incarnation.broker.services.groups
-                groups.service.rebalancer.announce(group_id, client)
+                action(incarnation.broker.services)
 
         if source == target:
             arrive()
@@ -284,16 +282,17 @@ class Peers:
         leading = self._leading(source, topic, index)
         return None if leading is None else leading[1].open_log()
 
-    def _group_shard(self, source: int, group_id: str) -> GroupShard | None:
-        """The shard of a group at its coordinator, if a link to it carries."""
-        runtime = self.running[source].broker.services.groups.service.runtime
-        own = runtime.shard_for(group_id)
-        if own is not None:
-            return own
+    def _coordinator_of(self, source: int, group_id: str) -> Services | None:
+        """What coordinates a group, if a link to it carries and it has read what is to be known."""
+        services = self.running[source].broker.services
+        runtime = services.groups.service.runtime
+        if runtime.shard_for(group_id) is not None:
+            return services
         leading = self._leading(source, GROUP_METADATA_TOPIC, runtime.partition_for(group_id))
         if leading is None:
             return None
-        return self.running[leading[0]].broker.services.groups.service.runtime.shard_for(group_id)
+        services = self.running[leading[0]].broker.services
+        return None if services.groups.service.runtime.shard_for(group_id) is None else services
 
     def _leading(self, source: int, topic: str, index: int) -> tuple[int, Partition] | None:
         """Who leads a partition, and its partition there, if a link to it carries.

@@ -36,14 +36,22 @@ if TYPE_CHECKING:
     from mockbroker_protocol.messages.transactions import TxnOffsetCommitResponse
 
 
-def carry(services: Services, client_id: str, request: OffsetCommitRequest) -> bool:
-    """Put into fields what a request says without them; whether it does."""
+Seen = dict[tuple[str, str, str, int], int]
+"""Behind what of a partition a member's commit was looked at, as `TransparentGroups` has it."""
+
+
+def carry(services: Services, client_id: str, request: OffsetCommitRequest) -> Seen | None:
+    """Put into fields what a request says without them; None: it says nothing.
+
+    What is told is looked at for once the commit has succeeded.
+    """
     carries_text = services.config.bool("coop.metadata.carrier")
     owner = _owner(services, client_id, request)
     if not carries_text and owner is None:
-        return False
+        return None
     most = services.config.int("offset.metadata.max.bytes")
     found = False
+    seen: Seen = {}
     for topic in request.topics:
         name = topic.name or services.metadata.topic_name(topic.topic_id) or ""
         for one in topic.partitions:
@@ -57,22 +65,31 @@ def carry(services: Services, client_id: str, request: OffsetCommitRequest) -> b
                 ranges = ranges_in(owner, name, one.partition_index)
                 if ranges:
                     place = Shared(owner.group, name, one.partition_index)
-                    fields = _claimed(services, owner, place, ranges, one.committed_offset)
+                    fields = _claimed(services, owner, place, ranges, one.committed_offset, seen)
             if fields is not None:
                 tags.tag(one, fields)
                 found = True
-    return found
+    return seen if found else None
 
 
 class CarriedWriter(RangeWriter):
     """Answers have no fields: their client could not read them."""
 
+    def __init__(self, services: Services, request: OffsetCommitRequest, seen: Seen) -> None:
+        super().__init__(services, request)
+        self._seen = seen
+
     def amend(self, response: OffsetCommitResponse | TxnOffsetCommitResponse) -> None:
         """Say it in error codes alone."""
         super().amend(response)
+        failed = set()
         for topic in response.topics:
             for one in topic.partitions:
                 tags.tag(one, {})
+                if one.error_code:
+                    failed.add((topic.name, one.partition_index))
+        looked_at = extension_of(self._services).transparent.looked_at
+        looked_at.update({key: end for key, end in self._seen.items() if key[2:] not in failed})
 
 
 def _owner(services: Services, client_id: str, request: OffsetCommitRequest) -> Owner | None:
@@ -82,7 +99,12 @@ def _owner(services: Services, client_id: str, request: OffsetCommitRequest) -> 
 
 
 def _claimed(
-    services: Services, owner: Owner, place: Shared, ranges: Ranges, position: int
+    services: Services,
+    owner: Owner,
+    place: Shared,
+    ranges: Ranges,
+    position: int,
+    seen: Seen,
 ) -> Mapping[int, bytes]:
     """A position stands for the records before it that are in the member's ranges."""
     log = services.leader_log(place.topic, place.partition)
@@ -91,13 +113,13 @@ def _claimed(
     if log is None or topic is None or shard is None:
         return NO_COMMIT
     transparent = extension_of(services).transparent
-    seen = owner.group, owner.member, place.topic, place.partition
+    key = owner.group, owner.member, place.topic, place.partition
     begins = None
     start = progress_of(services, place, log, FetchIsolation.HIGH_WATERMARK).stable
     if committed_offset(shard, Place(*place, topic.id)) < 0:
         begins = transparent.begun.get((owner.group, place.topic, place.partition))
         start = max(start, -1 if begins is None else begins)
-    start = max(start, transparent.looked_at.get(seen, 0))
+    start = max(start, transparent.looked_at.get(key, 0))
     wanted, null_keys = KeyFilter(ranges), topic.config.str("range.fetch.null.key.policy")
     claimed = IntervalSet()
     end = min(position, log.high_watermark)
@@ -110,5 +132,5 @@ def _claimed(
             for one in iterate_records(batch, 0, header):
                 if start <= one.offset < end and wanted.matches(one.key, one.offset, null_keys):
                     claimed.add(one.offset, one.offset)
-    transparent.looked_at[seen] = max(start, end)
+    seen[key] = max(start, end)
     return commit_fields(claimed, begins)

@@ -23,7 +23,7 @@ from mockbroker_protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.coop.interval_set import IntervalSet
-    from mockbroker.coop.transparent import Owner
+    from mockbroker.coop.transparent import Owner, TransparentGroups
     from mockbroker_protocol.messages.fetch import FetchRequest
 
 _MALFORMED = Refusal(ErrorCode.INVALID_REQUEST)
@@ -93,16 +93,32 @@ def carried_wants(
             _add(services, wants, named.topic, named.partition, named.wanted)
     for (topic, index), wanted in registered.of(client_id, ctx.connection_id):
         _add(services, wants, topic, index, wanted)
-    if groups:
-        transparent = extension_of(services).transparent
-        for owner in transparent.owner(client_id):
-            _note_beginnings(services, owner, request)
-            for topic, parts in owner.assignment.items():
-                for index, ranges in parts.items():
-                    done = _done(services, owner.group, topic, index)
-                    if ranges or done:
-                        _add(services, wants, topic, index, NotDone(ranges, done))
+    for group_id in groups:
+        coordinator = services.coordinator_of(group_id)
+        if coordinator is not None:
+            _add_shared(services, coordinator, group_id, client_id, wants, request)
     return wants if wants.filters else None
+
+
+def _add_shared(
+    services: Services,
+    coordinator: Services,
+    group_id: str,
+    client_id: str,
+    wants: FetchWants,
+    request: FetchRequest,
+) -> None:
+    """What a member of a transparent group has, as what coordinates the group knows."""
+    transparent = extension_of(coordinator).transparent
+    owner = transparent.owners(group_id).get(client_id)
+    if owner is None:
+        return
+    _note_beginnings(services, transparent, owner, request)
+    for topic, parts in owner.assignment.items():
+        for index, ranges in parts.items():
+            done = _done(coordinator, group_id, topic, index)
+            if ranges or done:
+                _add(services, wants, topic, index, NotDone(ranges, done))
 
 
 def _add(
@@ -125,9 +141,11 @@ def _done(services: Services, group: str, topic: str, index: int) -> IntervalSet
     return progress_of(services, shared, log, FetchIsolation.HIGH_WATERMARK).done
 
 
-def _note_beginnings(services: Services, owner: Owner, request: FetchRequest) -> None:
+def _note_beginnings(
+    services: Services, transparent: TransparentGroups, owner: Owner, request: FetchRequest
+) -> None:
     """Where a group that has committed nothing begins: at the lowest that a member asks for."""
-    begun = extension_of(services).transparent.begun
+    begun = transparent.begun
     for topic in request.topics:
         name = topic.topic or services.metadata.topic_name(topic.topic_id) or ""
         for asked in topic.partitions:

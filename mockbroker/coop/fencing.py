@@ -60,9 +60,11 @@ def reader_refusal(
         return identity
     if not services.config.bool("range.fetch.verify.assignment"):
         return None
-    shard = services.group_shard(identity.group)
-    if shard is None:
+    coordinator = services.coordinator_of(identity.group)
+    if coordinator is None:
         return None  # nobody can be asked
+    shard = coordinator.groups.service.runtime.shard_for(identity.group)
+    assert shard is not None
     sharing = shard.consumer_groups.get(identity.group)
     if sharing is not None:
         topic_id = services.metadata.topics[topic].id

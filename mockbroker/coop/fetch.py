@@ -109,10 +109,9 @@ def _cooperative(
     if asked is None or request.session_epoch > 0:
         return fetch.whole_request_error(request, ctx.api_version, ErrorCode.INVALID_REQUEST)
     request.session_epoch = _NO_SESSION
-    handouts = extension_of(services).handouts
 
     def reader_of(params: FetchParams) -> LogReader:
-        return CooperativeReader(params, services, handouts, identity, asked)
+        return CooperativeReader(params, services, identity, asked)
 
     return fetch.handle(services, ctx, request, reader_of)
 

@@ -1,8 +1,14 @@
-"""What this broker has handed out to members that fetch cooperatively, of each group and partition.
+"""What is handed out to members that fetch cooperatively, of each group and partition.
 
-Leases end on the broker's clock: a timer ends them when they are due, and wakes the fetches that
-wait for what is free then. All of it is memory: it goes with the broker, with a reset, and with
-the topic; members fetch again from the stable offset, past what is committed.
+Who coordinates the group keeps it, beside what is committed; who leads the partition asks there
+whenever somebody fetches. So it outlives a leader: the next one is asked how far its log is that of
+before, and what was cut off was never handed out. Who led before is refused. A coordinator that
+moves takes nothing along.
+
+Leases end on the coordinator's clock: a timer ends them when they are due, and the partition's
+leader is told, where fetches wait for what is free then. All of it is memory: it goes with the
+broker, with a reset, and with the topic; members fetch again from the stable offset, past what is
+committed.
 """
 
 from __future__ import annotations
@@ -19,7 +25,9 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import Services
     from mockbroker.coop.in_use import InUse
     from mockbroker.coop.tags import Identity
+    from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
+    from mockbroker.log.unified_log import UnifiedLog
 
 
 LEASE_ENDED: Final = "timeout"
@@ -48,8 +56,30 @@ class Taken(NamedTuple):
     pieces: Sequence[Piece] = ()
 
 
+class Leading(NamedTuple):
+    """A partition at the broker that leads it, which asks at this time."""
+
+    topic_id: bytes
+    epoch: int
+    log: UnifiedLog
+    now_ms: float
+
+    def kept_of(self, epoch: int) -> int:
+        """Up to where the log is what it was when that epoch was the latest."""
+        end = self.log.end_offset_for_epoch(epoch)
+        return self.log.log_end_offset if end is None else end[1]
+
+
+class Term(NamedTuple):
+    """As whose coordinator it is handed out, of which topic, and in whose epoch it was last."""
+
+    shard: GroupShard | None
+    topic_id: bytes
+    epoch: int
+
+
 class Handouts:
-    """Of one broker, which leads the partitions and coordinates the groups."""
+    """Of the groups that one broker coordinates."""
 
     __slots__ = (
         "_from_outside",
@@ -67,8 +97,8 @@ class Handouts:
         self._in_use = in_use
         self._tables: dict[Shared, Leases] = {}
         self._stable: dict[Shared, int] = {}
-        self._terms: dict[Shared, object] = {}
-        """As whose leader and coordinator it was handed out: who is it anew begins anew."""
+        self._terms: dict[Shared, Term] = {}
+        """Who coordinates anew begins anew, and so does a topic that was made anew."""
         self._from_outside: set[Shared] = set()
         """Where somebody who is no member has committed a position since it was looked at."""
         self._stop_timer: Callable[[], bool] | None = None
@@ -83,15 +113,27 @@ class Handouts:
         """All there are."""
         return dict(self._tables)
 
-    def current(self, shared: Shared, stable: int) -> Leases:
+    def is_overtaken(self, shared: Shared, leading: Leading) -> bool:
+        """Whether another broker has led the partition since."""
+        term = self._terms.get(shared)
+        same = term is not None and term.topic_id == leading.topic_id
+        return same and term is not None and term.epoch > leading.epoch
+
+    def current(self, shared: Shared, stable: int, leading: Leading) -> Leases:
         """The same as of now: without leases that ended, from the group's stable offset on."""
-        leases = self._in_force(shared)
+        leases = self._led_by(shared, leading)
         if leases is None:
             leases = self._tables[shared] = Leases(stable)
-            self._terms[shared] = self._term(shared)
+            shard = self._services.groups.service.runtime.shard_for(shared.group)
+            self._terms[shared] = Term(shard, leading.topic_id, leading.epoch)
             self._in_use.leases = True
             self._in_use.look()
-        elif stable < self._stable[shared] or (
+            self._stable[shared] = stable
+        self._bring_up(shared, leases, stable, leading.now_ms)
+        return leases
+
+    def _bring_up(self, shared: Shared, leases: Leases, stable: int, now_ms: float) -> None:
+        if stable < self._stable[shared] or (
             stable != self._stable[shared] and shared in self._from_outside
         ):
             leases.reset(stable)  # somebody set the group's position
@@ -99,29 +141,40 @@ class Handouts:
             leases.stable_at(stable)
         self._stable[shared] = stable
         self._from_outside.discard(shared)
-        leases.expire(self._services.clock.now_ms)
+        self._end_leases(shared, leases, now_ms)
+
+    def _end_leases(self, shared: Shared, leases: Leases, now_ms: float) -> None:
+        leases.expire(now_ms)
         leases.end_of_others(lambda holder: is_current(self._services, shared.group, holder))
+
+    def _led_by(self, shared: Shared, leading: Leading) -> Leases | None:
+        """What is handed out of what the leader has."""
+        leases = self._in_force(shared)
+        if leases is None:
+            return None
+        term = self._terms[shared]
+        if term.topic_id != leading.topic_id:
+            self._forget(shared)
+            return None
+        if term.epoch < leading.epoch:
+            leases.cut(leading.kept_of(term.epoch))
+            self._terms[shared] = term._replace(epoch=leading.epoch)
         return leases
 
     def _in_force(self, shared: Shared) -> Leases | None:
         """What is handed out, unless another broker may have handed out the same meanwhile."""
         leases = self._tables.get(shared)
-        if leases is not None and self._terms[shared] != self._term(shared):
+        if leases is None:
+            return None
+        if self._terms[shared].shard is not self._services.groups.service.runtime.shard_for(
+            shared.group
+        ):
             self._forget(shared)
             return None
         return leases
 
     def _forget(self, shared: Shared) -> None:
         del self._tables[shared], self._stable[shared], self._terms[shared]
-
-    def _term(self, shared: Shared) -> object:
-        """What changes when another broker has led or coordinated meanwhile."""
-        services = self._services
-        partition = services.replicas.partition(shared.topic, shared.partition)
-        return (
-            services.groups.service.runtime.shard_for(shared.group),
-            -1 if partition is None else partition.leader_epoch,
-        )
 
     def note_outside(self, group: str, topic: str, partition: int) -> None:
         """Somebody who is no member commits a position: from there on nothing is handed out."""
@@ -189,7 +242,7 @@ class Handouts:
         leases = self._in_force(shared)
         if leases is None:
             return bool(said.release or said.renew)
-        self.current(shared, self._stable[shared])
+        self._end_leases(shared, leases, self._services.clock.now_ms)
         return any(leases.refuses(member, *each) for each in ranges) or not all(
             leases.holds(member, *each) for each in (*said.release, *said.renew)
         )
@@ -205,7 +258,8 @@ class Handouts:
         if leases is None:
             return Taken(stable)
         before = self._stable[shared]
-        self._stable[shared] = max(stable, before)
+        if shared not in self._from_outside:
+            self._stable[shared] = max(stable, before)
         done = [piece for each in ranges for piece in leases.done(*each)]
         for each in said.release:
             leases.release(*each)
@@ -250,10 +304,17 @@ class Handouts:
         )
 
     def wake(self, shared: Shared) -> None:
-        """Something of the partition is free: whoever waits longest looks first."""
-        partition = self._services.replicas.partition(shared.topic, shared.partition)
-        if partition is not None:
-            self._services.replicas.mark_ready(partition, LEASE_ENDED)
+        """Something of the partition is free: whoever waits longest at its leader looks first."""
+        topic = self._services.metadata.topics.get(shared.topic)
+        if topic is None or shared.partition >= len(topic.partitions):
+            return
+
+        def look(leader: Services) -> None:
+            partition = leader.replicas.partition(shared.topic, shared.partition)
+            if partition is not None:
+                leader.replicas.mark_ready(partition, LEASE_ENDED)
+
+        self._services.tell(topic.partitions[shared.partition].leader, look)
 
     def _expire(self) -> None:
         self._stop_timer = None

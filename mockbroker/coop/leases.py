@@ -65,11 +65,19 @@ class Span(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Of one acquisition: offsets and bytes; offsets that may be leased in all."""
+    """Of one acquisition: offsets and bytes; offsets that may be leased in all.
+
+    What was handed out `max_deliveries` times is nobody's any more; 0: there is no limit.
+    """
 
     max_records: int
     max_bytes: int
     max_locks: int
+    max_deliveries: int = 0
+
+    def is_dead(self, piece: Piece) -> bool:
+        """Whether a piece was handed out too often."""
+        return 0 < self.max_deliveries <= piece.deliveries
 
 
 PartT = TypeVar("PartT", Piece, Lease)
@@ -135,7 +143,9 @@ class Leases:
             return []
         most = min(bounds.max_records, room)
         self._leave_out(done)
-        taken = self._take_free(most) if self._free else self._take_new(most, bounds, spans, done)
+        taken = self._take_free(most, bounds)
+        if not taken:
+            taken = self._take_new(most, bounds, spans, done)
         for first, last, deliveries in taken:
             insort(self._leased, Lease(first, last, deliveries, holder, deadline_ms))
         return taken
@@ -147,7 +157,7 @@ class Leases:
         if sum(lease.piece.offsets for lease in self._leased) >= bounds.max_locks:
             return False
         self._leave_out(done)
-        if self._free:
+        if not all(map(bounds.is_dead, self._free)):
             return True
         return any(
             next(iter(done.gaps(max(span.first, self.marker), span.last)), None) is not None
@@ -163,13 +173,15 @@ class Leases:
                 for gap in done.gaps(piece.first, piece.last)
             ]
 
-    def _take_free(self, most: int) -> list[Piece]:
+    def _take_free(self, most: int, bounds: Bounds) -> list[Piece]:
         taken: list[Piece] = []
         used = 0
-        while self._free and (not taken or used + self._free[0].offsets <= most):
-            first, last, deliveries = self._free.pop(0)
-            taken.append(Piece(first, last, deliveries + 1))
-            used += last - first + 1
+        for piece in [each for each in self._free if not bounds.is_dead(each)]:
+            if taken and used + piece.offsets > most:
+                break
+            self._free.remove(piece)
+            taken.append(piece._replace(deliveries=piece.deliveries + 1))
+            used += piece.offsets
         self.redelivered += len(taken)
         return taken
 
@@ -240,6 +252,13 @@ class Leases:
         """All below is done, whoever did it."""
         self.done(0, stable - 1)
         self.marker = max(self.marker, stable)
+
+    def cut(self, end: int) -> None:
+        """The log was cut there: what comes behind is new."""
+        last = max(self.marker, end)
+        _cut_out(self._leased, end, last)
+        _cut_out(self._free, end, last)
+        self.marker = min(self.marker, end)
 
     def reset(self, stable: int) -> None:
         """Somebody set the group's position: nothing from there on was ever handed out."""

@@ -43,7 +43,7 @@ def _extended(
 ) -> OffsetCommitResponse | Verdict:
     """What may have to do with ranges."""
     extension = extension_of(services)
-    carries = carry(services, ctx.client_id, request)
+    carried = carry(services, ctx.client_id, request)
     is_spoken = tags.is_spoken_of(request.topics)
     if request.generation_id_or_member_epoch < 0 and extension.handouts.in_use:
         _note_outside(extension.handouts, request)
@@ -52,7 +52,9 @@ def _extended(
     ):
         return offset_commit.handle(services, ctx, request)
     writer = (
-        CarriedWriter(services, request) if carries else SlicedRangeWriter(services, request, ctx)
+        SlicedRangeWriter(services, request, ctx)
+        if carried is None
+        else CarriedWriter(services, request, carried)
     )
     return offset_commit.handle(services, ctx, request, writer)
 

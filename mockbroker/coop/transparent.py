@@ -6,9 +6,9 @@ have fewer than there are members: what the leader assigned is written anew, the
 UserData, which clients pass over and the group's record keeps. Each member's fetches are filtered
 then, by its client id, and its plain commits count for the records in its ranges alone.
 
-It works where one broker leads the partition and coordinates the group. Not divided are groups
-with an assignor of more than one generation, and those with a client of kafka-go, which cannot pass
-over what a filter leaves out.
+Who leads a partition asks whoever coordinates the group; while it cannot, members are given all
+that is there. Not divided are groups with an assignor of more than one generation, and those with a
+client of kafka-go, which cannot pass over what a filter leaves out.
 """
 
 from __future__ import annotations
@@ -96,12 +96,6 @@ class TransparentGroups:
             known = self._known[group_id] = _Known(group.generation_id, _owners(group))
             self._forget(group_id)
         return known.owners
-
-    def owner(self, client_id: str) -> list[Owner]:
-        """What a client has, in each group that it is in."""
-        groups = self._services.config.list("coop.transparent.groups")
-        found = [self.owners(group_id).get(client_id) for group_id in groups]
-        return [each for each in found if each is not None]
 
     def divide(self, request: SyncGroupRequest) -> None:
         """Write what the leader assigned anew, if the group is to be divided and can be."""

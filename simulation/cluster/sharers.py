@@ -77,7 +77,7 @@ NOT_NOW = frozenset(
         ErrorCode.UNKNOWN_TOPIC_ID,
         ErrorCode.FENCED_LEADER_EPOCH,
         ErrorCode.UNKNOWN_LEADER_EPOCH,
-        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.OFFSET_OUT_OF_RANGE,
         ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
         ErrorCode.INVALID_FETCH_SESSION_EPOCH,
@@ -336,7 +336,7 @@ class Sharer(CoordinatedMember):
             self.stable = -1
         self._preferred = None
         self.forget(PART)
-        if error == ErrorCode.NOT_COORDINATOR or draft:
+        if error == ErrorCode.COORDINATOR_NOT_AVAILABLE or draft:
             self.coordinator = None
         return None
 

@@ -16,7 +16,6 @@ from mockbroker.coordinator.log_port import InternalLog
 from mockbroker.coordinator.partition_load import EndOfTransaction
 from mockbroker.metadata.names import GROUP_METADATA_TOPIC, INDIVIDUAL_COMMITS_TOPIC
 from simulation.cluster.crews import Crew
-from simulation.cluster.plan import SHARED
 from simulation.cluster.sharers import PART, Sharer
 from simulation.cluster.sharers import Setting as MemberSetting
 from simulation.cluster.sharing_book import SharingBook
@@ -67,7 +66,6 @@ class SharingCrew(Crew):
         self.groups: list[SharingGroup] = []
         self._rng = setting.stream("sharing")
         self._operator = setting.operator
-        self._operator.acts["coop"] = self._sit_together
         for number in range(self.plan.sharing.groups if self.plan.on["coop"] else 0):
             name = f"sharing{number}"
             plan = SharingPlan(setting.stream(name))
@@ -78,13 +76,6 @@ class SharingCrew(Crew):
         shared = Setting(self.world, self.truth, self.plan, self.ledger, self.clients)
         for group in self.groups if self.plan.on["transactions"] else ():
             group.hire_processors(setting, shared)
-
-    def _sit_together(self) -> None:
-        """Let who coordinates lead the partition: only there are leases."""
-        topics = self.world.cluster.metadata.topics
-        if GROUP_METADATA_TOPIC in topics:
-            leader = topics[GROUP_METADATA_TOPIC].partitions[0].leader
-            self._operator.do("move_leader", topic=SHARED, partition=0, to=leader)
 
     def counts(self) -> dict[str, int]:
         books = [group.book for group in self.groups]
@@ -125,16 +116,15 @@ class SharingCrew(Crew):
         groups = topics.get(GROUP_METADATA_TOPIC)
         if groups is None:
             return
-        state = groups.partitions[0]
-        for name in (INDIVIDUAL_COMMITS_TOPIC, SHARED):
-            known = topics.get(name)
-            if known is None or known.partitions[0].leader == state.leader:
-                continue
-            if state.leader in known.partitions[0].replicas:
-                verbs.perform(Step(0.0, "move_leader", topic=name, partition=0, to=state.leader))
-            elif not known.partitions[0].adding:
-                replicas = list(state.replicas)
-                verbs.perform(Step(0.0, "reassign", topic=name, partition=0, replicas=replicas))
+        state, name = groups.partitions[0], INDIVIDUAL_COMMITS_TOPIC
+        known = topics.get(name)
+        if known is None or known.partitions[0].leader == state.leader:
+            return
+        if state.leader in known.partitions[0].replicas:
+            verbs.perform(Step(0.0, "move_leader", topic=name, partition=0, to=state.leader))
+        elif not known.partitions[0].adding:
+            replicas = list(state.replicas)
+            verbs.perform(Step(0.0, "reassign", topic=name, partition=0, replicas=replicas))
 
     def behind(self) -> str:
         """A group that has not committed all there is; one that has goes home."""

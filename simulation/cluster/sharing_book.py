@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mockbroker.coop.key_filter import KeyRange
     from mockbroker.coop.leases import Holder
     from mockbroker.log.unified_log import UnifiedLog
+    from mockbroker.node.broker import Broker
     from simulation.cluster.truth import Truth
     from simulation.cluster.world import ClusterWorld
 
@@ -38,7 +39,9 @@ OffsetRange = tuple[int, int]
 class Asked(NamedTuple):
     """What was so when somebody asked: `led` are epochs of who leads and coordinates.
 
-    `pending`: what is sure, but the markers of its transactions are yet to come there.
+    `pending`: what is sure, but the markers of its transactions are yet to come to who coordinates.
+    `dealt_by`: epochs of who coordinates, and of the node as leader; -1 where somebody else may be
+    taken for the coordinator, or who leads has not heard so.
     """
 
     node: int
@@ -47,6 +50,7 @@ class Asked(NamedTuple):
     sure: frozenset[int]
     resets: int
     pending: frozenset[int]
+    dealt_by: tuple[int, ...] = ()
 
 
 class Leased(NamedTuple):
@@ -54,7 +58,7 @@ class Leased(NamedTuple):
 
     holder: Holder
     until_ms: float
-    led: tuple[int, ...]
+    dealt_by: tuple[int, ...]
     resets: int
 
 
@@ -117,11 +121,32 @@ class SharingBook:
             self._led(node),
             frozenset(self.sure),
             self._reset_number(),
-            self._pending(node),
+            self._pending(),
+            self._dealt_by(node),
         )
 
-    def _pending(self, node: int) -> frozenset[int]:
-        broker = self.world.cluster.broker(node)
+    def _coordinator(self) -> Broker | None:
+        """Whoever the controller lets coordinate the group."""
+        truth = self.truth.find(GROUP_METADATA_TOPIC, 0)
+        return None if truth is None else self.world.cluster.broker(truth.state.leader)
+
+    def _dealt_by(self, node: int) -> tuple[int, ...]:
+        """Epochs in which the group has one coordinator, whom this node asks, and it leads."""
+        coordinator = self._coordinator()
+        parts = ((GROUP_METADATA_TOPIC, 0), (INDIVIDUAL_COMMITS_TOPIC, 0))
+        taken_for_it = [
+            broker
+            for broker in self.world.cluster.brokers
+            if broker.services.groups.service.runtime.shard_for(self.group) is not None
+        ]
+        if coordinator is None or taken_for_it != [coordinator]:
+            return (-1,)
+        node_id = coordinator.broker_id
+        led = [self.truth.led_epoch(*each, node_id) for each in parts]
+        return (*led, self.truth.led_epoch(*self.part, node))
+
+    def _pending(self) -> frozenset[int]:
+        broker = self._coordinator()
         if broker is None or INDIVIDUAL_COMMITS_TOPIC not in self.world.cluster.metadata.topics:
             return frozenset()
         commits = extension_of(broker.services).commits
@@ -333,16 +358,17 @@ class SharingBook:
         """A broker leased these offsets to a member."""
         offsets = [each for first, last in pieces for each in range(first, last + 1)]
         self.dealt += len(offsets)
-        in_force = min(asked.led[0], asked.led[2]) >= 0 and self._led(asked.node) == asked.led
-        if not in_force or not self._unchanged(asked):
+        dealt_by = asked.dealt_by
+        in_force = min(dealt_by[0], dealt_by[-1]) >= 0
+        if not in_force or self._dealt_by(asked.node) != dealt_by or not self._unchanged(asked):
             return
-        again = sorted(asked.sure.intersection(offsets) - asked.pending - self._pending(asked.node))
+        again = sorted(asked.sure.intersection(offsets) - asked.pending - self._pending())
         if again:
             self.world.violate(f"{who} is dealt {again}, which were committed")
-        now = Leased(holder, asked.at_ms + lease_ms, asked.led, asked.resets)
+        now = Leased(holder, asked.at_ms + lease_ms, dealt_by, asked.resets)
         for offset in offsets:
             before = self._leases.get(offset)
-            if before is not None and self._still_has(before, now, asked.node):
+            if before is not None and self._still_has(before, now):
                 self._is_wrong(offset, f"{who} is dealt {offset}, which {before.holder} has")
             self._leases[offset] = now
 
@@ -354,11 +380,15 @@ class SharingBook:
         else:
             self._doubts.append((by, what))
 
-    def _still_has(self, before: Leased, now: Leased, node: int) -> bool:
-        """Whether it was leased to another by the same broker, and neither went nor is late."""
-        if before.holder.member == now.holder.member or before[2:] != now[2:]:
+    def _still_has(self, before: Leased, now: Leased) -> bool:
+        """Whether another has it by the same coordinator, and is there and in time."""
+        if (
+            before.holder.member == now.holder.member
+            or before.dealt_by[:2] != now.dealt_by[:2]
+            or before.resets != now.resets
+        ):
             return False
-        broker = self.world.cluster.broker(node)
+        broker = self._coordinator()
         return (
             broker is not None
             and self.world.now_ms < before.until_ms

@@ -58,8 +58,8 @@ _APART = (
 _TABLE = """
 mockbroker.apis.context.Services
   kept _client_metrics extension groups quorum quotas replicas transactions
-  wiring announce authorizer broker_id clock config controller fetch metadata
-  wiring group_shard leader_log
+  wiring authorizer broker_id clock config controller coordinator_of fetch metadata
+  wiring leader_log tell
   wiring metadata_progress producer_ids registries registry rng substream timer
   wiring work_in_slices
   wiring admission

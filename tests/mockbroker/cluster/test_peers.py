@@ -214,17 +214,15 @@ def test_each_broker_finds_a_group_at_its_coordinator(core: ClusterCore) -> None
     core.advance(10)
     home = core.cluster.broker(coordinator)
     assert home is not None
-    shard = home.services.groups.service.runtime.shard_for("g")
-    assert shard is not None
     for node in (1, 2, 3):
         broker = core.cluster.broker(node)
         assert broker is not None
-        assert broker.services.group_shard("g") is shard
+        assert broker.services.coordinator_of("g") is home.services
     (other, *_) = {1, 2, 3} - {coordinator}
     core.controls.hold_link(coordinator, other)
     broker = core.cluster.broker(other)
     assert broker is not None
-    assert broker.services.group_shard("g") is None
+    assert broker.services.coordinator_of("g") is None
 
 
 def test_a_partition_without_anyone_in_sync_has_no_leader(core: ClusterCore) -> None:

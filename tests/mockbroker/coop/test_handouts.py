@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mockbroker.coop.commit_tags import commit_fields
 from mockbroker.coop.extension import extension_of
 from mockbroker.coop.handouts import Shared, is_current
 from mockbroker.coop.leases import Holder
@@ -11,10 +10,9 @@ from mockbroker.metadata.topic_requests import ConfigAlteration
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse
 from tests.mockbroker.coop.test_cooperative_fetch import LEASE_MS, Reader, core_of, leases_of
-from tests.support.cluster_core import ClusterCore
 from tests.support.coop_groups import SharingGroup
 from tests.support.core import Core
-from tests.support.range_group import COMMIT_VERSION, ON, fill
+from tests.support.range_group import RangeGroup
 
 
 def allow(core: Core, topic: str, size: int) -> None:
@@ -85,62 +83,6 @@ def test_a_commit_of_the_first_that_fails_leaves_the_rest_to_who_has_it() -> Non
     assert reader.commits.commit((4, 9)).error == ErrorCode.NONE
 
 
-def test_who_leads_or_coordinates_again_begins_anew() -> None:
-    config = {**ON, "default.replication.factor": "3", "offsets.topic.replication.factor": "3"}
-    core = ClusterCore(topics={"t": 1}, config={**config, "log.retention.ms": "-1"})
-    here = core.state("t").leader
-    fill(core.client(node=here), 10)
-    core.controls.coordinator("g")
-    core.advance(10)
-    there = here % 3 + 1
-
-    def move_coordinator(to: int) -> None:
-        core.controls.move_coordinator("g", to)
-        core.advance(100)
-
-    def move_leader(to: int) -> None:
-        core.controls.move_leader("t", 0, to)
-        core.advance(100)
-
-    move_coordinator(here)
-    reader = Reader(core, "A", here)
-    reader.commits.client.send(reader.commits.asking(0, commit_fields([], 0)), COMMIT_VERSION)
-    core.advance(100)
-    assert reader.commits.client.answered
-    reader.client = core.client(node=here)
-    assert reader.take() == [(0, 9, 1)]
-    assert reader.take() == []
-    for move in (move_coordinator, move_leader):
-        move(there)
-        move(here)
-        again = Reader(core, "B", here)
-        assert again.take() == [(0, 9, 1)]
-
-
-def test_who_does_not_know_the_ranges_hands_out_nothing() -> None:
-    config = {**ON, "default.replication.factor": "3", "offsets.topic.replication.factor": "3"}
-    core = ClusterCore(topics={"t": 1}, config={**config, "log.retention.ms": "-1"})
-    controls, here = core.controls, core.state("t").leader
-    there = here % 3 + 1
-    fill(core.client(node=here), 10)
-    controls.coordinator("g")
-    core.advance(10)
-    controls.move_coordinator("g", there)
-    core.advance(100)
-    commits = Reader(core, "A", there).commits
-    for fields in (commit_fields([], 0), commit_fields([(2, 3)], 0)):
-        commits.client.send(commits.asking(0, fields), COMMIT_VERSION)
-        core.advance(100)
-    controls.hold_follower(INDIVIDUAL_COMMITS_TOPIC, 0, here)
-    controls.shrink_isr(INDIVIDUAL_COMMITS_TOPIC, 0, here)
-    controls.move_coordinator("g", here)
-    core.advance(100)
-    assert Reader(core, "A", here).fetch().error == ErrorCode.NOT_COORDINATOR
-    controls.release_follower(INDIVIDUAL_COMMITS_TOPIC, 0, here)
-    core.advance(2_000)
-    assert Reader(core, "A", here).take() == [(0, 1, 1), (4, 9, 1)]
-
-
 def test_who_is_in_a_group_now() -> None:
     core = core_of()
     group = SharingGroup(core, 7)
@@ -152,3 +94,14 @@ def test_who_is_in_a_group_now() -> None:
     assert not is_current(services, "g", Holder("stranger", -1))
     assert is_current(services, "empty", Holder("stranger", -1))
     assert not is_current(services, "empty", Holder("stranger", 1))
+
+
+def test_a_position_from_outside_counts_though_a_member_commits_next() -> None:
+    core = core_of()
+    one, two = Reader(core, "A"), Reader(core, "B")
+    one.take()
+    two.take()
+    assert RangeGroup(core.client()).plain(15).error == ErrorCode.NONE
+    assert two.commits.commit((16, 17)).error == ErrorCode.NONE
+    # What was leased behind it is nobody's any more.
+    assert one.take() == [(15, 15, 1), (18, 19, 1)]

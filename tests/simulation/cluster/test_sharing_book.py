@@ -92,7 +92,8 @@ def test_a_key_is_read_by_one_in_a_generation(
 
 def test_a_lease_is_of_one_and_ends(book: SharingBook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("simulation.cluster.sharing_book.is_current", lambda *_: True)
-    monkeypatch.setattr(book, "_led", lambda _: (0, 0, 0))
+    monkeypatch.setattr(book, "_coordinator", lambda: book.world.cluster.broker(1))
+    monkeypatch.setattr(book, "_dealt_by", lambda _: (0, 0, 0))
     one, other = Holder("one", 1), Holder("other", 1)
     book.was_dealt("m1", book.ask(1), one, [(0, 1)], 100.0)
     book.world.run_for(150)
@@ -105,11 +106,29 @@ def test_a_lease_is_of_one_and_ends(book: SharingBook, monkeypatch: pytest.Monke
     assert wrong(book)[1] == "m2 is dealt [1], which were committed"
 
 
+def test_a_lease_outlives_who_leads_and_not_who_coordinates(
+    book: SharingBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simulation.cluster.sharing_book.is_current", lambda *_: True)
+    monkeypatch.setattr(book, "_coordinator", lambda: book.world.cluster.broker(1))
+    one, other = Holder("one", 1), Holder("other", 1)
+    for epochs, member, holder in (
+        ((0, 0, 0), "m1", one),
+        ((1, 1, 0), "m2", other),
+        ((1, 1, 1), "m1", one),
+    ):
+        monkeypatch.setattr(book, "_dealt_by", lambda _, epochs=epochs: epochs)
+        assert not wrong(book)
+        book.was_dealt(member, book.ask(1), holder, [(0, 0)], 100.0)
+    assert "which Holder(member='other'" in wrong(book)[0]
+
+
 def test_a_commit_may_give_back_until_it_is_acknowledged(
     book: SharingBook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("simulation.cluster.sharing_book.is_current", lambda *_: True)
-    monkeypatch.setattr(book, "_led", lambda _: (0, 0, 0))
+    monkeypatch.setattr(book, "_coordinator", lambda: book.world.cluster.broker(1))
+    monkeypatch.setattr(book, "_dealt_by", lambda _: (0, 0, 0))
     one, other = Holder("one", 1), Holder("other", 1)
     book.was_dealt("m1", book.ask(1), one, [(0, 2)], 100.0)
     fails, succeeds = book.ask(1), book.ask(1)
@@ -130,13 +149,13 @@ def test_a_commit_may_give_back_until_it_is_acknowledged(
 def test_what_waits_for_a_marker_may_be_dealt(
     book: SharingBook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book, "_led", lambda _: (0, 0, 0))
+    monkeypatch.setattr(book, "_dealt_by", lambda _: (0, 0, 0))
     book.committed(book.ask(1), [(0, 1)])
     holder = Holder("one", 1)
-    monkeypatch.setattr(book, "_pending", lambda _: frozenset((0,)))
+    monkeypatch.setattr(book, "_pending", lambda: frozenset((0,)))
     waiting = book.ask(1)
     monkeypatch.undo()
-    monkeypatch.setattr(book, "_led", lambda _: (0, 0, 0))
+    monkeypatch.setattr(book, "_dealt_by", lambda _: (0, 0, 0))
     book.was_dealt("m1", waiting, holder, [(0, 0)], 100.0)
     assert not wrong(book)
     book.was_dealt("m1", waiting, holder, [(1, 1)], 100.0)
