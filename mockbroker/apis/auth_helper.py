@@ -130,6 +130,12 @@ class AuthHelper:
 
         return (who, operation), authorizer.changes, changed_since
 
+    def show_topics(self) -> None:
+        """Let the handler know which topics its sender may describe; the others are no denials."""
+        self.services.shown_topics = lambda name: self.authorize_topic(
+            AclOperation.DESCRIBE, name, logs_denial=False
+        )
+
     def authorize_group(
         self, operation: AclOperation, name: str, *, logs_denial: bool = True
     ) -> bool:
@@ -334,6 +340,7 @@ def guarded(guard: Guard, handle: Handle) -> Handle:
             response = handle(services, ctx, request)
         finally:
             services.fetch.gate = None
+            services.shown_topics = None
             auth.tell_audit()
         if response is PARKED:
             return PARKED

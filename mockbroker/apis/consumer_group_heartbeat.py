@@ -36,7 +36,7 @@ def handle(
 
     `extra_assignor`: one of an extension's that this member may ask for.
     """
-    client = ClientIdentity(ctx.api_version, ctx.client_id, ctx.peer)
+    client = ClientIdentity(ctx.api_version, ctx.client_id, ctx.peer, services.shown_topics)
 
     def respond(response: ConsumerGroupHeartbeatResponse) -> None:
         response.throttle_time_ms = ctx.throttle_time_ms
@@ -49,7 +49,11 @@ def handle(
 
 
 def guard(auth: AuthHelper, request: ConsumerGroupHeartbeatRequest) -> object | None:
-    """READ on the group, and DESCRIBE on each topic that is subscribed to."""
+    """READ on the group, and DESCRIBE on each topic that is subscribed to.
+
+    Expressions do without the others that they match.
+    """
+    auth.show_topics()
     refused = auth.require_group(AclOperation.READ, request.group_id)
     if refused is not None:
         return refused

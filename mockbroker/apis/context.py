@@ -379,6 +379,7 @@ class Services:
         "registry",
         "replicas",
         "rng",
+        "shown_topics",
         "substream",
         "tell",
         "timer",
@@ -412,6 +413,8 @@ class Services:
         self.transactions = transactions
         self.producer_ids = producer_ids
         self.registry = registry
+        self.shown_topics: Callable[[str], bool] | None = None
+        """While a request is handled whose sender may not describe all topics: which it may."""
         self.tell: Callable[[int, Callable[[Services], None]], None] = self._tell_here
         """Let a broker, by node id, do something in a step of its own, once word gets there."""
         self.metadata_progress: Callable[[], Mapping[int, int]] = self._own_progress

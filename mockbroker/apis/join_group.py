@@ -32,7 +32,7 @@ def handle(
     amend: Callable[[JoinGroupResponse], None] | None = None,
 ) -> Verdict:
     """Answer through `ctx.respond`, at once or later; `amend` sees the answer before."""
-    client = ClientIdentity(ctx.api_version, ctx.client_id, ctx.peer)
+    client = ClientIdentity(ctx.api_version, ctx.client_id, ctx.peer, services.shown_topics)
 
     def respond(response: JoinGroupResponse) -> None:
         response.throttle_time_ms = ctx.throttle_time_ms
@@ -48,7 +48,8 @@ def handle(
 
 
 def guard(auth: AuthHelper, request: JoinGroupRequest) -> object | None:
-    """READ on the group."""
+    """READ on the group; of what its expressions match, the topics that may be described."""
+    auth.show_topics()
     refused = auth.require_group(AclOperation.READ, request.group_id)
     if refused is not None and auth.version >= JOIN_GROUP_NULL_PROTOCOL:
         refused.protocol_name = None  # type: ignore[attr-defined]  # a JoinGroupResponse

@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class ClientIdentity:
-    """Who asks: what the group keeps of a request's context. `host` as Kafka prints it."""
+    """Who asks: what the group keeps of a request's context. `host` as Kafka prints it.
+
+    `describes` says which topics it may describe, while its request is handled; None: all.
+    """
 
     api_version: int
     client_id: str
     host: str
+    describes: Callable[[str], bool] | None = None
 
 
 @dataclass(slots=True, eq=False)

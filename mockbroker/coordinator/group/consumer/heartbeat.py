@@ -126,7 +126,7 @@ class HeartbeatHandler:
         shard.write(update.records, written, appended=appended)
         if response is not None and update.needs_regex_resolution:
             group = shard.consumer_groups[request.group_id]
-            shard.write(self._subscriptions.resolve(group), ignore_error)
+            shard.write(self._subscriptions.resolve(group, client.describes), ignore_error)
 
     def _updated_answer(
         self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest, update: MemberUpdate

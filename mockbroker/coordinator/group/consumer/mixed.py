@@ -113,7 +113,7 @@ class MixedHandler:
             self._join_and_downgrade(shard, update, replaced, owned, on_complete)
         else:
             self._updater.assign(update, owned)
-            self._write_join(shard, update, request, on_complete)
+            self._write_join(shard, update, request, client, on_complete)
 
     def _refuse_join(
         self, group: ConsumerGroup, request: JoinGroupRequest, member_id: str
@@ -132,6 +132,7 @@ class MixedHandler:
         shard: GroupShard,
         update: MemberUpdate,
         request: JoinGroupRequest,
+        client: ClientIdentity,
         on_complete: JoinCallback,
     ) -> None:
         timeouts, group, member = self._fencing.timeouts, update.start.group, update.member
@@ -155,7 +156,7 @@ class MixedHandler:
 
         shard.write(update.records, written, appended=appended)
         if is_in and update.needs_regex_resolution:
-            shard.write(self._subscriptions.resolve(group), ignore_error)
+            shard.write(self._subscriptions.resolve(group, client.describes), ignore_error)
 
     def _join_and_downgrade(
         self,

@@ -23,7 +23,7 @@ from mockbroker.re2.parser import RegexError
 from mockbroker_protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from mockbroker.clock import Clock
     from mockbroker.coordinator.group.consumer.group import ConsumerGroup
@@ -117,13 +117,22 @@ class Subscriptions:
             or now_wall_ms > looked.timestamp_ms + self._settings.regex_refresh_ms()
         )
 
-    def resolve(self, group: ConsumerGroup) -> list[CoordinatorRecord]:
-        """Look which topics the group's expressions match now; records of what that changes."""
+    def resolve(
+        self, group: ConsumerGroup, describes: Callable[[str], bool] | None
+    ) -> list[CoordinatorRecord]:
+        """Look which topics the group's expressions match now; records of what that changes.
+
+        `describes` says which of them count, for all members: who brought the look about may
+        describe them (GroupMetadataManager.filterTopicDescribeAuthorizedTopics). None: all.
+        """
         version, now_wall_ms = self.view.version, self._clock.wall_ms()
         names = list(self.view.names)
+        matched = {regex: matching(regex, names) for regex in group.regex_counts}
+        if describes is not None:
+            shown = frozenset(filter(describes, frozenset[str]().union(*matched.values())))
+            matched = {regex: topics & shown for regex, topics in matched.items()}
         resolved = {
-            regex: ResolvedRegex(matching(regex, names), version, now_wall_ms)
-            for regex in group.regex_counts
+            regex: ResolvedRegex(topics, version, now_wall_ms) for regex, topics in matched.items()
         }
         records = [regex_record(group.group_id, *one) for one in resolved.items()]
         subscribed = set(group.name_counts)
