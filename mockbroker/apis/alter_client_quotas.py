@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.apis.auth_helper import CLUSTER_DENIED, cluster_guard, told
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.client_quotas import QuotaAlteration
 from mockbroker_protocol.messages.quotas import (
@@ -20,7 +20,7 @@ from mockbroker_protocol.messages.quotas import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-guard = cluster_guard(AclOperation.ALTER_CONFIGS)
+guard = cluster_guard(AclOperation.ALTER_CONFIGS, told(CLUSTER_DENIED))
 
 
 def handle(

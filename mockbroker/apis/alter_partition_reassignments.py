@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.apis.auth_helper import NEEDS_ALTER, cluster_guard, told
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.messages.reassignments import (
     AlterPartitionReassignmentsResponse,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         ReassignablePartition,
     )
 
-guard = cluster_guard(AclOperation.ALTER)
+guard = cluster_guard(AclOperation.ALTER, told(NEEDS_ALTER, lists="responses"))
 
 
 def handle(

@@ -56,7 +56,7 @@ def guard(auth: AuthHelper, request: AlterUserScramCredentialsRequest) -> object
     return AlterUserScramCredentialsResponse(
         auth.ctx.throttle_time_ms,
         [
-            AlterUserScramCredentialsResult(user, refused, "Cluster authorization failed.")
+            AlterUserScramCredentialsResult(user, refused, "Request needs ALTER permission.")
             for user in users
         ],
     )

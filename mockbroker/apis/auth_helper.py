@@ -19,6 +19,7 @@ from mockbroker.metadata.acls import CLUSTER_NAME, ResourceType
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.error_responses import error_response, merge_responses, split_request
 from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.schema import is_declared, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +48,11 @@ _CONFIG_ERRORS: Final = {
     ),
 }
 """By ConfigResource.Type; configs of all other types are the cluster's."""
+
+
+CLUSTER_DENIED: Final = "Cluster authorization failed."
+NEEDS_ALTER: Final = "Request needs ALTER permission."
+"""Kafka's controller prints the request as an object in it."""
 
 
 class Guard(Protocol):
@@ -186,11 +192,16 @@ class AuthHelper:
             return CLOSE
         return self._throttled(error_response(self.request, self.version, code, level))
 
-    def require_cluster(self, operation: AclOperation) -> object | None:
-        """The refusal unless its sender may do this to the cluster."""
+    def require_cluster(
+        self, operation: AclOperation, prepare: Callable[..., None] | None = None
+    ) -> object | None:
+        """The refusal, which `prepare` completes, unless its sender may do this to the cluster."""
         if self.authorize_cluster(operation):
             return None
-        return self.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        refused = self.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        if prepare is not None:
+            prepare(refused, self)
+        return refused
 
     def require_group(self, operation: AclOperation, name: str) -> object | None:
         """The refusal unless its sender may do this to the group."""
@@ -229,7 +240,7 @@ class AuthHelper:
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         refused = error_response(part, self.version, code, "partition")
         if prepare is not None:
-            prepare(refused)
+            prepare(refused, self)
         if getattr(self.request, "acks", None) == 0:
             if not left:
                 return CLOSE
@@ -313,14 +324,37 @@ class AuthHelper:
                 return made
 
 
-def cluster_guard(operation: AclOperation) -> Guard:
-    """A guard that asks for one operation on the cluster."""
-    return lambda auth, _: auth.require_cluster(operation)
+def cluster_guard(operation: AclOperation, prepare: Callable[..., None] | None = None) -> Guard:
+    """A guard that asks for one operation on the cluster; `prepare` completes its refusal."""
+    return lambda auth, _: auth.require_cluster(operation, prepare)
 
 
-def topics_guard(operation: AclOperation) -> Guard:
-    """A guard that asks for one operation on each topic."""
-    return lambda auth, _: auth.filter_topics(operation)
+def topics_guard(operation: AclOperation, prepare: Callable[..., None] | None = None) -> Guard:
+    """A guard that asks for one operation on each topic; `prepare` completes its refusal."""
+    return lambda auth, _: auth.filter_topics(operation, prepare)
+
+
+def told(message: str, *, lists: str | None = None) -> Callable[..., None]:
+    """Completes a refusal by `message`, wherever it tells an error, and by what it `lists`."""
+
+    def prepare(refused: object, auth: AuthHelper) -> None:
+        if lists is not None:
+            code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            each = error_response(auth.request, auth.version, code, "partition")
+            setattr(refused, lists, getattr(each, lists))
+        _say(refused, message)
+
+    return prepare
+
+
+def _say(part: object, message: str) -> None:
+    if hasattr(part, "error_message"):
+        part.error_message = message
+    for name in schema_of(type(part)).field_names:
+        value = getattr(part, name)
+        for each in value if isinstance(value, list) else ():
+            if is_declared(type(each)):
+                _say(each, message)
 
 
 def guarded(guard: Guard, handle: Handle) -> Handle:

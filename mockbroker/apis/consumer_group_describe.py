@@ -36,6 +36,9 @@ def handle(
     return ConsumerGroupDescribeResponse(throttle_time_ms=ctx.throttle_time_ms, groups=groups)
 
 
+_HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
+
+
 def guard(auth: AuthHelper, request: ConsumerGroupDescribeRequest) -> None:
     """DESCRIBE on the group and on each topic that its members have to do with."""
     describe = AclOperation.DESCRIBE
@@ -44,18 +47,15 @@ def guard(auth: AuthHelper, request: ConsumerGroupDescribeRequest) -> None:
     known = set(request.group_ids)
 
     def amend(response: ConsumerGroupDescribeResponse) -> None:
-        for group in response.groups:
-            if request.include_authorized_operations and not group.error_code:
+        for index, group in enumerate(response.groups):
+            if not all(auth.authorize_topic(describe, name) for name in _topics_of(group)):
+                response.groups[index] = ConsumerGroupDescribedGroup(
+                    ErrorCode.TOPIC_AUTHORIZATION_FAILED, _HIDDEN_TOPICS, group.group_id
+                )
+            elif request.include_authorized_operations and not group.error_code:
                 group.authorized_operations = auth.authorized_operations(
                     ResourceType.GROUP, group.group_id
                 )
-            if not all(auth.authorize_topic(describe, name) for name in _topics_of(group)):
-                group.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                group.error_message = (
-                    "The group has described topic(s) that the client is not authorized to "
-                    "describe."
-                )
-                group.members = []
         response.groups += [
             ConsumerGroupDescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, None, name)
             for name in asked

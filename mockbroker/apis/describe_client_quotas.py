@@ -22,9 +22,15 @@ from mockbroker_protocol.messages.quotas import (
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
 
-guard = cluster_guard(AclOperation.DESCRIBE_CONFIGS)
+
+def _tell(refused: DescribeClientQuotasResponse, _: AuthHelper) -> None:
+    refused.error_message = refused.entries = None
+
+
+guard = cluster_guard(AclOperation.DESCRIBE_CONFIGS, _tell)
 
 
 def handle(services: Services, ctx: RequestContext, request: DescribeClientQuotasRequest) -> object:

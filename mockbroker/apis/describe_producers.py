@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.auth_helper import topics_guard
+from mockbroker.apis.auth_helper import told, topics_guard
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import invalid_topic_name
 from mockbroker.replica.manager import NO_LEADER_EPOCH
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mockbroker.replica.partition import Partition
     from mockbroker_protocol.messages.transaction_admin import DescribeProducersRequest
 
-guard = topics_guard(AclOperation.READ)
+guard = topics_guard(AclOperation.READ, told("Topic authorization failed."))
 _UNKNOWN_TOPIC = "This server does not host this topic-partition."
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.apis.auth_helper import CLUSTER_DENIED, cluster_guard, told
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC
 from mockbroker.quorum.observers import ReplicaProgress
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mockbroker.quorum.quorum import MetadataQuorum
     from mockbroker_protocol.messages.quorum import DescribeQuorumRequest
 
-guard = cluster_guard(AclOperation.DESCRIBE)
+guard = cluster_guard(AclOperation.DESCRIBE, told(CLUSTER_DENIED))
 _UNKNOWN: Final = -1
 _FIRST_EPOCH: Final = 1
 _NOT_HOSTED: Final = "This server does not host this topic-partition."

@@ -49,10 +49,13 @@ def guard(auth: AuthHelper, request: DescribeTransactionsRequest) -> None:
             state.topics = [
                 topic for topic in state.topics if auth.authorize_topic(describe, topic.topic)
             ]
-        response.transaction_states += [
-            DescribeTransactionsResponseTransactionState(denied, one)
-            for one in asked
-            if one not in known
-        ]
+        if len(known) < len(asked):
+            found = iter(response.transaction_states)
+            response.transaction_states = [
+                next(found)
+                if one in known
+                else DescribeTransactionsResponseTransactionState(denied, one)
+                for one in asked
+            ]
 
     auth.amend(amend)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.auth_helper import cluster_guard
 from mockbroker.apis.context import in_slices
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.scram import MECHANISMS
@@ -21,12 +20,24 @@ from mockbroker_protocol.messages.scram import (
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker.metadata.changes import ScramUser
     from mockbroker.metadata.scram import ScramCredential
     from mockbroker_protocol.messages.scram import DescribeUserScramCredentialsRequest
 
-guard = cluster_guard(AclOperation.DESCRIBE)
+
+def guard(auth: AuthHelper, request: DescribeUserScramCredentialsRequest) -> object | None:
+    """DESCRIBE on the cluster; else each user that is named is refused, and not told."""
+
+    def tell(refused: DescribeUserScramCredentialsResponse, _: AuthHelper) -> None:
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        refused.error_message = None
+        refused.results = [
+            DescribeUserScramCredentialsResult("", error, None) for _ in request.users or ()
+        ]
+
+    return auth.require_cluster(AclOperation.DESCRIBE, tell)
 
 
 def handle(
@@ -47,7 +58,7 @@ def _answer(
     results = yield from in_slices(
         _result(credentials, user, twice=count > 1) for user, count in counts.items()
     )
-    return DescribeUserScramCredentialsResponse(ctx.throttle_time_ms, 0, None, results)
+    return DescribeUserScramCredentialsResponse(ctx.throttle_time_ms, 0, "", results)
 
 
 def _result(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.apis.auth_helper import NEEDS_ALTER, cluster_guard, told
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.elections import Election
 from mockbroker_protocol.errors import ErrorCode
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.reassignments import ElectLeadersRequest
 
-guard = cluster_guard(AclOperation.ALTER)
+guard = cluster_guard(AclOperation.ALTER, told(NEEDS_ALTER, lists="replica_election_results"))
 
 _ELECTIONS: Final = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.auth_helper import cluster_guard
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.topic_requests import Refusal
 from mockbroker_protocol.messages.reassignments import (
@@ -17,10 +16,25 @@ from mockbroker_protocol.messages.reassignments import (
 )
 
 if TYPE_CHECKING:
+    from mockbroker.apis.auth_helper import AuthHelper
     from mockbroker.apis.context import RequestContext, Services
     from mockbroker_protocol.messages.reassignments import ListPartitionReassignmentsRequest
 
-guard = cluster_guard(AclOperation.DESCRIBE)
+
+def guard(auth: AuthHelper, request: ListPartitionReassignmentsRequest) -> object | None:
+    """DESCRIBE on the cluster; a refusal names the partitions that were asked for."""
+
+    def tell(refused: ListPartitionReassignmentsResponse, _: AuthHelper) -> None:
+        refused.error_message = "Request needs DESCRIBE permission."
+        refused.topics = [
+            OngoingTopicReassignment(
+                topic.name,
+                [OngoingPartitionReassignment(index) for index in topic.partition_indexes],
+            )
+            for topic in request.topics or ()
+        ]
+
+    return auth.require_cluster(AclOperation.DESCRIBE, tell)
 
 
 def handle(

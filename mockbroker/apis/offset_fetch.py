@@ -263,7 +263,7 @@ def _take_topics_out(
     return unauthorized
 
 
-def _without_metadata(refused: OffsetFetchResponse) -> None:
+def _without_metadata(refused: OffsetFetchResponse, _: AuthHelper) -> None:
     """Kafka tells an empty metadata beside the error, and no epoch."""
     for topic in refused.topics:
         for one in topic.partitions:

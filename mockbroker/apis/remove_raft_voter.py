@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.apis.auth_helper import CLUSTER_DENIED, cluster_guard, told
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.quorum.voters import refuse_removal
 from mockbroker_protocol.messages.quorum import RemoveRaftVoterRequest, RemoveRaftVoterResponse
@@ -15,7 +15,7 @@ from mockbroker_protocol.messages.quorum import RemoveRaftVoterRequest, RemoveRa
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-guard = cluster_guard(AclOperation.ALTER)
+guard = cluster_guard(AclOperation.ALTER, told(CLUSTER_DENIED))
 
 
 def handle(

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.apis.auth_helper import NEEDS_ALTER, cluster_guard, told
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.messages.quorum import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-guard = cluster_guard(AclOperation.ALTER)
+guard = cluster_guard(AclOperation.ALTER, told(NEEDS_ALTER))
 
 
 def handle(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.apis.auth_helper import NEEDS_ALTER, cluster_guard, told
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.quorum import (
@@ -18,7 +18,7 @@ from mockbroker_protocol.messages.quorum import (
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-guard = cluster_guard(AclOperation.ALTER)
+guard = cluster_guard(AclOperation.ALTER, told(NEEDS_ALTER))
 _ACTIVE: Final = "Controller cannot unregister itself while it is active."
 
 

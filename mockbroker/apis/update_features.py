@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.apis.auth_helper import cluster_guard
+from mockbroker.apis.auth_helper import NEEDS_ALTER, cluster_guard, told
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.features import FeatureUpdate, offered
 from mockbroker_protocol.errors import ErrorCode
@@ -21,7 +21,7 @@ from mockbroker_protocol.versions import UPDATE_FEATURES_NO_RESULTS
 if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext, Services
 
-guard = cluster_guard(AclOperation.ALTER)
+guard = cluster_guard(AclOperation.ALTER, told(NEEDS_ALTER))
 
 
 def handle(

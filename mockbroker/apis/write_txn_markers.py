@@ -80,8 +80,13 @@ def _by_topic(errors: Errors) -> list[WritableTxnMarkerTopicResult]:
     return [WritableTxnMarkerTopicResult(topic, results) for topic, results in topics.items()]
 
 
-def guard(auth: AuthHelper, _: WriteTxnMarkersRequest) -> object | None:
+def guard(auth: AuthHelper, request: WriteTxnMarkersRequest) -> object | None:
     """CLUSTER_ACTION; ALTER will do too, for tools that end hanging transactions (KIP-664)."""
     if auth.authorize_cluster(AclOperation.ALTER, logs_denial=False):
         return None
-    return auth.require_cluster(AclOperation.CLUSTER_ACTION)
+
+    def tell(refused: WriteTxnMarkersResponse, _: AuthHelper) -> None:
+        for told, marker in zip(refused.markers, request.markers, strict=True):
+            told.producer_id = marker.producer_id
+
+    return auth.require_cluster(AclOperation.CLUSTER_ACTION, tell)

@@ -299,9 +299,7 @@ class ReplicationControl:
 
     def _cancel(self, topic: Topic, index: int, state: PartitionState) -> Refusal:
         if not state.adding and not state.removing:
-            return Refusal(
-                ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
-            )
+            return Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
         replicas = [node for node in state.replicas if node not in state.adding]
         isr = [node for node in state.isr if node not in state.adding]
         if not isr and not self._is_unclean(topic):

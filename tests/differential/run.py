@@ -94,7 +94,8 @@ class Runner:
 
     def _wire(self, name: str) -> Wire:
         if name not in self._wires:
-            self._wires[name] = Wire(*self._address)
+            source = name if name.startswith("127.") else ""
+            self._wires[name] = Wire(*self._address, source)
         return self._wires[name]
 
 

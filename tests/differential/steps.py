@@ -38,7 +38,8 @@ class Step(NamedTuple):
     version: int
     request: Callable[[Known], object]
     connection: str = "main"
-    """Requests of one connection are answered in order; a parked one blocks only its own."""
+    """Requests of one connection are answered in order; a parked one blocks only its own.
+    One that is named by an address comes from it: 127.0.0.2."""
     learn: Callable[[Known, Any], None] | None = None
     until: Callable[[Any], bool] | None = None
     """Ask again until this holds, then compare: Kafka applies metadata a moment later."""

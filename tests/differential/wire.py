@@ -29,10 +29,12 @@ class Raw:
 
 
 class Wire:
-    """One connection. Answers come in the order of the requests."""
+    """One connection, from the address `source` if there is one. Answers come in order."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port), timeout=ANSWER_TIMEOUT_S)
+    def __init__(self, host: str, port: int, source: str = "") -> None:
+        self._socket = socket.create_connection(
+            (host, port), timeout=ANSWER_TIMEOUT_S, source_address=(source, 0)
+        )
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._awaited: deque[tuple[int, int, int]] = deque()
         self._correlation_id = 0

@@ -33,7 +33,7 @@ def described(users: Sequence[str] | None) -> list[DescribeUserScramCredentialsR
     names = None if users is None else [UserName(user) for user in users]
     request = DescribeUserScramCredentialsRequest(names)
     answer = core.client().call(request, 0, DescribeUserScramCredentialsResponse)
-    assert (answer.error_code, answer.error_message) == (0, None)
+    assert (answer.error_code, answer.error_message) == (0, "")
     return answer.results
 
 
