@@ -34,7 +34,7 @@ core_rooms := apis cluster config coop coordinator faults fetch journal log meta
 # They log nothing, print nothing and await nothing: what pytest does for those who do is left out.
 core: ## the tests of cluster and the rooms below it, and the CPU time that they take
 	$(bin)/pytest -q --hypothesis-profile=quick --cpu-report \
-		--capture=sys -p no:logging -p no:anyio -p no:schemathesis \
+		--capture=no -p no:logging -p no:anyio -p no:schemathesis \
 		$(addprefix tests/mockbroker/,$(core_rooms)) tests/mockbroker/test_clock.py
 
 sim: ## the tests on virtual time

@@ -5,8 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from functools import cache
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+
+
+@cache
+def salted_password(mechanism: str, password: str, salt: bytes, iterations: int) -> bytes:
+    """`SaltedPassword` of RFC 5802, which is costly on purpose: once for all tests."""
+    return hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, iterations)
 
 
 class ScramClient:
@@ -15,6 +22,7 @@ class ScramClient:
     def __init__(
         self, mechanism: str, user: str, password: str, nonce: str = "fyko+d2lbbFgON"
     ) -> None:
+        self._mechanism = mechanism
         self._hash = HASHES[mechanism]
         self._password = password
         self._bare = f"n={user.replace('=', '=3D').replace(',', '=2C')},r={nonce}"
@@ -27,8 +35,8 @@ class ScramClient:
 
     def last(self, answer: bytes) -> bytes:
         nonce, salt, iterations = (part[2:] for part in answer.decode().split(","))
-        self._salted = hashlib.pbkdf2_hmac(
-            self._hash, self._password.encode(), base64.b64decode(salt), int(iterations)
+        self._salted = salted_password(
+            self._mechanism, self._password, base64.b64decode(salt), int(iterations)
         )
         unproved = f"c=biws,r={nonce}"
         self._message = f"{self._bare},{answer.decode()},{unproved}".encode()

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 
 import pytest
 
-from mockbroker.metadata.scram import HASHES, ScramCredential, credential_of
+from mockbroker.metadata.scram import ScramCredential, credential_of
 from mockbroker.security.mechanism import SaslAuthenticationError, SaslBreakOffError, SaslError
 from mockbroker.security.scram import ScramServer, TokenLogin
-from tests.support.scram_client import ScramClient
+from tests.support.scram_client import ScramClient, salted_password
 
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
 
 
 def credential(mechanism: str, password: str, salt: bytes = b"salt") -> ScramCredential:
-    salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, 4096)
+    salted = salted_password(mechanism, password, salt, 4096)
     return credential_of(mechanism, salted, salt, 4096)
 
 
