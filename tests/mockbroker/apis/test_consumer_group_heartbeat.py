@@ -69,7 +69,7 @@ def beat(core: Core, member_id: str, regex: str | None, epoch: int = 0) -> int:
 
 def resolved(core: Core) -> dict[str, set[str]]:
     """The topics of each expression of the group."""
-    shard = core.broker.services.group_shard("g")
+    shard = core.broker.services.groups.service.runtime.shard_for("g")
     assert shard is not None
     group = shard.consumer_groups["g"]
     return {regex: set(one.topics) for regex, one in group.resolved.items()}
