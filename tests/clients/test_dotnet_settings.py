@@ -41,7 +41,7 @@ def test_a_record_is_sent_and_read_with_them() -> None:
         message = consumer.poll(30)
         assert message is not None
         assert message.value() == b"lamp"
-        consumer.commit(message, asynchronous=False)
+        consumer.commit(message=message, asynchronous=False)
         assert broker.group("billing").committed() == {("orders", 0): 1}
         consumer.close()
         assert {one.client_id for one in broker.journal.requests(api="Fetch")} == {"billing"}
