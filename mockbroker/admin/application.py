@@ -34,6 +34,7 @@ _MODULES: Final = {
     "connections": "cluster",
     "listeners": "listeners",
     "certificates": "listeners",
+    "tokens": "listeners",
     "metrics": "cluster",
     "client-metrics": "cluster",
     "protocol": "protocol",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.network.timekeeper import TimeKeeper
@@ -30,6 +30,15 @@ class Host(Protocol):
 
     def requires_certificate(self, listener: str) -> bool:
         """Whether clients of a listener have to show a certificate."""
+
+    def token(
+        self,
+        principal: str,
+        listener: str | None,
+        lifetime_ms: int,
+        claims: Mapping[str, object] | None,
+    ) -> str:
+        """A token of OAUTHBEARER for a listener, to be used in `act`; ValueError for none."""
 
     def pem_file(self, name: str) -> str | None:
         """The file of a client's key and certificate, or of whom to trust, `ca`.

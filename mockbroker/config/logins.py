@@ -31,7 +31,9 @@ SIGNED: Final = f"{_PACKAGE}.OAuthBearerValidatorCallbackHandler"
 """Kafka's class that checks signatures; without one tokens are unsecured."""
 _UNSECURED: Final = f"{_PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
 _VALIDATORS: Final = tuple(f"{_PACKAGE}.{name}JwtValidator" for name in ("Default", "Broker"))
-_URL_FORM: Final = "file:/PATH, http://HOST/PATH or https://HOST/PATH"
+OWN_KEYS: Final = "auto"
+"""In place of an address: the broker makes them, and signs what a test asks for."""
+_URL_FORM: Final = f"file:/PATH, http://HOST/PATH, https://HOST/PATH or {OWN_KEYS}"
 
 
 def enabled_mechanisms(config: BrokerConfig, listener: str) -> tuple[str, ...]:
@@ -114,7 +116,8 @@ def _signature_problems(config: BrokerConfig, listener: str) -> Iterator[LoginPr
         problem = "no other class of Java checks tokens here"
         yield LoginProblem(prefix + _VALIDATOR, problem, " or ".join(_VALIDATORS))
     scheme, _, rest = text(JWKS_URL).partition(":")
-    if scheme.lower() not in ("file", "http", "https") or not rest.strip("/"):
+    is_url = scheme.lower() in ("file", "http", "https") and rest.strip("/")
+    if text(JWKS_URL) != OWN_KEYS and not is_url:
         problem = "it does not say where the keys are that sign tokens"
         yield LoginProblem(prefix + JWKS_URL, problem, _URL_FORM)
     for kind, example in (("audience", "kafka"), ("issuer", "https://HOST/REALM")):

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from mockbroker.config.listeners import security_protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from random import Random
 
     from mockbroker.clock import Clock
@@ -99,6 +99,12 @@ class Admission:
                 self._config, self._metadata, self._dice(), self._clock, self.spent_by
             )
         return Authenticator(self._config, listener, self._mechanisms.make)
+
+    def make_token(self, listeners: Sequence[str], wanted: Sequence[Any]) -> str:
+        """A token for one of the listeners; `wanted` as `own_tokens.WantedToken`. ValueError."""
+        from mockbroker.security.own_tokens import WantedToken, make_token
+
+        return make_token(self._config, listeners, WantedToken(*wanted), self._clock.wall_ms())
 
     def spent_by(self, token: str) -> str | None:
         """The id of the fault rule that made a token expire, by `Mechanism.token`."""

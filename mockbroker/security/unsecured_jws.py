@@ -7,7 +7,7 @@ uses where no other is configured. Reasons are for the broker's log: a client is
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.security.bearer_token import InvalidTokenError, Token, check_scope, object_of
 
@@ -20,6 +20,23 @@ _OPTION: Final = "unsecuredValidator"
 _PARTS: Final = 3
 
 
+class ClaimNames(NamedTuple):
+    """Which claims say whose a token is and what it is for, and the scope that it has to have."""
+
+    principal: str
+    scope: str
+    required: str
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> ClaimNames:
+        """Those of a JAAS entry."""
+        return cls(
+            _named(options, "PrincipalClaimName", "sub"),
+            _named(options, "ScopeClaimName", "scope"),
+            _named(options, "RequiredScope", ""),
+        )
+
+
 def validate(text: str, options: Mapping[str, str], now_ms: int) -> Token:
     """The token of a compact serialization. `options` are those of the JAAS entry.
 
@@ -29,7 +46,8 @@ def validate(text: str, options: Mapping[str, str], now_ms: int) -> Token:
     issued, expires = _seconds(claims, "iat"), _seconds(claims, "exp")
     if expires is None:
         raise InvalidTokenError("No expiration time in JWT")
-    principal = _text(claims, _named(options, "PrincipalClaimName", "sub"))
+    names = ClaimNames.of(options)
+    principal = _text(claims, names.principal)
     skew_ms = _skew_ms(options)
     if issued is not None and 1000 * issued > now_ms + skew_ms:
         raise InvalidTokenError(f"It is issued at {issued:f} s, after the time of {now_ms} ms")
@@ -37,8 +55,7 @@ def validate(text: str, options: Mapping[str, str], now_ms: int) -> Token:
         raise InvalidTokenError(f"It expired at {expires:f} s, at or before {now_ms} ms")
     if issued is not None and expires <= issued:
         raise InvalidTokenError("It expires before it is issued")
-    scope = _scope(claims.get(_named(options, "ScopeClaimName", "scope")))
-    check_scope(scope, _named(options, "RequiredScope", ""))
+    check_scope(_scope(claims.get(names.scope)), names.required)
     return Token(principal, round(expires * 1000))
 
 

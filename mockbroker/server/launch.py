@@ -145,6 +145,11 @@ class RunningBroker:
         except SettingsError as error:
             raise ValueError(str(error)) from None
 
+    def token(self, *wanted: object) -> str:
+        """As `security.own_tokens.WantedToken`, in a step of the cluster. Raises ValueError."""
+        names = [each.name for each in self.settings.listeners]
+        return self.cluster.brokers[0].services.admission.make_token(names, wanted)
+
     def requires_certificate(self, listener: str) -> bool:
         """Whether clients of a listener have to show a certificate."""
         from mockbroker.config.listeners import listener_text

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
 from mockbroker.config.listeners import listener_int
-from mockbroker.config.logins import JWKS_URL, OAUTH, jwks_url
+from mockbroker.config.logins import JWKS_URL, OAUTH, OWN_KEYS, jwks_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,7 +144,9 @@ async def read_token_keys(cluster: Cluster, listener: str) -> None:
     if url is None:
         return
     source: TokenKeys
-    if urlsplit(url).scheme.lower() == "file":
+    if url == OWN_KEYS:
+        source = _own_keys()
+    elif urlsplit(url).scheme.lower() == "file":
         source = KeyFile(url2pathname(urlsplit(url).path))
         if source.text() is None:
             raise TokenKeysError(f"the file of {url} cannot be read")
@@ -162,16 +164,28 @@ async def read_token_keys(cluster: Cluster, listener: str) -> None:
         node.config.token_keys[listener] = source
 
 
+def _own_keys() -> TokenKeys:
+    try:
+        from mockbroker.server.own_keys import OwnKeys
+    except ImportError:
+        raise _without_the_extra() from None
+    return OwnKeys()
+
+
+def _without_the_extra() -> TokenKeysError:
+    from mockbroker.server.key_stores import INSTALL
+
+    error = TokenKeysError("signatures are made and checked with the extra tls")
+    error.allowed = INSTALL
+    return error
+
+
 def _check(source: TokenKeys) -> None:
     """See that they are keys, and that signatures can be checked."""
     try:
         import cryptography  # noqa: F401
     except ImportError:
-        from mockbroker.server.key_stores import INSTALL
-
-        error = TokenKeysError("signatures are checked with the extra tls")
-        error.allowed = INSTALL
-        raise error from None
+        raise _without_the_extra() from None
     try:
         found = loads(source.text() or "")
     except ValueError:

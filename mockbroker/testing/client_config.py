@@ -9,12 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from mockbroker.testing import token_providers
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mockbroker.testing.token_providers import Token
 
 __tracebackhide__ = True
 
 ClientConfig = dict[str, Any]
+_OAUTH_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"
 
 
 class Access:
@@ -28,6 +33,7 @@ class Access:
         "login",
         "mechanism",
         "protocol",
+        "token",
     )
 
     def __init__(self, bootstrap: str, protocol: str) -> None:
@@ -40,6 +46,8 @@ class Access:
         self.mechanism = "PLAIN"
         self.login: tuple[str, str] | None = None
         """User and password."""
+        self.token: Token | None = None
+        """A token of OAUTHBEARER, or what makes one each time that the client wants one."""
 
     @property
     def key(self) -> str | None:
@@ -57,6 +65,15 @@ class ClientListener(NamedTuple):
     requires_certificate: bool
 
 
+class WantedToken(NamedTuple):
+    """What a token of OAUTHBEARER is to say."""
+
+    principal: str
+    listener: str | None
+    lifetime_ms: int
+    claims: Mapping[str, object] | None
+
+
 class Entrance(ABC):
     """Where clients of one broker come in."""
 
@@ -67,6 +84,11 @@ class Entrance(ABC):
     @abstractmethod
     def pem_file(self, name: str) -> str | None:
         """The file of a client of that name, or `ca`; None where no certificates were made."""
+
+    def token(self, wanted: WantedToken) -> str:  # noqa: ARG002 -- of those that can make one
+        """A token of OAUTHBEARER for a listener. Raises ValueError where none can be made."""
+        message = "who signs tokens for a Kafka cluster is not known: make them there"
+        raise ValueError(message)
 
     def access(self, listener: str | None, certificate: str | None) -> Access:
         """How to come in at a listener. Raises ValueError when there is none of that name."""
@@ -110,19 +132,42 @@ class ClientConfigs(ABC):
         certificate: str | None = None,
         login: tuple[str, str] | None = None,
         mechanism: str | None = None,
+        token: Token | None = None,
     ) -> ClientConfig:
         """What a client is given to connect, under its own names: `Producer(**...)`.
 
         `kind` is confluent, librdkafka, node-rdkafka, kafka-python, aiokafka, java, kafkajs or
         franz-go. `listener` is the first one unless it is named; `certificate` names the client's
         own, for which `client` stands where one is required; `login` is user and password for a
-        listener with SASL, by `mechanism` (PLAIN). Whom a client trusts is known with
-        `tls="auto"`. Raises ValueError.
+        listener with SASL, by `mechanism` (PLAIN); `token` is for OAUTHBEARER, or a function
+        that gives one when the client wants it. Whom a client trusts is known with `tls="auto"`.
+        Raises ValueError.
         """
         access = self._entrance().access(listener, certificate)
         access.login = login or access.login
-        access.mechanism = mechanism or access.mechanism
+        access.token = token
+        access.mechanism = mechanism or ("OAUTHBEARER" if token else access.mechanism)
+        if (access.mechanism == "OAUTHBEARER") != (token is not None):
+            message = f"a token and {access.mechanism}: OAUTHBEARER takes one, and only that does"
+            raise ValueError(message)
         return client_config(kind, access)
+
+    def token(
+        self,
+        principal: str = "client",
+        *,
+        listener: str | None = None,
+        lifetime_ms: int = 3_600_000,
+        claims: Mapping[str, object] | None = None,
+    ) -> str:
+        """A token of OAUTHBEARER that a listener takes: the first that has it, or the named one.
+
+        It is signed where `sasl.oauthbearer.jwks.endpoint.url` is `auto`, and has the issuer,
+        audience and scope that are configured; where no signature is wanted it is unsecured. It
+        expires by the broker's clock, with a negative `lifetime_ms` it has. `claims` go before
+        all others; one that is None is left out. Raises ValueError.
+        """
+        return self._entrance().token(WantedToken(principal, listener, lifetime_ms, claims))
 
 
 def _made(file: str | None) -> str:
@@ -143,10 +188,41 @@ def _librdkafka(access: Access) -> ClientConfig:
     if access.login is not None:
         config["sasl.mechanism"] = access.mechanism
         config["sasl.username"], config["sasl.password"] = access.login
+    if access.token is not None:
+        config["sasl.mechanism"] = access.mechanism
+    return config
+
+
+def _confluent(access: Access) -> ClientConfig:
+    config = _librdkafka(access)
+    if access.token is not None:
+        config["oauth_cb"] = token_providers.for_confluent(access.token)
+    return config
+
+
+def _plain_librdkafka(access: Access) -> ClientConfig:
+    """A token is no setting there: the program hands `token` over, unless nobody signed it."""
+    config = _librdkafka(access)
+    if access.token is not None:
+        token = token_providers.made(access.token)
+        if token_providers.is_unsecured(token):
+            claims = token_providers.claims_of(token)
+            config["enable.sasl.oauthbearer.unsecure.jwt"] = "true"
+            config["sasl.oauthbearer.config"] = f"principal={claims['sub']}"
+        else:
+            config["token"] = token
     return config
 
 
 def _kafka_python(access: Access) -> ClientConfig:
+    config = _kafka_python_without_token(access)
+    if access.token is not None:
+        provider = token_providers.for_kafka_python(access.token)
+        config["sasl_oauth_token_provider"] = provider
+    return config
+
+
+def _kafka_python_without_token(access: Access) -> ClientConfig:
     return {
         **_python(access),
         "ssl_cafile": access.ca_file,
@@ -164,6 +240,8 @@ def _aiokafka(access: Access) -> ClientConfig:
         if access.client_file is not None:
             context.load_cert_chain(access.client_file, access.key_file)
         config["ssl_context"] = context
+    if access.token is not None:
+        config["sasl_oauth_token_provider"] = token_providers.for_aiokafka(access.token)
     return config
 
 
@@ -175,6 +253,8 @@ def _python(access: Access) -> ClientConfig:
     if access.login is not None:
         config["sasl_mechanism"] = access.mechanism
         config["sasl_plain_username"], config["sasl_plain_password"] = access.login
+    if access.token is not None:
+        config["sasl_mechanism"] = access.mechanism
     return config
 
 
@@ -201,7 +281,30 @@ def _java(access: Access) -> ClientConfig:
             f"org.apache.kafka.common.security.{scram}LoginModule required"
             f' username="{user}" password="{password}";'
         )
+    if access.token is not None:
+        config |= _java_token(access.token)
     return config
+
+
+def _java_token(shown: Token) -> ClientConfig:
+    """An unsecured token the client makes itself, a signed one it reads from a file.
+
+    The JVM's property org.apache.kafka.sasl.oauthbearer.allowed.urls has to name that.
+    """
+    module = f"{_OAUTH_PACKAGE}.OAuthBearerLoginModule required"
+    token = token_providers.made(shown)
+    if token_providers.is_unsecured(token):
+        principal = token_providers.claims_of(token)["sub"]
+        return {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.jaas.config": f'{module} unsecuredLoginStringClaim_sub="{principal}";',
+        }
+    return {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": f"{module};",
+        "sasl.login.callback.handler.class": f"{_OAUTH_PACKAGE}.OAuthBearerLoginCallbackHandler",
+        "sasl.oauthbearer.token.endpoint.url": f"file:{token_providers.in_file(token)}",
+    }
 
 
 def _kafkajs(access: Access) -> ClientConfig:
@@ -214,6 +317,9 @@ def _kafkajs(access: Access) -> ClientConfig:
         user, password = access.login
         mechanism = access.mechanism.lower()
         config["sasl"] = {"mechanism": mechanism, "username": user, "password": password}
+    if access.token is not None:
+        token = token_providers.made(access.token)
+        config["sasl"] = {"mechanism": "oauthbearer", "token": token}
     return config
 
 
@@ -230,6 +336,9 @@ def _franz_go(access: Access) -> ClientConfig:
     if access.login is not None:
         user, password = access.login
         config["sasl"] = {"method": access.mechanism, "user": user, "pass": password}
+    if access.token is not None:
+        token = token_providers.made(access.token)
+        config["sasl"] = {"method": access.mechanism, "token": token}
     return config
 
 
@@ -240,9 +349,9 @@ def _text(file: str | None) -> str:
 
 
 _KINDS: Final[dict[str, Callable[[Access], ClientConfig]]] = {
-    "confluent": _librdkafka,
-    "librdkafka": _librdkafka,
-    "node-rdkafka": _librdkafka,
+    "confluent": _confluent,
+    "librdkafka": _plain_librdkafka,
+    "node-rdkafka": _plain_librdkafka,
     "kafka-python": _kafka_python,
     "aiokafka": _aiokafka,
     "java": _java,

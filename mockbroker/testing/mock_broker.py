@@ -15,13 +15,12 @@ from mockbroker.server.settings import Settings
 from mockbroker.testing.bridge import Bridge
 from mockbroker.testing.broker_thread import BrokerThread
 from mockbroker.testing.broker_views import BrokerViews
-from mockbroker.testing.client_config import ClientConfigs, ClientListener, Entrance
+from mockbroker.testing.client_config import ClientConfigs, ClientListener, Entrance, WantedToken
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Unpack
 
-    from mockbroker.server.launch import RunningBroker
     from mockbroker.server.options import BrokerOptions
     from mockbroker.testing.aio import AsyncBroker
     from mockbroker.testing.remote.broker import RemoteBroker
@@ -75,7 +74,7 @@ class MockBroker(ClientConfigs, BrokerViews):
         return RemoteBroker(url, token, bootstrap_servers, ca_file)
 
     def _entrance(self) -> Entrance:
-        return _Entrance(self._bridged().running)
+        return _Entrance(self._bridged())
 
     # -- start and stop --------------------------------------------------------------------
 
@@ -155,8 +154,9 @@ class MockBroker(ClientConfigs, BrokerViews):
 class _Entrance(Entrance):
     """That of a broker in this process."""
 
-    def __init__(self, running: RunningBroker) -> None:
-        self._running = running
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+        self._running = bridge.running
 
     def listeners(self) -> list[ClientListener]:
         running = self._running
@@ -167,3 +167,7 @@ class _Entrance(Entrance):
 
     def pem_file(self, name: str) -> str | None:
         return self._running.pem_file(name)
+
+    def token(self, wanted: WantedToken) -> str:
+        running = self._running
+        return self._bridge.call(lambda _: running.token(*wanted))

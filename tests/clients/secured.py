@@ -6,21 +6,22 @@ It runs in a process of its own; what clients are configured with comes over its
 from __future__ import annotations
 
 import json
-import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.testing.remote.process import BrokerProcess
-from tests.support.logins import bearer_token
+from tests.support.jvm import TOKEN_FILE
+from tests.support.signed_tokens import HANDLER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from mockbroker.testing.remote.broker import RemoteBroker
 
 SECURITIES = ("SCRAM", "MTLS", "OAUTH")
-"""SASL_SSL with SCRAM-SHA-512, SSL with a client's certificate, and SASL_SSL with OAUTHBEARER.
+"""SASL_SSL with SCRAM-SHA-512, SSL with a client's certificate, and SASL_SSL with
+OAUTHBEARER and signed tokens.
 
 They are names of listeners too.
 """
@@ -30,10 +31,14 @@ CONFIG = {
     "listener.name.mtls.ssl.client.auth": "required",
     "sasl.enabled.mechanisms": "SCRAM-SHA-512",
     "listener.name.oauth.sasl.enabled.mechanisms": "OAUTHBEARER",
+    "listener.name.oauth.oauthbearer.sasl.server.callback.handler.class": HANDLER,
+    "listener.name.oauth.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": "auto",
+    "listener.name.oauth.oauthbearer.sasl.oauthbearer.expected.issuer": "https://idp.test",
+    "listener.name.oauth.oauthbearer.sasl.oauthbearer.expected.audience": "kafka",
     "scram-sha-512.sasl.jaas.config": f'{SCRAM} required user_alice="alice secret";',
 }
 PRINCIPALS = {"SCRAM": "User:alice", "MTLS": "User:CN=alice", "OAUTH": "User:alice"}
-TOKEN_SECONDS = 3600
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
 
 
 class Secured(NamedTuple):
@@ -42,21 +47,28 @@ class Secured(NamedTuple):
     broker: RemoteBroker
     security: str
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What `client_config` is told."""
+        if self.security == "MTLS":
+            return {"listener": "MTLS", "certificate": "alice"}
+        if self.security == "OAUTH":
+            return {"listener": "OAUTH", "token": self.broker.token("alice", listener="OAUTH")}
+        return {"login": ("alice", "alice secret"), "mechanism": "SCRAM-SHA-512"}
+
     def config(self, kind: str) -> dict[str, Any]:
         """What a client of that kind is given."""
-        if self.security == "MTLS":
-            return self.broker.client_config(kind, listener="MTLS", certificate="alice")
-        if self.security == "OAUTH":
-            config = self.broker.client_config(kind, listener="OAUTH")
-            return {**config, **_with_token(kind)}
-        login = ("alice", "alice secret")
-        return self.broker.client_config(kind, login=login, mechanism="SCRAM-SHA-512")
+        return self.broker.client_config(kind, **self.arguments)
 
     def file(self, kind: str, folder: Path) -> str:
         """The same in a file, for a program: of properties for Java, else of JSON."""
         config = self.config(kind)
         file = folder / kind
         if kind == "java":
+            if TOKEN_URL in config:  # JVMs of tests may read tokens there
+                made = Path(config[TOKEN_URL].removeprefix("file:"))
+                TOKEN_FILE.write_text(made.read_text("ascii"), "ascii")
+                config[TOKEN_URL] = f"file:{TOKEN_FILE}"
             file.write_text("".join(f"{key}={value}\n" for key, value in config.items()))
         else:
             file.write_text(json.dumps(config))
@@ -66,31 +78,6 @@ class Secured(NamedTuple):
         """Whoever wrote to a topic was known."""
         wrote = self.broker.journal.requests(api="Produce", topic=topic)
         assert {one.principal for one in wrote} == {PRINCIPALS[self.security]}
-
-
-def _with_token(kind: str) -> dict[str, Any]:
-    """How a client of that kind is told to show an unsecured token.
-
-    Where a function gives it, `token` is what that is to give; a program has to make that.
-    """
-    if kind == "java":
-        module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
-        return {
-            "sasl.mechanism": "OAUTHBEARER",
-            "sasl.jaas.config": f'{module} required unsecuredLoginStringClaim_sub="alice";',
-        }
-    if kind == "confluent":
-        return {
-            "sasl.mechanism": "OAUTHBEARER",
-            "enable.sasl.oauthbearer.unsecure.jwt": True,
-            "sasl.oauthbearer.config": "principal=alice",
-        }
-    token = bearer_token("alice", None, int(time.time()) + TOKEN_SECONDS)
-    if kind == "kafkajs":
-        return {"sasl": {"mechanism": "oauthbearer", "token": token}}
-    if kind == "franz-go":
-        return {"sasl": {"method": "OAUTHBEARER", "token": token}}
-    return {"sasl_mechanism": "OAUTHBEARER", "token": token}
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.abc import AbstractTokenProvider
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import admin as confluent_admin
@@ -69,18 +68,11 @@ KAFKA_PYTHON = """
 import json, sys
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
+from mockbroker import MockBroker
 
-topic, count = sys.argv[1], int(sys.argv[2])
-config = json.load(sys.stdin)
-if "token" in config:
-    from kafka.net.sasl.oauth import AbstractTokenProvider
-
-    class Provider(AbstractTokenProvider):
-        def token(self):
-            return told
-
-    told = config.pop("token")
-    config["sasl_oauth_token_provider"] = Provider()
+topic, count, admin_url, told = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+broker = MockBroker.connect(admin_url)
+config = broker.client_config("kafka-python", **json.loads(told))
 admin = KafkaAdminClient(**config)
 admin.create_topics([NewTopic(name=topic, num_partitions=1, replication_factor=1)])
 admin.close()
@@ -108,9 +100,10 @@ print(json.dumps(found))
 
 
 def test_kafka_python(secured: Secured, topic: str) -> None:
+    assert secured.broker.admin_url is not None
+    told = secured.broker.admin_url, json.dumps(secured.arguments)
     ran = subprocess.run(
-        [sys.executable, "-c", KAFKA_PYTHON, topic, str(len(VALUES))],
-        input=json.dumps(secured.config("kafka-python")),
+        [sys.executable, "-c", KAFKA_PYTHON, topic, str(len(VALUES)), *told],
         capture_output=True,
         text=True,
         timeout=50,
@@ -120,20 +113,8 @@ def test_kafka_python(secured: Secured, topic: str) -> None:
     check(secured, topic, [value.encode() for value in json.loads(ran.stdout)])
 
 
-class Provider(AbstractTokenProvider):  # type: ignore[misc]
-    """Has one token."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    async def token(self) -> str:
-        return self._token
-
-
 async def test_aiokafka(secured: Secured, topic: str) -> None:
     config = secured.config("aiokafka")
-    if "token" in config:
-        config["sasl_oauth_token_provider"] = Provider(config.pop("token"))
     admin = AIOKafkaAdminClient(**config)
     await admin.start()
     await admin.create_topics([NewTopic(topic, 1, 1)])

@@ -6,9 +6,9 @@ from pathlib import Path as File
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
-from mockbroker.admin.deps import TheHost
+from mockbroker.admin.deps import Body, TheHost
 from mockbroker.admin.problems import ApiError, problems
 
 router = APIRouter(tags=["listeners"])
@@ -64,6 +64,37 @@ async def get_certificate(host: TheHost, name: Name) -> CertificateOut:
     if file is None:
         raise ApiError(404, "there are no certificates: start it with --tls auto")
     return CertificateOut(name=name, pem=_text(file))
+
+
+class TokenIn(Body):
+    """What a token is to say."""
+
+    principal: str = Field(default="client", min_length=1, description="Whose it is")
+    listener: str | None = Field(default=None, description="The first with OAUTHBEARER, or this")
+    lifetime_ms: int = Field(default=3_600_000, description="On the broker's clock")
+    claims: dict[str, JsonValue] | None = Field(
+        default=None, description="These before all others; one that is null is left out"
+    )
+
+
+class TokenOut(BaseModel):
+    """A token of OAUTHBEARER that its listener takes."""
+
+    token: str
+
+
+@router.post("/tokens")
+async def make_token(host: TheHost, wanted: TokenIn) -> TokenOut:
+    """Make a token: signed where `sasl.oauthbearer.jwks.endpoint.url` is `auto`, or unsecured."""
+    try:
+        token = host.act(
+            lambda _: host.token(
+                wanted.principal, wanted.listener, wanted.lifetime_ms, wanted.claims
+            )
+        )
+    except ValueError as error:
+        raise ApiError(422, str(error), "listener") from None
+    return TokenOut(token=token)
 
 
 def _text(file: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockbroker.admin.client import AdminClient, segment
-from mockbroker.testing.client_config import ClientListener, Entrance
+from mockbroker.testing.client_config import ClientListener, Entrance, WantedToken
 from mockbroker.testing.remote.refusals import refused_as
 
 if TYPE_CHECKING:
@@ -33,6 +33,13 @@ class RemoteEntrance(Entrance):
         found = self.caller.call(lambda client: client.get("/v1/listeners")["listeners"])
         first, *others = (ClientListener(**one) for one in found)
         return [first._replace(bootstrap_servers=self._bootstrap_servers), *others]
+
+    def token(self, wanted: WantedToken) -> str:
+        def make(client: AdminClient) -> str:
+            with refused_as(ValueError):
+                return str(client.send("POST", "/v1/tokens", wanted._asdict())["token"])
+
+        return self.caller.call(make)
 
     def pem_file(self, name: str) -> str | None:
         def fetch(client: AdminClient) -> str | None:

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from tests.support.jvm import ALLOWED_URLS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -25,6 +27,7 @@ JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-Xshare:auto",
     "-Xmx512m",
+    ALLOWED_URLS,
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
 )
 

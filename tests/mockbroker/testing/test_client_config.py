@@ -142,3 +142,73 @@ def test_no_certificate_is_shown_where_none_is_required() -> None:
 def test_without_certificates_that_is_told() -> None:
     with MockBroker() as broker, pytest.raises(RuntimeError, match="there are no certificates"):
         broker.client_file("alice")
+
+
+SIGNED = "e30.eyJzdWIiOiJhbGljZSIsImV4cCI6MTd9.c2ln"
+UNSECURED = "e30.eyJzdWIiOiJhbGljZSIsImV4cCI6MTd9."
+
+
+def with_token(token: str) -> Access:
+    made = Access("a:1", "SASL_PLAINTEXT")
+    made.mechanism, made.token = "OAUTHBEARER", token
+    return made
+
+
+def test_a_token_is_shown_by_each_in_its_way() -> None:
+    made = with_token(SIGNED)
+    config = client_config("confluent", made)
+    assert config.pop("oauth_cb")("") == (SIGNED, 17.0)
+    librdkafka = {
+        "bootstrap.servers": "a:1",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+    }
+    assert config == librdkafka
+    assert client_config("node-rdkafka", made) == {**librdkafka, "token": SIGNED}
+    assert client_config("librdkafka", with_token(UNSECURED)) == {
+        **librdkafka,
+        "enable.sasl.oauthbearer.unsecure.jwt": "true",
+        "sasl.oauthbearer.config": "principal=alice",
+    }
+    assert client_config("kafkajs", made)["sasl"] == {"mechanism": "oauthbearer", "token": SIGNED}
+    assert client_config("franz-go", made)["sasl"] == {"method": "OAUTHBEARER", "token": SIGNED}
+
+
+def test_java_reads_a_signed_token_from_a_file_and_makes_one_that_nobody_signs() -> None:
+    package = "org.apache.kafka.common.security.oauthbearer"
+    config = client_config("java", with_token(SIGNED))
+    file = Path(config["sasl.oauthbearer.token.endpoint.url"].removeprefix("file:"))
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (SIGNED, 0o600)
+    handler = config["sasl.login.callback.handler.class"]
+    assert handler == f"{package}.OAuthBearerLoginCallbackHandler"
+    module = f"{package}.OAuthBearerLoginModule required"
+    assert config["sasl.jaas.config"] == f"{module};"
+    made = client_config("java", with_token(UNSECURED))["sasl.jaas.config"]
+    assert made == f'{module} unsecuredLoginStringClaim_sub="alice";'
+
+
+async def test_clients_in_python_ask_a_provider_each_time() -> None:
+    pytest.importorskip("aiokafka")
+    pytest.importorskip("kafka")
+    asked: list[str] = []
+
+    def give() -> str:
+        asked.append(SIGNED)
+        return SIGNED
+
+    made = with_token(SIGNED)
+    made.token = give
+    theirs = client_config("aiokafka", made)["sasl_oauth_token_provider"]
+    assert [await theirs.token(), await theirs.token()] == [SIGNED] * 2
+    assert client_config("kafka-python", made)["sasl_oauth_token_provider"].token() == SIGNED
+    assert len(asked) == 3
+
+
+def test_a_token_is_for_oauthbearer_alone() -> None:
+    with MockBroker() as broker:
+        with pytest.raises(ValueError, match="a token and PLAIN"):
+            broker.client_config("java", mechanism="PLAIN", token=SIGNED)
+        with pytest.raises(ValueError, match="a token and OAUTHBEARER"):
+            broker.client_config("java", mechanism="OAUTHBEARER")
+        with pytest.raises(ValueError, match="no listener with OAUTHBEARER; allowed: none"):
+            broker.token()
