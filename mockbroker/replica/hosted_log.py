@@ -144,9 +144,16 @@ class HostedLog(Generic[Host_co]):
     def tell_given_back(self, before_bytes: int) -> None:
         """The log had so many bytes before something was deleted in it, or all of it."""
         self.note_size()
+        self.note_deletion()
         gave_back = self._host.gave_back
         if gave_back is not None:
             gave_back(before_bytes - (0 if self.log is None else self.log.size_bytes))
+
+    def note_deletion(self) -> None:
+        """Readers who stand where all of the log went are behind its next segment."""
+        log = self.log
+        if log is not None and log.log_end_offset and not log.segment_count:
+            self.mark_rolled(log.log_end_offset - 1)
 
     def note_size(self) -> None:
         """The log's segments changed, where they are counted."""
@@ -207,7 +214,7 @@ class HostedLog(Generic[Host_co]):
             watcher = watcher.next_watcher
 
     def mark_rolled(self, left_segment: int) -> None:
-        """The log left the segment of this base offset and began another."""
+        """The log left the segment of this base offset, or of an earlier one, for another."""
         watcher = self._first_watcher
         while watcher is not None:
             watcher.mark_rolled(left_segment)

@@ -450,6 +450,7 @@ class Partition(HostedLog[PartitionHost]):
             self._host.tell_high_watermark(journal, self, log, known, None)
         if leader_log_start > log.log_start_offset:
             log.advance_log_start(min(leader_log_start, log.high_watermark))
+            self.note_deletion()
         self.note_size()
         self.mark_watchers()
         if moved:

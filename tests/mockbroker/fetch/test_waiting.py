@@ -73,6 +73,18 @@ def test_a_segment_left_behind_ends_the_wait(world: World, session: FetchSession
     assert wait.satisfied()
 
 
+def test_a_log_that_was_emptied_leaves_its_segment_behind(
+    world: World, session: FetchSession
+) -> None:
+    world.append("t0", 0, 50)
+    world.fetch_now(ask(("t0", 0, 1), session=(session.id, 1)))
+    wait = wait_for(session, 10_000)
+    assert not wait.satisfied()
+    world.partition("t0", 0).delete_records_before(1)
+    world.append("t0", 0, 50)
+    assert wait.satisfied()
+
+
 def test_refused_partitions_end_no_wait(world: World, session: FetchSession) -> None:
     cached = next(iter(session.partitions()))
     params = FetchParams(FetchRequest(min_bytes=1), 12, 1 << 20)
