@@ -5,6 +5,7 @@ public form is docs/journal.md.
 """
 
 from mockbroker.journal.events import (
+    Appended,
     Authorization,
     ClockChanged,
     ConnectionClosed,
@@ -19,6 +20,7 @@ from mockbroker.journal.events import (
     MemoryLimitMet,
     RequestRefused,
     SessionEvent,
+    TopicPlaced,
     TransactionDecided,
 )
 from mockbroker.journal.request import (
@@ -47,6 +49,7 @@ __all__ = (
     "PEER",
     "SHUTDOWN",
     "TIMEOUT",
+    "Appended",
     "Authorization",
     "ClockChanged",
     "ConnectionClosed",
@@ -63,5 +66,6 @@ __all__ = (
     "RequestRefused",
     "RequestServed",
     "SessionEvent",
+    "TopicPlaced",
     "TransactionDecided",
 )

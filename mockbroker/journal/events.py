@@ -434,6 +434,63 @@ class FaultChanged(EventValues):
 
 
 # Who decided how a transaction ends.
+class Appended(EventValues):
+    """A leader appended a batch; told to those who ask for it, as appends are many.
+
+    `size_bytes` is the whole batch's, `batch` in base64 its header, of a control batch all of it.
+    """
+
+    __slots__ = ("base_offset", "batch", "broker_id", "partition", "size_bytes", "topic")
+
+    def __init__(
+        self,
+        broker_id: int,
+        topic: str,
+        partition: int,
+        base_offset: int,
+        size_bytes: int,
+        batch: str,
+    ) -> None:
+        self.broker_id = broker_id
+        self.topic = topic
+        self.partition = partition
+        self.base_offset = base_offset
+        self.size_bytes = size_bytes
+        self.batch = batch
+
+
+CREATED: Final = "created"
+GROWN: Final = "grown"
+MOVED: Final = "moved"
+DELETED: Final = "deleted"
+
+
+class TopicPlaced(EventValues):
+    """Where partitions of a topic are: it was CREATED, has GROWN, one has MOVED, or it is DELETED.
+
+    `partitions` holds leader, leader epoch, replicas and in-sync replicas of each, from index
+    `first` on; `topic_id` is Kafka's text of it.
+    """
+
+    __slots__ = ("action", "configs", "first", "partitions", "topic", "topic_id")
+
+    def __init__(
+        self,
+        action: str,
+        topic: str,
+        topic_id: str,
+        first: int,
+        partitions: list[list[object]],
+        configs: dict[str, str],
+    ) -> None:
+        self.action = action
+        self.topic = topic
+        self.topic_id = topic_id
+        self.first = first
+        self.partitions = partitions
+        self.configs = configs
+
+
 BY_CLIENT: Final = "client"
 BY_TIMEOUT: Final = "timeout"
 BY_FENCING: Final = "fenced"
@@ -492,6 +549,8 @@ Event = (
     | RequestServed
     | SessionEvent
     | HighWatermarkMoved
+    | Appended
+    | TopicPlaced
     | MemoryLimitMet
     | ClockChanged
     | FaultChanged

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal.events import (
+    Appended,
     Authorization,
     ClockChanged,
     ConnectionClosed,
@@ -23,6 +24,7 @@ from mockbroker.journal.events import (
     MemoryLimitMet,
     RequestRefused,
     SessionEvent,
+    TopicPlaced,
     TransactionDecided,
 )
 from mockbroker.journal.request import SCHEMA, RequestServed
@@ -43,6 +45,8 @@ KINDS: Final[dict[type, str]] = {
     HandlerFailed: "failed",
     SessionEvent: "session",
     HighWatermarkMoved: "high_watermark",
+    Appended: "appended",
+    TopicPlaced: "topic",
     MemoryLimitMet: "memory_limit",
     ClockChanged: "clock",
     FaultChanged: "fault",

@@ -42,15 +42,16 @@ def _no_name(_topic_id: bytes) -> str | None:
 class Journal:
     """Where events go.
 
-    `wants_requests` is False until someone asks to be told each request, `wants_high_watermarks`
-    and `wants_allowed`, of what an authorizer allows, likewise; `topic_name` finds the name of a
-    topic id, for those who decode. `stopwatch` tells real time in seconds, where someone wants to
-    know how long the work on a request takes. `replication` says whether followers' fetches are
-    requests like others.
+    `wants_requests` is False until someone asks to be told each request, `wants_high_watermarks`,
+    `wants_appends` and `wants_allowed`, of what an authorizer allows, likewise; `topic_name` finds
+    the name of a topic id, for those who decode. `stopwatch` tells real time in seconds, where
+    someone wants to know how long the work on a request takes. `replication` says whether
+    followers' fetches are requests like others.
     """
 
     __slots__ = (
         "_advances",
+        "_append_listeners",
         "_events",
         "_large",
         "_large_bytes",
@@ -63,12 +64,14 @@ class Journal:
         "stopwatch",
         "topic_name",
         "wants_allowed",
+        "wants_appends",
         "wants_high_watermarks",
         "wants_requests",
     )
 
     def __init__(self, capacity: int = RING_REQUESTS) -> None:
         self._listeners: list[tuple[Callable[[Event], None], bool, bool, bool]] = []
+        self._append_listeners: list[Callable[[Event], None]] = []
         self._requests: deque[RequestServed] = deque(maxlen=capacity)
         self._events: deque[Event] = deque(maxlen=RING_EVENTS)
         self._large: deque[tuple[int, RequestServed]] = deque()
@@ -83,6 +86,7 @@ class Journal:
         self.stopwatch: Callable[[], float] | None = None
         self.wants_requests = False
         self.wants_high_watermarks = False
+        self.wants_appends = False
         self.wants_allowed = False
         self.topic_name: Callable[[bytes], str | None] = _no_name
 
@@ -95,23 +99,28 @@ class Journal:
         requests: bool = False,
         high_watermarks: bool = False,
         allowed: bool = False,
+        appends: bool = False,
     ) -> None:
         """Call `listener` with each event from now on; with `requests`, each request too.
 
         High watermarks move with every append, and an authorizer allows something with every
-        request: they are told to those who ask for them.
+        request: they are told to those who ask for them, as appends are.
         """
+        if appends:
+            self._append_listeners = [*self._append_listeners, listener]
         self._listeners = [*self._listeners, (listener, requests, high_watermarks, allowed)]
         self._weigh_wishes()
 
     def unlisten(self, listener: Callable[[Event], None]) -> None:
         """Tell `listener` nothing more; nothing happens when it does not listen."""
         self._listeners = [known for known in self._listeners if known[0] != listener]
+        self._append_listeners = [known for known in self._append_listeners if known != listener]
         self._weigh_wishes()
 
     def _weigh_wishes(self) -> None:
         self.wants_requests = any(requests for _, requests, _, _ in self._listeners)
         self.wants_high_watermarks = any(moves for _, _, moves, _ in self._listeners)
+        self.wants_appends = bool(self._append_listeners)
         self.wants_allowed = any(allowed for _, _, _, allowed in self._listeners)
 
     def record(self, event: Event) -> None:
@@ -129,6 +138,11 @@ class Journal:
         for listener, _, wanted, _ in self._listeners:
             if wanted:
                 listener(event)
+
+    def record_append(self, event: Event) -> None:
+        """Tell those who asked for it what was appended."""
+        for listener in self._append_listeners:
+            listener(event)
 
     def record_allowed(self, event: Event) -> None:
         """Tell those who asked for it what an authorizer allowed."""

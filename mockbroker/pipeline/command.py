@@ -22,7 +22,8 @@ from mockbroker.pipeline.broker_client import BrokerClient, parse_bootstrap
 from mockbroker.pipeline.errors import PipelineError, explain
 from mockbroker.pipeline.progress import Bar, watch
 from mockbroker.pipeline.session import SessionOptions, open_session
-from mockbroker.pipeline.what_if import command as what_if
+from mockbroker.pipeline.what_if import command as topology
+from mockbroker.pipeline.what_if import replay_command as what_if
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -388,12 +389,21 @@ JOBS: Final = {
         java=analyze.java,
     ),
     "topology": Job(
-        what_if.TOPOLOGY_HELP,
-        what_if.TOPOLOGY_EXAMPLE,
-        what_if.add_topology,
-        what_if.check_topology,
-        what_if.run_topology,
+        topology.TOPOLOGY_HELP,
+        topology.TOPOLOGY_EXAMPLE,
+        topology.add_topology,
+        topology.check_topology,
+        topology.run_topology,
         needs_broker=False,
-        on_spark=what_if.on_spark,
+        on_spark=topology.on_spark,
+    ),
+    "what-if": Job(
+        what_if.HELP,
+        what_if.EXAMPLE,
+        what_if.add_options,
+        what_if.check,
+        what_if.run,
+        needs_broker=False,
+        on_spark=topology.on_spark,
     ),
 }

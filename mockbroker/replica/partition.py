@@ -25,6 +25,7 @@ from mockbroker.journal import DATA, ERROR, HIGH_WATERMARK, LAST_STABLE_OFFSET, 
 from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.brokers import UNKNOWN_EPOCH, is_stale
 from mockbroker.purgatory.purgatory import Purgatory
+from mockbroker.replica.appended import tell_appended
 from mockbroker.replica.hosted_log import HostedLog
 from mockbroker.replica.kept_logs import KeptLogs
 from mockbroker.replica.log_memory import LogMemory
@@ -283,6 +284,9 @@ class Partition(HostedLog[PartitionHost]):
             self._host.upkeep.look_at(self, log)
         if self._host.log_memory is not None:
             self._host.log_memory.note(self)
+        journal = self._host.journal
+        if journal is not None and journal.wants_appends:
+            tell_appended(journal, self._host.broker_id, self, log, base_offset)
         self._advance_high_watermark(log)
         self.mark_watchers()
         self._host.mark_ready(self, cause)

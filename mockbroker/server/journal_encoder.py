@@ -24,6 +24,7 @@ from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from mockbroker.journal.lines import line_of
+from mockbroker.journal.replay import add_replay
 from mockbroker.journal.request import RequestServed
 from mockbroker.server.journal_lines import LineFiles
 
@@ -155,8 +156,8 @@ class EncoderProcess:
 # -- the process ------------------------------------------------------------------------------
 
 
-def line_of_item(item: Item, topic_name: TopicName) -> dict[str, object]:
-    """The line of a request, or the one that was handed over."""
+def line_of_item(item: Item, topic_name: TopicName, *, replay: bool = False) -> dict[str, object]:
+    """The line of a request, or the one that was handed over; `replay`: as to be run again."""
     if item[4] == _LINE:
         return cast("dict[str, object]", item[5])
     fields, frame, answer = cast("tuple[tuple[Any, ...], bytes | None, bytes | None]", item[5])
@@ -177,6 +178,8 @@ def line_of_item(item: Item, topic_name: TopicName) -> dict[str, object]:
     served.chunks = None if answer is None else [answer]
     line = line_of(served, topic_name)
     line["broker"] = fields[-1]
+    if replay:
+        add_replay(line, served.frame, served.chunks)
     return line
 
 
@@ -200,6 +203,7 @@ def encode(stream: IO[bytes]) -> None:
 
 
 def _write(files: LineFiles, items: Iterable[Item], names: dict[bytes, str | None]) -> None:
+    replay = bool(files.facts.get("replay"))
     for item in items:
         seq, at_ms, wall_ms, lost, kind, _ = item
         if kind == _NAME:
@@ -210,7 +214,8 @@ def _write(files: LineFiles, items: Iterable[Item], names: dict[bytes, str | Non
             continue
         if lost:
             files.write(files.dropped(lost, seq - 1, at_ms))
-        files.write(files.placed(line_of_item(item, names.get), seq, at_ms, wall_ms))
+        line = line_of_item(item, names.get, replay=replay)
+        files.write(files.placed(line, seq, at_ms, wall_ms))
 
 
 def _read(stream: IO[bytes]) -> object | None:

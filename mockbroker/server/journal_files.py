@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mockbroker.journal.lines import line_of
+from mockbroker.journal.replay import add_replay
 from mockbroker.journal.request import RequestServed
 from mockbroker.metadata.changes import TopicCreated, TopicDeleted
+from mockbroker.server import placements
 from mockbroker.server.journal_encoder import (
     EncoderProcess,
     Item,
@@ -68,13 +70,18 @@ class JournalWriter:
         *,
         queue_events: int = QUEUE_EVENTS,
         busy_events: int = BUSY_EVENTS,
+        replay: bool = False,
     ) -> None:
-        """`metadata` knows the names of topics, for the process."""
+        """`metadata` knows the names of topics, for the process, and where their partitions are.
+
+        `replay`: all is written that it takes to run the fetches again.
+        """
         self.lines_dropped = 0
         self.files = files
         self._journal = journal
         self._clock = clock
         self._metadata = metadata
+        self._replay = replay
         self._queue_events = queue_events
         self._busy_events = busy_events
         self._queue: deque[_Taken] = deque()
@@ -96,10 +103,13 @@ class JournalWriter:
         """Begin the first file. Raises OSError when the directory cannot be written."""
         Path(self.files.directory).mkdir(parents=True, exist_ok=True)
         self.files.begin()
-        self._journal.listen(self._take, requests=True, high_watermarks=True)
+        self._journal.listen(self._take, requests=True, high_watermarks=True, appends=self._replay)
         self._journal.stopwatch = time.perf_counter  # noqa: TID251 -- real time is what it tells
         if self._metadata is not None:
             self._metadata.subscribe(self._on_change)
+            if self._replay:
+                for event in placements.known(self._metadata):
+                    self._take(event)
         self._thread.start()
 
     def stop(self) -> None:
@@ -140,6 +150,10 @@ class JournalWriter:
             self._wake.set()
 
     def _on_change(self, change: Change) -> None:
+        if self._replay and not self._stopping:
+            event = placements.event_of(change)
+            if event is not None:
+                self._take(event)
         if self._names is None:
             return
         if isinstance(change, TopicCreated):
@@ -187,10 +201,13 @@ class JournalWriter:
         self, event: Event, frame: Frame | None, chunks: list[Buffer] | None
     ) -> dict[str, object]:
         if not isinstance(event, RequestServed) or event.frame is not None:
-            return line_of(event, self._journal.topic_name)
-        event.frame, event.chunks = frame, chunks
-        line = line_of(event, self._journal.topic_name)
-        event.frame = event.chunks = None
+            line = line_of(event, self._journal.topic_name)
+        else:
+            event.frame, event.chunks = frame, chunks
+            line = line_of(event, self._journal.topic_name)
+            event.frame = event.chunks = None
+        if self._replay:
+            add_replay(line, frame, chunks)
         return line
 
     def _begin_encoder(self) -> None:

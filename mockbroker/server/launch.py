@@ -388,6 +388,7 @@ def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWr
         "cluster_id": cluster.metadata.cluster_id,
         "nodes": sorted(cluster.metadata.brokers),
         "seed": None if options["seed"] is None else str(seed),
+        "replay": options["journal_replay"],
         "settings": {
             key: "[hidden]" if BrokerConfig.definition(key).sensitive else text
             for key, text in settings.config.items()
@@ -395,7 +396,13 @@ def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWr
     }
     run = os.urandom(8).hex()
     files = LineFiles(folder, run, facts, cluster.clock.epoch_ms)
-    writer = JournalWriter(files, cluster.journal, cluster.clock, cluster.metadata)
+    writer = JournalWriter(
+        files,
+        cluster.journal,
+        cluster.clock,
+        cluster.metadata,
+        replay=options["journal_replay"],
+    )
     try:
         writer.start()
     except OSError as error:

@@ -313,6 +313,16 @@ class BrokerOptions(TypedDict, total=False):
             default=False,
         ),
     ]
+    journal_replay: Annotated[
+        bool,
+        Option(
+            parse_flag,
+            "",
+            "journal what `pipeline what-if` needs: fetches as they came, batches by their headers"
+            " (docs/what-if.md) (default no)",
+            default=False,
+        ),
+    ]
     client_telemetry: Annotated[
         bool,
         Option(

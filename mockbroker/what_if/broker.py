@@ -342,6 +342,17 @@ class SimulatedBroker:
             poll.client.costs.timeouts += 1
             operation.force_complete()
 
+    def hang_up(self, client: Client) -> None:
+        """Its connection ends: what it waits for is not answered."""
+        for ctx, poll in list(self._polls.items()):
+            if poll.client is client:
+                del self._polls[ctx]
+                if poll.operation is not None:
+                    self._parked.pop(poll.operation, None)
+                ctx.done = True
+                if ctx.on_disconnect is not None:
+                    ctx.on_disconnect()
+
     # -- answers (a `Responder`) -----------------------------------------------------------
 
     def complete(self, ctx: RequestContext, response: object) -> None:

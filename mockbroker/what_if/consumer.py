@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.journal.replay import next_offset
 from mockbroker.what_if.delays import Reached
 from mockbroker_protocol.messages.fetch import (
     FetchRequest,
     FetchRequestPartition,
     FetchRequestTopic,
 )
-from mockbroker_protocol.records.batch import iterate_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.what_if.broker import Client, SimulatedBroker
     from mockbroker.what_if.costs import Histogram
     from mockbroker.what_if.delays import Moves
-    from mockbroker_protocol.messages.fetch import FetchResponse, FetchResponsePartition
+    from mockbroker_protocol.messages.fetch import FetchResponse
 
     Key = tuple[bytes, int]
 
@@ -131,14 +131,3 @@ class Consumer:
                     reached[0].note(self.session.positions[key], now_ms)
                     reached[1].note(data.high_watermark, now_ms)
         self.start()
-
-
-def next_offset(data: FetchResponsePartition) -> int | None:
-    """The offset behind the records that a partition was given; None when there are none."""
-    records = data.records
-    if not records:
-        return None
-    found = None
-    for _, header in iterate_batches(b"".join(records) if isinstance(records, list) else records):
-        found = header.last_offset + 1
-    return found

@@ -129,7 +129,7 @@ def on_spark(arguments: argparse.Namespace) -> bool:
 
     if arguments.remote or arguments.master:
         return True
-    return bool((arguments.engine or default_engine()) == SPARK)
+    return bool((arguments.engine or default_engine(arguments.job)) == SPARK)
 
 
 def check_topology(arguments: argparse.Namespace) -> None:

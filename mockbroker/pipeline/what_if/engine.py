@@ -1,8 +1,8 @@
 """Tasks, one a broker, done where there is room: on Spark, or in processes of this machine.
 
-Called by the jobs. A task and what comes of it are plain values, as JSON on their way; the work is
-`mockbroker.what_if.simulate.run_task`, which executors import. They are sent this package's code,
-so that it need not be installed there; the library crc32c must be, and PyArrow.
+Called by the jobs. A task and what comes of it are plain values, as JSON on their way; the work of
+`topology` is `mockbroker.what_if.simulate.run_task`, which executors import. They are sent this
+package's code, so that it need not be installed there; the library crc32c must be, and PyArrow.
 """
 
 from __future__ import annotations
@@ -38,16 +38,21 @@ _TASKS_OF_A_CORE: Final = 8
 """Parts of the work for each core: small enough that none waits long for the last one."""
 
 
-def default_engine() -> str:
+def default_engine(job: str) -> str:
     """Spark where it can run, else this machine's processes, which is told."""
     why = why_no_spark()
     if why is None:
         return SPARK
-    print(f"topology: {why}: processes of this machine do it", file=sys.stderr)
+    print(f"{job}: {why}: processes of this machine do it", file=sys.stderr)
     return EMBEDDED
 
 
-def run_here(tasks: Sequence[dict[str, Any]], workers: int, done: Done) -> list[Any]:
+def run_here(
+    tasks: Sequence[dict[str, Any]],
+    workers: int,
+    done: Done,
+    work: Callable[[dict[str, Any]], Any] = run_task,
+) -> list[Any]:
     """Do them in that many processes; `done` is told how many are, of how many, and how many run.
 
     What is returned has the order of the tasks.
@@ -57,7 +62,7 @@ def run_here(tasks: Sequence[dict[str, Any]], workers: int, done: Done) -> list[
     # Not forked: the parent has threads.
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=spawned) as pool:
-        places = {pool.submit(run_task, task): place for place, task in enumerate(tasks)}
+        places = {pool.submit(work, task): place for place, task in enumerate(tasks)}
         for count, finished in enumerate(as_completed(places), start=1):
             results[places[finished]] = finished.result()
             done(count, len(tasks), min(workers, len(tasks) - count))

@@ -77,15 +77,20 @@ def write_page(out: str, title: str, facts: Sequence[str], sections: Sequence[Se
 
 
 def _section(section: Section) -> str:
-    plots = "".join(
-        plot.to_html(full_html=False, include_plotlyjs=False, config=_PLOT)
-        for plot in section.plots
-    )
+    plots = "".join(map(_plot, section.plots))
     tables = "".join(html_table(title, rows) for title, rows in section.tables.items())
     return (
         f"<section><h2>{html.escape(section.title)}</h2>"
         f'<p class="answers">{html.escape(section.answers)}</p>{plots}{tables}</section>'
     )
+
+
+def _plot(plot: Any) -> str:  # noqa: ANN401
+    """With its title as text of the page, which may be dark."""
+    title = html.escape(plot.layout.title.text)
+    plot.update_layout(title={"text": ""})
+    drawn = plot.to_html(full_html=False, include_plotlyjs=False, config=_PLOT)
+    return f'<h3 class="title">{title}</h3><div class="plot">{drawn}</div>'
 
 
 def html_table(title: str, rows: Sequence[Row]) -> str:
@@ -125,6 +130,30 @@ def lines(title: str, x: str, y: str, series: Mapping[str, Points]) -> Any:  # n
             # The later ones are thinner: where lines coincide all are seen.
             line={"color": PALETTE[place % len(PALETTE)], "width": max(1.5, 7 - 2 * place)},
         )
+    _lay_out(figure, title, x, y)
+    return figure
+
+
+def bars(
+    title: str,
+    x: str,
+    y: str,
+    series: Mapping[str, Mapping[str, float]],
+    colors: Mapping[str, str],
+) -> Any:  # noqa: ANN401
+    """A plot with groups of bars, one of each series."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for name, values in series.items():
+        marker = {"color": colors[name]}
+        figure.add_bar(x=list(values), y=list(values.values()), name=name, marker=marker)
+    _lay_out(figure, title, x, y)
+    figure.update_layout(xaxis={"type": "category"}, barmode="group")
+    return figure
+
+
+def _lay_out(figure: Any, title: str, x: str, y: str) -> None:  # noqa: ANN401
     axis = {"gridcolor": _GRID, "zeroline": False, "rangemode": "tozero"}
     figure.update_layout(
         title={"text": title},
@@ -133,9 +162,8 @@ def lines(title: str, x: str, y: str, series: Mapping[str, Points]) -> Any:  # n
         font={"family": "system-ui, sans-serif", "size": 13, "color": "#22303c"},
         plot_bgcolor="rgba(0,0,0,0)",
         paper_bgcolor="rgba(0,0,0,0)",
-        margin={"l": 60, "r": 12, "t": 76, "b": 52},
-        height=380,
+        margin={"l": 60, "r": 12, "t": 34, "b": 52},
+        height=340,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         showlegend=True,
     )
-    return figure

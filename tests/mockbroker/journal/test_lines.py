@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from mockbroker.journal import (
+    Appended,
     Authorization,
     ClockChanged,
     ConnectionClosed,
@@ -22,6 +23,7 @@ from mockbroker.journal import (
     MemoryLimitMet,
     RequestRefused,
     SessionEvent,
+    TopicPlaced,
     TransactionDecided,
 )
 from mockbroker.journal.lines import KINDS, event_of, line_of
@@ -42,6 +44,8 @@ EVENTS: dict[str, Event] = {
     "failed": HandlerFailed(1, "/127.0.0.1", "app", "Fetch", 12, ZeroDivisionError(), 2),
     "session": SessionEvent(2, "evicted", 5, rule="idle", partitions=3, idle_ms=120_001.0),
     "high_watermark": HighWatermarkMoved(2, "orders", 0, 4, 9, 9),
+    "appended": Appended(2, "orders", 0, 4, 170, "AAAA"),
+    "topic": TopicPlaced("created", "orders", "A" * 22, 0, [[1, 0, [1], [1]]], {"a": "b"}),
     "memory_limit": MemoryLimitMet(2, "deleted", "orders", 0, 4, 9, 5000, 60_000),
     "clock": ClockChanged("advance", 1000.0, 1.0, False),
     "fault": FaultChanged("added", "f1", 0, {"api": "Fetch"}),

@@ -37,7 +37,7 @@ def files_in(directory: Path) -> list[Path]:
 
 
 def writer(
-    directory: Path, journal: Journal, file_bytes: int = FILE_BYTES, **limits: int
+    directory: Path, journal: Journal, file_bytes: int = FILE_BYTES, **limits: Any
 ) -> JournalWriter:
     files = LineFiles(str(directory), "ab", {"cluster_id": "c"}, 1_000, file_bytes)
     made = JournalWriter(files, journal, Clock(1_000), None, **limits)

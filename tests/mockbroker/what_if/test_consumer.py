@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.what_if.consumer import Session, next_offset
+from mockbroker.what_if.consumer import Session
 from mockbroker.what_if.simulate import batch_of
 from mockbroker_protocol.messages.fetch import (
     FetchResponse,
@@ -51,8 +51,3 @@ def test_who_has_lost_its_session_asks_again_for_all() -> None:
     session.take(answer(0, error=70))
     again = session.request()
     assert (again.session_id, again.session_epoch, len(again.topics)) == (0, 0, 1)
-
-
-def test_it_goes_on_behind_the_last_batch() -> None:
-    assert next_offset(given(0)) == 1
-    assert next_offset(FetchResponsePartition(0, 0, 1, 1, 0, None, -1, b"")) is None

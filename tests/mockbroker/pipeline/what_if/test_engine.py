@@ -67,4 +67,4 @@ def test_spark_is_the_default_where_it_can_run(
     monkeypatch: pytest.MonkeyPatch, why: str | None, expected: str
 ) -> None:
     monkeypatch.setattr(engine, "why_no_spark", lambda: why)
-    assert engine.default_engine() == expected
+    assert engine.default_engine("topology") == expected
