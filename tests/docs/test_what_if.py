@@ -11,6 +11,9 @@ import pytest
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "what-if.md"
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")  # by kafka-python
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_worked_example_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from pyarrow import parquet
 
 import mockbroker.pipeline.__main__ as entry
+from mockbroker import MockBroker
 from mockbroker.pipeline.command import run
 from mockbroker.pipeline.connector import connector_conf
 from tests.spark.conftest import (
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-    from mockbroker import MockBroker
 
 WORKERS = 2
 ROWS = 5_000
@@ -136,6 +135,38 @@ def test_brokers_of_a_topology_are_spread_over_executors(master: str, tmp_path: 
     assert run([*words, *here]) == 0
     embedded = parquet.read_table(tmp_path / "here" / "tables" / "totals").to_pylist()
     assert told[0] == told[1] == embedded
+
+
+@pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")  # by kafka-python
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_brokers_of_a_journal_are_spread_over_executors(master: str, tmp_path: Path) -> None:
+    from kafka import KafkaConsumer
+
+    journal = tmp_path / "journal"
+    with MockBroker(
+        brokers=3, topics={"orders": 6}, journal=journal, journal_replay=True
+    ) as recorded:
+        consumers = [
+            KafkaConsumer("orders", bootstrap_servers=recorded.bootstrap_servers, client_id=name)
+            for name in ("one", "two")
+        ]
+        for consumer in consumers:
+            consumer.poll(timeout_ms=1000)
+            consumer.close()
+    words = ["what-if", str(journal), "--sessions=off", "--json"]
+    conf = {**CONF, "spark.pyspark.python": sys.executable}
+    far_words = [*words, "--out", str(tmp_path / "far")]
+    (far,) = run_there({"master": master, "conf": conf}, far_words)
+    assert run([*words, "--engine=embedded", "--out", str(tmp_path / "here")]) == 0
+    for name in ("changes", "totals", "kinds", "brokers", "clients"):
+        there, here = (
+            parquet.read_table(tmp_path / where / "tables" / name).to_pylist()
+            for where in ("far", "here")
+        )
+        assert there == here, name
+    brokers = parquet.read_table(tmp_path / "far" / "tables" / "brokers").to_pylist()
+    assert {row["broker"] for row in brokers} == {1, 2, 3}
+    assert far["changes"][0]["what_if"] > 0
 
 
 def test_a_job_is_submitted(master: str, broker: MockBroker, topic: str) -> None:
