@@ -181,6 +181,14 @@ class Interconnect:
             self._introduce(broker, connection_id)
         broker.receive(connection_id, data, now_ms)
 
+    def introduce_all(self) -> None:
+        """What brokers are to each other is known now; some have connected before."""
+        for node in self.nodes:
+            if node.broker is not None:
+                for conn in node.broker.connections():
+                    if conn.listener == REPLICATION_LISTENER:
+                        self._introduce(node.broker, conn.id)
+
     @staticmethod
     def _introduce(broker: Broker, connection_id: int) -> None:
         """Nobody logs in here; who is there is who would have, at the listener between brokers."""

@@ -17,7 +17,7 @@ from mockbroker.config.lookups import ParsedValues, TypedLookups
 from mockbroker.config.registry import BROKER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mockbroker.config.definition import ConfigDefinition, ConfigValue
 
@@ -103,7 +103,14 @@ class BrokerConfig(TypedLookups):
     `node.id` and `broker.id` follow each other, as in KafkaConfig.
     """
 
-    __slots__ = ("_dynamic", "_dynamic_default", "_static", "reconfigurables", "token_keys")
+    __slots__ = (
+        "_dynamic",
+        "_dynamic_default",
+        "_static",
+        "certificate_principals",
+        "reconfigurables",
+        "token_keys",
+    )
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         super().__init__(self._parse)
@@ -118,6 +125,8 @@ class BrokerConfig(TypedLookups):
         """What has read more than texts; the shell puts it there."""
         self.token_keys: dict[str, TokenKeys] = {}
         """By listener; the shell puts them there."""
+        self.certificate_principals: dict[str, Callable[[], str | None]] = {}
+        """Who one would be, by listener, that shows its certificate there; from the shell too."""
         self._dynamic: dict[str, str] = {}
         # Formatting a 4.4 cluster moves this config to the cluster's defaults, because eligible
         # leader replicas need it there (KIP-966, Kafka: ConfigurationControlManager).

@@ -132,13 +132,17 @@ def _signature_problems(config: BrokerConfig, listener: str) -> Iterator[LoginPr
 
 
 def inter_broker_principal(config: BrokerConfig) -> str | None:
-    """Who a broker is to the others, where it logs in at the listener between them; else None.
+    """Who a broker is to the others by the listener between them; None: ANONYMOUS.
 
-    Kafka: the client's options `username` of that listener's JAAS entry.
+    Kafka: the client's option `username` of that listener's JAAS entry, or the certificate of its
+    key store, if the listener asks for one.
     """
-    listener = config.text("inter.broker.listener.name")
-    if not listener or not security_protocol(config, listener).name.startswith("SASL"):
-        return None
+    named = config.text("inter.broker.listener.name")
+    listener = named or config.str("security.inter.broker.protocol")
+    protocol = security_protocol(config, listener)
+    if not protocol.has_sasl:
+        shows = config.certificate_principals.get(listener)
+        return shows() if shows is not None and protocol.has_tls else None
     mechanism = config.text("sasl.mechanism.inter.broker.protocol")
     text = listener_text(config, listener, JAAS, mechanism)
     name = "" if not text else parse_jaas(text).options.get("username", "")

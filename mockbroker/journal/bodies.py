@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from mockbroker.journal.decoding import SECRET_FIELDS
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.primitives import uuid_text
 from mockbroker_protocol.schema import is_declared, schema_of
+from mockbroker_protocol.secret_fields import is_secret
 
 MAX_LISTED: Final = 100
 MAX_ELEMENTS: Final = 1000
 _UUID_BYTES: Final = 16
 _HIDDEN: Final = "[hidden]"
-SECRET_CONFIGS: Final = ("password", "secret", "jaas.config", "sasl.oauthbearer")
-"""In the name of a config: its value stays out of files, as out of the log of RequestChannel."""
 _ANSWER_SAYS_NOTHING: Final = frozenset({ApiKey.API_VERSIONS})
 """It is the same each time."""
 
@@ -44,15 +42,12 @@ class _Body:
         self._room = MAX_ELEMENTS
 
     def struct(self, message: object) -> Line:
-        name = getattr(message, "name", None)
-        secret = isinstance(name, str) and any(word in name for word in SECRET_CONFIGS)
         found: Line = {}
         for field in schema_of(type(message)).field_names:
             value: object = getattr(message, field)
             if value is None or field == "throttle_time_ms":  # the line has it already
                 continue
-            hidden = field in SECRET_FIELDS or (secret and field in {"value", "config_value"})
-            found[field] = _HIDDEN if hidden else self._value(field, value)
+            found[field] = _HIDDEN if is_secret(message, field) else self._value(field, value)
         return found
 
     def _value(self, field: str, value: object) -> object:

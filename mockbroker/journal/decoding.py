@@ -14,9 +14,8 @@ from mockbroker_protocol.headers import decode_request_header, decode_response_h
 from mockbroker_protocol.messages.catalog import request_class, response_class
 from mockbroker_protocol.plan import decode
 from mockbroker_protocol.schema import is_declared, schema_of
+from mockbroker_protocol.secret_fields import SECRET_FIELDS
 
-SECRET_FIELDS: Final = frozenset({"auth_bytes", "salt", "salted_password", "hmac"})
-"""What proves who a client is; requests have it, and answers about delegation tokens."""
 _TOKENS: Final = frozenset(
     (
         ApiKey.CREATE_DELEGATION_TOKEN,

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mockbroker.journal.bodies import SECRET_CONFIGS
-from mockbroker.journal.decoding import SECRET_FIELDS
 from mockbroker_protocol.errors import ProtocolError
 from mockbroker_protocol.headers import decode_request_header, decode_response_header
 from mockbroker_protocol.messages.catalog import request_class, response_class
 from mockbroker_protocol.primitives import uuid_text
+from mockbroker_protocol.secret_fields import SECRET_CONFIGS, SECRET_FIELDS
 from mockbroker_protocol.spans import Span, spans_of
 
 if TYPE_CHECKING:

@@ -429,6 +429,7 @@ async def _serve(
                 listeners[each.name] = await server.start(
                     each.name, each.host, each.ports, told, tls
                 )
+        cluster.interconnect.introduce_all()
         running = RunningBroker(cluster, server, timekeeper, listeners, settings)
         if settings.options["controller_port"] is not None:
             await _start_controller(running, server, settings)

@@ -89,6 +89,7 @@ class TlsListener:
         self._facts = self._facts_of(config)
         self._stores = self._read(config)
         config.reconfigurables.append(self)
+        config.certificate_principals[listener] = self._own_principal
 
     # -- certificates that change ----------------------------------------------------------
 
@@ -182,6 +183,13 @@ class TlsListener:
         if name is None:
             raise UnknownPrincipalError(f"no rule of {_RULES} is for {subject}")
         return f"User:{name}"
+
+    def _own_principal(self) -> str | None:
+        """Who another broker is that shows the certificate of this listener at this listener."""
+        if self._logs_in or self._auth is ssl.CERT_NONE:
+            return None
+        name = self._rules.name_of(self._stores.subject)
+        return None if name is None else f"User:{name}"
 
     def _text(self, config: BrokerConfig, key: str) -> str | None:
         return listener_text(config, self._listener, key)

@@ -291,8 +291,13 @@ def _equal(self: object, other: object) -> object:
 
 
 def _represent(self: object) -> str:
+    from mockbroker_protocol.secret_fields import is_secret
+
     cls = type(self)
-    fields = [f"{name}={getattr(self, name)!r}" for name in schema_of(cls).field_names]
+    fields = []
+    for name in schema_of(cls).field_names:
+        value: object = getattr(self, name)
+        fields.append(f"{name}={'[hidden]' if value and is_secret(self, name) else repr(value)}")
     if tags := getattr(self, "unknown_tags", None):
         fields.append(f"unknown_tags={tags!r}")
     return f"{cls.__qualname__}({', '.join(fields)})"

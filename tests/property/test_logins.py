@@ -27,6 +27,7 @@ from tests.support.logins import DELAY_MS, LISTENER, handshake, login_core, toke
 from tests.support.scram_client import ScramClient
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
     from tests.support.core import CoreClient
@@ -138,10 +139,28 @@ def is_of_secrets(node: ast.Compare) -> bool:
     if not any(isinstance(operator, COMPARING) for operator in node.ops):
         return False
     return any(
-        SECRET.search(one.id if isinstance(one, ast.Name) else one.attr) is not None
+        SECRET.search(name) is not None
         for one in (node.left, *node.comparators)
-        if isinstance(one, ast.Name | ast.Attribute)
+        for name in names_in(one)
     )
+
+
+def names_in(value: ast.expr) -> Iterator[str]:
+    """What a value is called: a name, an attribute, or what is called, subscripted or converted."""
+    if isinstance(value, ast.Name):
+        yield value.id
+    elif isinstance(value, ast.Attribute):
+        yield value.attr
+        if isinstance(value.value, ast.Call):
+            yield from names_in(value.value)
+    elif isinstance(value, ast.Subscript):
+        yield from names_in(value.value)
+    elif isinstance(value, ast.Call):
+        called = list(names_in(value.func))
+        yield from called
+        if called[:1] not in (["len"], ["type"], ["isinstance"]):
+            for argument in value.args:
+                yield from names_in(argument)
 
 
 @pytest.mark.parametrize(
@@ -152,6 +171,14 @@ def is_of_secrets(node: ast.Compare) -> bool:
         ("len(proof) != len(signature)", False),
         ("token.hmac is None", False),
         ("credential.stored_key in known", True),
+        ("digest(key, data) == shown", True),
+        ("hmac_digest(key, data, 'sha256') != shown", True),
+        ("new_hash(name, data).digest() == known", True),
+        ("b64encode(token.hmac) == shown", True),
+        ("shown == sign(data, secret).hex()", True),
+        ("signature[:4] == shown", True),
+        ("name_of(text) == other", False),
+        ("listener_text(config, name) == SIGNED", False),
     ],
 )
 def test_what_counts_as_a_comparison_of_secrets(line: str, found: bool) -> None:

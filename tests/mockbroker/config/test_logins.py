@@ -112,12 +112,21 @@ def test_keys_are_wanted_where_kafkas_handler_is_set_alone() -> None:
     assert jwks_url(BrokerConfig({**SIGNING, ENABLED: "PLAIN"}), LISTENER) is None
 
 
+BY_PROTOCOL = {
+    "listener.security.protocol.map": "IN:SASL_SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
+    "inter.broker.listener.name": "",
+    "security.inter.broker.protocol": "SASL_PLAINTEXT",
+    "plain.sasl.jaas.config": f'{PLAIN_MODULE} required username="me" password="x";',
+}
+
+
 @pytest.mark.parametrize(
     ("configs", "principal"),
     [
         ({}, "User:admin"),
         ({"sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256"}, None),
         ({"inter.broker.listener.name": "PLAINTEXT"}, None),
+        (BY_PROTOCOL, "User:me"),
         ({"listener.name.in.plain.sasl.jaas.config": f"{PLAIN_MODULE} required;"}, None),
     ],
 )

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker import MockBroker
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.config.dynamic import check_dynamic
 from mockbroker.config.errors import ConfigError
+from mockbroker.config.logins import inter_broker_principal
 from mockbroker.network.tls_transport import UnknownPrincipalError, session_of
+from mockbroker.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker.server.key_stores import StoreError
 from mockbroker.server.tls_listener import TlsListener
 from tests.support.certificates import authority, client, configs, context, server
@@ -317,3 +320,55 @@ def test_a_client_that_no_rule_names_is_nobody(tmp_path: Path) -> None:
 def test_rules_that_cannot_be_read_name_their_config() -> None:
     with pytest.raises(StoreError, match=r"^ssl\.principal\.mapping\.rules: Invalid rule: `x`"):
         listener(configs() | {"ssl.principal.mapping.rules": "x"})
+
+
+@pytest.mark.parametrize(
+    ("texts", "logs_in", "principal"),
+    [
+        ({"client_auth": "required"}, False, "User:CN=localhost"),
+        ({"client_auth": "requested"}, False, "User:CN=localhost"),
+        ({}, False, None),
+        ({"client_auth": "required"}, True, None),
+        (
+            {"client_auth": "required", "principal_mapping_rules": "RULE:^CN=(.*)$/broker-$1/"},
+            False,
+            "User:broker-localhost",
+        ),
+        (
+            {"client_auth": "required", "principal_mapping_rules": "RULE:^CN=other$/x/"},
+            False,
+            None,
+        ),
+    ],
+)
+def test_brokers_are_to_each_other_who_their_certificate_says(
+    texts: dict[str, str], logs_in: bool, principal: str | None
+) -> None:
+    protocol = "SASL_SSL" if logs_in else "SSL"
+    config = BrokerConfig(
+        {
+            **configs(None, **texts),
+            "listener.security.protocol.map": f"OUTSIDE:{protocol}",
+            "inter.broker.listener.name": "OUTSIDE",
+        }
+    )
+    assert inter_broker_principal(config) is None
+    TlsListener(config, "OUTSIDE", logs_in=logs_in)
+    assert inter_broker_principal(config) == principal
+
+
+def test_followers_fetch_by_the_certificate_of_their_broker() -> None:
+    config = {
+        "authorizer.class.name": STANDARD_AUTHORIZER,
+        "super.users": "User:CN=localhost",
+        "security.inter.broker.protocol": "SSL",
+        "ssl.client.auth": "required",
+        "default.replication.factor": "3",
+    }
+    with MockBroker(tls="auto", brokers=3, topics=["t"], config=config) as broker:
+        found = broker._bridged().call(
+            lambda cluster: {
+                conn.principal for node in cluster.brokers for conn in node.connections()
+            }
+        )
+    assert found == {"User:CN=localhost"}
