@@ -24,6 +24,10 @@ myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]
 # Types are told by the docstrings' words; what only type checkers import cannot be looked up.
 autodoc_typehints = "none"
+# Backticks in docstrings are code.
+default_role = "code"
+# What the extra `docs` does not bring, and the reference tells of.
+autodoc_mock_imports = ["pytest", "testcontainers"]
 autodoc_member_order = "bysource"
 
 _OUTSIDE: Final = re.compile(r"\[([^]]+)]\(\.\./([^)]+)\)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
@@ -39,6 +40,14 @@ def test_the_reference_has_what_the_package_exports(site: Path) -> None:
     text = (site / "reference.html").read_text("utf-8")
     names = set(mockbroker.__all__) - {"__version__", "Delay"}
     assert [name for name in sorted(names) if f">{name}<" not in text] == []
+
+
+def test_the_reference_has_each_view(site: Path) -> None:
+    text = (site / "reference.html").read_text("utf-8")
+    broker = Path(mockbroker.__file__).parent / "testing" / "broker_views.py"
+    views = set(re.findall(r"\) -> (\w+View)\b", broker.read_text("utf-8")))
+    assert len(views) >= 8
+    assert [name for name in sorted(views) if f">{name}<" not in text] == []
 
 
 def test_it_needs_no_network_to_be_read(site: Path) -> None:
