@@ -396,13 +396,8 @@ def _start_journal(cluster: Cluster, settings: Settings, seed: int) -> JournalWr
     }
     run = os.urandom(8).hex()
     files = LineFiles(folder, run, facts, cluster.clock.epoch_ms)
-    writer = JournalWriter(
-        files,
-        cluster.journal,
-        cluster.clock,
-        cluster.metadata,
-        replay=options["journal_replay"],
-    )
+    replay: bool = options["journal_replay"]
+    writer = JournalWriter(files, cluster.journal, cluster.clock, cluster.metadata, replay=replay)
     try:
         writer.start()
     except OSError as error:
