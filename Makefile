@@ -74,7 +74,7 @@ compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --gen
 lock: ## write requirements/*.txt anew
 	$(compile) pyproject.toml -o requirements/runtime.txt
 	$(compile) pyproject.toml --extra dev -c requirements/runtime.txt -o requirements/dev.txt
-	$(compile) pyproject.toml --extra admin --extra tls --extra top -c requirements/dev.txt -o requirements/image.txt
+	$(compile) pyproject.toml --extra admin --extra schemas --extra tls --extra top -c requirements/dev.txt -o requirements/image.txt
 	$(compile) requirements/build.in -c requirements/dev.txt -o requirements/build.txt
 	$(compile) pyproject.toml --extra spark -c requirements/dev.txt -o requirements/spark.txt
 	for name in browser kafka-python-2.0.2 nodejs golang image-lint release wheels; do $(compile) requirements/$$name.in -o requirements/$$name.txt || exit; done

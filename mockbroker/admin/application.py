@@ -14,6 +14,7 @@ from fastapi import Depends, FastAPI
 from mockbroker.admin import problems
 from mockbroker.admin.deps import refuse_unknown_parameters
 from mockbroker.admin.events import EventHub
+from mockbroker.admin.schemas.decoding import Decoder
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -77,6 +78,7 @@ class Resources:
         app = self._app = _new(host)
         app.state.host = host
         app.state.hub = self.hub
+        app.state.decoder = Decoder(host.schema_registry)
         app.state.snapshots = {}
         app.state.scopes = {}
         problems.install(app)

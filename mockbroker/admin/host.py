@@ -47,6 +47,10 @@ class Host(Protocol):
         """
 
     @property
+    def schema_registry(self) -> str | None:
+        """URL of the registry that has the schemas of records; None without one."""
+
+    @property
     def strict(self) -> bool:
         """Whether a request that is refused fails a test."""
 

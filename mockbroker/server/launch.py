@@ -241,6 +241,12 @@ class RunningBroker:
         return None if self.journal_writer is None else self.journal_writer.problem
 
     @property
+    def schema_registry(self) -> str | None:
+        """What has the schemas of records, for those who look at them."""
+        found: str | None = self.settings.options["schema_registry"]
+        return found
+
+    @property
     def watched(self) -> bool:
         """Whether anyone wants to be called after each step."""
         return bool(self._watchers)

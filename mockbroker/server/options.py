@@ -32,6 +32,7 @@ from mockbroker.server.values import (
     parse_text,
     parse_token,
     parse_topics,
+    parse_url,
 )
 
 if TYPE_CHECKING:
@@ -394,6 +395,15 @@ class BrokerOptions(TypedDict, total=False):
             "real time in which a request to the admin API must arrive, and its answer be read"
             " (default 30000)",
             default=30_000,
+        ),
+    ]
+    schema_registry: Annotated[
+        str | None,
+        Option(
+            parse_url,
+            "URL",
+            "the registry that the admin API and its console decode Avro and Protobuf by, as"
+            " Confluent's: http://[USER:PASSWORD@]HOST:PORT (default: none)",
         ),
     ]
 

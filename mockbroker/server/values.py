@@ -127,6 +127,21 @@ def parse_token(option: str, value: object) -> str:
     return text
 
 
+def parse_url(option: str, value: object) -> str:
+    """Where a server is."""
+    from urllib.parse import urlsplit
+
+    text = str(value)
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or not text.isascii() or not text.isprintable() or " " in text:
+        raise SettingsError(option, f"{value!r} is no URL", "http://HOST:PORT or https://HOST")
+    return text
+
+
 def parse_flag(option: str, value: object) -> bool:
     """A yes or no, as environment variables spell it."""
     word = _WORDS.get(str(value).strip().lower())

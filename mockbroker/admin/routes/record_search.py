@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
-from mockbroker.admin.deps import INT32_MAX, INT64_MAX, Limit, TheHost, TopicName
+from mockbroker.admin.deps import INT64_MAX, TheHost, TopicName
 from mockbroker.admin.problems import ApiError, problems
-from mockbroker.admin.routes.records import RecordPage, record_out
+from mockbroker.admin.routes.records import Place, RecordPage, records_out
 from mockbroker.state.record_search import Wanted, search
 from mockbroker.state.writing import no_topic
 
 if TYPE_CHECKING:
     from mockbroker.cluster.cluster import Cluster
+    from mockbroker.state.record_search import Found
 
 router = APIRouter(tags=["records"])
-
-Text = Annotated[str | None, Query(max_length=4096)]
 
 
 class FoundPage(RecordPage):
@@ -27,36 +26,37 @@ class FoundPage(RecordPage):
     looked_at: int = Field(description="Records that were looked at, 5,999 at most")
 
 
+class Search(Place):
+    """What is looked for, and where the search goes on."""
+
+    key: str | None = Field(None, max_length=4096)
+    contains: str | None = Field(None, max_length=4096)
+    since_ms: int | None = Field(None, ge=0, le=INT64_MAX, description="ms since 1970")
+
+
 @router.get("/topics/{name}/search", responses=problems(404))
 async def search_records(
-    host: TheHost,
-    name: TopicName,
-    key: Text = None,
-    contains: Text = None,
-    since_ms: Annotated[int | None, Query(ge=0, le=INT64_MAX, description="ms since 1970")] = None,
-    partition: Annotated[int, Query(ge=0, le=INT32_MAX, description="Where to begin")] = 0,
-    offset: Annotated[int, Query(ge=0, le=INT64_MAX, description="Where to begin in it")] = 0,
-    limit: Limit = 100,
+    request: Request, host: TheHost, name: TopicName, asked: Annotated[Search, Query()]
 ) -> FoundPage:
     """Find records by their whole key, by text in key, value or headers, by time.
 
     A page may be empty though there is more: go on until `next_partition` is null.
     """
     wanted = Wanted(
-        None if key is None else key.encode(),
-        None if contains is None else contains.encode(),
-        since_ms,
+        None if asked.key is None else asked.key.encode(),
+        None if asked.contains is None else asked.contains.encode(),
+        asked.since_ms,
     )
 
-    def look(cluster: Cluster) -> FoundPage:
+    def look(cluster: Cluster) -> Found:
         if name not in cluster.metadata.topics:
             raise ApiError(404, no_topic(cluster, name), "name")
-        found = search(cluster, name, wanted, partition, offset, limit=limit)
-        return FoundPage(
-            records=[record_out(record) for record in found.records],
-            next_partition=found.next_partition,
-            next_offset=found.next_offset,
-            looked_at=found.looked_at,
-        )
+        return search(cluster, name, wanted, asked.partition, asked.offset, limit=asked.limit)
 
-    return host.act(look)
+    found = host.act(look)
+    return FoundPage(
+        records=await records_out(request, found.records, asked.decode),
+        next_partition=found.next_partition,
+        next_offset=found.next_offset,
+        looked_at=found.looked_at,
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field, JsonValue
 
 from mockbroker.admin.deps import (
@@ -16,7 +16,6 @@ from mockbroker.admin.deps import (
     INT64_MAX,
     MAX_TIMEOUT_MS,
     Body,
-    Limit,
     TheHost,
     TopicName,
 )
@@ -27,8 +26,12 @@ from mockbroker.state.seeds import data_of
 from mockbroker.state.writing import NewRecord, Put, delete_records, no_topic
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mockbroker.admin.schemas.decoding import Decoded
     from mockbroker.cluster.cluster import Cluster
     from mockbroker.state.reading import Record
+    from mockbroker.state.reading import RecordPage as Page
 
 router = APIRouter(tags=["records"])
 
@@ -46,8 +49,21 @@ class HeaderOut(BaseModel):
     value_encoding: Encoding
 
 
+class DecodedOut(BaseModel):
+    """What the registry's schema makes of a key or a value."""
+
+    schema_id: int
+    type: str | None = Field(description="AVRO, PROTOBUF, JSON")
+    name: str | None = Field(description="The record or message that it is")
+    text: str | None = Field(description="JSON; null: see `problem`")
+    problem: str | None = Field(description="Why it cannot be decoded")
+
+
 class RecordOut(BaseModel):
-    """One record; `timestamp` in ms since 1970, -1 without one."""
+    """One record; `timestamp` in ms since 1970, -1 without one.
+
+    `…_decoded` are null unless `decode` asks for them, and for what was written without a registry.
+    """
 
     partition: int
     offset: int
@@ -57,6 +73,8 @@ class RecordOut(BaseModel):
     value: str | None
     value_encoding: Encoding
     headers: list[HeaderOut]
+    key_decoded: DecodedOut | None = None
+    value_decoded: DecodedOut | None = None
 
 
 class RecordPage(BaseModel):
@@ -112,6 +130,25 @@ class Positions(BaseModel):
     positions: list[PositionOut]
 
 
+class Place(Body):
+    """Where to begin, and how much of it is told."""
+
+    partition: int = Field(0, ge=0, le=INT32_MAX, description="Where to begin")
+    offset: int = Field(0, ge=0, le=INT64_MAX, description="Where to begin in it")
+    limit: int = Field(100, ge=1, le=1000, description="How many at most")
+    decode: bool = Field(False, description="Keys and values of a schema registry, too")
+
+
+class Reading(Place):
+    """The parameters of a page of records."""
+
+    only: bool = Field(False, description="That partition and no other")
+    isolation: Isolation = READ_UNCOMMITTED
+    node_id: int | None = Field(
+        None, ge=0, le=INT32_MAX, description="What this broker stored of that one partition"
+    )
+
+
 class RecordsWanted(Body):
     """How many records to wait for, and how long."""
 
@@ -123,17 +160,7 @@ class RecordsWanted(Body):
 
 @router.get("/topics/{name}/records", responses=problems(404))
 async def read_records(
-    host: TheHost,
-    name: TopicName,
-    partition: Annotated[int, Query(ge=0, le=INT32_MAX, description="Where to begin")] = 0,
-    offset: Annotated[int, Query(ge=0, le=INT64_MAX, description="Where to begin in it")] = 0,
-    only: Annotated[bool, Query(description="That partition and no other")] = False,
-    isolation: Isolation = READ_UNCOMMITTED,
-    node_id: Annotated[
-        int | None,
-        Query(ge=0, le=INT32_MAX, description="What this broker stored of that one partition"),
-    ] = None,
-    limit: Limit = 100,
+    request: Request, host: TheHost, name: TopicName, wanted: Annotated[Reading, Query()]
 ) -> RecordPage:
     """Read records from a position on: the rest of that partition, then the next ones.
 
@@ -141,21 +168,21 @@ async def read_records(
     stands behind the high watermark.
     """
 
-    def read(cluster: Cluster) -> RecordPage:
+    def read(cluster: Cluster) -> Page:
         _check(cluster, name)
-        if node_id is None:
-            page = read_page(
-                cluster, name, partition, offset, limit=limit, isolation=isolation, only=only
-            )
-        else:
-            page = read_replica_page(cluster, name, partition, offset, node_id, limit=limit)
-        return RecordPage(
-            records=[record_out(record) for record in page.records],
-            next_partition=page.next_partition,
-            next_offset=page.next_offset,
+        at, limit = (wanted.partition, wanted.offset), wanted.limit
+        if wanted.node_id is not None:
+            return read_replica_page(cluster, name, *at, wanted.node_id, limit=limit)
+        return read_page(
+            cluster, name, *at, limit=limit, isolation=wanted.isolation, only=wanted.only
         )
 
-    return host.act(read)
+    page = host.act(read)
+    return RecordPage(
+        records=await records_out(request, page.records, wanted.decode),
+        next_partition=page.next_partition,
+        next_offset=page.next_offset,
+    )
 
 
 @router.post("/topics/{name}/records", status_code=201, responses=problems(409))
@@ -208,8 +235,22 @@ def _check(cluster: Cluster, name: str) -> None:
         raise ApiError(404, no_topic(cluster, name), "name")
 
 
-def record_out(record: Record) -> RecordOut:
-    """A record as it is told."""
+async def records_out(request: Request, records: Sequence[Record], decode: bool) -> list[RecordOut]:
+    """Records as they are told."""
+    told = [_record_out(record) for record in records]
+    if decode:
+        decoder = request.app.state.decoder
+        for one, record in zip(told, records, strict=True):
+            one.key_decoded = _decoded_out(await decoder.decode(record.key))
+            one.value_decoded = _decoded_out(await decoder.decode(record.value))
+    return told
+
+
+def _decoded_out(found: Decoded | None) -> DecodedOut | None:
+    return None if found is None else DecodedOut(**found._asdict())
+
+
+def _record_out(record: Record) -> RecordOut:
     key, key_encoding = _text(record.key)
     value, value_encoding = _text(record.value)
     headers = []

@@ -3,12 +3,17 @@
 
 const TOKEN_KEY = "mockbroker-token";
 const KEPT_CALLS = 60;
-// A poll waits so many times as long as its answer took: it costs the broker 2.5 % at most.
+const MOST_ITEMS = 20000;
+// What polls rests so many times as long as the broker worked for it, all polls of the page together:
+// they cost it 2.5 % at most.
 const PATIENCE = 40;
+// What an answer costs the broker beside what it tells: to read the request, to write the answer.
+const UNTOLD_MS = 0.5;
 
 const captured = readCaptured();
 const callListeners = new Set();
 const recentCalls = [];
+let paidUntil = 0;
 
 export const readOnly = captured !== null;
 
@@ -38,11 +43,12 @@ export function setToken(token) {
   sessionStorage.setItem(TOKEN_KEY, token);
 }
 
-export function get(path) {
-  return send("GET", path);
+export function get(path, bill) {
+  return send("GET", path, undefined, bill);
 }
 
-export async function send(method, path, body) {
+// `bill`, where one is given, is added to: what the broker took, in ms of its processor.
+export async function send(method, path, body, bill = { ms: 0 }) {
   if (readOnly) return answerFromReport(method, path);
   const headers = { Accept: "application/json" };
   const token = sessionStorage.getItem(TOKEN_KEY);
@@ -58,6 +64,7 @@ export async function send(method, path, body) {
       cache: "no-store",
     });
     status = answer.status;
+    bill.ms += costOf(answer);
     const text = await answer.text();
     const data = text ? JSON.parse(text) : null;
     if (!answer.ok) {
@@ -70,6 +77,11 @@ export async function send(method, path, body) {
   } finally {
     noteCall({ method, path, body, status, ms: performance.now() - began });
   }
+}
+
+function costOf(answer) {
+  const told = /cpu;dur=([\d.]+)/.exec(answer.headers.get("Server-Timing") || "");
+  return UNTOLD_MS + (told ? Number(told[1]) : 0);
 }
 
 function answerFromReport(method, path) {
@@ -141,18 +153,20 @@ export function pathOf(path, query) {
 }
 
 // Every page of a list, one after the other.
-export async function allPages(path, field, most = 20000) {
+export async function allPages(path, field, bill) {
   const found = [];
   let cursor;
   do {
-    const page = await get(pathOf(path, { limit: 1000, cursor }));
+    const page = await get(pathOf(path, { limit: 1000, cursor }), bill);
     for (const one of page[field]) found.push(one);
     cursor = page.next_cursor;
-  } while (cursor && found.length < most);
+  } while (cursor && found.length < MOST_ITEMS);
   return found;
 }
 
-// How long to wait behind an answer that took so long.
-export function restMs(tookMs, leastMs) {
-  return Math.max(leastMs, tookMs * PATIENCE);
+// How long to rest before the next poll, which costs what the last of its kind did.
+export function restMs(costMs, leastMs) {
+  const now = performance.now();
+  paidUntil = Math.max(now, paidUntil) + costMs * PATIENCE;
+  return Math.max(leastMs, paidUntil - now);
 }

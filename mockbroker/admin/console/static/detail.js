@@ -1,8 +1,8 @@
 // One request: the journal's line, both messages field by field with the bytes beside them.
 
-import { html, useState } from "./vendor/preact-htm.js";
-import { useGet } from "./hooks.js";
-import { Badge, Copy, Facts, Loading } from "./parts.js";
+import { html, useMemo, useState } from "./vendor/preact-htm.js";
+import { useGet, useRested } from "./hooks.js";
+import { Badge, Copy, Facts, Loading, memo } from "./parts.js";
 import { errorName } from "./journal.js";
 import { asCurl, asExpectation, asFault } from "./copy.js";
 import { href } from "./router.js";
@@ -11,6 +11,7 @@ import { readOnly } from "./api.js";
 
 const LINE_BYTES = 16;
 const SHOWN_BYTES = 4096;
+const SHOWN_FIELDS = 300;
 const WHY = {
   immediate: "it never waited",
   data: "records were appended",
@@ -25,9 +26,7 @@ const WHY = {
 };
 
 export function Detail({ row, onClose }) {
-  const found = useGet(`/v1/journal/requests/${row.number}`, 86400000);
-  const [shown, setShown] = useState("request");
-  const gone = found.problem && found.problem.status === 404;
+  const rested = useRested(row.number);
   return html`<section class="detail" aria-label="Request">
     <header>
       <h2>${row.api} <small>v${row.version}</small> ${row.errors.map((code) => html`<${Badge} kind="error" key=${code}>${errorName(code)}<//>`)}</h2>
@@ -47,18 +46,24 @@ export function Detail({ row, onClose }) {
         <${Copy} text=${() => asFault(row)}>Copy as fault rule<//>
         ${!readOnly && html`<${Copy} text=${() => asCurl(row)}>Copy as curl<//>`}
       </p>
-      ${gone
-        ? html`<p class="empty">The broker has let go of this request: it keeps the last 2,048.</p>`
-        : html`<${Loading} polled=${found}>
-            <div class="tabs" role="group" aria-label="What is shown">
-              ${["request", "response", "line"].map(
-                (name) => html`<button type="button" key=${name} aria-pressed=${shown === name} onClick=${() => setShown(name)}>${{ request: "Request", response: "Answer", line: "Journal line" }[name]}</button>`,
-              )}
-            </div>
-            ${found.value && (shown === "line" ? html`<${Line} line=${found.value.line} />` : html`<${Message} key=${shown} message=${found.value[shown]} answered=${row.answered} kind=${shown} />`)}
-          <//>`}
+      ${rested && html`<${Messages} row=${row} />`}
     </div>
   </section>`;
+}
+
+function Messages({ row }) {
+  const found = useGet(`/v1/journal/requests/${row.number}`, 86400000);
+  const [shown, setShown] = useState("request");
+  if (found.problem && found.problem.status === 404) {
+    return html`<p class="empty">The broker has let go of this request: it keeps the last 2,048.</p>`;
+  }
+  const names = { request: "Request", response: "Answer", line: "Journal line" };
+  return html`<${Loading} polled=${found}>
+    <div class="tabs" role="group" aria-label="What is shown">
+      ${Object.entries(names).map(([name, text]) => html`<button type="button" key=${name} aria-pressed=${shown === name} onClick=${() => setShown(name)}>${text}</button>`)}
+    </div>
+    ${found.value && (shown === "line" ? html`<${Line} line=${found.value.line} />` : html`<${Message} key=${shown} message=${found.value[shown]} answered=${row.answered} kind=${shown} />`)}
+  <//>`;
 }
 
 function factsOf(row) {
@@ -82,16 +87,19 @@ function Line({ line }) {
 
 function Message({ message, answered, kind }) {
   const [marked, setMarked] = useState(null);
+  const [most, setMost] = useState(SHOWN_FIELDS);
+  const data = useMemo(() => (message === null ? null : bytesOfBase64(message.data)), [message]);
   if (message === null) {
     return html`<p class="empty">${kind === "response" && !answered ? "No answer was sent." : "Its bytes were let go: of large ones the journal keeps the last 2 MiB."}</p>`;
   }
-  const data = bytesOfBase64(message.data);
+  const fields = message.fields.slice(0, most);
   return html`
     ${message.problem && html`<p class="problem">The fields end early: ${message.problem}</p>`}
     <div class="dissected">
       <div class="fields" role="list" aria-label=${`Fields of ${message.name}`} tabindex="0">
         <div class="message-name">${message.name}, ${bytes(message.size_bytes)}</div>
-        ${message.fields.map((field, index) => html`<${FieldRow} key=${index} field=${field} marked=${marked === field} onMark=${setMarked} />`)}
+        ${fields.map((field, index) => html`<${FieldRow} key=${index} field=${field} marked=${marked === field} onMark=${setMarked} />`)}
+        ${message.fields.length > most && html`<div role="listitem"><button type="button" onClick=${() => setMost(most * 4)}>Show more of ${number(message.fields.length - most)}</button></div>`}
         ${message.fields_left_out > 0 && html`<div class="quiet" role="listitem">${number(message.fields_left_out)} fields more</div>`}
       </div>
       <${Hex} data=${data} size=${message.size_bytes} marked=${marked} />
@@ -99,14 +107,15 @@ function Message({ message, answered, kind }) {
   `;
 }
 
-function FieldRow({ field, marked, onMark }) {
+// Of many rows those are drawn again whose mark comes or goes.
+const FieldRow = memo(({ field, marked, onMark }) => {
   const mark = () => onMark(field);
   return html`<div role="listitem" class=${marked ? "field-row marked" : "field-row"} style=${{ paddingLeft: `${field.depth * 14 + 6}px` }} onMouseEnter=${mark}>
     <button type="button" class="plain" onFocus=${mark} onClick=${mark}>${field.name}</button>
     <span class="field-value">${valueOf(field)}</span>
     <span class="field-type">${field.type}</span>
   </div>`;
-}
+});
 
 function valueOf(field) {
   if (field.type === "array" && field.value !== "null") return `${field.value} element${field.value === "1" ? "" : "s"}`;
@@ -123,12 +132,9 @@ function Hex({ data, size, marked }) {
   const stop = Math.min(data.length, begin + shownBytes);
   const lines = [];
   for (let at = begin; at < stop; at += LINE_BYTES) {
-    const part = data.subarray(at, Math.min(stop, at + LINE_BYTES));
-    lines.push(html`<div class="hex-line" key=${at}>
-      <span class="hex-at">${at.toString(16).padStart(4, "0")}</span>
-      <${HexBytes} cells=${hexOf(part)} at=${at} start=${start} end=${end} gap=" " />
-      <span class="hex-text"><${HexBytes} cells=${[...textOfBytes(part)]} at=${at} start=${start} end=${end} gap="" /></span>
-    </div>`);
+    const to = Math.min(stop, at + LINE_BYTES);
+    const marks = start < to && end > at;
+    lines.push(html`<${HexLine} key=${at} data=${data} at=${at} to=${to} start=${marks ? start : -1} end=${marks ? end : -1} />`);
   }
   return html`<div class="hex" tabindex="0" role="region" aria-label="Bytes">
     ${lines}
@@ -136,6 +142,15 @@ function Hex({ data, size, marked }) {
     ${data.length < size && html`<p class="quiet">${bytes(size - data.length)} more are not shown.</p>`}
   </div>`;
 }
+
+const HexLine = memo(({ data, at, to, start, end }) => {
+  const part = data.subarray(at, to);
+  return html`<div class="hex-line">
+    <span class="hex-at">${at.toString(16).padStart(4, "0")}</span>
+    <${HexBytes} cells=${hexOf(part)} at=${at} start=${start} end=${end} gap=" " />
+    <span class="hex-text"><${HexBytes} cells=${[...textOfBytes(part)]} at=${at} start=${start} end=${end} gap="" /></span>
+  </div>`;
+});
 
 // Three pieces a line: before, marked, behind.
 function HexBytes({ cells, at, start, end, gap }) {

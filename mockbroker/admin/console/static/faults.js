@@ -10,7 +10,7 @@ import { number } from "./format.js";
 const EXAMPLE = '{"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "count": 1}';
 
 export function Faults({ query }) {
-  const found = usePolled(() => allPages("/v1/faults", "faults"), "faults");
+  const found = usePolled((bill) => allPages("/v1/faults", "faults", bill), "faults");
   const [state, run] = useAction(found.reload);
   const rows = found.value || [];
   const path = (id) => `/v1/faults/${encodeURIComponent(id)}`;

@@ -64,3 +64,26 @@ export function hexOf(data) {
 export function textOfBytes(data) {
   return Array.from(data, (one) => (one >= 32 && one < 127 ? String.fromCharCode(one) : "·")).join("");
 }
+
+// JSON over several lines; its numbers stay as they are written, however many digits they have. What
+// is no JSON stays as it is.
+export function prettyJson(text) {
+  try {
+    JSON.parse(text);
+  } catch {
+    return text;
+  }
+  let depth = 0;
+  let found = "";
+  let opened = false; // by the token before
+  const line = () => `\n${" ".repeat(depth)}`;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/gs)) {
+    const closes = token === "}" || token === "]";
+    if (closes) depth -= 1;
+    if (opened !== closes) found += opened || closes ? line() : "";
+    found += token === "," ? `,${line()}` : token === ":" ? ": " : token;
+    opened = token === "{" || token === "[";
+    if (opened) depth += 1;
+  }
+  return found;
+}

@@ -1,11 +1,12 @@
 // Groups: members, assignments, lag with its course, and the rebalances with why each came.
 
 import { html, useEffect, useRef } from "./vendor/preact-htm.js";
-import { allPages, get, pathOf, send } from "./api.js";
+import { allPages, send } from "./api.js";
 import { useAction, useGet, usePolled } from "./hooks.js";
 import { alterQuery, go, href } from "./router.js";
 import { Badge, Confirm, Empty, Facts, Field, Loading, Problem, Spark, Table } from "./parts.js";
 import { errorName, loadErrorNames } from "./journal.js";
+import { useLines } from "./lines.js";
 import { rebalancesOf } from "./rebalances.js";
 import { number, partitionsText, since } from "./format.js";
 
@@ -24,8 +25,8 @@ function noteLag(group) {
 }
 
 function GroupList({ query }) {
-  const found = usePolled(async () => {
-    const all = await allPages("/v1/groups", "groups");
+  const found = usePolled(async (bill) => {
+    const all = await allPages("/v1/groups", "groups", bill);
     all.forEach(noteLag);
     return all;
   }, "groups", 1000);
@@ -59,7 +60,7 @@ function GroupList({ query }) {
 function Group({ id }) {
   const path = `/v1/groups/${encodeURIComponent(id)}`;
   const found = useGet(path);
-  const history = usePolled(() => get(pathOf("/v1/journal", { group: id, limit: 1000 })), `history ${id}`, 2000);
+  const history = useLines({ group: id });
   const noted = useRef(null);
   const [state, run] = useAction();
   useEffect(() => {
@@ -74,7 +75,7 @@ function Group({ id }) {
     await send("DELETE", path);
     go(href("groups"));
   });
-  const rebalances = history.value ? rebalancesOf(history.value.requests) : [];
+  const rebalances = history.value ? rebalancesOf(history.value) : [];
   return html`<div class="page">
     <h2>${id}</h2>
     <p class="actions">

@@ -4,13 +4,17 @@ import { useState, useEffect, useRef, useCallback } from "./vendor/preact-htm.js
 import { get, readOnly, restMs } from "./api.js";
 import { address, onAddress } from "./router.js";
 
+const REST_MS = 150;
+let lastOpened = -Infinity;
+
 export function useAddress() {
   const [now, setNow] = useState(address);
   useEffect(() => onAddress(() => setNow(address())), []);
   return now;
 }
 
-// `load` gives a promise; it is called again while the page is looked at. A `key` that changes
+// `load` gives a promise, and adds to the bill that it is given; it is called again while the page is
+// looked at. A `key` that changes
 // begins anew. Gives the last value, the problem of the last try, and `reload`.
 export function usePolled(load, key, leastMs = 1000) {
   const [found, setFound] = useState({ key: null, value: null, problem: null });
@@ -29,10 +33,10 @@ export function usePolled(load, key, leastMs = 1000) {
       }
       clearTimeout(timer);
       running = true;
-      const began = performance.now();
+      const bill = { ms: 0 };
       let next = { key, value: null, problem: null };
       try {
-        next.value = await loadNow.current();
+        next.value = await loadNow.current(bill);
       } catch (problem) {
         next.problem = problem;
       }
@@ -43,7 +47,7 @@ export function usePolled(load, key, leastMs = 1000) {
         again = false;
         run();
       } else if (!readOnly) {
-        timer = setTimeout(step, restMs(performance.now() - began, leastMs));
+        timer = setTimeout(step, restMs(bill.ms, leastMs));
       }
     };
     const step = () => (document.hidden ? (timer = setTimeout(step, 500)) : run());
@@ -58,8 +62,20 @@ export function usePolled(load, key, leastMs = 1000) {
   return { value: current.value, problem: current.problem, reload: () => wake.current() };
 }
 
+// Whether it stayed as it is for a moment: what an arrow key that is held passes by is not asked for.
+export function useRested(what) {
+  const [rested, setRested] = useState(() => performance.now() - lastOpened > REST_MS);
+  useEffect(() => {
+    lastOpened = performance.now();
+    if (rested) return undefined;
+    const timer = setTimeout(() => setRested(true), REST_MS);
+    return () => clearTimeout(timer);
+  }, [what]);
+  return rested;
+}
+
 export function useGet(path, leastMs) {
-  return usePolled(() => get(path), path, leastMs);
+  return usePolled((bill) => get(path, bill), path, leastMs);
 }
 
 // An action with its outcome: [state, run], state being {busy, problem, done}.

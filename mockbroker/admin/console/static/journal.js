@@ -1,15 +1,16 @@
 // The requests that the page has seen, up to 100,000: asked for again and again behind a cursor.
 //
-// The broker keeps 2,048; what it let go before the page could ask is told as a gap. Filters mean
-// here what they mean to GET /v1/journal.
+// The broker keeps 2,048. Who begins to look sees these; later, where more comes than may be asked for,
+// the newest are shown, and what went by is told as a gap. Filters mean here what they mean to
+// GET /v1/journal.
 
 import { get, pathOf, readOnly, restMs } from "./api.js";
 
 const MOST_ROWS = 100000;
 const LEAST_MS = 250;
 const PAGE_ROWS = 500;
-// What an answer costs the broker beside finding the rows.
-const ANSWER_MS = 2;
+// Pages that are asked for without a rest by who begins to look: all that the broker keeps.
+const CATCH_UP_PAGES = 5;
 
 export const FILTERS = ["api", "client", "topic", "group", "transactional_id", "error", "fault", "connection"];
 
@@ -20,18 +21,22 @@ class JournalStore {
     this.everything = false;
     this.problem = null;
     this.dropped = 0;
-    this.began = 0;
+    this.began = 0; // how often the broker began anew
     this.listeners = new Set();
     this.timer = 0;
     this.users = 0;
     this.generation = 0;
+    this.catchUp = 0;
   }
 
   // Rows are asked for while somebody needs them.
   use(listener) {
     this.listeners.add(listener);
     this.users += 1;
-    if (this.users === 1) this.next(++this.generation);
+    if (this.users === 1) {
+      this.catchUp = CATCH_UP_PAGES;
+      this.next(++this.generation);
+    }
     return () => {
       this.listeners.delete(listener);
       this.users -= 1;
@@ -48,39 +53,63 @@ class JournalStore {
       this.tell();
     } else if (!document.hidden || this.cursor === 0) {
       try {
-        const page = await get(pathOf("/v1/journal/rows", { since: this.cursor, limit: this.everything ? 1000 : PAGE_ROWS }));
+        const bill = { ms: 0 };
+        const page = await get(pathOf("/v1/journal/rows", { since: this.cursor, limit: this.everything ? 1000 : PAGE_ROWS }), bill);
         if (generation !== this.generation) return;
         this.take(page);
         this.problem = null;
-        const paced = restMs(page.took_ms + ANSWER_MS, page.more ? 0 : LEAST_MS);
-        rest = this.everything ? (page.more ? 0 : LEAST_MS) : paced;
+        rest = this.restBehind(page, restMs(bill.ms, LEAST_MS));
       } catch (problem) {
         if (generation !== this.generation) return;
         this.problem = problem;
         rest = 1000;
       }
       this.tell();
+    } else {
+      this.catchUp = CATCH_UP_PAGES;
     }
     if (!readOnly) this.timer = setTimeout(() => this.next(generation), rest);
   }
 
+  // How long to wait behind a page; what comes too fast for that goes by.
+  restBehind(page, paced) {
+    if (!page.more) {
+      this.catchUp = 0;
+      return this.everything ? LEAST_MS : paced;
+    }
+    if (this.everything || this.catchUp > 0) {
+      this.catchUp -= 1;
+      return 0;
+    }
+    this.missed(page.newest - this.cursor);
+    this.cursor = page.newest;
+    return paced;
+  }
+
+  missed(count) {
+    const last = this.rows[this.rows.length - 1];
+    if (last && last.gap !== undefined) last.gap += count;
+    else this.rows.push({ gap: count, number: this.cursor + 0.5 });
+  }
+
   take(page) {
     if (page.next_cursor < this.cursor) this.clear();
-    const missed = this.cursor && page.first > this.cursor + 1 ? page.first - this.cursor - 1 : 0;
-    if (missed > 0) this.rows.push({ gap: missed, number: page.first - 0.5 });
+    if (this.cursor && page.first > this.cursor + 1) this.missed(page.first - this.cursor - 1);
     for (const row of page.rows) this.rows.push(row);
     this.cursor = page.next_cursor;
     if (this.rows.length > MOST_ROWS) {
-      // A tenth at a time: to cut the front off costs what stays.
-      const gone = this.rows.length - MOST_ROWS + MOST_ROWS / 10;
+      // Some at a time: to cut the front off copies what stays.
+      const gone = this.rows.length - MOST_ROWS + MOST_ROWS / 100;
       this.rows = this.rows.slice(gone);
       this.dropped += gone;
     }
   }
 
   clear() {
+    this.cursor = 0;
     this.rows = [];
     this.dropped = 0;
+    this.began += 1;
   }
 
   tell() {

@@ -1,6 +1,6 @@
 // The shell: navigation, login, the list of calls, and whichever view the address names.
 
-import { html, render, useState, useEffect, useRef } from "./vendor/preact-htm.js";
+import { html, render, useState, useEffect, useMemo, useRef } from "./vendor/preact-htm.js";
 import { calls, curlOf, get, onCall, readOnly, reportFacts, setToken, takeTokenFromAddress } from "./api.js";
 import { useAddress, useGet } from "./hooks.js";
 import { href } from "./router.js";
@@ -20,10 +20,11 @@ function App() {
   useEffect(() => {
     document.title = `${chosen ? chosen[1] : "?"}${rest.length ? ` ${rest[0]}` : ""} – mockbroker`;
   }, [view, rest[0]]);
+  // A view is drawn when the address or what it asked for changes, not with each look at the cluster.
+  const shown = useMemo(() => html`<${chosen ? chosen[2] : Unknown} key=${view} rest=${rest} query=${query} />`, [view, rest, query]);
   const needsToken = cluster.problem !== null && cluster.problem.status === 401;
   useEffect(() => setLocked(needsToken), [needsToken]);
   if (locked) return html`<${Login} onToken=${() => { setLocked(false); cluster.reload(); }} />`;
-  const View = chosen ? chosen[2] : Unknown;
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>To the view</a>
     <header class="top">
@@ -36,7 +37,7 @@ function App() {
     </nav>
     <main id="main" tabindex="-1" ref=${main}>
       <h1 class="sr-only">${chosen ? chosen[1] : "No such view"}</h1>
-      <${View} key=${view} rest=${rest} query=${query} />
+      ${shown}
     </main>
     ${readOnly ? html`<footer class="calls"><span class="quiet">A report: what the broker held when the test failed. Nothing is sent.</span></footer>` : html`<${Calls} />`}
   `;

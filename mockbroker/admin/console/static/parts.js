@@ -1,7 +1,20 @@
 // Small pieces that views are made of.
 
-import { html, useState, useEffect, useRef } from "./vendor/preact-htm.js";
+import { Component, html, useState, useEffect, useRef } from "./vendor/preact-htm.js";
 import { readOnly } from "./api.js";
+
+// A part that is drawn again only when one of its properties is another; it uses no hooks.
+export function memo(draw) {
+  return class extends Component {
+    shouldComponentUpdate(next) {
+      return Object.keys(next).some((name) => next[name] !== this.props[name]);
+    }
+
+    render(properties) {
+      return draw(properties);
+    }
+  };
+}
 
 export function Problem({ problem }) {
   return problem ? html`<p class="problem" role="alert">${problem.message}</p>` : null;

@@ -5,9 +5,11 @@ import { get, pathOf, readOnly, send } from "./api.js";
 import { useAction, usePolled } from "./hooks.js";
 import { alterQuery, go, href } from "./router.js";
 import { Empty, Field, Loading, Problem } from "./parts.js";
-import { bytesOfBase64, hexOf, number, textOfBytes, wallTime } from "./format.js";
+import { bytesOfBase64, hexOf, number, prettyJson, textOfBytes, wallTime } from "./format.js";
 
 const PAGE = 100;
+// What no text has in it: such a value is shown as bytes.
+const CONTROL = /[\0-\x08\x0e-\x1f]/;
 
 export function Records({ name, partitions, query }) {
   const partition = Number(query.partition) || 0;
@@ -17,10 +19,11 @@ export function Records({ name, partitions, query }) {
   const end = one.high_watermark || 0;
   const start = query.offset !== undefined && query.offset !== "" ? Number(query.offset) : Math.max(one.log_start_offset || 0, end - PAGE);
   const base = `/v1/topics/${encodeURIComponent(name)}`;
-  const browsed = pathOf(`${base}/records`, { partition, offset: tail ? Math.max(one.log_start_offset || 0, end - PAGE) : start, only: true, limit: PAGE });
+  const decode = (query.as || "auto") === "auto" || null;
+  const browsed = pathOf(`${base}/records`, { partition, offset: tail ? Math.max(one.log_start_offset || 0, end - PAGE) : start, only: true, limit: PAGE, decode });
   const path = searching ? "search" : tail ? `tail ${partition}` : browsed;
-  const key = searching ? JSON.stringify([query.key, query.contains, query.since]) : path;
-  const found = usePolled(() => (searching ? searchAll(base, query) : get(browsed)), key, searching ? 3600000 : 1000);
+  const key = searching ? JSON.stringify([query.key, query.contains, query.since, decode]) : path;
+  const found = usePolled((bill) => (searching ? searchAll(base, query, decode) : get(browsed, bill)), key, searching ? 3600000 : 1000);
   const set = (field) => (event) => alterQuery({ [field]: event.currentTarget.value });
   return html`<section>
     <h3>Records</h3>
@@ -44,12 +47,12 @@ export function Records({ name, partitions, query }) {
 }
 
 // From page to page, until enough are found or very many were looked at.
-async function searchAll(base, query) {
+async function searchAll(base, query, decode) {
   const since = query.since ? Date.parse(`${query.since}Z`) : undefined;
   const whole = { records: [], looked_at: 0, more: false };
   let position = { partition: 0, offset: 0 };
   while (position.partition !== null) {
-    const page = await get(pathOf(`${base}/search`, { key: query.key, contains: query.contains, since_ms: since, ...position, limit: PAGE }));
+    const page = await get(pathOf(`${base}/search`, { key: query.key, contains: query.contains, since_ms: since, ...position, limit: PAGE, decode }));
     whole.records.push(...page.records);
     whole.looked_at += page.looked_at;
     position = { partition: page.next_partition, offset: page.next_offset };
@@ -70,8 +73,8 @@ function RecordTable({ name, records, as }) {
         ${records.map((record) => html`<tr key=${`${record.partition}-${record.offset}`}>
           <td class="nowrap">${record.partition}-${record.offset}</td>
           <td class="nowrap">${wallTime(record.timestamp)}</td>
-          <td class="mono">${shownAs(record.key, record.key_encoding, "text")}</td>
-          <td class="mono record-value">${shownAs(record.value, record.value_encoding, as)}</td>
+          <td class="mono"><${Content} value=${record.key} encoding=${record.key_encoding} decoded=${record.key_decoded} as=${as === "auto" ? as : "text"} /></td>
+          <td class="mono record-value"><${Content} value=${record.value} encoding=${record.value_encoding} decoded=${record.value_decoded} as=${as} /></td>
           <td class="mono">${record.headers.map((header, index) => html`<div key=${index}>${header.name}: ${shownAs(header.value, header.value_encoding, "text")}</div>`)}</td>
           <td>${!readOnly && html`<${Writer} name=${name} record=${record} />`}</td>
         </tr>`)}
@@ -80,23 +83,27 @@ function RecordTable({ name, records, as }) {
   </div>`;
 }
 
-function shownAs(value, encoding, kind) {
+// Decoded by the registry's schema where there is one, else as it was chosen.
+function Content({ value, encoding, decoded, as }) {
+  if (!decoded || as !== "auto") return shownAs(value, encoding, as);
+  const what = [decoded.type, decoded.name, `schema ${decoded.schema_id}`].filter(Boolean).join(" ");
+  if (decoded.text === null) return html`<small>${what}: ${decoded.problem}</small><div>${shownAs(value, encoding, "hex")}</div>`;
+  return html`<small>${what}</small><div>${cut(prettyJson(decoded.text))}</div>`;
+}
+
+function shownAs(value, encoding, as) {
   if (value === null) return html`<span class="quiet">null</span>`;
-  if (kind === "hex" || (encoding === "base64" && kind !== "text")) {
+  const binary = encoding === "base64" || (as === "auto" && CONTROL.test(value));
+  if (as === "hex" || (binary && as !== "text")) {
     const data = encoding === "base64" ? bytesOfBase64(value) : new TextEncoder().encode(value);
     return hexOf(data.subarray(0, 2000)).join(" ");
   }
   if (encoding === "base64") return textOfBytes(bytesOfBase64(value).subarray(0, 4000));
-  const text = kind === "json" || (kind === "auto" && /^\s*[[{]/.test(value)) ? asJson(value) : value;
-  return text.length > 8000 ? `${text.slice(0, 8000)} … ${number(text.length - 8000)} letters more` : text;
+  return cut(as === "json" || (as === "auto" && /^\s*[[{]/.test(value)) ? prettyJson(value) : value);
 }
 
-function asJson(text) {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 1);
-  } catch {
-    return text;
-  }
+function cut(text) {
+  return text.length > 8000 ? `${text.slice(0, 8000)} … ${number(text.length - 8000)} letters more` : text;
 }
 
 function Writer({ name, record }) {

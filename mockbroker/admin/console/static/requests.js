@@ -4,6 +4,7 @@ import { html, useState, useEffect, useMemo, useRef, useCallback } from "./vendo
 import { useAddress } from "./hooks.js";
 import { alterQuery } from "./router.js";
 import { FILTERS, errorName, journal, loadErrorNames, rowFilter } from "./journal.js";
+import { Shown, placeFrom } from "./shown.js";
 import { Windowed } from "./windowed.js";
 import { Badge, Problem } from "./parts.js";
 import { Detail } from "./detail.js";
@@ -14,60 +15,48 @@ import { readOnly } from "./api.js";
 const ROW_HEIGHT = 28;
 const DRAW_MS = 100;
 
-// What is shown of the store: a list of rows that fit, which grows as the store does.
-class Shown {
-  constructor() {
-    this.rows = [];
-    this.taken = 0;
-    this.source = null;
-    this.key = null;
-  }
-
-  update(key, test) {
-    const { rows, dropped } = journal;
-    const began = this.key !== key || this.source !== rows || dropped + rows.length < this.taken;
-    if (began) {
-      this.rows = [];
-      this.taken = dropped;
-      this.source = rows;
-      this.key = key;
-    }
-    for (let at = this.taken - dropped; at < rows.length; at += 1) {
-      if (test === null || test(rows[at])) this.rows.push(rows[at]);
-    }
-    this.taken = dropped + rows.length;
-    return this.rows;
-  }
-}
-
+// What is shown of the store. A frozen picture ends at `end`, also under another filter.
 function useRows(query, frozen) {
-  const shown = useRef(new Shown());
+  const shown = useRef(null);
+  if (shown.current === null) shown.current = new Shown(journal);
   const [, draw] = useState(0);
-  const frozenNow = useRef(frozen);
-  frozenNow.current = frozen;
-  useEffect(() => {
-    let timer = 0;
-    const changed = () => {
-      if (!timer) {
-        timer = setTimeout(() => {
-          timer = 0;
-          draw((count) => count + 1);
-        }, DRAW_MS);
-      }
-    };
-    const end = journal.use(changed);
-    return () => {
-      clearTimeout(timer);
-      end();
-    };
-  }, []);
+  const end = useRef(Infinity);
+  if (!frozen) end.current = Infinity;
+  else if (end.current === Infinity) end.current = shown.current.taken;
   const key = JSON.stringify([FILTERS.map((name) => query[name]), query.search, query.broker]);
   const test = useMemo(() => rowFilter(query), [key]);
-  const count = useRef(0);
-  if (!frozen || shown.current.key !== key) {
-    count.current = shown.current.update(key, test).length;
-  }
-  return { rows: shown.current.rows, count: count.current };
+  const wanted = useRef(null);
+  wanted.current = () => shown.current.advance(key, test, end.current);
+  const work = useRef(() => {});
+  useEffect(() => {
+    const timers = { draw: 0, look: 0 };
+    const drawSoon = () => {
+      timers.draw = timers.draw || setTimeout(() => {
+        timers.draw = 0;
+        draw((count) => count + 1);
+      }, DRAW_MS);
+    };
+    const look = () => {
+      timers.look = 0;
+      if (wanted.current()) timers.look = setTimeout(look);
+      drawSoon();
+    };
+    work.current = () => {
+      timers.look = timers.look || setTimeout(look);
+    };
+    const over = journal.use(work.current);
+    return () => {
+      clearTimeout(timers.draw);
+      clearTimeout(timers.look);
+      over();
+    };
+  }, []);
+  // The first slice at once: what fits is mostly among it, or the rest follows while one looks.
+  const more = shown.current.key !== key && wanted.current();
+  useEffect(() => {
+    if (more) work.current();
+  }, [key]);
+  return shown.current;
 }
 
 export function Requests() {
@@ -75,10 +64,12 @@ export function Requests() {
   const [frozen, setFrozen] = useState(false);
   const [follow, setFollow] = useState(!query.select && !readOnly);
   const [, setReady] = useState(false);
-  const { rows, count } = useRows(query, frozen);
+  const shown = useRows(query, frozen);
+  const { rows } = shown;
+  const count = rows.length;
   const ladder = query.as === "ladder";
   const chosen = Number(query.select) || 0;
-  const at = chosen ? placeOf(rows, count, chosen) : -1;
+  const at = chosen ? placeOf(rows, chosen) : -1;
   const slowest = useMemo(() => slowestOf(rows, count), [count >> 6, rows]);
   useEffect(() => {
     loadErrorNames().then(() => setReady(true), () => {});
@@ -107,6 +98,7 @@ export function Requests() {
             key=${ladder ? "ladder" : "timeline"}
             label="Requests"
             count=${count}
+            removed=${shown.removed}
             rowHeight=${ladder ? LADDER_HEIGHT : ROW_HEIGHT}
             renderRow=${renderRow}
             head=${ladder ? html`<${LadderHead} />` : html`<${Head} />`}
@@ -116,23 +108,15 @@ export function Requests() {
             onFollow=${setFollow}
             idPrefix="request"
           />`
-        : html`<p class="empty">${journal.cursor ? "No request fits these filters." : "No client has sent a request yet."}</p>`}
+        : html`<p class="empty">${shown.more ? "Looking …" : journal.cursor ? "No request fits these filters." : "No client has sent a request yet."}</p>`}
     </div>
     ${opened && html`<${Detail} key=${opened.number} row=${opened} onClose=${() => alterQuery({ select: "" })} />`}
   </div>`;
 }
 
-// Rows are in the order of their numbers.
-function placeOf(rows, count, wanted) {
-  let low = 0;
-  let high = count - 1;
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    if (rows[middle].number === wanted) return middle;
-    if (rows[middle].number < wanted) low = middle + 1;
-    else high = middle - 1;
-  }
-  return -1;
+function placeOf(rows, wanted) {
+  const at = placeFrom(rows, wanted);
+  return at < rows.length && rows[at].number === wanted ? at : -1;
 }
 
 function slowestOf(rows, count) {

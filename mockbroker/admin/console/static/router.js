@@ -1,9 +1,13 @@
 // The address is the state of a view: #/requests?api=Fetch. It works in a file as on a server.
 
+const WRITE_MS = 150;
+
 const addressListeners = new Set();
+let unwritten = null;
+let writing = 0;
 
 export function address() {
-  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [path, query] = (unwritten ?? location.hash).replace(/^#\/?/, "").split("?");
   const parts = path.split("/").filter(Boolean).map(decodePart);
   return { view: parts[0] || "requests", rest: parts.slice(1), query: Object.fromEntries(new URLSearchParams(query || "")) };
 }
@@ -23,14 +27,24 @@ export function href(view, rest = [], query = {}) {
 }
 
 export function go(target) {
+  write();
   if (location.hash !== target) location.hash = target;
 }
 
-// The same view with other parameters: no step back for each letter that is typed.
+// The same view with other parameters: no step back for each letter that is typed. Browsers take a
+// few changes a second, an arrow key that is held makes more: the address follows when it rests.
 export function alterQuery(changes) {
   const { view, rest, query } = address();
-  history.replaceState(null, "", href(view, rest, { ...query, ...changes }));
+  unwritten = href(view, rest, { ...query, ...changes });
+  clearTimeout(writing);
+  writing = setTimeout(write, WRITE_MS);
   tellAddress();
+}
+
+function write() {
+  clearTimeout(writing);
+  if (unwritten !== null) history.replaceState(null, "", unwritten);
+  unwritten = null;
 }
 
 export function onAddress(listener) {
@@ -42,4 +56,9 @@ function tellAddress() {
   for (const listener of addressListeners) listener();
 }
 
-window.addEventListener("hashchange", tellAddress);
+window.addEventListener("pagehide", write);
+window.addEventListener("hashchange", () => {
+  clearTimeout(writing);
+  unwritten = null;
+  tellAddress();
+});

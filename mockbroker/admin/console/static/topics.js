@@ -15,7 +15,7 @@ export function Topics({ rest, query }) {
 function TopicList({ query }) {
   const internal = query.internal === "true";
   const path = internal ? "/v1/topics?internal=true" : "/v1/topics";
-  const found = usePolled(() => allPages(path, "topics"), path, 2000);
+  const found = usePolled((bill) => allPages(path, "topics", bill), path, 2000);
   const text = (query.search || "").toLowerCase();
   const rows = (found.value || []).filter((one) => one.name.toLowerCase().includes(text));
   return html`<div class="page">

@@ -1,11 +1,12 @@
 // Transactional ids: the state that each is in, and its steps in time.
 
 import { html, useEffect } from "./vendor/preact-htm.js";
-import { allPages, get, pathOf, send } from "./api.js";
+import { allPages, send } from "./api.js";
 import { useAction, useGet, usePolled } from "./hooks.js";
 import { go, href } from "./router.js";
 import { Badge, Confirm, Empty, Facts, Loading, Problem, Table } from "./parts.js";
 import { errorName, loadErrorNames } from "./journal.js";
+import { useLines } from "./lines.js";
 import { ms, since, wallTime } from "./format.js";
 
 const STATES = ["Empty", "Ongoing", "PrepareCommit", "CompleteCommit", "PrepareAbort", "CompleteAbort", "PrepareEpochFence", "Dead"];
@@ -15,7 +16,7 @@ export function Transactions({ rest }) {
 }
 
 function TransactionList() {
-  const found = usePolled(() => allPages("/v1/transactions", "transactions"), "transactions", 1000);
+  const found = usePolled((bill) => allPages("/v1/transactions", "transactions", bill), "transactions", 1000);
   return html`<div class="page">
     <h2>Transactions</h2>
     <${Loading} polled=${found}>
@@ -42,10 +43,8 @@ function TransactionList() {
 function Transaction({ id }) {
   const path = `/v1/transactions/${encodeURIComponent(id)}`;
   const found = useGet(path);
-  const steps = usePolled(async () => {
-    const [requests, events] = await Promise.all([get(pathOf("/v1/journal", { transactional_id: id, limit: 1000 })), get("/v1/journal/events")]);
-    return stepsOf(id, requests.requests, events.events);
-  }, `steps ${id}`, 2000);
+  const lines = useLines({ transactional_id: id });
+  const events = useGet("/v1/journal/events", 2000);
   const [state, run] = useAction();
   useEffect(() => {
     loadErrorNames().catch(() => {});
@@ -70,25 +69,21 @@ function Transaction({ id }) {
       `}
     <//>
     <h3>Steps</h3>
-    <${Loading} polled=${steps}>
-      ${steps.value && (steps.value.steps.length === 0
+    <${Loading} polled=${lines}>
+      ${lines.value && (lines.value.length === 0
         ? html`<${Empty}>The journal has no request of it: it keeps the last 2,048.<//>`
-        : html`<ol class="steps">${steps.value.steps.map((step, index) => html`<li key=${index} class=${step.bad ? "bad" : ""}><a class="at" href=${href("requests", [], { client: step.client, select: step.number })} title=${`Requests of ${step.client}`}>${since(step.at_ms)} s</a>${step.text}${step.errors.map((code) => html` <${Badge} kind="error" key=${code}>${errorName(code)}<//>`)}</li>`)}</ol>`)}
+        : html`<ol class="steps">${lines.value.map((line, index) => html`<li key=${index} class=${line.errors.length ? "bad" : ""}><a class="at" href=${href("requests", [], { client: line.client_id, select: line.number })} title=${`Requests of ${line.client_id}`}>${since(line.completed_ms)} s</a>${stepText(line)}${line.errors.map((code) => html` <${Badge} kind="error" key=${code}>${errorName(code)}<//>`)}</li>`)}</ol>`)}
     <//>
     <h3>What the coordinator decided</h3>
-    <${Loading} polled=${steps}>
-      ${steps.value && (steps.value.decisions.length === 0
-        ? html`<${Empty}>Nothing yet.<//>`
-        : html`<ol class="steps">${steps.value.decisions.map((event, index) => html`<li key=${index} class=${event.by === "client" ? "" : "bad"}>${decisionText(event)}</li>`)}</ol>`)}
+    <${Loading} polled=${events}>
+      ${events.value && html`<${Decisions} events=${events.value.events.filter((event) => event.kind === "transaction" && event.transactional_id === id)} />`}
     <//>
   </div>`;
 }
 
-function stepsOf(id, requests, events) {
-  return {
-    steps: requests.map((line) => ({ at_ms: line.completed_ms, client: line.client_id, number: line.number, text: stepText(line), errors: line.errors, bad: line.errors.length > 0 })),
-    decisions: events.filter((event) => event.kind === "transaction" && event.transactional_id === id),
-  };
+function Decisions({ events }) {
+  if (!events.length) return html`<${Empty}>Nothing yet.<//>`;
+  return html`<ol class="steps">${events.map((event, index) => html`<li key=${index} class=${event.by === "client" ? "" : "bad"}>${decisionText(event)}</li>`)}</ol>`;
 }
 
 function stepText(line) {

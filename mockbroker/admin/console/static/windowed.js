@@ -7,7 +7,8 @@ import { html, useState, useEffect, useLayoutEffect, useRef } from "./vendor/pre
 
 const OVERSCAN = 8;
 
-export function Windowed({ label, count, rowHeight, renderRow, head, selected, onSelect, follow, onFollow, idPrefix = "row" }) {
+// `removed` counts the rows that went at the front: what is in sight stays there.
+export function Windowed({ label, count, removed = 0, rowHeight, renderRow, head, selected, onSelect, follow, onFollow, idPrefix = "row" }) {
   const box = useRef(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const followNow = useRef(follow);
@@ -20,6 +21,12 @@ export function Windowed({ label, count, rowHeight, renderRow, head, selected, o
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
+  const removedBefore = useRef(removed);
+  useLayoutEffect(() => {
+    const gone = removed - removedBefore.current;
+    removedBefore.current = removed;
+    if (gone > 0 && !follow) box.current.scrollTop -= gone * rowHeight;
+  }, [removed]);
   useLayoutEffect(() => {
     if (follow) box.current.scrollTop = count * rowHeight;
   }, [count, follow]);

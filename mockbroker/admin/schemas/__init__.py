@@ -1,0 +1,1 @@
+"""Records that were written with a schema registry, decoded: which schema, the value as JSON."""
