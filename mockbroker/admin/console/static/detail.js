@@ -3,7 +3,7 @@
 import { html, useMemo, useState } from "./vendor/preact-htm.js";
 import { useGet, useRested } from "./hooks.js";
 import { Badge, Copy, Facts, Loading, memo } from "./parts.js";
-import { errorName } from "./journal.js";
+import { errorName, journal } from "./journal.js";
 import { asCurl, asExpectation, asFault } from "./copy.js";
 import { href } from "./router.js";
 import { bytes, bytesOfBase64, hexOf, ms, number, since, textOfBytes } from "./format.js";
@@ -27,6 +27,7 @@ const WHY = {
 
 export function Detail({ row, onClose }) {
   const rested = useRested(row.number);
+  const [gone] = useState(() => row.number < journal.first);
   return html`<section class="detail" aria-label="Request">
     <header>
       <h2>${row.api} <small>v${row.version}</small> ${row.errors.map((code) => html`<${Badge} kind="error" key=${code}>${errorName(code)}<//>`)}</h2>
@@ -46,17 +47,19 @@ export function Detail({ row, onClose }) {
         <${Copy} text=${() => asFault(row)}>Copy as fault rule<//>
         ${!readOnly && html`<${Copy} text=${() => asCurl(row)}>Copy as curl<//>`}
       </p>
-      ${rested && html`<${Messages} row=${row} />`}
+      ${gone ? html`<${LetGo} />` : rested && html`<${Messages} row=${row} />`}
     </div>
   </section>`;
+}
+
+function LetGo() {
+  return html`<p class="empty">The broker has let go of this request: it keeps the last 2,048.</p>`;
 }
 
 function Messages({ row }) {
   const found = useGet(`/v1/journal/requests/${row.number}`, 86400000);
   const [shown, setShown] = useState("request");
-  if (found.problem && found.problem.status === 404) {
-    return html`<p class="empty">The broker has let go of this request: it keeps the last 2,048.</p>`;
-  }
+  if (found.problem && found.problem.status === 404) return html`<${LetGo} />`;
   const names = { request: "Request", response: "Answer", line: "Journal line" };
   return html`<${Loading} polled=${found}>
     <div class="tabs" role="group" aria-label="What is shown">

@@ -18,6 +18,7 @@ class JournalStore {
   constructor() {
     this.rows = [];
     this.cursor = 0;
+    this.first = 0; // of those that the broker still keeps
     this.everything = false;
     this.problem = null;
     this.dropped = 0;
@@ -97,6 +98,7 @@ class JournalStore {
     if (this.cursor && page.first > this.cursor + 1) this.missed(page.first - this.cursor - 1);
     for (const row of page.rows) this.rows.push(row);
     this.cursor = page.next_cursor;
+    this.first = page.first;
     if (this.rows.length > MOST_ROWS) {
       // Some at a time: to cut the front off copies what stays.
       const gone = this.rows.length - MOST_ROWS + MOST_ROWS / 100;

@@ -14,6 +14,11 @@ VENDORED = {
     # htm 3.1.1, htm/preact/standalone.module.js of npm, with Preact inside.
     "vendor/preact-htm.js": "72284e8e9079c87817145df1110f74e8a2aa040b2fc384922e18dfcb46fc1fd7",
 }
+CHANGES = (
+    (b"/* Changed: htm keeps no element of a template. See LICENSES.txt. */\n", b""),
+    (b"t.push(o),n[0]|=2)", b"t.push(o),l[0]?n[0]|=2:(n[r-2]=0,n[r]=o))"),
+)
+"""Of ours, and what was there."""
 MODULES = [name for name in names() if name.endswith(".js") and name not in VENDORED]
 
 
@@ -57,10 +62,14 @@ def test_a_module_fits_in_one_reading_and_makes_no_markup_of_text(name: str) -> 
 
 
 @pytest.mark.parametrize(("name", "digest"), VENDORED.items())
-def test_a_library_is_what_its_maker_published(name: str, digest: str) -> None:
+def test_a_library_is_what_its_maker_published_but_for_what_is_told(name: str, digest: str) -> None:
     found = asset(name)
     assert found is not None
-    assert hashlib.sha256(found.data).hexdigest() == digest
+    published = found.data
+    for ours, theirs in CHANGES:
+        assert published.count(ours) == 1
+        published = published.replace(ours, theirs)
+    assert hashlib.sha256(published).hexdigest() == digest
 
 
 def test_a_name_is_no_path() -> None:
