@@ -51,6 +51,11 @@ new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setT
 """
 
 
+TEXT_OF_ROWS: Final = """
+import("/console/journal.js").then(found => JSON.stringify(found.journal.rows).length)
+"""
+
+
 class Watched:
     """A page with what it takes: `samples` are ms of the main thread by kind of interaction."""
 
@@ -209,13 +214,14 @@ def memory(
     watched = opened(page, broker)
     fill(page, load, rows)
     page.click("text=No gaps")
-    yield "| minute | JavaScript, MB | elements | rows |"
-    yield "|---|---|---|---|"
+    yield "| minute | JavaScript, MB | elements | rows | as JSON, MB |"
+    yield "|---|---|---|---|---|"
     began = perf_counter()
     while True:
         passed = (perf_counter() - began) / 60
         used, nodes = watched.heap()
-        yield f"| {passed:.1f} | {used:.1f} | {nodes} | {rows_of(page)} |"
+        text = page.evaluate(TEXT_OF_ROWS) / 1e6
+        yield f"| {passed:.1f} | {used:.1f} | {nodes} | {rows_of(page)} | {text:.1f} |"
         if passed >= minutes:
             break
         for name in (*VIEWS[1:], VIEWS[0]):
