@@ -8,6 +8,9 @@ and what the journal tells of it are checked as they come.
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.journal import HandlerFailed, Login, RequestServed
@@ -76,6 +79,41 @@ WRONG: Final = (
     b"n,,n=,r=abc",
     b"n,a=alice,n=bob,r=abc",
 )
+
+
+def signed_token(user: str, expires: float, now_ms: float) -> str:
+    """A right one, for a broker that wants it signed."""
+    from tests.support.signed_tokens import claims, signed
+
+    return signed(claims(int(now_ms) // 1000, sub=user, exp=int(expires)))
+
+
+@cache
+def wrong_tokens() -> tuple[bytes, ...]:
+    """Of alice, signed by nobody, by a stranger, for somebody else, too late, or not as it says."""
+    from tests.support.signed_tokens import claims, ec_key, in_base64, jwk, rsa_key, signed
+
+    now = EPOCH_MS // 1000
+    alices = claims(now, exp=8_000_000_000)
+    good = signed(claims(now, sub="bob", exp=8_000_000_000))
+    head, body, end = good.split(".")
+    stolen = in_base64(json.dumps(alices).encode())
+    found = (
+        signed(alices, key=rsa_key("three"), algorithm="RS256"),
+        signed(alices, key=json.dumps(jwk(ec_key("P-256"))).encode(), algorithm="HS256"),
+        signed(alices, header={"alg": "none"}),
+        signed(alices, header={"alg": "RS256"}),
+        signed(alices, key_id="two"),
+        signed({**alices, "aud": "shop"}),
+        signed({**alices, "iss": "https://other.test"}),
+        signed({**alices, "exp": now - 1000, "iat": now - 2000}),
+        signed({**alices, "sub": ""}),
+        f"{head}.{stolen}.{end}",
+        f"{head}.{body}.",
+        f"{in_base64(b'{}')}.{stolen}.{end}",
+        bearer_token("alice", None, 8e9),
+    )
+    return (*map(bearer, found), bearer(signed({**alices, "sub": "admin"}), "a=alice"))
 
 
 class Stranger(CoreClient):
@@ -158,7 +196,9 @@ class Intruder:
     def __init__(self, dice: Random, *, knows_bob: bool = True) -> None:
         self._dice = dice
         self._knows_bob = knows_bob
-        self.world = World(is_guarded=knows_bob)
+        signs = find_spec("cryptography") is not None and dice.random() < 0.5
+        self.world = World(is_guarded=knows_bob, is_signed=signs)
+        self._wrong = (*WRONG, *wrong_tokens()) if signs else WRONG
         self.core = self.world.core
         self._before = self.world.kept()
         self._strangers: dict[int, Stranger] = {}
@@ -369,7 +409,7 @@ class Intruder:
             return begun
         if mechanism in HASHES and dice.random() < 0.8:
             return [*begun, self._token(one, self._begin_scram(one, mechanism))]
-        return [*begun, self._token(one, dice.choice(WRONG))]
+        return [*begun, self._token(one, dice.choice(self._wrong))]
 
     def _begin_scram(self, one: Stranger, mechanism: str) -> bytes:
         """As one whose password he has not."""
@@ -418,7 +458,10 @@ class Intruder:
             expires_ms = self.core.now_ms + self._dice.choice((2000, 60_000))
             if user == "bob":
                 one.token_ms = max(expires_ms, one.token_ms) if one.token_ms < 1e15 else expires_ms
-            return bearer(bearer_token(user, None, (EPOCH_MS + expires_ms) / 1000))
+            expires = (EPOCH_MS + expires_ms) / 1000
+            if self.world.is_signed:
+                return bearer(signed_token(user, expires, EPOCH_MS + self.core.now_ms))
+            return bearer(bearer_token(user, None, expires))
         name, password, by_token = user, PASSWORDS[user], ""
         if self._dice.random() < 0.3:
             tokens = {"bob": self.world.bobs_token, "alice": self.world.alices_token}

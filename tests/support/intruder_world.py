@@ -87,11 +87,38 @@ _TOPIC, _GROUP, _TRANSACTIONAL_ID = 2, 3, 5
 _LITERAL, _ALL, _READ, _ALLOW = 3, 2, 3, 3
 
 
+class Provider:
+    """The keys of an identity provider."""
+
+    def __init__(self) -> None:
+        from tests.support.signed_tokens import ec_key, jwk, jwks
+
+        self._text = jwks(jwk(ec_key("P-256"), kid="one"))
+
+    def text(self) -> str:
+        return self._text
+
+    def missing(self) -> None:
+        """There are no others."""
+
+
+def _signing() -> dict[str, str]:
+    from tests.support.signed_tokens import configs
+
+    wanted = configs(LISTENER, "file:/keys.json")
+    return {key: text for key, text in wanted.items() if key.startswith("listener.name.")}
+
+
 class World:
     """The broker, what an intruder knows of it, and what is kept."""
 
-    def __init__(self, *, is_guarded: bool) -> None:
-        self.core = core = login_core({**CONFIG, **(GUARDED if is_guarded else {})})
+    def __init__(self, *, is_guarded: bool, is_signed: bool = False) -> None:
+        """`is_signed`: tokens of OAUTHBEARER are to be signed (`tests.support.signed_tokens`)."""
+        self.is_signed = is_signed
+        config = {**CONFIG, **(GUARDED if is_guarded else {})}
+        self.core = core = login_core(config | (_signing() if is_signed else {}))
+        if is_signed:
+            core.broker.services.config.token_keys[LISTENER] = Provider()
         self._is_guarded = is_guarded
         admin = logged_in(core, ADMIN)
         self._furnish(admin)
