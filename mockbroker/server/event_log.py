@@ -53,6 +53,8 @@ _REFUSED: Final[dict[type, str]] = {
 }
 REFUSALS: Final = 10
 """Refused requests that have a line of their own in each time of `REFUSALS_SECONDS`."""
+DENIALS: Final = 1000
+"""Different denials of which each has as many lines, in each such time."""
 REFUSALS_SECONDS: Final = 10.0
 MEMORY_SECONDS: Final = 10.0
 """So long no other line tells of segments that went because of the memory limit."""
@@ -74,7 +76,8 @@ class EventLog:
         self._now = now
         self._refusals = 0
         self._refusals_until = 0.0
-        self._denials = 0
+        self._denials: dict[tuple[str, str, str, str], int] = {}
+        self._untold_denials = 0
         self._denials_until = 0.0
         self._memory_lines_from = -MEMORY_SECONDS
         self._level = LEVELS[level]
@@ -159,7 +162,7 @@ class EventLog:
             if self._level <= LEVELS["debug"]:
                 self._opened[event.broker_id, event.connection_id] = event
             return
-        if self._refusals > REFUSALS or self._denials > REFUSALS:
+        if self._refusals > REFUSALS or self._untold_denials:
             self.tell_refusals()
         if self._opened:
             self._tell_opened(event)
@@ -214,13 +217,28 @@ class EventLog:
         """What Kafka's authorizer logger says, at its levels."""
         if event.allowed:
             self.logger().debug(event.message, broker=event.broker_id)
-        elif self._level <= LEVELS["info"]:
-            if self._now() >= self._denials_until:
-                self._denials = 0
-                self._denials_until = self._now() + REFUSALS_SECONDS
-            self._denials += 1
-            if self._denials <= REFUSALS or self._level <= LEVELS["debug"]:
-                self.logger().info(event.message, broker=event.broker_id)
+        elif self._level <= LEVELS["debug"] or (
+            self._level <= LEVELS["info"] and self._has_line(event)
+        ):
+            self.logger().info(event.message, broker=event.broker_id)
+
+    def _has_line(self, event: Authorization) -> bool:
+        """Whether it has not been told too often lately; it is counted."""
+        if self._now() >= self._denials_until:
+            self._forget_denials()
+            self._denials_until = self._now() + REFUSALS_SECONDS
+        denial = (event.principal, event.operation, event.resource_type, event.resource_name)
+        count = self._denials.get(denial, 0)
+        if count >= REFUSALS or (not count and len(self._denials) >= DENIALS):
+            self._untold_denials += 1
+            return False
+        self._denials[denial] = count + 1
+        return True
+
+    def _forget_denials(self) -> None:
+        self._denials.clear()
+        self._untold_denials = 0
+        self._denials_until = 0.0
 
     def tell_refusals(self, *, now: bool = False) -> None:
         """Tell how many refusals and denials had no line, once their time is over, or `now`."""
@@ -229,12 +247,10 @@ class EventLog:
             self._refusals = 0
             self._refusals_until = 0.0
             self.warn("connections closed: more requests refused", count=untold)
-        untold = self._denials - REFUSALS
-        if untold > 0 and (now or self._now() >= self._denials_until):
-            self._denials = 0
-            self._denials_until = 0.0
-            if LEVELS["debug"] < self._level <= LEVELS["info"]:
-                self.logger().info("more authorizations denied", count=untold)
+        untold = self._untold_denials
+        if untold and (now or self._now() >= self._denials_until):
+            self._forget_denials()
+            self.logger().info("more authorizations denied", count=untold)
 
     def _tell_opened(self, event: Event) -> None:
         """The line of a connection, with its client's id, which its first request brings."""

@@ -21,6 +21,10 @@ from mockbroker_protocol.messages.acls import (
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
+from mockbroker_protocol.messages.consumer_group import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from mockbroker_protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -39,6 +43,7 @@ from simulation.clients import frame_of
 from simulation.cluster import acl_rules as rules
 from simulation.cluster.clients import ClusterClient
 from simulation.cluster.crews import Crew
+from simulation.cluster.legal_sessions import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
 
     from mockbroker.node.broker import Broker
     from simulation.cluster.crews import CrewSetting
+    from simulation.cluster.legal_sessions import LegalSession
     from simulation.cluster.plan import ClusterPlan
     from simulation.cluster.truth import Truth
     from simulation.cluster.world import ClusterWorld
@@ -54,6 +60,8 @@ T = TypeVar("T")
 PAUSE_MS = 60.0
 MANY = 24
 """So many ACLs are enough: some go before others come."""
+GROUPS = 1000
+"""Among so many names there is mostly one of no group yet."""
 PRINCIPALS: Final = ("User:ann", "User:bob", "User:*")
 HOSTS: Final = ("*", "127.0.0.1", "10.0.0.1")
 HOST: Final = "127.0.0.1"
@@ -73,7 +81,10 @@ class Lawyer(ClusterClient):
     ) -> None:
         super().__init__(world, name, rng, truth, plan.topics)
         self.everyone = plan.everyone
-        self.checks = self.changes = 0
+        self.checks = self.changes = self.polls = self.expressions = 0
+        self.reader = rng.choice(PRINCIPALS[:2])
+        self.sessions: dict[int, LegalSession] = {}
+        """The reader's, by broker."""
         self._doubtful = False
         """Whether a change that was not answered may still be carried out."""
 
@@ -172,15 +183,18 @@ class Lawyer(ClusterClient):
             return
         self.world.finish_work()
         principal = self.rng.choice(("User:ann", "User:bob", "User:eve", "User:ANONYMOUS"))
-        law = rules.Law(
+        self.rng.choice(QUESTIONS)(self, broker, principal, self._law_for(broker, principal))
+        sessions(self, broker, self.reader, self._law_for(broker, self.reader))
+        self.checks += 1
+
+    def _law_for(self, broker: Broker, principal: str) -> rules.Law:
+        return rules.Law(
             broker.services.metadata.acls,
             principal,
             HOST,
             everyone=self.everyone,
             is_super=principal == "User:ANONYMOUS",
         )
-        self.rng.choice(QUESTIONS)(self, broker, principal, law)
-        self.checks += 1
 
     def asked_as(
         self, broker: Broker, principal: str, request: object, version: int, kind: type[T]
@@ -300,12 +314,42 @@ def idempotent_writes(lawyer: Lawyer, broker: Broker, principal: str, law: rules
     lawyer.expect(principal, "an idempotent producer is refused", refused, not may)
 
 
+def expressions(lawyer: Lawyer, broker: Broker, principal: str, law: rules.Law) -> None:
+    """A consumer group's expression leaves out topics that its first member may not describe."""
+    group = f"la{lawyer.rng.randint(1, GROUPS)}"
+    services = broker.services
+    shard = services.groups.service.runtime.shard_for(group) if services.groups.in_use else None
+    if shard is None or group in shard.consumer_groups or group in shard.groups:
+        return  # what others may describe counts there
+    request = ConsumerGroupHeartbeatRequest(
+        group,
+        "lawyer",
+        rebalance_timeout_ms=1000,
+        subscribed_topic_regex=".*",
+        topic_partitions=[],
+    )
+    answer = lawyer.asked_as(broker, principal, request, 1, ConsumerGroupHeartbeatResponse)
+    may_read = law.allows(rules.READ, rules.GROUP, group)
+    if answer is not None:
+        refused = answer.error_code == Code.GROUP_AUTHORIZATION_FAILED
+        lawyer.expect(principal, f"to be in {group} is refused", refused, not may_read)
+    made = shard.consumer_groups.get(group)
+    if made is not None and ".*" in made.resolved:
+        names = services.metadata.topics
+        shown = {name for name in names if law.allows(rules.DESCRIBE, rules.TOPIC, name)}
+        lawyer.expect(principal, f"topics of {group}", set(made.resolved[".*"].topics), shown)
+        lawyer.expressions += 1
+        leave = ConsumerGroupHeartbeatRequest(group, "lawyer", -1)
+        lawyer.asked_as(broker, principal, leave, 1, ConsumerGroupHeartbeatResponse)
+
+
 QUESTIONS: Final[tuple[Callable[[Lawyer, Broker, str, rules.Law], None], ...]] = (
     groups,
     topics,
     cluster,
     coordinators,
     idempotent_writes,
+    expressions,
 )
 
 
@@ -321,4 +365,6 @@ class LawyerCrew(Crew):
         return {
             "ACLs changed": sum(each.changes for each in self.lawyers),
             "held to ACLs": sum(each.checks for each in self.lawyers),
+            "sessions held to ACLs": sum(each.polls for each in self.lawyers),
+            "expressions held to ACLs": sum(each.expressions for each in self.lawyers),
         }

@@ -23,7 +23,13 @@ from mockbroker.journal import (
 )
 from mockbroker.metadata.changes import ConfigsChanged
 from mockbroker.metadata.store import MetadataStore
-from mockbroker.server.event_log import MEMORY_SECONDS, REFUSALS, REFUSALS_SECONDS, EventLog
+from mockbroker.server.event_log import (
+    DENIALS,
+    MEMORY_SECONDS,
+    REFUSALS,
+    REFUSALS_SECONDS,
+    EventLog,
+)
 
 OPENED = ConnectionOpened(3, "/127.0.0.1", "PLAINTEXT", peer_port=50_123)
 CLOSED = ConnectionClosed(3, "/127.0.0.1", "app", 7, 12.4, None)
@@ -84,6 +90,25 @@ def test_a_denial_is_told_as_kafkas_authorizer_logger_does() -> None:
     told = [json.loads(text) for text in stream.getvalue().splitlines()]
     assert len(told) == REFUSALS + 2
     assert (told[-2]["event"], told[-2]["count"]) == ("more authorizations denied", 3)
+
+
+def test_each_denial_has_its_lines_up_to_a_bound() -> None:
+    denials = [
+        Authorization(3, "/h", "app", "Fetch", "User:a", False, "READ", "Topic", name, 1, "Denied")
+        for index in range(DENIALS + 5)
+        for name in [f"t{index}"] * (REFUSALS + 1 if index < 2 else 1)
+    ]
+    stream = io.StringIO()
+    journal, seconds = Journal(), [0.0]
+    log = EventLog("info", "json", stream, lambda: seconds[0])
+    log.attach(journal)
+    for denial in denials:
+        journal.record(denial)
+    log.tell_refusals(now=True)
+    told = [json.loads(text) for text in stream.getvalue().splitlines()]
+    assert len(told) == DENIALS + 2 * (REFUSALS - 1) + 1
+    assert told[-1]["count"] == len(denials) - len(told) + 1
+    assert len(lines("debug", *denials)) == len(denials)
 
 
 def test_what_is_allowed_is_told_at_debug() -> None:

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.apis.auth_helper import AuthHelper
 from mockbroker.metadata.acls import AclFilter
 from mockbroker.security import authorizer
+from mockbroker.security.acl_index import AclIndex
 from mockbroker.security.authorizer import StandardAuthorizer
+from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
+from simulation.clients import frame_of
+from simulation.cluster import lawyers
 from simulation.cluster.lawyers import Lawyer, LawyerCrew
 from simulation.cluster.simulation import ClusterRun, plan_of
 from tests.support.simulated_cluster import SimulatedCluster
@@ -36,7 +41,7 @@ def test_brokers_keep_to_their_acls() -> None:
 
 
 def forget_prefixes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(authorizer, "PatternType", type("PatternType", (), {"PREFIXED": 0, "LITERAL": 3}))
+    patch.setattr(AclIndex, "_count_prefix", lambda *_: None)
 
 
 def imply_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -53,6 +58,25 @@ def find_nothing_to_write(patch: pytest.MonkeyPatch) -> None:
 
 def take_filters_by_name_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AclFilter, "_fits_name", lambda *_: True)
+
+
+def show_every_topic(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AuthHelper, "show_topics", lambda _: None)
+
+
+@pytest.mark.parametrize("shows_all", [False, True])
+def test_expressions_leave_out_what_may_not_be_described(
+    monkeypatch: pytest.MonkeyPatch, shows_all: bool
+) -> None:
+    monkeypatch.setattr(lawyers, "QUESTIONS", (lawyers.expressions,))
+    if shows_all:
+        show_every_topic(monkeypatch)
+    simulated, lawyer = at_work()
+    world = simulated.world
+    world.exchange(frame_of(FindCoordinatorRequest("any", 0), 3, 1, "probe"))
+    noticed = world.run_until(lambda: bool(world.violations), 60_000 if shows_all else 10_000)
+    assert lawyer.expressions > 3
+    assert noticed is shows_all
 
 
 @pytest.mark.parametrize(
@@ -80,7 +104,12 @@ def test_a_seed_has_one_where_nobody_else_changes_acls() -> None:
     run = ClusterRun(3, plan)
     (crew,) = (crew for crew in run.crews if isinstance(crew, LawyerCrew))
     assert len(crew.clients) == 1
-    assert crew.counts() == {"ACLs changed": 0, "held to ACLs": 0}
+    assert crew.counts() == {
+        "ACLs changed": 0,
+        "held to ACLs": 0,
+        "sessions held to ACLs": 0,
+        "expressions held to ACLs": 0,
+    }
     plans = [plan_of(seed) for seed in range(100)]
     assert any(each.on["acls"] for each in plans)
     assert not any(each.on["acls"] and each.on["admin"] for each in plans)

@@ -1,0 +1,130 @@
+"""Fetch sessions while ACLs come and go: what a session told is what a full fetch tells.
+
+A lawyer (`lawyers`) keeps a session at each broker as one of those whom the ACLs are about, and
+goes on with it now and then; right after its answer he asks for the same partitions without a
+session. Whatever the ACLs did in between, both must say the same of each partition, and
+refuse exactly the topics that the law does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mockbroker_protocol.errors import ErrorCode
+from mockbroker_protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+    FetchResponse,
+)
+from mockbroker_protocol.versions import FETCH_TOPIC_IDS
+from simulation.cluster import acl_rules as rules
+
+if TYPE_CHECKING:
+    from mockbroker.node.broker import Broker
+    from simulation.cluster.lawyers import Lawyer
+
+VERSIONS: Final = (11, 12, 13, 17)
+LOST: Final = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+SESSIONLESS: Final = -1
+
+
+class Said(NamedTuple):
+    """What an answer says of a partition besides its records."""
+
+    error: int
+    high_watermark: int
+    log_start: int
+
+
+@dataclass(slots=True)
+class LegalSession:
+    """One session, with what it was told of each partition."""
+
+    version: int
+    topics: list[FetchRequestTopic]
+    names: dict[str | bytes, str]
+    id: int = 0
+    epoch: int = 0
+    said: dict[tuple[str | bytes, int], Said] = field(default_factory=dict)
+
+    def key(self, topic: str, topic_id: bytes) -> str | bytes:
+        """How its version names a topic."""
+        return topic_id if self.version >= FETCH_TOPIC_IDS else topic
+
+
+def sessions(lawyer: Lawyer, broker: Broker, principal: str, law: rules.Law) -> None:
+    """What may be read, asked with a session and without one."""
+    if broker.services.quotas is not None:
+        return  # an answer that is throttled tells nothing
+    place = broker.broker_id
+    session = lawyer.sessions.pop(place, None) or _begun(lawyer, broker)
+    if not session.topics:
+        return
+    answer = _fetch(lawyer, broker, principal, session, with_it=True)
+    if answer is None or answer.error_code in LOST:
+        return  # evicted, or the broker started anew
+    lawyer.expect(principal, "a session is refused", answer.error_code, ErrorCode.NONE)
+    if session.epoch and answer.session_id != session.id:
+        lawyer.expect(principal, "the session's id", answer.session_id, session.id)
+    session.said.update(_said(session, answer))
+    full = _fetch(lawyer, broker, principal, session, with_it=False)
+    if full is None:
+        return
+    whole = _said(session, full)
+    lawyer.expect(principal, f"a session at {place}", session.said, whole)
+    for (key, _), said in whole.items():
+        name = session.names[key]
+        refused = said.error == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if said.error != ErrorCode.UNKNOWN_TOPIC_ID:
+            may = law.allows(rules.READ, rules.TOPIC, name)
+            lawyer.expect(principal, f"to read {name} is refused", refused, not may)
+    if answer.session_id:
+        session.id, session.epoch = answer.session_id, session.epoch + 1
+        lawyer.sessions[place] = session
+        lawyer.polls += session.epoch > 1
+
+
+def _begun(lawyer: Lawyer, broker: Broker) -> LegalSession:
+    known = broker.services.metadata.topics
+    named = [(name, known[name]) for name in lawyer.topics if name in known]
+    version = lawyer.rng.choice(VERSIONS)
+    by_id = version >= FETCH_TOPIC_IDS
+    topics = [
+        FetchRequestTopic(
+            "" if by_id else name,
+            topic.id if by_id else bytes(16),
+            [
+                FetchRequestPartition(index, partition_max_bytes=1)
+                for index in range(len(topic.partitions))
+            ],
+        )
+        for name, topic in named
+    ]
+    return LegalSession(
+        version, topics, {topic.id if by_id else name: name for name, topic in named}
+    )
+
+
+def _fetch(
+    lawyer: Lawyer, broker: Broker, principal: str, session: LegalSession, *, with_it: bool
+) -> FetchResponse | None:
+    goes_on = with_it and session.epoch > 0
+    request = FetchRequest(
+        max_bytes=1,
+        session_id=session.id if with_it else 0,
+        session_epoch=session.epoch if with_it else SESSIONLESS,
+        topics=[] if goes_on else session.topics,
+    )
+    return lawyer.asked_as(broker, principal, request, session.version, FetchResponse)
+
+
+def _said(session: LegalSession, answer: FetchResponse) -> dict[tuple[str | bytes, int], Said]:
+    return {
+        (session.key(topic.topic, topic.topic_id), data.partition_index): Said(
+            data.error_code, data.high_watermark, data.log_start_offset
+        )
+        for topic in answer.responses
+        for data in topic.partitions
+    }
