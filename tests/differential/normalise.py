@@ -229,6 +229,7 @@ EXCEPTIONS: list[Named] = [
     Named("*ClientQuotas.entries", by_entity, ORDER),
     Named("AlterReplicaLogDirs.results.partitions", in_any_order("partition_index"), ORDER),
     Named("*.port", a_value("port"), "each broker has its own"),
+    Named("Produce.throttle_time_ms", a_value("time"), "the broker's clock"),
     Named("Produce.*.log_append_time_ms", a_value("time"), "the broker's clock"),
     Named("Fetch.responses.partitions.records", no_append_times, "the broker's clock"),
     Named("Fetch.responses", no_compressed_sizes, "other releases of these libraries"),

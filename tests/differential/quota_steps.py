@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker_protocol.messages.quotas import (
     AlterClientQuotasRequest,
@@ -12,7 +12,12 @@ from mockbroker_protocol.messages.quotas import (
     EntityData,
     OpData,
 )
+from mockbroker_protocol.records.batch import build_batch
+from mockbroker_protocol.records.record_codec import Record
+from tests.differential.record_steps import EPOCH_MS, Target, offsets_ready, produce
 from tests.differential.steps import ask
+from tests.differential.topic_steps import create, settled, topic
+from tests.differential.wire import CLIENT_ID
 
 if TYPE_CHECKING:
     from tests.differential.steps import Step
@@ -23,6 +28,8 @@ CREATION = "connection_creation_rate"
 MUCH = 1e12
 USER, CLIENT, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, ANY = range(3)
+
+RECORDS = "quota-records"
 
 Entity = tuple[tuple[str, str | None], ...]
 Op = tuple[str, float, bool]
@@ -68,6 +75,49 @@ def alter(
     )
 
 
+def level_steps() -> list[Step]:
+    """Which of several quotas that fit is in force, told by whether a producer is throttled.
+
+    Each level in turn has the tight one, while those that are more special have none and the others
+    a wide one; then it is the other way round. Who is throttled is left alone: each producer has a
+    connection of its own.
+    """
+    me, my = (USER, "ANONYMOUS"), (CLIENT, CLIENT_ID)
+    any_user, any_client = (USER, None), (CLIENT, None)
+    levels: list[Entity] = [
+        (me, my), (me, any_client), (me,), (any_user, my), (any_user, any_client), (any_user,),
+        (my,), (any_client,),
+    ]  # fmt: skip
+    data = build_batch([Record(0, EPOCH_MS, None, b"v" * 2000)])
+    steps = [
+        *ask("CreateTopics for quotas", 7, create(topic(RECORDS))),
+        *settled(RECORDS),
+        *offsets_ready(RECORDS, 1),
+    ]
+    for number, level in enumerate(levels):
+        for tight in (True, False):
+            limits = {
+                entity: 1.0 if (entity == level) is tight else MUCH for entity in levels[number:]
+            }
+            rates = sorted(limits.values())
+
+            def until(answer: Any, rates: list[float] = rates) -> bool:
+                return rates == sorted(one.value for each in answer.entries for one in each.values)
+
+            changed = [(entity, [(PRODUCE, limit, False)]) for entity, limit in limits.items()]
+            steps += [
+                *ask(f"AlterClientQuotas: {level} is tight: {tight}", 1, alter(*changed)),
+                *ask("DescribeClientQuotas until they are there", 1, DescribeClientQuotasRequest(),
+                     until=until),
+                *ask(f"Produce under {level}, tight: {tight}", 9, produce(Target(RECORDS), data),
+                     connection=f"producer of {number}, {tight}"),
+            ]  # fmt: skip
+        steps += ask(
+            f"AlterClientQuotas: {level} has none", 1, alter((level, [(PRODUCE, 0.0, True)]))
+        )
+    return steps
+
+
 def quota_steps() -> list[Step]:
     every = DescribeClientQuotasRequest()
     addresses: list[Entity] = [((IP, "127.0.0.9"),), ((IP, None),)]
@@ -96,5 +146,8 @@ def quota_steps() -> list[Step]:
                           DescribeClientQuotasRequest([ComponentData(*c) for c in each], strict))),
         *ask("AlterClientQuotas removes", 1, alter(*gone)),
         *ask("DescribeClientQuotas at the end", 1, every,
+             until=lambda answer: not answer.entries),
+        *level_steps(),
+        *ask("DescribeClientQuotas after all levels", 1, every,
              until=lambda answer: not answer.entries),
     ]  # fmt: skip
