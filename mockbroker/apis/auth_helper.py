@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     )
     from mockbroker_protocol.subjects import TopicRef
 
-    Rights = tuple[object, int, Callable[[int], list[tuple[str, bool]] | None]]
+    Rights = tuple[
+        object, int, Callable[[int], list[tuple[str, bool]] | None], Callable[[str], bool]
+    ]
     ConfigsRequest = AlterConfigsRequest | DescribeConfigsRequest | IncrementalAlterConfigsRequest
 
 _CONFIG_ERRORS: Final = {
@@ -114,6 +116,11 @@ class AuthHelper:
             audit.note(allowed, operation, resource_type, name)
         return allowed
 
+    @property
+    def tells_allowed(self) -> bool:
+        """Whether somebody wants to be told of what is allowed, too."""
+        return self._audit is not None and self._audit.wants_allowed
+
     def tell_audit(self) -> None:
         """Tell the journal what was noted since the last time."""
         if self._audit is not None:
@@ -126,7 +133,10 @@ class AuthHelper:
         return self.authorize(operation, ResourceType.TOPIC, name, logs_denial=logs_denial)
 
     def rights(self, operation: AclOperation, resource_type: ResourceType) -> Rights:
-        """Who asks, the changes of the ACLs, and what is decided otherwise after some more."""
+        """Who asks, the changes of the ACLs, what is decided otherwise after some more, and how.
+
+        What is decided by this is not told to the journal.
+        """
         authorizer = self.services.authorizer
         assert authorizer is not None
         who = (self._principal, self._host)
@@ -134,7 +144,10 @@ class AuthHelper:
         def changed_since(changes: int) -> list[tuple[str, bool]] | None:
             return authorizer.changed_since(changes, *who, operation, resource_type)
 
-        return (who, operation), authorizer.changes, changed_since
+        def still_allows(name: str) -> bool:
+            return authorizer.allows(*who, operation, resource_type, name)
+
+        return (who, operation), authorizer.changes, changed_since, still_allows
 
     def show_topics(self) -> None:
         """Let the handler know which topics its sender may describe; the others are no denials."""

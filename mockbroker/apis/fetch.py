@@ -496,4 +496,18 @@ def guard(auth: AuthHelper, request: FetchRequest) -> None:
             lambda name: name is None or auth.authorize_topic(AclOperation.READ, name),
             *auth.rights(AclOperation.READ, ResourceType.TOPIC),
         )
+        if auth.tells_allowed:
+            _tell_what_is_read_on(auth, request, gate)
     auth.services.fetch.gate = gate
+
+
+def _tell_what_is_read_on(auth: AuthHelper, request: FetchRequest, gate: Gate) -> None:
+    """What a session goes on with is not asked for again; Kafka tells of it with each fetch."""
+    session = auth.services.fetch.cache.get(request.session_id)
+    if session is None or session.epoch != request.session_epoch:
+        return
+    for topic in session.topics.values():
+        if topic.name is not None and gate.still_allows(topic.name):
+            for cached in topic.partitions.values():
+                if cached.partition is not None:
+                    auth.authorize_topic(AclOperation.READ, topic.name)

@@ -30,10 +30,11 @@ class Gate:
     `allows` says it of a topic by its name, and, for None, whether the reader may read anything. It
     says the same to the same `reader` after as many `changes`. `changed_since` has the topics of
     which it may say something else after some more: names, each with whether all that begins with
-    it is meant; None if that may be any.
+    it is meant; None if that may be any. `still_allows` says of a topic what `allows` does, and
+    nobody is told that it was asked.
     """
 
-    __slots__ = ("allows", "changed_since", "changes", "reader")
+    __slots__ = ("allows", "changed_since", "changes", "reader", "still_allows")
 
     def __init__(
         self,
@@ -41,8 +42,10 @@ class Gate:
         reader: object,
         changes: int = 0,
         changed_since: Callable[[int], Sequence[tuple[str, bool]] | None] = lambda _: (),
+        still_allows: Callable[[str], bool] | None = None,
     ) -> None:
         self.allows = allows
+        self.still_allows: Callable[[str], bool] = still_allows or allows
         self.reader = reader
         self.changes = changes
         self.changed_since = changed_since
@@ -169,7 +172,7 @@ class FetchSessions:
         return [
             cached
             for topic in topics
-            if topic.name is not None and not (gate.allows(None) and gate.allows(topic.name))
+            if topic.name is not None and not gate.still_allows(topic.name)
             for cached in topic.partitions.values()
             if cached.partition is not None
         ]

@@ -11,6 +11,13 @@ from mockbroker.apis.context import MADE_AT_ONCE
 from mockbroker.journal import Authorization
 from mockbroker.metadata.acls import Permission
 from mockbroker.metadata.authorized_operations import AclOperation
+from mockbroker.metadata.topic_requests import NewPartitions
+from mockbroker_protocol.messages.fetch import (
+    FetchRequest,
+    FetchRequestPartition,
+    FetchRequestTopic,
+    FetchResponse,
+)
 from mockbroker_protocol.messages.group_admin import ListGroupsRequest, ListGroupsResponse
 from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
     from mockbroker.apis.context import RequestContext
 
 DENY, ALLOW = Permission.DENY, Permission.ALLOW
-DESCRIBE = AclOperation.DESCRIBE
+DESCRIBE, READ = AclOperation.DESCRIBE, AclOperation.READ
 OFFSETS = ListOffsetsRequest(
     -1,
     0,
@@ -102,6 +109,38 @@ def test_what_is_allowed_is_told_to_those_who_ask_and_kept_nowhere() -> None:
     assert rules["open"].startswith("MatchingAcl(")
     assert rules["shut"] == "DefaultAllow"
     assert told(core) == []
+
+
+def test_each_fetch_of_a_session_tells_of_each_topic_once() -> None:
+    core = guarded_core()
+    client = core.client("app")
+    heard: list[object] = []
+    core.cluster.journal.listen(heard.append, allowed=True)
+
+    def poll(session_id: int, epoch: int, *names: str) -> FetchResponse:
+        partitions = [FetchRequestPartition(index) for index in (0, 1)]
+        topics = [FetchRequestTopic(name, ZERO_UUID, partitions) for name in names]
+        heard.clear()
+        asked = FetchRequest(-1, 0, session_id=session_id, session_epoch=epoch, topics=topics)
+        return client.call(asked, 12, FetchResponse)
+
+    def told_of() -> list[tuple[str, bool, int]]:
+        events = [one for one in heard if isinstance(one, Authorization)]
+        return [(one.resource_name, one.allowed, one.resource_ref_count) for one in events]
+
+    core.act(
+        lambda: core.broker.services.controller.create_partitions(
+            [NewPartitions(name, 2) for name in ("open", "shut")]
+        )
+    )
+    session_id = poll(0, 0, "open", "shut").session_id
+    assert told_of() == [("open", True, 2), ("shut", True, 2)]
+    poll(session_id, 1)
+    assert told_of() == [("open", True, 2), ("shut", True, 2)]
+    deny(core, TOPIC, "shut", READ)
+    for epoch in (2, 3):
+        poll(session_id, epoch)
+        assert told_of() == [("open", True, 2), ("shut", False, 2)]
 
 
 def test_nothing_noted_is_nothing_told() -> None:
