@@ -9,7 +9,7 @@ refuse exactly the topics that the law does.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import (
@@ -22,9 +22,12 @@ from mockbroker_protocol.versions import FETCH_TOPIC_IDS
 from simulation.cluster import acl_rules as rules
 
 if TYPE_CHECKING:
-    from mockbroker.node.broker import Broker
-    from simulation.cluster.lawyers import Lawyer
+    from collections.abc import Iterable
+    from random import Random
 
+    from mockbroker.node.broker import Broker
+
+T = TypeVar("T")
 VERSIONS: Final = (11, 12, 13, 17)
 LOST: Final = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 SESSIONLESS: Final = -1
@@ -54,7 +57,27 @@ class LegalSession:
         return topic_id if self.version >= FETCH_TOPIC_IDS else topic
 
 
-def sessions(lawyer: Lawyer, broker: Broker, principal: str, law: rules.Law) -> None:
+class Asker(Protocol):
+    """A lawyer, as far as he keeps sessions: by broker, and how often he went on with one."""
+
+    rng: Random
+    sessions: dict[int, LegalSession]
+    polls: int
+
+    @property
+    def topics(self) -> Iterable[str]:
+        """Those that are read."""
+
+    def asked_as(
+        self, broker: Broker, principal: str, request: object, version: int, kind: type[T]
+    ) -> T | None:
+        """The answer; None: it is not there at once."""
+
+    def expect(self, principal: str, what: str, told: object, wanted: object) -> None:
+        """It is a violation if they differ."""
+
+
+def sessions(lawyer: Asker, broker: Broker, principal: str, law: rules.Law) -> None:
     """What may be read, asked with a session and without one."""
     if broker.services.quotas is not None:
         return  # an answer that is throttled tells nothing
@@ -86,7 +109,7 @@ def sessions(lawyer: Lawyer, broker: Broker, principal: str, law: rules.Law) -> 
         lawyer.polls += session.epoch > 1
 
 
-def _begun(lawyer: Lawyer, broker: Broker) -> LegalSession:
+def _begun(lawyer: Asker, broker: Broker) -> LegalSession:
     known = broker.services.metadata.topics
     named = [(name, known[name]) for name in lawyer.topics if name in known]
     version = lawyer.rng.choice(VERSIONS)
@@ -108,7 +131,7 @@ def _begun(lawyer: Lawyer, broker: Broker) -> LegalSession:
 
 
 def _fetch(
-    lawyer: Lawyer, broker: Broker, principal: str, session: LegalSession, *, with_it: bool
+    lawyer: Asker, broker: Broker, principal: str, session: LegalSession, *, with_it: bool
 ) -> FetchResponse | None:
     goes_on = with_it and session.epoch > 0
     request = FetchRequest(
