@@ -73,6 +73,7 @@ class RunningBroker:
         "listeners",
         "loop",
         "port",
+        "schema_registry",
         "scopes",
         "settings",
         "timekeeper",
@@ -91,6 +92,7 @@ class RunningBroker:
         settings: Settings,
     ) -> None:
         self.settings = settings
+        self.schema_registry: str | None = settings.options["schema_registry"]
         self._admin: AdminListener | None = None
         self._watchers: list[Callable[[], None]] = []
         self.admin_port: int | None = None
@@ -239,12 +241,6 @@ class RunningBroker:
     def journal_problem(self) -> str | None:
         """Why the journal's files end; None while they are written, or nobody wants them."""
         return None if self.journal_writer is None else self.journal_writer.problem
-
-    @property
-    def schema_registry(self) -> str | None:
-        """What has the schemas of records, for those who look at them."""
-        found: str | None = self.settings.options["schema_registry"]
-        return found
 
     @property
     def watched(self) -> bool:
