@@ -49,6 +49,7 @@ function useRows(query, frozen) {
       clearTimeout(timers.draw);
       clearTimeout(timers.look);
       over();
+      shown.current.restart(null, null);
     };
   }, []);
   // The first slice at once: what fits is mostly among it, or the rest follows while one looks.
@@ -65,22 +66,28 @@ export function Requests() {
   const [follow, setFollow] = useState(!query.select && !readOnly);
   const [, setReady] = useState(false);
   const shown = useRows(query, frozen);
-  const { rows } = shown;
-  const count = rows.length;
+  // No closure has the rows themselves: one that lives long would keep those that are let go.
+  // What is drawn may be older than they are: its places are behind what went at the front since.
+  const count = shown.rows.length;
+  const { removed } = shown;
+  const rowAt = (index) => shown.rows[index - (shown.removed - removed)];
   const ladder = query.as === "ladder";
   const chosen = Number(query.select) || 0;
-  const at = chosen ? placeOf(rows, chosen) : -1;
-  const slowest = useMemo(() => slowestOf(rows, count), [count >> 6, rows]);
+  const at = chosen ? placeOf(shown.rows, chosen) : -1;
+  const slowest = useMemo(() => slowestOf(shown.rows), [count >> 6, removed]);
   useEffect(() => {
     loadErrorNames().then(() => setReady(true), () => {});
   }, []);
   useEffect(() => {
     if (query.select) setFollow(false);
   }, [query.select]);
-  const select = useCallback((index) => alterQuery({ select: index >= 0 && rows[index] ? Math.floor(rows[index].number) : "" }), [rows]);
-  const renderRow = (index, id) =>
-    html`<${ladder ? LadderRow : TimelineRow} key=${rows[index].number} id=${id} index=${index} row=${rows[index]} before=${index ? rows[index - 1] : null} chosen=${index === at} slowest=${slowest} onSelect=${select} />`;
-  const opened = at >= 0 && rows[at].gap === undefined ? rows[at] : null;
+  const select = useCallback((index) => alterQuery({ select: index >= 0 && rowAt(index) ? Math.floor(rowAt(index).number) : "" }), [removed]);
+  const renderRow = (index, id) => {
+    const row = rowAt(index);
+    if (!row) return null;
+    return html`<${ladder ? LadderRow : TimelineRow} key=${row.number} id=${id} index=${index} row=${row} before=${index ? rowAt(index - 1) : null} chosen=${index === at} slowest=${slowest} onSelect=${select} />`;
+  };
+  const opened = at >= 0 && shown.rows[at].gap === undefined ? shown.rows[at] : null;
   return html`<div class=${opened ? "requests with-detail" : "requests"}>
     <div class="requests-list">
       <${FilterBar} query=${query} />
@@ -98,7 +105,7 @@ export function Requests() {
             key=${ladder ? "ladder" : "timeline"}
             label="Requests"
             count=${count}
-            removed=${shown.removed}
+            removed=${removed}
             rowHeight=${ladder ? LADDER_HEIGHT : ROW_HEIGHT}
             renderRow=${renderRow}
             head=${ladder ? html`<${LadderHead} />` : html`<${Head} />`}
@@ -119,11 +126,10 @@ function placeOf(rows, wanted) {
   return at < rows.length && rows[at].number === wanted ? at : -1;
 }
 
-function slowestOf(rows, count) {
+function slowestOf(rows) {
   let slowest = 1;
-  for (let at = Math.max(0, count - 2000); at < count; at += 1) {
-    const row = rows[at];
-    if (row && row.gap === undefined) slowest = Math.max(slowest, row.completed_ms - row.arrived_ms);
+  for (const row of rows.slice(-2000)) {
+    if (row.gap === undefined) slowest = Math.max(slowest, row.completed_ms - row.arrived_ms);
   }
   return slowest;
 }
