@@ -1,4 +1,4 @@
-"""Signed tokens and certificates are taken and refused as by Apache Kafka, and name the same client."""
+"""Signed tokens and certificates are judged as by Apache Kafka, and name the same client."""
 
 from __future__ import annotations
 

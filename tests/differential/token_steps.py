@@ -1,4 +1,4 @@
-"""Signed tokens of OAUTHBEARER, right and wrong, and how each is shown: what a broker makes of them.
+"""Signed tokens of OAUTHBEARER, right and wrong, and how each is shown: what a broker says then.
 
 Of keys of three kinds, with each algorithm; claims that are missing, of another type, too early or
 too late; headers that ask for what is not there; and what is no token at all.
