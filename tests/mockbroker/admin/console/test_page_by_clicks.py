@@ -1,4 +1,4 @@
-"""What people do in the console's views does it to the broker: each button once, in a real Chromium."""
+"""What people do in the console's views does it to the broker: each button, in a real Chromium."""
 
 from __future__ import annotations
 
