@@ -11,6 +11,7 @@ import pytest
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "what-if.md"
 
 
+@pytest.mark.clients
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")  # by kafka-python
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
