@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kafka import KafkaConsumer
 
 DEADLINE_SECONDS = 20.0
+HEARTBEATS = "mockbroker:type=RequestMetrics,name=Requests,request=Heartbeat"
 QUICK = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 1}
 
 PLANTED = {
@@ -43,6 +44,7 @@ PLANTED = {
     ("commits-never", "forgetful-group"),
     ("commits-each-record", "meticulous-group"),
     ("lag-grows", "behind"),
+    ("stops-fetching", "stalled"),
     ("hot-partition", "skewed-0"),
     ("hot-key", "skewed"),
     ("member-flaps", "late-poller"),
@@ -61,6 +63,7 @@ def plant(folder: Path) -> None:
     """Run all of them; their journals are in the folder, a run each."""
     polls_and_records(folder)
     time_that_passes(folder)
+    stops_fetching(folder)
     too_many_sessions(folder)
     three_brokers(folder)
 
@@ -205,6 +208,32 @@ def time_that_passes(folder: Path) -> None:
             silent.subscribe(["moves"], on_assign=lambda *_: given.append(None))
             joins_anew(lambda: silent.poll(0.05), given, lambda: broker.clock.advance(6_500))
         polls_late(broker)
+
+
+def stops_fetching(folder: Path) -> None:
+    """One member pauses its partition and stays in its group; another one goes on."""
+    with (
+        MockBroker(journal=folder, config=QUICK, topics=["paused"]) as broker,
+        closing(consumer(broker, "stalled", heartbeat_interval_ms=50)) as stalled,
+        closing(consumer(broker, "going", heartbeat_interval_ms=50)) as going,
+    ):
+        for reader in (stalled, going):
+            reader.subscribe(["paused"])
+        send(broker, "before", [{"topic": "paused", "value": "v"}])
+        for reader in (stalled, going):
+            read(reader, 1)
+        stalled.pause([TopicPartition("paused", 0)])
+        stalled.poll(0.05)
+        for _ in range(2):
+            send(broker, "meanwhile", [{"topic": "paused", "value": "v"}])
+            read(going, 1)
+            broker.clock.advance(20_000)
+            beats = broker.metrics()[HEARTBEATS]
+            for _ in range(600):
+                stalled.poll(0.05)
+                if broker.metrics()[HEARTBEATS] >= beats + 10:
+                    break
+            assert broker.metrics()[HEARTBEATS] >= beats + 10
 
 
 def polls_late(broker: MockBroker) -> None:

@@ -6,6 +6,7 @@ Called by `pipeline.command`; needs neither PySpark nor Plotly until the job run
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from mockbroker.pipeline.analyze.job import AnalyzeSpec
+    from mockbroker.pipeline.analyze.line_stream import LineStream
     from mockbroker.pipeline.summary import Summary
 
 HELP = "turn journals into tables and one page of plots"
@@ -66,6 +68,8 @@ def check(arguments: argparse.Namespace) -> None:
         raise PipelineError("--engine embedded needs DuckDB: pip install 'mockbroker[analyze]'")
     if arguments.follow and any("://" in path for path in [arguments.out, *arguments.journals]):
         raise PipelineError("--follow: journals and DIR must be on this machine")
+    if arguments.follow and arguments.remote:
+        raise PipelineError("--follow: a Spark Connect server does not see this machine's files")
     if "://" in arguments.out:
         if arguments.page is None:
             raise PipelineError("--page: name a file on this machine when DIR is elsewhere")
@@ -115,11 +119,29 @@ def run(spark: SparkSession | None, arguments: argparse.Namespace) -> Summary:
     )
     if not arguments.follow:
         return run_analyze(spark, spec)
-    return follow(
-        lambda: run_analyze(spark, _found(arguments, spec)),
-        lambda: _sizes(arguments),
-        lambda line: print(f"analyze: {line}", file=sys.stderr, flush=True),
-    )
+    with ExitStack() as stack:
+        stream = None if spark is None else _stream(spark, spec, stack)
+
+        def once() -> Summary:
+            found = _found(arguments, spec)
+            if spark is None or stream is None:
+                return run_analyze(None, found)
+            stream.take(found.sources())
+            return run_analyze(spark, found, stream.engine(spark, found.conf))
+
+        return follow(
+            once,
+            lambda: _sizes(arguments),
+            lambda line: print(f"analyze: {line}", file=sys.stderr, flush=True),
+        )
+
+
+def _stream(spark: SparkSession, spec: AnalyzeSpec, stack: ExitStack) -> LineStream:
+    from mockbroker.pipeline.analyze.line_stream import LineStream
+
+    stream = LineStream(spark, spec.out, [source.side for source in spec.sources()])
+    stack.callback(stream.close)
+    return stream
 
 
 def _found(arguments: argparse.Namespace, spec: AnalyzeSpec) -> AnalyzeSpec:

@@ -8,21 +8,25 @@ findings' common columns. Answers that a fault rule made up are no client's doin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from mockbroker.pipeline.analyze.facts import RETRIABLE
 from mockbroker.pipeline.analyze.fragments import FIRST_LINE, first_line
-from mockbroker.pipeline.analyze.relations import RETRIABLE
-from mockbroker.pipeline.analyze.table import Table
+from mockbroker.pipeline.analyze.table import Part, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 OUT_OF_ORDER_SEQUENCE: Final = 45
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of finding, in words for the page, and its text."""
+    """One kind of finding, in words for the page, its text, and the facts it needs."""
 
     title: str
     sql: str
+    needs: Mapping[str, int]
 
 
 def _text(column: str, otherwise: str) -> str:
@@ -110,17 +114,34 @@ FROM (
 WHERE code_before IN {RETRIABLE} AND pause_ms < :backoff_ms"""
 
 RULES: Final = {
-    "fetch_epoch": Rule("Fetch with a session epoch that is not the next one", _WRONG_EPOCH),
-    "fetch_epoch_alone": Rule("Fetch with an epoch but no session", _EPOCH_ALONE),
-    "fetch_closed_session": Rule("Fetch in a session that its client had closed", _CLOSED),
-    "commit_outside_generation": Rule("Commit outside the group's generation", _OUTSIDE),
-    "sequence_out_of_order": Rule("Batch whose sequence is not the next one", _OUT_OF_ORDER),
-    "retry_without_backoff": Rule("Retry without back-off", _HASTY),
-    "produce_without_backoff": Rule("Batch sent again without back-off", _HASTY_PRODUCE),
+    "fetch_epoch": Rule(
+        "Fetch with a session epoch that is not the next one", _WRONG_EPOCH, {"wrong_epochs": 1}
+    ),
+    "fetch_epoch_alone": Rule(
+        "Fetch with an epoch but no session", _EPOCH_ALONE, {"lone_epochs": 1}
+    ),
+    "fetch_closed_session": Rule(
+        "Fetch in a session that its client had closed",
+        _CLOSED,
+        {"sessions_unknown": 1, "sessions": 1},
+    ),
+    "commit_outside_generation": Rule(
+        "Commit outside the group's generation", _OUTSIDE, {"outside": 1}
+    ),
+    "sequence_out_of_order": Rule(
+        "Batch whose sequence is not the next one", _OUT_OF_ORDER, {"out_of_order": 1}
+    ),
+    "retry_without_backoff": Rule("Retry without back-off", _HASTY, {"retriable": 1}),
+    "produce_without_backoff": Rule(
+        "Batch sent again without back-off", _HASTY_PRODUCE, {"retriable_batches": 1}
+    ),
 }
-_EVERY_FINDING: Final = "\nUNION ALL\n".join(
-    f"SELECT side, '{name}' AS rule, client_id, api, run, seq, before_seq, detail"
-    f" FROM ({rule.sql}) AS of_{name}"
+_PARTS: Final = tuple(
+    Part(
+        f"SELECT side, '{name}' AS rule, client_id, api, run, seq, before_seq, detail"
+        f" FROM ({rule.sql}) AS of_{name}",
+        rule.needs,
+    )
     for name, rule in RULES.items()
 )
 
@@ -129,9 +150,10 @@ TABLES: Final = (
         "conformance",
         "side STRING, rule STRING, client_id STRING, api STRING, run STRING, seq BIGINT,"
         " before_seq BIGINT, detail STRING",
-        _EVERY_FINDING,
+        "",
         "side, run, seq, rule",
         large=True,
+        parts=_PARTS,
     ),
     Table(
         "conformance_clients",

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PARTS: Final = ("lines", "tables")
 UNFINISHED: Final = "unfinished"
@@ -18,8 +21,10 @@ UNFINISHED: Final = "unfinished"
 class Destination:
     """DIR as the user named it; `root` is where to write, `out` where things are at the end."""
 
-    def __init__(self, out: str) -> None:
+    def __init__(self, out: str, parts: Sequence[str] = PARTS) -> None:
+        """`parts` are the folders that a run writes."""
         self.out = out
+        self._parts = parts
         self.is_local = "://" not in out
         self.root = f"{out}/{UNFINISHED}" if self.is_local else out
 
@@ -32,7 +37,7 @@ class Destination:
         """All is written: put it in the place of what was there."""
         if not self.is_local:
             return
-        for part in PARTS:
+        for part in self._parts:
             place = Path(self.out, part)
             if place.is_dir():
                 shutil.rmtree(place)

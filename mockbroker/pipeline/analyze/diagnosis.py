@@ -10,10 +10,14 @@ what to do about each, under the rule's name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from mockbroker.pipeline.analyze.facts import LAG_RECORDS, SMALL_BYTES
 from mockbroker.pipeline.analyze.fragments import count_where
-from mockbroker.pipeline.analyze.table import Table
+from mockbroker.pipeline.analyze.table import Part, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DOCUMENT: Final = "docs/diagnosis.md"
 SHARDS: Final = 8
@@ -24,21 +28,26 @@ EMPTY_FETCHES, EMPTY_A_SECOND = 50, 20
 COMMITS, COMMIT_PAUSE_MS = 20, 200
 UNCOMMITTED_MS = 10_000
 """Twice the interval in which clients commit by themselves."""
-LAG_SAMPLES, LAG_RECORDS = 9, 100
+LAG_SAMPLES = 9
 HOT_RECORDS, HOT_BATCHES = 200, 20
 FLAPS = 3
-SMALL_BYTES, SMALL_FETCHES = 65_536, 20
+SMALL_FETCHES = 20
 HELD_MS = 10_000
 CHASES = 3
 REPLICA_WAITS, REPLICA_WAIT_MS = 10, 50
+STOPPED_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of finding: what it is called on the page, and its text."""
+    """One kind of finding: what it is called on the page, its text, and what there is none without.
+
+    `needs` are facts with the least number of lines (`table.Part`).
+    """
 
     title: str
     sql: str
+    needs: Mapping[str, int]
 
 
 def _n(expression: str) -> str:
@@ -137,6 +146,50 @@ JOIN ends ON reads.side = ends.side AND reads.run = ends.run
 LEFT JOIN committed ON reads.side = committed.side AND reads.run = committed.run
   AND members.group_ = committed.group_
 WHERE committed.group_ IS NULL AND (left_it = 1 OR end_ms - from_ms >= {UNCOMMITTED_MS})"""
+
+# From the answer of a fetch to the next one, or to the last heartbeat when there is none; a fetch
+# that waits at the broker is one that was sent.
+_STOPPED: Final = f"""
+WITH fetches AS (
+  SELECT side, run, client_id, seq, completed_ms + shift_ms AS done_ms,
+    min(arrived_ms + shift_ms) OVER (PARTITION BY side, run, client_id ORDER BY seq
+      ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS next_ms
+  FROM requests WHERE is_fetch AND {_CONSUMERS}
+), stops AS (
+  SELECT side, run, client_id, max(seq) AS before_seq, done_ms, next_ms
+  FROM fetches WHERE next_ms IS NULL OR next_ms - done_ms >= {STOPPED_MS}
+  GROUP BY side, run, client_id, done_ms, next_ms
+), silences AS (
+  SELECT stops.side, stops.run, stops.client_id, before_seq, done_ms, max(group_) AS group_,
+    count(*) AS n, max(beats.seq) AS seq, max(t_ms) AS until_ms
+  FROM stops JOIN (SELECT side, run, client_id, seq, group_, t_ms FROM requests
+    WHERE api IN ('Heartbeat', 'ConsumerGroupHeartbeat') AND answered AND error = 0) AS beats
+  ON stops.side = beats.side AND stops.run = beats.run AND stops.client_id = beats.client_id
+    AND t_ms > done_ms AND (next_ms IS NULL OR t_ms < next_ms)
+  GROUP BY stops.side, stops.run, stops.client_id, before_seq, done_ms
+), news AS (
+  SELECT known.side, known.run, known.client_id, at_.seq AS moved_seq, at_.t_ms AS moved_ms,
+    at_.to_ - at_.from_ AS records
+  FROM (SELECT DISTINCT side, run, client_id, topic, partition FROM fetched
+    WHERE {_CONSUMERS}) AS known
+  JOIN (SELECT side, run, topic, partition, seq, t_ms, from_, to_ FROM lines
+    WHERE kind = 'high_watermark' AND to_ > from_) AS at_
+  ON known.side = at_.side AND known.run = at_.run AND known.topic = at_.topic
+    AND known.partition = at_.partition
+)
+SELECT side, run, client_id AS subject, n AS findings,
+  'Client ' || client_id || ' stopped fetching for ' || {_seconds("until_ms - done_ms")}
+    || ' s: it went on sending heartbeats to group ' || group_ || ' (' || {_n("n")} || '), while '
+    || {_n("records")} || ' records came.' AS detail, before_seq, seq
+FROM (
+  SELECT silences.side, silences.run, silences.client_id, max(group_) AS group_, max(n) AS n,
+    before_seq, max(silences.seq) AS seq, max(done_ms) AS done_ms, max(until_ms) AS until_ms,
+    CAST(sum(records) AS BIGINT) AS records
+  FROM silences JOIN news ON silences.side = news.side AND silences.run = news.run
+    AND silences.client_id = news.client_id AND moved_seq > before_seq AND moved_ms < until_ms
+  WHERE until_ms - done_ms >= {STOPPED_MS}
+  GROUP BY silences.side, silences.run, silences.client_id, before_seq
+) AS counted"""
 
 _COMMITTED: Final = "(PARTITION BY side, run, group_, topic, partition ORDER BY seq)"
 _EACH_RECORD: Final = f"""
@@ -441,24 +494,46 @@ WHERE waits.n >= {REPLICA_WAITS} AND wait_ms >= {REPLICA_WAIT_MS}
   AND last_ones.n * 5 >= total * 4"""
 
 RULES: Final = {
-    "busy-polling": Rule("Polls without waiting", _BUSY),
-    "session-cache": Rule("Fetch sessions refused or thrashing", _SESSIONS),
-    "commits-never": Rule("A group that never commits", _NEVER),
-    "commits-each-record": Rule("A commit at each record", _EACH_RECORD),
-    "lag-grows": Rule("A reader that falls behind", _LAG),
-    "hot-partition": Rule("A hot partition", _HOT_PARTITION),
-    "hot-key": Rule("A hot key", _HOT_KEY),
-    "member-flaps": Rule("A member that leaves and joins again and again", _FLAPS),
-    "small-fetches": Rule("Fetches far too small", _SMALL),
-    "one-partition-limits": Rule("Fetches limited by one partition", _ONE_PARTITION),
-    "producer-doubles": Rule("Retries that double records", _DOUBLES),
-    "held-stable-offset": Rule("A transaction that holds the last stable offset", _HELD),
-    "stale-metadata": Rule("Leaders chased with stale metadata", _STALE),
-    "slow-replica": Rule("Acks that wait for one slow replica", _SLOW_REPLICA),
+    "busy-polling": Rule("Polls without waiting", _BUSY, {"empty_answers": EMPTY_FETCHES}),
+    "session-cache": Rule("Fetch sessions refused or thrashing", _SESSIONS, {"sessions_lost": 1}),
+    "commits-never": Rule("A group that never commits", _NEVER, {"joins": 1, "fetches": 1}),
+    "commits-each-record": Rule("A commit at each record", _EACH_RECORD, {"offsets": 2}),
+    "lag-grows": Rule("A reader that falls behind", _LAG, {"lags": 1}),
+    "stops-fetching": Rule(
+        "A member that no longer fetches",
+        _STOPPED,
+        {"heartbeats": 1, "fetches": 1, "watermarks": 1},
+    ),
+    "hot-partition": Rule("A hot partition", _HOT_PARTITION, {"produces": 1}),
+    "hot-key": Rule("A hot key", _HOT_KEY, {"hot_keys": 1}),
+    "member-flaps": Rule(
+        "A member that leaves and joins again and again",
+        _FLAPS,
+        {"joins": FLAPS, "departures": FLAPS},
+    ),
+    "small-fetches": Rule("Fetches far too small", _SMALL, {"sips": 1}),
+    "one-partition-limits": Rule(
+        "Fetches limited by one partition", _ONE_PARTITION, {"narrow_answers": SMALL_FETCHES}
+    ),
+    "producer-doubles": Rule(
+        "Retries that double records", _DOUBLES, {"unsure_batches": 1, "watermarks": 1}
+    ),
+    "held-stable-offset": Rule(
+        "A transaction that holds the last stable offset",
+        _HELD,
+        {"stable_behind": 1, "produces": 1},
+    ),
+    "stale-metadata": Rule("Leaders chased with stale metadata", _STALE, {"moved_leaders": CHASES}),
+    "slow-replica": Rule(
+        "Acks that wait for one slow replica", _SLOW_REPLICA, {"acks_all": 1, "last_followers": 1}
+    ),
 }
-_EVERY_RULE: Final = "\nUNION ALL\n".join(
-    f"SELECT side, '{name}' AS rule, subject, findings, detail, run, before_seq, seq"
-    f" FROM ({rule.sql}) AS of_rule"
+_PARTS: Final = tuple(
+    Part(
+        f"SELECT side, '{name}' AS rule, subject, findings, detail, '{DOCUMENT}#{name}' AS more,"
+        f" run, before_seq, seq FROM ({rule.sql}) AS of_rule",
+        rule.needs,
+    )
     for name, rule in RULES.items()
 )
 
@@ -467,9 +542,9 @@ TABLES: Final = (
         "diagnosis",
         "side STRING, rule STRING, subject STRING, findings BIGINT, detail STRING, more STRING,"
         " run STRING, before_seq BIGINT, seq BIGINT",
-        f"SELECT side, rule, subject, findings, detail, '{DOCUMENT}#' || rule AS more, run,"
-        f" before_seq, seq FROM ({_EVERY_RULE}) AS found",
+        "",
         "side, rule, findings DESC, subject, run",
+        parts=_PARTS,
     ),
     Table(
         "wanted_evidence",

@@ -1,8 +1,8 @@
 """`analyze --follow`: the page made anew whenever the journals have grown, until it is stopped.
 
 Called by `command`. It looks at names and sizes of the files every second; what a broker is just
-writing is read up to its last whole line. A round reads all of the journals: a page is of one
-moment, and a table of no less than all lines.
+writing is read up to its last whole line. On Spark a round parses what is new (`line_stream`), on
+the embedded engine all of the journals. The tables are always of all lines.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.pipeline.analyze.journals import NO_LINE
 from mockbroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def follow(
                 try:
                     summary = analyze()
                 except PipelineError as error:
-                    if summary is not None or "no line" not in str(error):
+                    if summary is not None or str(error) != NO_LINE:
                         raise
                     tell("waiting for the first line")
                 else:

@@ -105,3 +105,29 @@ FROM (
   FROM {source} WHERE {where}
 ) AS ranked
 GROUP BY {by}"""
+
+
+NAMED_CLIENTS: Final = 24
+"""So many clients of a side have plots of their own; all others are one, OTHERS."""
+OTHERS: Final = "(others)"
+
+
+def by_client(
+    source: str, keys: Sequence[str], sums: Sequence[str], weight: str, where: str = "true"
+) -> str:
+    """Sums of `source` by keys and client, for those clients that have most of `weight`."""
+    by = ", ".join(keys)
+    summed = ", ".join(f"sum({name}) AS {name}" for name in sums)
+    return f"""
+SELECT side, client_id, {by}, {summed}
+FROM (
+  SELECT cells.side AS side, {by}, {", ".join(sums)},
+    CASE WHEN place <= {NAMED_CLIENTS} THEN client_id ELSE '{OTHERS}' END AS client_id
+  FROM (SELECT * FROM {source} WHERE {where}) AS cells JOIN (
+    SELECT side AS of_side, client_id AS of_client,
+      row_number() OVER (PARTITION BY side ORDER BY whole_ DESC, client_id) AS place
+    FROM (SELECT side, client_id, sum({weight}) AS whole_ FROM {source} WHERE {where}
+      GROUP BY side, client_id) AS counted
+  ) AS places ON side = of_side AND client_id = of_client
+) AS named
+GROUP BY side, client_id, {by}"""

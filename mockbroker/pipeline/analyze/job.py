@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.pipeline.analyze import journals, relations
-from mockbroker.pipeline.analyze.destination import Destination
+from mockbroker.pipeline.analyze.destination import PARTS, Destination
+from mockbroker.pipeline.analyze.facts import FACTS
 from mockbroker.pipeline.analyze.headlines import HEADLINE_TABLES
 from mockbroker.pipeline.analyze.maker import LARGE_LINES, Maker
 from mockbroker.pipeline.analyze.overview import RUNS
 from mockbroker.pipeline.analyze.page import Facts, render
 from mockbroker.pipeline.analyze.table import Options, Table, shaped
-from mockbroker.pipeline.analyze.tables import TABLES
+from mockbroker.pipeline.analyze.tables import OF_CLIENTS, TABLES
 from mockbroker.pipeline.errors import PipelineError
 from mockbroker.pipeline.summary import Summary
 
@@ -91,12 +92,17 @@ def open_engine(spark: SparkSession | None, spec: AnalyzeSpec) -> Engine:
     return SparkEngine(spark, size, overwrite=spec.overwrite, users_conf=spec.conf)
 
 
-def run_analyze(spark: SparkSession | None, spec: AnalyzeSpec) -> Summary:
-    """Read, make the tables, write the page. Raises PipelineError when there is nothing to read."""
-    destination = Destination(spec.out)
+def run_analyze(
+    spark: SparkSession | None, spec: AnalyzeSpec, streamed: Engine | None = None
+) -> Summary:
+    """Read, make the tables, write the page. Raises PipelineError when there is nothing to read.
+
+    `streamed` is an engine whose lines are in DIR already (`line_stream`).
+    """
+    destination = Destination(spec.out, PARTS if streamed is None else ("tables",))
     destination.begin()
     try:
-        with closing(open_engine(spark, spec)) as engine:
+        with closing(streamed or open_engine(spark, spec)) as engine:
             summary = _run(engine, spec, destination)
     except BaseException:
         destination.drop()
@@ -114,7 +120,7 @@ def _run(engine: Engine, spec: AnalyzeSpec, destination: Destination) -> Summary
     ) as maker:
         corrupt = corrupt_table(engine, growing, facts)
         if facts.corrupt:
-            maker.facts.add("corrupt")
+            maker.facts["corrupt"] = facts.corrupt
         maker.make(corrupt)
         unfinished = facts.corrupt - maker.counts["corrupt"]
         facts = replace(facts, corrupt=maker.counts["corrupt"], lines=facts.lines - unfinished)
@@ -124,6 +130,7 @@ def _run(engine: Engine, spec: AnalyzeSpec, destination: Destination) -> Summary
         kept = [corrupt, EVIDENCE, *(table for table in TABLES.values() if table.kept)]
         totals = {table.name: maker.counts[table.name] for table in kept}
         shown = {table.name: maker.page_rows(table) for table in kept}
+        shown |= {name: maker.all_rows(TABLES[name]) for name in OF_CLIENTS}
         told = {name: maker.all_rows(TABLES[name]) for name in HEADLINE_TABLES}
         page = render(shown, replace(facts, bin_s=maker.options.bin_ms / 1000, totals=totals), told)
     try:
@@ -157,7 +164,7 @@ def _checked(spec: AnalyzeSpec, told: Mapping[str, Any]) -> Facts:
         follows=spec.follows,
     )
     if not facts.lines:
-        raise PipelineError("JOURNALS: no line in these files yet")
+        raise PipelineError(journals.NO_LINE)
     if facts.lines == facts.corrupt:
         raise PipelineError(f"JOURNALS: {facts.lines} lines, and none can be read")
     return facts
@@ -168,9 +175,7 @@ def _place(engine: Engine, maker: Maker, cells: pa.Table) -> None:
     from pyarrow import compute
 
     read = cells.filter(compute.is_valid(cells["run"]))
-    maker.facts |= {
-        name for name in relations.FACTS if (compute.sum(read[f"has_{name}"]).as_py() or 0) > 0
-    }
+    maker.facts |= {name: compute.sum(read[f"has_{name}"]).as_py() or 0 for name in FACTS}
     maker.keep(LINE_CELLS, read)
     maker.make(RUNS)
     runs = maker.rows[RUNS.name]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SUFFIXES: Final = (".jsonl", ".jsonl.gz")
+NO_LINE: Final = "JOURNALS: no line in these files yet"
 BASE: Final = "base"
 OTHER: Final = "other"
 _FIRST_LINE_BYTES: Final = 1 << 20

@@ -41,7 +41,7 @@ class Maker:
             self._finisher = EmbeddedEngine()
         self._lock = Lock()
         self._on_engine: set[str] = set()
-        self.facts: set[str] = set()
+        self.facts: dict[str, int] = {}
         self.rows: dict[str, pa.Table] = {}
         self.counts: dict[str, int] = {}
 
@@ -57,10 +57,11 @@ class Maker:
 
     def make(self, table: Table) -> None:
         """One table, written if it is kept."""
-        if table.needs and table.needs not in self.facts:
+        text = table.text(self.facts)
+        if not text:
             self.keep(table, arrow_schema(table).empty_table())
             return
-        sql = self.options.fill(projection(table))
+        sql = self.options.fill(projection(table, text))
         if not table.of or any(name not in self.rows for name in table.of):
             self._on_the_engine(table, sql)
             return

@@ -1,28 +1,87 @@
-// Filters of the page: by client, by topic, by time. A row without the one is not asked for it.
-// report.html?client=reader&topic=orders&from=10&to=20 begins with them.
+// Filters of the page: by client, by topic, by time, for rows and plots. What has none of it is not
+// asked for it, and a plot says so. report.html?client=reader&topic=orders&from=10&to=20 begins
+// with them.
 (() => {
   const form = document.getElementById("filters");
   const rows = [...document.querySelectorAll("tr[data-row]")];
   const within = (text, part) => text === undefined || text.toLowerCase().includes(part);
   const number = (field) => (field.value === "" ? null : Number(field.value));
+  // Arrays of a trace that have an element a point, or (heatmaps) a row.
+  const LISTS = ["x", "y", "z", "text", "base", "customdata", "hovertext"];
 
-  function plots(from, to) {
+  function asked() {
+    return {
+      client: form.client.value.trim().toLowerCase(),
+      topic: form.topic.value.trim().toLowerCase(),
+      from: number(form.from),
+      to: number(form.to),
+    };
+  }
+
+  // A trace of these clients and topics: `meta.clients` has what it is the sum of, `meta.points`
+  // whose each of its points is (plots.py).
+  function drawn(whole, meta, { client, topic }) {
+    if (meta && meta.clients && client) {
+      const wanted = Object.entries(meta.clients).filter(([name]) => within(name, client));
+      return { y: whole.y.map((_, at) => wanted.reduce((sum, [, y]) => sum + y[at], 0)) };
+    }
+    const lists = LISTS.filter((name) => Array.isArray(whole[name]));
+    const fits = (at) =>
+      !(meta && meta.points && meta.points[at]) ||
+      (within(meta.points[at].client, client) && within(meta.points[at].topic, topic));
+    return Object.fromEntries(
+      lists.map((name) => {
+        // The columns of a heatmap are times, which stay.
+        const kept = whole.z && name === "x";
+        return [name, kept ? whole[name] : whole[name].filter((_, at) => fits(at))];
+      }),
+    );
+  }
+
+  function redraw(plot, filter) {
+    if (!plot.wholeTraces) {
+      plot.wholeTraces = plot.data.map((trace) =>
+        Object.fromEntries(
+          LISTS.filter((name) => trace[name] !== undefined).map((name) => [
+            name,
+            trace.z && name !== "x" ? trace[name] : Array.from(trace[name]),
+          ]),
+        ),
+      );
+    }
+    const by = (plot.layout.meta && plot.layout.meta.by) || [];
+    const lacking = ["client", "topic"].filter((name) => filter[name] && !by.includes(name));
+    const box = plot.closest(".plot");
+    if (lacking.length) {
+      box.dataset.whole = `not by ${lacking.join(" and ")}`;
+    } else {
+      delete box.dataset.whole;
+    }
+    const traces = plot.data.map((trace, at) => ({
+      ...trace,
+      ...plot.wholeTraces[at],
+      ...drawn(plot.wholeTraces[at], trace.meta, filter),
+    }));
+    const axis = plot.layout.xaxis;
+    const layout = { ...plot.layout };
+    const title = axis && axis.title && axis.title.text;
+    if (title && title.startsWith("time since")) {
+      plot.wholeRange ||= (plot._fullLayout.xaxis.range || [0, 0]).map(Number);
+      const [first, last] = plot.wholeRange;
+      const range = [filter.from === null ? first : filter.from, filter.to === null ? last : filter.to];
+      layout.xaxis = { ...axis, range, autorange: false };
+    }
+    return Plotly.react(plot, traces, layout);
+  }
+
+  function plots(filter) {
     for (const plot of document.querySelectorAll(".js-plotly-plot")) {
-      const axis = plot.layout && plot.layout.xaxis;
-      const title = axis && axis.title && axis.title.text;
-      if (title && title.startsWith("time since")) {
-        const whole = from === null && to === null;
-        const seen = (plot._fullLayout.xaxis.range || [0, 0]).map(Number);
-        const range = [from === null ? seen[0] : from, to === null ? seen[1] : to];
-        Plotly.relayout(plot, whole ? { "xaxis.autorange": true } : { "xaxis.range": range });
-      }
+      redraw(plot, filter);
     }
   }
 
   function apply() {
-    const client = form.client.value.trim().toLowerCase();
-    const topic = form.topic.value.trim().toLowerCase();
-    const [from, to] = [number(form.from), number(form.to)];
+    const { client, topic, from, to } = asked();
     const active = Boolean(client || topic || from !== null || to !== null);
     let shown = 0;
     for (const row of rows) {
@@ -35,18 +94,18 @@
       shown += row.hidden ? 0 : 1;
     }
     form.querySelector("output").value = active ? `${shown} of ${rows.length} rows` : "";
-    return [from, to];
+    return { filter: { client, topic, from, to }, active };
   }
 
-  const asked = new URLSearchParams(location.search);
+  const words = new URLSearchParams(location.search);
   for (const name of ["client", "topic", "from", "to"]) {
-    form[name].value = asked.get(name) || "";
+    form[name].value = words.get(name) || "";
   }
-  form.addEventListener("input", () => plots(...apply()));
-  form.addEventListener("reset", () => setTimeout(() => plots(...apply())));
+  form.addEventListener("input", () => plots(apply().filter));
+  form.addEventListener("reset", () => setTimeout(() => plots(apply().filter)));
   form.addEventListener("submit", (event) => event.preventDefault());
-  const [from, to] = apply();
-  if (from !== null || to !== null) {
-    addEventListener("load", () => plots(from, to));
+  const { filter, active } = apply();
+  if (active) {
+    addEventListener("load", () => plots(filter));
   }
 })();

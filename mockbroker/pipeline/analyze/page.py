@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from mockbroker.pipeline.analyze.advice import advice
 from mockbroker.pipeline.analyze.headlines import headlines
 from mockbroker.pipeline.analyze.sections import SECTIONS, Section, View
 from mockbroker.pipeline.summary import human_bytes
@@ -209,7 +210,19 @@ def _section(section: Section, tables: Tables, facts: Facts, *, compared: bool) 
         _view(view, tables[view.table], facts.totals.get(view.table, 0), compared=compared)
         for view in views
     ]
+    if section.id == "diagnosis":
+        parts += _advice(tables.get("diagnosis", []))
     return "".join([*parts, "</section>"])
+
+
+def _advice(rows: Sequence[Row]) -> list[str]:
+    """What the docs say about the rules that found something."""
+    found = {row["rule"]: advice()[row["rule"]] for row in rows if row["rule"] in advice()}
+    return [
+        f'<details id="advice-{rule}" open><summary>{rule}: what it is, and what to do</summary>'
+        f"{text}</details>"
+        for rule, text in found.items()
+    ]
 
 
 def _view(view: View, rows: Sequence[Row], total: int, *, compared: bool) -> str:
@@ -235,7 +248,10 @@ def _row(row: Row, *, more: bool) -> str:
     """The beginning of a row, with what filters ask for; one of `more` is hidden without any."""
     topic = row.get("topic", row.get("topics"))
     at = next((row[name] for name in _TIMES if row.get(name) is not None), None)
-    asked = {"client": row.get("client_id"), "topic": topic, "at": at}
+    # A sentence is asked whether it names the client, or the topic.
+    told = row.get("detail") if "subject" in row else None
+    asked = {"client": row.get("client_id", told), "topic": told if topic is None else topic}
+    asked["at"] = at
     data = "".join(
         f' data-{name}="{html.escape(str(value))}"'
         for name, value in asked.items()
@@ -273,5 +289,8 @@ def _cell(name: str, value: object) -> str:
         return f'<td class="number">{value:,.{3 if abs(value) < 100 else 1}f}</td>'
     if isinstance(value, datetime):
         return f"<td>{value:%Y-%m-%d %H:%M:%S}</td>"
+    rule = str(value).partition("#")[2]
+    if name == "more" and rule in advice():
+        return f'<td><a href="#advice-{rule}">{html.escape(str(value))}</a></td>'
     kind = ' class="line"' if name == "line" else ""
     return f"<td{kind}>{html.escape(str(value))}</td>"

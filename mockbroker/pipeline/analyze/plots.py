@@ -7,6 +7,7 @@ title, and axes with units; of two compared runs each has its own traces.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import plotly.graph_objects as go
@@ -100,8 +101,31 @@ def _by(rows: Rows, name: Callable[[Row], str]) -> dict[str, list[Row]]:
     return dict(sorted(found.items()))
 
 
+def _filtered(figure: Any, *by: str) -> Any:  # noqa: ANN401
+    """Say which of the page's filters the figure's traces answer (page.js)."""
+    figure.update_layout(meta={"by": by})
+    return figure
+
+
+def _of_clients(rows: Rows, at: str, steps: Sequence[float], value: str) -> dict[str, Any]:
+    """What a trace has of each client, in its steps: page.js adds up those that are wanted."""
+    counted: dict[str, dict[float, float]] = defaultdict(lambda: defaultdict(float))
+    for row in rows:
+        counted[row["client_id"]][row[at]] += row[value]
+    return {"clients": {name: [of.get(step, 0) for step in steps] for name, of in counted.items()}}
+
+
+def _points(rows: Rows) -> dict[str, Any]:
+    """Whose the points of a trace are."""
+    names = (("client", "client_id"), ("topic", "topic"))
+    return {
+        "points": [{name: row[column] for name, column in names if column in row} for row in rows]
+    }
+
+
 def _series(
     rows: Rows,
+    of_clients: Rows,
     kind: str,
     value: str,
     title: str,
@@ -119,33 +143,42 @@ def _series(
         x = [row["start_s"] + bin_s / 2 for row in of_name]
         values = [row[value] / bin_s for row in of_name]
         color = _color(of_name[0][kind], number)
+        same = [
+            {**row, value: row[value] / bin_s}
+            for row in of_clients
+            if _named(row, row[kind], compared) == name
+        ]
+        meta = _of_clients(same, "start_s", [row["start_s"] for row in of_name], value)
         if compared:
             dash = "dot" if of_name[0]["side"] == "other" else "solid"
             figure.add_scatter(
                 x=x, y=values, name=name, mode="lines+markers",
-                line={"color": color, "dash": dash}, marker={"size": 4},
+                line={"color": color, "dash": dash}, marker={"size": 4}, meta=meta,
             )  # fmt: skip
         else:
-            figure.add_bar(x=x, y=values, name=name, width=bin_s, marker={"color": color})
+            figure.add_bar(
+                x=x, y=values, name=name, width=bin_s, marker={"color": color}, meta=meta
+            )
     return figure
 
 
 def fetch_classes(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
     rows = tables["fetch_series"]
-    figure = _series(rows, "class", "fetches", "Fetches by class", "fetches a second", bin_s)
-    return _over_time(figure, tables) if figure else None
+    figure = _series(
+        rows, tables["fetch_series_clients"], "class", "fetches", "Fetches by class",
+        "fetches a second", bin_s,
+    )  # fmt: skip
+    return _over_time(_filtered(figure, "client"), tables) if figure else None
 
 
 def fetch_bytes(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
     """Bytes on the wire over time, beside what full fetches would have cost."""
     rows = tables["fetch_series"]
     summed: dict[tuple[str, str, float], float] = defaultdict(float)
-    for row in rows:
-        place = row["start_s"]
-        wire = row["request_bytes"] + row["response_bytes"]
-        full = row["request_bytes_in_full"] + row["response_bytes_in_full"]
-        summed[row["side"], "on the wire", place] += wire
-        summed[row["side"], "as full fetches", place] += full
+    for row in _in_bytes(rows, bin_s):
+        for name in ("on the wire", "as full fetches"):
+            summed[row["side"], name, row["start_s"]] += row[name]
+    of_clients = _in_bytes(tables["fetch_series_clients"], bin_s)
     if not summed:
         return None
     compared = _compared(rows)
@@ -160,13 +193,30 @@ def fetch_bytes(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
         )
         figure.add_scatter(
             x=[at + bin_s / 2 for at, _ in points],
-            y=[value / bin_s for _, value in points],
+            y=[value for _, value in points],
             name=f"{side}: {name}" if compared else name,
             mode="lines+markers",
             marker={"size": 4},
             line={"color": COLORS[name], "dash": "dot" if side == "other" else "solid"},
-        )
-    return _over_time(figure, tables)
+            meta=_of_clients(
+                [row for row in of_clients if row["side"] == side],
+                "start_s", [at for at, _ in points], name,
+            ),
+        )  # fmt: skip
+    return _over_time(_filtered(figure, "client"), tables)
+
+
+def _in_bytes(rows: Rows, bin_s: float) -> list[Row]:
+    """Bytes a second of requests and answers together."""
+    return [
+        {
+            **row,
+            "on the wire": (row["request_bytes"] + row["response_bytes"]) / bin_s,
+            "as full fetches": (row["request_bytes_in_full"] + row["response_bytes_in_full"])
+            / bin_s,
+        }
+        for row in rows
+    ]
 
 
 def client_bytes(tables: Tables, _: float) -> Any:  # noqa: ANN401
@@ -179,8 +229,10 @@ def client_bytes(tables: Tables, _: float) -> Any:  # noqa: ANN401
         ("answers as full fetches", "response_bytes_in_full", "#eab79f"),
     )
     clients: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    ids: dict[str, Row] = {}
     compared = _compared(rows)
     for row in rows:
+        ids[_named(row, row["client_id"], compared)] = {"client_id": row["client_id"]}
         for part in parts:
             column = part[1]
             clients[_named(row, row["client_id"], compared)][column] += row[column]
@@ -193,25 +245,35 @@ def client_bytes(tables: Tables, _: float) -> Any:  # noqa: ANN401
     for name, column, color in parts:
         figure.add_bar(
             x=names, y=[clients[c][column] or None for c in names], name=name,
-            marker={"color": color},
+            marker={"color": color}, meta=_points([ids[name] for name in names]),
         )  # fmt: skip
-    return figure
+    return _filtered(figure, "client")
 
 
 def session_life(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
     rows = [{**row, "events": row["events"] * bin_s} for row in tables["session_series"]]
     width = f"{bin_s * 1000:g} ms" if bin_s < 1 else f"{bin_s:g} s"
-    figure = _series(rows, "event", "events", "Session events", f"events in {width}", bin_s)
+    figure = _series(rows, [], "event", "events", "Session events", f"events in {width}", bin_s)
     return _over_time(figure, tables) if figure else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What a plot is called, and its axes."""
+
+    title: str
+    x: str
+    y: str
+
+
 def _histogram(
-    rows: Rows, name: Callable[[Row], str], value: str, title: str, x: str, y: str
+    rows: Rows, of_clients: Rows, name: Callable[[Row], str], value: str, words: _Words
 ) -> Any:  # noqa: ANN401
     if not rows:
         return None
     compared = _compared(rows)
-    figure = _figure(title, x, y, barmode="group" if compared else "stack")
+    mode = "group" if compared else "stack"
+    figure = _figure(words.title, words.x, words.y, barmode=mode)
     steps = sorted({row["up_to_ms"] for row in rows})
     labels = {step: "0" if step == 0 else f"≤ {step:g}" for step in steps}
     figure.update_xaxes(
@@ -224,13 +286,15 @@ def _histogram(
         for row in of_label:
             counts[row["up_to_ms"]] += row[value]
         pattern = "/" if of_label[0]["side"] == "other" else ""
+        same = [row for row in of_clients if _named(row, name(row), compared) == label]
         figure.add_bar(
             x=[labels[step] for step in steps],
             y=[counts.get(step, 0) for step in steps],
             name=label,
             marker={"color": _color(name(of_label[0]), number), "pattern": {"shape": pattern}},
+            meta=_of_clients(same, "up_to_ms", steps, value),
         )
-    return figure
+    return _filtered(figure, "client")
 
 
 def wait_histogram(tables: Tables, _: float) -> Any:  # noqa: ANN401
@@ -241,23 +305,31 @@ def wait_histogram(tables: Tables, _: float) -> Any:  # noqa: ANN401
     )
     title = f"How long fetches waited, by what ended the wait ({left:,} more were answered at once)"
     return _histogram(
-        rows, lambda row: row["cause"] or "unknown", "requests", title, "wait, ms", "fetches"
-    )
+        rows, tables["wait_histogram_clients"], lambda row: row["cause"] or "unknown", "requests",
+        _Words(title, "wait, ms", "fetches"),
+    )  # fmt: skip
 
 
 def watermark_histogram(tables: Tables, _: float) -> Any:  # noqa: ANN401
+    rows, of_clients = (
+        [row for row in tables[name] if row["reader"] == "consumer"]
+        for name in ("high_watermark_histogram", "high_watermark_histogram_clients")
+    )
     return _histogram(
-        [row for row in tables["high_watermark_histogram"] if row["reader"] == "consumer"],
+        rows,
+        of_clients,
         lambda row: "with KIP-1166" if row["kip_1166"] else "without KIP-1166",
         "told",
-        "How long until a consumer was told of a high watermark",
-        "delay from the move to the answer that tells it, ms",
-        "watermarks told",
+        _Words(
+            "How long until a consumer was told of a high watermark",
+            "delay from the move to the answer that tells it, ms",
+            "watermarks told",
+        ),
     )
 
 
 def response_fill(tables: Tables, _: float) -> Any:  # noqa: ANN401
-    rows = tables["response_fill"]
+    rows, of_clients = tables["response_fill"], tables["response_fill_clients"]
     if not rows:
         return None
     compared = _compared(rows)
@@ -273,13 +345,15 @@ def response_fill(tables: Tables, _: float) -> Any:  # noqa: ANN401
         _by(rows, lambda row: _named(row, "answers", compared)).items()
     ):
         counts = {row["up_to_percent"]: row["fetches"] for row in of_label}
+        same = [row for row in of_clients if row["side"] == of_label[0]["side"]]
         figure.add_bar(
             x=[names[step] for step in steps],
             y=[counts.get(step, 0) for step in steps],
             name=label,
             marker={"color": PALETTE[number]},
+            meta=_of_clients(same, "up_to_percent", steps, "fetches"),
         )
-    return figure
+    return _filtered(figure, "client")
 
 
 def rotation(tables: Tables, _: float) -> Any:  # noqa: ANN401
@@ -303,8 +377,11 @@ def rotation(tables: Tables, _: float) -> Any:  # noqa: ANN401
         ("served", "served_when_limited", "#2a7f9e"),
         ("starved", "starved", "#c4572a"),
     ):
-        figure.add_bar(x=names, y=[row[column] for row in rows], name=name, marker={"color": color})
-    return figure
+        figure.add_bar(
+            x=names, y=[row[column] for row in rows], name=name, marker={"color": color},
+            meta=_points(rows),
+        )  # fmt: skip
+    return _filtered(figure, "client", "topic")
 
 
 def turns(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
@@ -314,9 +391,11 @@ def turns(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
         return None
     compared = _compared(rows)
     places: dict[str, dict[float, Row]] = {}
+    whose: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: (row["place"], row["side"])):
         name = f"{row['client_id']}  {row['topic']}-{row['partition']}"
         places.setdefault(_named(row, name, compared), {})[row["start_s"]] = row
+        whose.setdefault(_named(row, name, compared), row)
     steps = sorted({row["start_s"] for row in rows})
     cells = [[of.get(step) for step in steps] for of in places.values()]
     figure = _figure(
@@ -336,8 +415,9 @@ def turns(tables: Tables, bin_s: float) -> Any:  # noqa: ANN401
         hovertemplate="%{y}<br>%{x:.1f} s: served %{customdata} times,"
         " passed over by at most %{z} fetches<extra></extra>",
         hoverongaps=False,
+        meta=_points(list(whose.values())),
     )
-    return _over_time(figure, tables)
+    return _over_time(_filtered(figure, "client", "topic"), tables)
 
 
 def turn_histogram(tables: Tables, _: float) -> Any:  # noqa: ANN401
@@ -369,8 +449,9 @@ def turn_histogram(tables: Tables, _: float) -> Any:  # noqa: ANN401
                 y=[100 * counts.get(step, 0) / totals[name] for step in steps],
                 name=name,
                 marker={"color": PALETTE[number % len(PALETTE)]},
+                meta=_points(of_name[:1] * len(steps)),
             )
-    return figure
+    return _filtered(figure, "client")
 
 
 def rebalances(tables: Tables, _: float) -> Any:  # noqa: ANN401
@@ -428,8 +509,9 @@ def transactions(tables: Tables, _: float) -> Any:  # noqa: ANN401
                 "opacity": 0.7,
                 "symbol": "diamond-open" if of_name[0]["side"] == "other" else "circle",
             },
+            meta=_points(of_name),
         )
-    return _over_time(figure, tables)
+    return _over_time(_filtered(figure, "client"), tables)
 
 
 def api_waits(tables: Tables, _: float) -> Any:  # noqa: ANN401

@@ -19,15 +19,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.pipeline.analyze.facts import (
+    FACTS,
+    OUTSIDE_GENERATION,
+    RETRIABLE,
+    WITHOUT_PARTITIONS,
+    counts,
+)
+
 if TYPE_CHECKING:
     from mockbroker.pipeline.analyze.dialect import Dialect
-
-RETRIABLE: Final = (3, 5, 6, 7, 9, 14, 15, 16, 19, 20, 51, 56, 72, 75, 84, 100)
-"""Errors after which Kafka's clients wait for retry.backoff.ms before they ask again."""
-OUTSIDE_GENERATION: Final = (22, 25, 113)
-"""ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
-WITHOUT_PARTITIONS: Final = (70, 71, 106)
-"""FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR."""
 
 _FETCH: Final = (
     "session_id", "session_epoch", "answered_session_id", "max_wait_ms", "min_bytes", "max_bytes",
@@ -49,37 +50,16 @@ _CLIENT: Final = (
 )
 _REQUEST: Final = "kind = 'request'"
 
-FACTS: Final = {
-    "fetches": "kind = 'request' AND api = 'Fetch'",
-    "produces": "kind = 'request' AND api = 'Produce'",
-    "failures": "kind = 'request' AND error <> 0",
-    "groups": "kind = 'request' AND {group} IS NOT NULL",
-    "txns": "kind = 'request' AND txn.transactional_id IS NOT NULL",
-    "sessions": "kind = 'session'",
-    "watermarks": "kind = 'high_watermark'",
-    "offsets": "kind = 'request' AND {group}.offsets IS NOT NULL",
-    "filters": "kind = 'request' AND api = 'Fetch' AND {filtered}",
-    "sharing": "kind = 'request' AND {fetch}.{group} IS NOT NULL",
-}
-"""What journals may have none of: conditions on a line, counted once (`line_cells`)."""
 
+def starved(part: str, fetch: str = "") -> str:
+    """A partition had some to give, and the answer has records of others and none of it.
 
-def facts(d: Dialect) -> str:
-    """Columns that count the lines of each fact."""
-    names = {"group": d.q("group"), "fetch": d.q("fetch")}
-    names["filtered"] = d.any_of(f"{names['fetch']}.partitions", "p", "p.scanned_bytes IS NOT NULL")
-    return ", ".join(
-        f"count(*) FILTER (WHERE {condition.format(**names)}) AS has_{name}"
-        for name, condition in FACTS.items()
-    )
-
-
-def starved(part: str, fetch: str) -> str:
-    """A partition had some to give, and the answer has records of others and none of it."""
+    `fetch` is how the fetch's own columns are reached, with its dot.
+    """
     return (
         f"({part}.position IS NOT NULL AND {part}.error = 0 AND {part}.bytes = 0"
-        f" AND {fetch}.records_bytes > 0 AND {part}.fetch_offset <"
-        f" CASE WHEN {fetch}.isolation_level = 1 AND {part}.last_stable_offset >= 0"
+        f" AND {fetch}records_bytes > 0 AND {part}.fetch_offset <"
+        f" CASE WHEN {fetch}isolation_level = 1 AND {part}.last_stable_offset >= 0"
         f" THEN {part}.last_stable_offset ELSE {part}.high_watermark END)"
     )
 
@@ -149,7 +129,7 @@ SELECT {_PLACE}, client_id, answered, fault, completed_ms, class, session_id,
   fetch_group AS group_, fetch_member AS member, fetch_generation AS generation, limited,
   part.topic AS named_topic, coalesce(part.topic, part.topic_id) AS topic, {part},
   part.bytes AS bytes, part.max_bytes AS part_max_bytes, fetch_max_bytes,
-  {starved("part", "body")} AS starved, part.slots AS slots,
+  {starved("part")} AS starved, part.slots AS slots,
   part.slots IS NOT NULL AS has_slots
 FROM (
   SELECT {_PLACE}, {_CLIENT}, answered, fault, completed_ms, {fetch}.class AS class,
@@ -159,8 +139,8 @@ FROM (
     {fetch}.{group} AS fetch_group,
     {fetch}.member AS fetch_member, {fetch}.generation AS fetch_generation,
     {d.has_any("errors", WITHOUT_PARTITIONS)} AS without_partitions,
-    coalesce({d.any_of(f"{fetch}.partitions", "p", starved("p", fetch))}, false) AS limited,
-    {fetch} AS body, {d.explode}({fetch}.partitions) AS part
+    coalesce({d.any_of(f"{fetch}.partitions", "p", starved("p", f"{fetch}."))}, false) AS limited,
+    {d.explode}({fetch}.partitions) AS part
   FROM placed WHERE {_REQUEST} AND api = 'Fetch' AND {fetch} IS NOT NULL
 ) AS listed"""
 
@@ -242,7 +222,7 @@ SELECT side, run, kind, of_event AS event, count(*) AS lines_, min(seq) AS first
   max(seed) AS seed,
   coalesce(sum(CASE WHEN kind = 'dropped' THEN {d.q("lines")} END), 0) AS dropped,
   count(raw) AS corrupt, min({d.q("schema")}) AS lowest,
-  max({d.q("schema")}) AS highest, {facts(d)}
+  max({d.q("schema")}) AS highest, {counts(d)}
 FROM (SELECT *, CASE WHEN kind = 'session' THEN event END AS of_event FROM every) AS whole
 GROUP BY side, run, kind, of_event"""
 

@@ -43,7 +43,7 @@ SECTIONS: Final = (
         "diagnosis",
         "Diagnosis",
         "Who misbehaves, and which limits are too small, by rules over the whole of these runs; "
-        "docs/diagnosis.md says what to do about each.",
+        "what to do about each is below, and in docs/diagnosis.md.",
         "No finding: nobody in these journals does what a rule is about.",
         (),
         (View("diagnosis", "Findings", ("side", "rule", "subject", "findings", "detail", "more")),),

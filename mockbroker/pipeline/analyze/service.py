@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from mockbroker.pipeline.analyze.fragments import count_where, three_digits, total, with_quantiles
+from mockbroker.pipeline.analyze.fragments import (
+    by_client,
+    count_where,
+    three_digits,
+    total,
+    with_quantiles,
+)
 from mockbroker.pipeline.analyze.table import Table
 
 _SIZE_KEYS: Final = "side, client_id, max_bytes, up_to_percent, answered, cut_bytes"
@@ -90,6 +96,15 @@ TABLES: Final = (
         " WHERE up_to_percent IS NOT NULL GROUP BY side, up_to_percent",
         "side, up_to_percent",
         of=("size_cells",),
+    ),
+    Table(
+        "response_fill_clients",
+        "side STRING, client_id STRING, up_to_percent INT, fetches BIGINT",
+        by_client(
+            "size_cells", ("up_to_percent",), ("fetches",), "fetches", "up_to_percent IS NOT NULL"
+        ),
+        of=("size_cells",),
+        kept=False,
     ),
     Table(
         "partition_service",

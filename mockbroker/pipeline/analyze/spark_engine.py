@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamReader
+    from pyspark.sql.types import StructType
 
     from mockbroker.pipeline.analyze.journals import Source
 
@@ -84,17 +86,17 @@ class SparkEngine:
         if self._small:
             lines = lines.coalesce(1)
         self._write(lines, lines_path)
+        self.look(lines_path, schema)
+
+    def look(self, lines_path: str, schema: StructType) -> None:
+        """Define `every` as the lines that were written there."""
         written = self._spark.read.schema(schema).parquet(lines_path)
         # One partition needs no exchange: a text is one task then.
         self._view("every", written.coalesce(1) if self._small else written)
 
     def _lines(self, source: Source) -> DataFrame:
-        from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
-
         reader = self._spark.read.option("recursiveFileLookup", "true")
-        text = reader.text(list(source.files))
-        named = text.select(F.col("value"), F.col("_metadata.file_name").alias("journal"))
-        return parse(named, source.side)
+        return parse(texts(reader, list(source.files)), source.side)
 
     def define(self, name: str, sql: str) -> None:
         """A temporary view."""
@@ -151,6 +153,14 @@ class SparkEngine:
     def _write(self, rows: DataFrame, path: str) -> None:
         writer = rows.write.mode(self._mode)
         writer.option("parquet.block.size", _ROW_GROUP_BYTES).parquet(path)
+
+
+def texts(reader: DataFrameReader | DataStreamReader, files: Any) -> DataFrame:  # noqa: ANN401
+    """Lines of files as `value`, with the names of their files as `journal`; for `parse`."""
+    from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+
+    text = reader.text(files)
+    return text.select(F.col("value"), F.col("_metadata.file_name").alias("journal"))
 
 
 def parse(text: DataFrame, side: str) -> DataFrame:

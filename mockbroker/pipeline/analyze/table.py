@@ -41,6 +41,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
 
@@ -81,11 +83,27 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Some rows of a table: their text, and what journals must have for there to be any.
+
+    `needs` names facts (`facts.FACTS`), each with the least number of lines of it.
+    """
+
+    sql: str
+    needs: Mapping[str, int]
+
+    def possible(self, facts: Mapping[str, int]) -> bool:
+        """Whether journals with so many lines of each fact can have such rows."""
+        return all(facts.get(name, 0) >= least for name, least in self.needs.items())
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """One table; the module's docstring says how one is added.
 
-    `needs` names a fact of `relations.FACTS` without which the table is empty, so that nothing is
-    asked of journals in which there can be no row.
+    `needs` names a fact of `facts.FACTS` without which the table is empty, so that nothing is
+    asked of journals in which there can be no row. A table of `parts` has the rows of those that
+    are possible, and no `sql` of its own: what nobody did costs no plan and no pass.
     """
 
     name: str
@@ -96,6 +114,15 @@ class Table:
     kept: bool = True
     large: bool = False
     needs: str = ""
+    parts: tuple[Part, ...] = ()
+
+    def text(self, facts: Mapping[str, int]) -> str:
+        """What is asked of journals with these facts; empty when there can be no row."""
+        if self.needs and not facts.get(self.needs):
+            return ""
+        if not self.parts:
+            return self.sql
+        return "\nUNION ALL\n".join(part.sql for part in self.parts if part.possible(facts))
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -140,13 +167,13 @@ def arrow_schema(table: Table) -> pa.Schema:
     return pa.schema([(column.sql_name, arrow_type(column.type)) for column in table.columns])
 
 
-def projection(table: Table) -> str:
-    """The table's text, its columns cast to their types."""
+def projection(table: Table, sql: str) -> str:
+    """The table's text (`Table.text`), its columns cast to their types."""
     wanted = ", ".join(
         f"CAST({c.sql_name} AS {'BIGINT' if c.type == 'TIMESTAMP' else c.type}) AS {c.sql_name}"
         for c in table.columns
     )
-    return f"SELECT {wanted} FROM (\n{table.sql}\n) AS made"
+    return f"SELECT {wanted} FROM (\n{sql}\n) AS made"
 
 
 def in_order(rows: pa.Table, table: Table) -> pa.Table:

@@ -30,5 +30,10 @@ TABLES: Final = {
     for table in module.TABLES
 }  # fmt: skip
 
+OF_CLIENTS: Final = (
+    "fetch_series_clients", "wait_histogram_clients", "high_watermark_histogram_clients",
+    "response_fill_clients",
+)  # fmt: skip
+"""What plots are drawn of when the page is asked for some clients: bounded, and nowhere else."""
 PAGE_ROWS: Final = 4_000
 """At most so many rows of a table are looked at for the page."""

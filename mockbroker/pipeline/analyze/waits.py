@@ -12,6 +12,7 @@ from mockbroker.pipeline.analyze.fragments import (
     QUANTILES,
     WOKEN_BY_NEWS,
     bucket_ms,
+    by_client,
     microseconds,
     three_digits,
     with_quantiles,
@@ -81,6 +82,13 @@ TABLES: Final = (
         of=("request_cells",),
     ),
     Table(
+        "wait_histogram_clients",
+        "side STRING, client_id STRING, cause STRING, up_to_ms DOUBLE, requests BIGINT",
+        by_client("request_cells", ("cause", "up_to_ms"), ("requests",), "requests", "is_fetch"),
+        of=("request_cells",),
+        kept=False,
+    ),
+    Table(
         "fetch_waits",
         "side STRING, client_id STRING, fetches BIGINT, parked BIGINT, timed_out BIGINT,"
         " max_wait_hit_ratio DOUBLE, woken BIGINT, watermark_only BIGINT, in_vain BIGINT,"
@@ -131,5 +139,19 @@ TABLES: Final = (
         " FROM watermark_cells GROUP BY 1, 2, 3, 4",
         "side, reader, kip_1166, up_to_ms",
         of=("watermark_cells",),
+    ),
+    Table(
+        "high_watermark_histogram_clients",
+        "side STRING, client_id STRING, reader STRING, kip_1166 BOOLEAN, up_to_ms DOUBLE,"
+        " told BIGINT",
+        by_client(
+            "(SELECT side, client_id, reader, kip_1166 > 0 AS kip_1166, up_to_ms, told"
+            " FROM watermark_cells) AS delays",
+            ("reader", "kip_1166", "up_to_ms"),
+            ("told",),
+            "told",
+        ),
+        of=("watermark_cells",),
+        kept=False,
     ),
 )

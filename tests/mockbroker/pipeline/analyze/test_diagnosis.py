@@ -76,6 +76,7 @@ def test_all_that_is_wrong_is_named_and_nothing_else(diagnosis: Diagnosis) -> No
         ("doubler", "", "2 batches (2 records)"),
         ("meticulous-group", "", "59 commits of meticulous for 59 records"),
         ("chaser", "", "4 requests went to a broker"),
+        ("stalled", "", "s: it went on sending heartbeats to group stalled-group"),
     ],
 )
 def test_a_sentence_says_how_much_and_why(

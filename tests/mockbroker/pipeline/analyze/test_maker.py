@@ -10,7 +10,7 @@ from pyarrow import parquet
 from mockbroker.pipeline.analyze import maker as maker_module
 from mockbroker.pipeline.analyze.embedded import EmbeddedEngine
 from mockbroker.pipeline.analyze.maker import Maker
-from mockbroker.pipeline.analyze.table import Options, Table
+from mockbroker.pipeline.analyze.table import Options, Part, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ def test_a_large_table_is_the_engines_to_write(
 ) -> None:
     monkeypatch.setattr(maker_module, "PAGE_ROWS", 3)
     maker = Maker(engine, str(tmp_path), Options(), large=large)
-    maker.facts.add("some")
+    maker.facts["some"] = 1
     maker.make_all([NUMBERS, SUM, STEP])
     assert ("numbers" in maker.rows) != large
     assert maker.counts == {"numbers": 10, "sums": 1, "step": 1}
@@ -53,3 +53,13 @@ def test_of_what_journals_do_not_have_nothing_is_asked(
     maker.make(NUMBERS)
     assert maker.counts == {"numbers": 0}
     assert parquet.read_table(tmp_path / "tables" / "numbers").schema.names == ["n"]
+
+
+def test_a_part_is_asked_from_so_many_lines_on(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    parts = (Part("SELECT 1 AS n", {"some": 2}), Part("SELECT 2 AS n", {"others": 1}))
+    table = Table("of_parts", "n BIGINT", "", parts=parts)
+    for facts, rows in (({"some": 1}, []), ({"some": 2}, [1]), ({"some": 2, "others": 3}, [1, 2])):
+        maker = Maker(engine, str(tmp_path), Options(), large=False)
+        maker.facts |= facts
+        maker.make(table)
+        assert maker.rows["of_parts"]["n"].to_pylist() == rows

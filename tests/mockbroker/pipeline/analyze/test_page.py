@@ -118,32 +118,59 @@ def test_filters_know_a_rows_client_topic_and_time() -> None:
     assert 'id="filters"' in text
 
 
-@pytest.mark.spark
-@pytest.mark.timeout(120)
-def test_a_browser_draws_every_plot_without_a_network(tmp_path: Path) -> None:
+def browsed(page: Path, query: str) -> str:
+    """What a real browser has made of the page, without a network."""
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("needs Debian's package chromium")
-    empty: dict[str, list[dict[str, Any]]] = {name: [] for name in NAMES}
-    rows = {**empty, **rows_of(), "key_figures": [figure("requests", 12_345.0)]}
-    file = tmp_path / "report.html"
-    file.write_text(render(rows, Facts(("j.jsonl",))), "utf-8")
-    words = [*CHROMIUM, f"--user-data-dir={tmp_path / 'profile'}", "--host-resolver-rules=MAP * 0"]
+    words = [*CHROMIUM, f"--user-data-dir={page.parent / 'profile'}"]
     done = subprocess.run(
         [
-            chromium, *words, "--virtual-time-budget=20000", "--dump-dom",
-            f"{file.as_uri()}?client=nobody",
+            chromium, *words, "--host-resolver-rules=MAP * 0", "--virtual-time-budget=20000",
+            "--dump-dom", f"{page.as_uri()}?{query}",
         ],
         capture_output=True, text=True, timeout=110, check=True,
     )  # fmt: skip
+    return done.stdout
+
+
+def drawn_page(folder: Path) -> Path:
+    """All plots, of one client that reads one topic."""
+    empty: dict[str, list[dict[str, Any]]] = {name: [] for name in NAMES}
+    rows = {**empty, **rows_of(), "key_figures": [figure("requests", 12_345.0)]}
+    file = folder / "report.html"
+    file.write_text(render(rows, Facts(("j.jsonl",))), "utf-8")
+    return file
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(240)
+def test_a_browser_draws_every_plot_without_a_network(tmp_path: Path) -> None:
+    told = browsed(drawn_page(tmp_path), "client=nobody")
     plots = sum(len(section.plots) for section in SECTIONS)
-    assert len(re.findall(r'class="[^"]*svg-container', done.stdout)) == plots
-    titles = re.findall(r'<h3 class="title">([^<]+)<', done.stdout)
+    assert len(re.findall(r'class="[^"]*svg-container', told)) == plots
+    titles = re.findall(r'<h3 class="title">([^<]+)<', told)
     assert "Fetches by class" in titles
+    assert len(titles) == plots
     # A filter leaves the rows that have no client, and hides those of others.
-    shown = re.findall(
-        r'<tr data-row="[a-z]*"( data-client="[^"]*")?[^>]*?(hidden="")?>', done.stdout
-    )
+    shown = re.findall(r'<tr data-row="[a-z]*"( data-client="[^"]*")?[^>]*?(hidden="")?>', told)
     assert shown
     assert all(hidden for client, hidden in shown if client)
-    assert len(titles) == plots
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(400)
+def test_filters_draw_the_plots_anew(tmp_path: Path) -> None:
+    page = drawn_page(tmp_path)
+    whole, mine, nobody = (browsed(page, f"client={name}") for name in ("", "c", "nobody"))
+    bars = [re.findall(r'<g class="point"><path[^>]* d="([^"]*)"', text) for text in
+            (whole, mine, nobody)]  # fmt: skip
+    assert len(bars[0]) > len(bars[2])
+    assert 'data-whole="not' not in whole
+    assert 'data-whole="not by client"' in mine
+    assert mine.count("not by client") == nobody.count("not by client")
+    # Six fetches of the class, and four of them are this client's.
+    ticks = [re.findall(r'class="ytick"><text[^>]*>([^<]+)<', text)[:9] for text in (whole, mine)]
+    assert ticks[0] != ticks[1]
+    other = browsed(page, "topic=elsewhere")
+    assert 'data-whole="not by topic"' in other

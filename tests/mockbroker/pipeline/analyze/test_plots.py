@@ -19,6 +19,20 @@ def rows_of(side: str = "base") -> dict[str, list[dict[str, Any]]]:
     of = {"side": side}
     return {
         "fetch_series": [{**of, "start_s": 4.0, "class": "FULL", "fetches": 6, **wire}],
+        "fetch_series_clients": [
+            {**of, "client_id": c, "start_s": 4.0, "class": "FULL", "fetches": n, **wire}
+            for c, n in (("c", 4), ("d", 2))
+        ],
+        "wait_histogram_clients": [
+            {**of, "client_id": "c", "cause": "data", "up_to_ms": 2.0, "requests": 3}
+        ],
+        "high_watermark_histogram_clients": [
+            {**of, "client_id": "c", "reader": "consumer", "kip_1166": True, "up_to_ms": 1.0,
+             "told": 5}
+        ],
+        "response_fill_clients": [
+            {**of, "client_id": "c", "up_to_percent": 110, "fetches": 1}
+        ],
         "fetch_clients": [{**of, "client_id": "c", "class": "FULL", **wire}],
         "session_series": [{**of, "start_s": 4.0, "event": "opened", "events": 2}],
         "wait_histogram": [{**of, "cause": "data", "up_to_ms": 2.0, "requests": 3}],
@@ -42,7 +56,7 @@ def rows_of(side: str = "base") -> dict[str, list[dict[str, Any]]]:
              "took_ms": 500.0}
         ],
         "transactions": [
-            {**of, "transactional_id": "t1", "outcome": "commit", "started_s": 1.0,
+            {**of, "transactional_id": "t1", "client_id": "c", "outcome": "commit", "started_s": 1.0,
              "took_ms": 4.0, "first_seq": 1}
         ],
         "waits": [{**of, "api": "Fetch", "cause": "immediate", "p50_ms": 0.1, "p99_ms": 2.0,
@@ -102,7 +116,9 @@ def test_plots_over_time_share_their_axis() -> None:
 def test_what_was_answered_at_once_is_told_and_not_drawn() -> None:
     rows = rows_of()
     at_once = {"side": "base", "cause": "immediate", "up_to_ms": 0.0, "requests": 1_000}
-    figure = plots.wait_histogram({"wait_histogram": [*rows["wait_histogram"], at_once]}, 1.0)
+    figure = plots.wait_histogram(
+        {**rows, "wait_histogram": [*rows["wait_histogram"], at_once]}, 1.0
+    )
     assert [trace.name for trace in figure.data] == ["data"]
     assert "(1,000 more were answered at once)" in figure.layout.title.text
 
@@ -115,3 +131,17 @@ def test_session_events_are_counted_a_step() -> None:
 def test_followers_are_no_consumers() -> None:
     (trace,) = plots.watermark_histogram(rows_of(), 1.0).data
     assert (trace.name, trace.y) == ("with KIP-1166", (5,))
+
+
+def test_a_trace_knows_what_it_has_of_each_client() -> None:
+    (trace,) = plots.fetch_classes(rows_of(), 2.0).data
+    assert trace.meta == {"clients": {"c": [2.0], "d": [1.0]}}
+    assert sum(y for (y,) in trace.meta["clients"].values()) == trace.y[0]
+
+
+def test_a_point_knows_its_client_and_topic() -> None:
+    figure = plots.rotation(rows_of(), 1.0)
+    assert figure.layout.meta == {"by": ("client", "topic")}
+    assert [trace.meta for trace in figure.data] == [
+        {"points": [{"client": "c", "topic": "t"}]}
+    ] * 2

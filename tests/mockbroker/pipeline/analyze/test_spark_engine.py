@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import parquet
@@ -13,6 +13,7 @@ from tests.mockbroker.pipeline.analyze.conftest import written
 from tests.mockbroker.pipeline.analyze.test_embedded import hostile
 from tests.mockbroker.pipeline.analyze.test_rotation import Reader, asked, served
 from tests.mockbroker.pipeline.analyze.test_sharing import shared
+from tests.support.journal_lines import Journal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+
+JOBS = 14
+"""The lines read and counted, and a job for each table that is made of lines."""
 
 
 def journals(folder: Path) -> list[str]:
@@ -74,3 +78,16 @@ def test_the_users_session_is_as_it_was(spark: SparkSession, tmp_path: Path) -> 
     assert run(["analyze", str(file), "--out", str(tmp_path / "out")], spark) == 0
     assert spark.conf.get("spark.sql.shuffle.partitions", None) == before
     assert not spark.catalog.tableExists("requests")
+
+
+def test_what_nobody_did_costs_no_job(spark: SparkSession, tmp_path: Path) -> None:
+    """A well-behaved consumer: each table in one job, and none of what has no row."""
+    journal = Journal()
+    for number in range(40):
+        news = {"bytes": 10, "fetch_offset": number, "high_watermark": number + 1}
+        journal.fetch(10.0 * number, 5.0, fetch={"session_epoch": number + 1}, partitions=(news,))
+    words = [str(journal.write(tmp_path / "j")), "--out", str(tmp_path / "out")]
+    jvm: Any = spark.sparkContext._jsc.sc()
+    before = jvm.statusStore().jobsList(None).size()
+    assert run(["analyze", *words], spark) == 0
+    assert jvm.statusStore().jobsList(None).size() - before <= JOBS

@@ -19,7 +19,7 @@ def test_options_stand_for_their_names() -> None:
 
 
 def test_columns_are_cast_to_their_types() -> None:
-    assert projection(TABLE).startswith(
+    assert projection(TABLE, TABLE.text({})).startswith(
         "SELECT CAST(group_ AS STRING) AS group_, CAST(at AS BIGINT) AS at, CAST(n AS BIGINT) AS n"
     )
     assert [column.name for column in TABLE.columns] == ["group", "at", "n"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyarrow import parquet
 
-from mockbroker.pipeline.analyze.relations import FACTS
+from mockbroker.pipeline.analyze.facts import FACTS
 from mockbroker.pipeline.analyze.table import arrow_schema
 from mockbroker.pipeline.analyze.tables import TABLES
 
@@ -41,3 +41,6 @@ def test_a_table_made_of_another_comes_after_it() -> None:
 
 def test_what_a_table_needs_is_counted() -> None:
     assert {table.needs for table in TABLES.values()} - {""} <= set(FACTS)
+    of_parts = {name for table in TABLES.values() for part in table.parts for name in part.needs}
+    assert of_parts <= set(FACTS)
+    assert all(part.needs for table in TABLES.values() for part in table.parts)

@@ -1,0 +1,125 @@
+"""Facts: what lines there must be for a table, or a rule, to have a row. One pass counts them all.
+
+Read by `relations` (`line_cells`, made before all else) and by the tables: `Table.needs` and
+`Part.needs` name them. A fact is a condition on one line, and necessary: a rule that needs one is
+silent on journals without it, so its text is not asked there. Well-behaved clients cost one pass.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.pipeline.analyze.dialect import SPARK
+
+if TYPE_CHECKING:
+    from mockbroker.pipeline.analyze.dialect import Dialect
+
+RETRIABLE: Final = (3, 5, 6, 7, 9, 14, 15, 16, 19, 20, 51, 56, 72, 75, 84, 100)
+"""Errors after which Kafka's clients wait for retry.backoff.ms before they ask again."""
+OUTSIDE_GENERATION: Final = (22, 25, 113)
+"""ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
+WITHOUT_PARTITIONS: Final = (70, 71, 106)
+"""FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR."""
+SMALL_BYTES: Final = 65_536
+"""A fetch that is limited to so little is far too small."""
+LAG_RECORDS: Final = 100
+"""A reader that is less behind is not."""
+
+_REQUEST: Final = "kind = 'request'"
+_FETCH: Final = f"{_REQUEST} AND api = 'Fetch'"
+_PRODUCE: Final = f"{_REQUEST} AND api = 'Produce'"
+_MOVED: Final = "p.error IN (6, 74, 76)"
+
+
+def conditions(d: Dialect) -> dict[str, str]:
+    """Each fact with the condition on a line."""
+    fetch, group = d.q("fetch"), d.q("group")
+    return {
+        "fetches": _FETCH,
+        "produces": _PRODUCE,
+        "failures": f"{_REQUEST} AND error <> 0",
+        "groups": f"{_REQUEST} AND {group} IS NOT NULL",
+        "txns": f"{_REQUEST} AND txn.transactional_id IS NOT NULL",
+        "sessions": "kind = 'session'",
+        "watermarks": "kind = 'high_watermark'",
+        "offsets": f"{_REQUEST} AND {group}.offsets IS NOT NULL",
+        "sharing": f"{_REQUEST} AND {fetch}.{group} IS NOT NULL",
+        **_of_requests(d),
+        **_of_fetches(d),
+        **_of_batches(d),
+        "moved_leaders": f"({_FETCH} AND {d.any_of(f'{fetch}.partitions', 'p', _MOVED)})"
+        f" OR ({_PRODUCE} AND {d.any_of('produce.partitions', 'p', _MOVED)})",
+    }
+
+
+def _of_requests(d: Dialect) -> dict[str, str]:
+    group = d.q("group")
+    return {
+        "sessions_lost": "kind = 'session' AND (event = 'refused'"
+        " OR (event = 'not_found' AND why = 'evicted'))",
+        "last_followers": "kind = 'high_watermark' AND follower IS NOT NULL",
+        "joins": f"{_REQUEST} AND api IN ('JoinGroup', 'LeaveGroup', 'ConsumerGroupHeartbeat')",
+        "heartbeats": f"{_REQUEST} AND api IN ('Heartbeat', 'ConsumerGroupHeartbeat')"
+        " AND answered AND error = 0",
+        "departures": f"{_REQUEST} AND {group} IS NOT NULL AND (api = 'LeaveGroup'"
+        f" OR error IN (25, 110) OR (api = 'ConsumerGroupHeartbeat' AND {group}.generation < 0))",
+        "outside": f"{_REQUEST} AND api IN ('OffsetCommit', 'TxnOffsetCommit')"
+        f" AND {d.has_any('errors', OUTSIDE_GENERATION)}",
+        "retriable": f"{_REQUEST} AND api <> 'Produce' AND answered"
+        f" AND {d.has_any('errors', RETRIABLE)}",
+    }
+
+
+def _of_fetches(d: Dialect) -> dict[str, str]:
+    fetch = d.q("fetch")
+
+    def some(condition: str) -> str:
+        return d.any_of(f"{fetch}.partitions", "p", condition)
+
+    limit = f"least({fetch}.max_bytes, p.max_bytes)"
+    sip = f"p.bytes > 0 AND {limit} <= {SMALL_BYTES} AND {fetch}.records_bytes * 2 >= {limit}"
+    narrow = (
+        f"p.bytes = {fetch}.records_bytes AND p.bytes * 2 >= p.max_bytes"
+        f" AND p.max_bytes * 4 <= {fetch}.max_bytes AND p.max_bytes > {SMALL_BYTES}"
+    )
+    stable = "p.last_stable_offset >= 0 AND p.last_stable_offset < p.high_watermark"
+    return {
+        "filters": f"{_FETCH} AND {some('p.scanned_bytes IS NOT NULL')}",
+        "empty_answers": f"{_FETCH} AND answered AND NOT parked AND error = 0"
+        f" AND {fetch}.records_bytes = 0",
+        "lags": f"{_FETCH} AND {some(f'p.high_watermark - p.fetch_offset >= {LAG_RECORDS}')}",
+        "sips": f"{_FETCH} AND {fetch}.records_bytes > 0 AND {some(sip)}",
+        "narrow_answers": f"{_FETCH} AND {fetch}.records_bytes > 0 AND {some(narrow)}",
+        "stable_behind": f"{_FETCH} AND {fetch}.isolation_level = 1 AND {some(stable)}",
+        "wrong_epochs": f"{_FETCH} AND {d.has_any('errors', (71,))}",
+        "sessions_unknown": f"{_FETCH} AND {d.has_any('errors', (70,))}",
+        "lone_epochs": f"{_FETCH} AND {fetch}.session_id = 0 AND {fetch}.session_epoch > 0",
+    }
+
+
+def _of_batches(d: Dialect) -> dict[str, str]:
+    def some(condition: str) -> str:
+        return d.any_of("produce.partitions", "p", condition)
+
+    unsure = "p.producer_id < 0 AND p.crc IS NOT NULL AND (NOT answered OR p.error IN (7, 20))"
+    return {
+        "acks_all": f"{_PRODUCE} AND produce.acks = -1",
+        "hot_keys": f"{_PRODUCE}"
+        f" AND {some('p.keys > 0 AND p.top_key_records * 10 >= p.records * 3')}",
+        "unsure_batches": f"{_PRODUCE} AND {some(unsure)}",
+        "out_of_order": f"{_PRODUCE} AND {some('p.error = 45')}",
+        "retriable_batches": f"{_PRODUCE}"
+        f" AND {some(f'p.producer_id >= 0 AND p.error IN {RETRIABLE}')}",
+    }
+
+
+FACTS: Final = tuple(conditions(SPARK))
+"""Names of what journals may have none of."""
+
+
+def counts(d: Dialect) -> str:
+    """Columns that count the lines of each fact."""
+    return ", ".join(
+        f"count(*) FILTER (WHERE {condition}) AS has_{name}"
+        for name, condition in conditions(d).items()
+    )
