@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker.pipeline.command import run
 from mockbroker.pipeline.connector import connector_conf
+from tests.mockbroker.pipeline.analyze.conftest import written
+from tests.mockbroker.pipeline.analyze.test_spark_engine import equal
 from tests.spark.conftest import await_line, command, rows_of, run_there, spark_daemon, summaries
 
 if TYPE_CHECKING:
@@ -73,6 +76,15 @@ def test_the_jobs_run_over_connect(
     assert [told[-1][kind] for kind in kinds] == [0, 0, 0, 0]
     sent = rows_of(tmp_path / "source.parquet", "value")
     assert [rows_of(folder, "value") for folder in (out, tmp_path / "new")] == [sent, sent]
+
+
+def test_journals_are_analyzed_over_connect(remote: str, tmp_path: Path) -> None:
+    """Every cell is what the embedded engine finds."""
+    _, _, words = written(tmp_path)
+    there, here = tmp_path / "there", tmp_path / "here"
+    run_there({"remote": remote}, ["analyze", *words, "--out", str(there)])
+    assert run(["analyze", *words, "--out", str(here), "--engine", "embedded"]) == 0
+    equal(there, here)
 
 
 def test_what_needs_the_jvm_is_one_line(remote: str, broker: MockBroker, topic: str) -> None:

@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-import mockbroker
-
+_PACKAGE: Final = Path(__file__).resolve().parents[2]
 _PAGE: Final = "diagnosis.md"
 _CODE: Final = re.compile(r"`([^`]+)`")
 _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)")
@@ -21,8 +20,7 @@ _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 @cache
 def advice() -> dict[str, str]:
     """Each rule to its part of the page, as HTML; empty where an installation has no pages."""
-    package = Path(mockbroker.__file__).parent
-    for folder in (package / "docs", package.parent / "docs"):
+    for folder in (_PACKAGE / "docs", _PACKAGE.parent / "docs"):
         if (folder / _PAGE).is_file():
             parts = (folder / _PAGE).read_text("utf-8").split("\n## ")[1:]
             return {rule: _html(text) for rule, _, text in (p.partition("\n") for p in parts)}

@@ -60,7 +60,7 @@ txn STRUCT<transactional_id: STRING, producer_id: BIGINT, producer_epoch: INT,
   answered_producer_id: BIGINT, answered_producer_epoch: INT, outcome: STRING, error: INT>"""
 
 _OTHERS: Final = """
-requests BIGINT, lifetime_ms DOUBLE, mechanism STRING, renewed BOOLEAN, blocked_ms BIGINT,
+requests BIGINT, lifetime_ms DOUBLE, mechanism STRING, renewed BOOLEAN, blocked_ms DOUBLE,
 tls_version STRING, tls_cipher STRING,
 allowed BOOLEAN, operation STRING, resource_type STRING, resource_name STRING,
 resource_ref_count INT,

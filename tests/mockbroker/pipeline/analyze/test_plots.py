@@ -56,8 +56,8 @@ def rows_of(side: str = "base") -> dict[str, list[dict[str, Any]]]:
              "took_ms": 500.0}
         ],
         "transactions": [
-            {**of, "transactional_id": "t1", "client_id": "c", "outcome": "commit", "started_s": 1.0,
-             "took_ms": 4.0, "first_seq": 1}
+            {**of, "transactional_id": "t1", "client_id": "c", "outcome": "commit",
+             "started_s": 1.0, "took_ms": 4.0, "first_seq": 1}
         ],
         "waits": [{**of, "api": "Fetch", "cause": "immediate", "p50_ms": 0.1, "p99_ms": 2.0,
              "max_ms": 2.0}],
