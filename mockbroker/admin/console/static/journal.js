@@ -9,8 +9,8 @@ import { get, pathOf, readOnly, restMs } from "./api.js";
 const MOST_ROWS = 100000;
 const LEAST_MS = 250;
 const PAGE_ROWS = 500;
-// Pages that are asked for without a rest by who begins to look: all that the broker keeps.
-const CATCH_UP_PAGES = 5;
+// Asked for without a rest by who begins to look: all that the broker keeps.
+const CATCH_UP_ROWS = 2048;
 
 export const FILTERS = ["api", "client", "topic", "group", "transactional_id", "error", "fault", "connection"];
 
@@ -35,7 +35,7 @@ class JournalStore {
     this.listeners.add(listener);
     this.users += 1;
     if (this.users === 1) {
-      this.catchUp = CATCH_UP_PAGES;
+      this.catchUp = CATCH_UP_ROWS;
       this.next(++this.generation);
     }
     return () => {
@@ -67,7 +67,7 @@ class JournalStore {
       }
       this.tell();
     } else {
-      this.catchUp = CATCH_UP_PAGES;
+      this.catchUp = CATCH_UP_ROWS;
     }
     if (!readOnly) this.timer = setTimeout(() => this.next(generation), rest);
   }
@@ -79,7 +79,7 @@ class JournalStore {
       return this.everything ? LEAST_MS : paced;
     }
     if (this.everything || this.catchUp > 0) {
-      this.catchUp -= 1;
+      this.catchUp -= page.rows.length;
       return 0;
     }
     this.missed(page.newest - this.cursor);
