@@ -31,9 +31,14 @@ if TYPE_CHECKING:
     from mockbroker.coop.transparent import Owner
     from mockbroker_protocol.messages.group_offsets import (
         OffsetCommitRequest,
+        OffsetCommitRequestPartition,
         OffsetCommitResponse,
     )
-    from mockbroker_protocol.messages.transactions import TxnOffsetCommitResponse
+    from mockbroker_protocol.messages.transactions import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitRequestPartition,
+        TxnOffsetCommitResponse,
+    )
 
 
 Seen = dict[tuple[str, str, str, int], int]
@@ -45,11 +50,10 @@ def carry(services: Services, client_id: str, request: OffsetCommitRequest) -> S
 
     What is told is looked at for once the commit has succeeded.
     """
-    carries_text = services.config.bool("coop.metadata.carrier")
+    carries_text = extension_of(services).in_use.carrier
     owner = _owner(services, client_id, request)
     if not carries_text and owner is None:
         return None
-    most = services.config.int("offset.metadata.max.bytes")
     found = False
     seen: Seen = {}
     for topic in request.topics:
@@ -58,9 +62,8 @@ def carry(services: Services, client_id: str, request: OffsetCommitRequest) -> S
             if tags.is_spoken(tags.tagged_fields(one)):
                 continue
             fields: Mapping[int, bytes] | None = None
-            text = one.committed_metadata
-            if carries_text and len((text or "").encode()) <= most:
-                fields = read_text(text)
+            if carries_text:
+                fields = _said(services, one)
             if fields is None and owner is not None:
                 ranges = ranges_in(owner, name, one.partition_index)
                 if ranges:
@@ -70,6 +73,28 @@ def carry(services: Services, client_id: str, request: OffsetCommitRequest) -> S
                 tags.tag(one, fields)
                 found = True
     return seen if found else None
+
+
+def carry_text(services: Services, request: TxnOffsetCommitRequest) -> bool:
+    """The same of a transaction's offsets, for which nobody speaks but their text."""
+    found = False
+    for topic in request.topics:
+        for one in topic.partitions:
+            fields = _said(services, one)
+            if fields is not None:
+                tags.tag(one, fields)
+                found = True
+    return found
+
+
+def _said(
+    services: Services, one: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition
+) -> Mapping[int, bytes] | None:
+    """What the metadata says; one that is too long is refused as any other."""
+    text = one.committed_metadata
+    if len((text or "").encode()) > services.config.int("offset.metadata.max.bytes"):
+        return None
+    return read_text(text)
 
 
 class CarriedWriter(RangeWriter):

@@ -22,6 +22,7 @@ class InUse:
     __slots__ = (
         "_services",
         "advertised",
+        "carrier",
         "commits",
         "fetches",
         "filters",
@@ -51,6 +52,8 @@ class InUse:
         """What groups write matters here (see `coordinator.group.shard.Companion`)."""
         self.advertised = config.bool("coop.advertise.private.apis")
         """Clients are told of the extension's own APIs."""
+        self.carrier = config.bool("coop.metadata.carrier")
+        """What a group commits may be said in metadata."""
         self.transparent = bool(config.list("coop.transparent.groups"))
         """There are groups whose members do not know that they share."""
         self.fetches = (
@@ -60,7 +63,7 @@ class InUse:
             or bool(config.list("coop.client.filters"))
         )
         """A fetch without tagged fields may be filtered."""
-        self.groups = self.follows or self.transparent or config.bool("coop.metadata.carrier")
+        self.groups = self.follows or self.transparent or self.carrier
         """What a group commits, or asks for, without tagged fields may have to do with ranges."""
 
     def note_session(self) -> None:

@@ -2,7 +2,8 @@
 
 They are pending in the topic of individual commits, under the producer, until the marker of the
 transaction is written to the group's partition; then one goes there too. A range that another open
-transaction or the group has already aborts: the producer's records would be there twice.
+transaction or the group has already aborts: the producer's records would be there twice. Producers
+that cannot send the field may say it in the metadata of a position (`metadata_carrier`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from mockbroker.apis import txn_offset_commit
 from mockbroker.coop import tags
+from mockbroker.coop.carried_commits import carry_text
 from mockbroker.coop.errors import Refusal
+from mockbroker.coop.extension import extension_of
 from mockbroker.coop.handouts import LeaseChanges, Shared
 from mockbroker.coop.individual_commit import TOO_OLD, Outcome, refusal_beyond
 from mockbroker.coop.individual_commits import Both, committed_offset
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from mockbroker.coordinator.group.shard import GroupShard
     from mockbroker.coordinator.records import CoordinatorRecord
     from mockbroker_protocol.messages.coordinator_records import OffsetCommitValue
+    from mockbroker_protocol.messages.group_offsets import OffsetCommitResponse
     from mockbroker_protocol.messages.transactions import (
         TxnOffsetCommitRequest,
         TxnOffsetCommitResponse,
@@ -47,9 +51,13 @@ def handle(
     services: Services, ctx: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Verdict:
     """Answer as without the extension, unless ranges are committed."""
-    if not tags.is_spoken_of(request.topics):
+    extension = extension_of(services)
+    if tags.is_spoken_of(request.topics):
+        writer = TransactionalRangeWriter(services, request, ctx)
+    elif extension.in_use.carrier and carry_text(services, request):
+        writer = CarriedTransactionWriter(services, request, ctx)
+    else:
         return txn_offset_commit.handle(services, ctx, request)
-    writer = TransactionalRangeWriter(services, request, ctx)
     return txn_offset_commit.handle(services, ctx, request, writer)
 
 
@@ -187,3 +195,14 @@ class TransactionalRangeWriter(SlicedRangeWriter):
         ):
             return self._taken
         return None
+
+
+class CarriedTransactionWriter(TransactionalRangeWriter):
+    """Answers have no fields: their client could not read them."""
+
+    def amend(self, response: OffsetCommitResponse | TxnOffsetCommitResponse) -> None:
+        """Say it in error codes alone."""
+        super().amend(response)
+        for topic in response.topics:
+            for one in topic.partitions:
+                tags.tag(one, {})

@@ -16,9 +16,11 @@ member: there are no leases and no rebalances, and nobody fences it.
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
 
+from mockbroker.coop.interval_set import IntervalSet
 from mockbroker.coop.metadata_carrier import read_answer, write_commits
 from mockbroker.coop_client.errors import ExtensionMissingError, RefusedError, UnreachableError
 from mockbroker.coop_client.reading import Record, TopicPartition, is_mine
@@ -28,6 +30,8 @@ from mockbroker_protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
+
+    from confluent_kafka import Producer
 
     from mockbroker.coop.key_filter import KeyRange
 
@@ -153,6 +157,26 @@ class BlockingSharedConsumer:
                     share.committed((), standing.stable)
                     return self.commit()
         return {place: self.committed(place) for place in self._shares}
+
+    def send_to_transaction(self, producer: Producer, records: Iterable[Record]) -> None:
+        """Commit these with the transaction that a confluent-kafka producer is in; `ack` them not.
+
+        If it is aborted they are not committed, and given to whoever begins anew. Raises
+        RefusedError if one of them is committed or in another transaction: abort then.
+        """
+        done: dict[TopicPartition, IntervalSet] = {}
+        for record in records:
+            place = TopicPartition(record.topic, record.partition)
+            done.setdefault(place, IntervalSet()).add(record.offset, record.offset)
+        group = self._consumer.consumer_group_metadata()
+        read_committed = self._isolation == "read_committed"
+        for place, offsets in done.items():
+            stable = max(self._shares[place].stable, 0)
+            for text, _ in write_commits([*offsets], _TEXT_BYTES, read_committed=read_committed):
+                staged: list[Any] = [self._at(place, stable, text)]
+                self._asked(
+                    partial(producer.send_offsets_to_transaction, staged, group, self._timeout)
+                )
 
     def committed(self, place: TopicPartition) -> Committed:
         """How the group stands, with as many ranges as metadata has room for; -1: nowhere."""

@@ -51,19 +51,25 @@ class SharingGroup:
     """Members of one group, each with a connection; `flags` None is another assignor's member."""
 
     def __init__(
-        self, core: Core, *flags: int | None, name: str = "g", nodes: Sequence[int] = ()
+        self,
+        core: Core,
+        *flags: int | None,
+        name: str = "g",
+        nodes: Sequence[int] = (),
+        session_timeout_ms: int = 10_000,
     ) -> None:
         """`nodes`: with which broker of several each member is connected."""
         self.core = core
         self.name = name
         self.generation = 0
+        self.session_timeout_ms = session_timeout_ms
         self.flags = list(flags)
         if nodes:
             assert isinstance(core, ClusterCore)
             self.clients: list[CoreClient] = [core.client(node=node) for node in nodes]
         else:
             self.clients = [core.client() for _ in flags]
-        self.members = [self._first(at) for at in range(len(flags))]
+        self.members = [self.first(at) for at in range(len(flags))]
         self.caps: dict[int, bytes] = {}
         self.rejoin()
 
@@ -72,7 +78,7 @@ class SharingGroup:
         user_data = None if flags is None else write_subscription(flags, {})
         request = JoinGroupRequest(
             group_id=self.name,
-            session_timeout_ms=10_000,
+            session_timeout_ms=self.session_timeout_ms,
             rebalance_timeout_ms=60_000,
             member_id=member_id,
             protocol_type="consumer",
@@ -81,7 +87,8 @@ class SharingGroup:
         tags.tag(request, {Tag.JOIN_CAPS: b"\x07"})
         return request
 
-    def _first(self, at: int) -> str:
+    def first(self, at: int) -> str:
+        """What the coordinator calls a new member."""
         return self.clients[at].call(self._join(at, ""), 9, JoinGroupResponse).member_id
 
     def rejoin(self, *ats: int) -> None:

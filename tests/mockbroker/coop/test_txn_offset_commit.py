@@ -16,6 +16,7 @@ from mockbroker_protocol.messages.transactions import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
 )
 from tests.mockbroker.coop.test_cooperative_fetch import LEASE_MS, Reader, core_of, leases_of
 from tests.support.cluster_core import ClusterCore
@@ -418,3 +419,43 @@ def test_nothing_is_staged_behind_the_end_of_the_transaction(slices: InSlices) -
     fetched = slices.other.fetch()
     assert fetched.pending == []
     assert set(fetched.ranges) < set(EVERY_OTHER)
+
+
+@pytest.mark.parametrize("version", [2, 5])
+def test_ranges_may_be_said_in_metadata(version: int) -> None:
+    group = RangeGroup(
+        Core(topics={"t": 1}, config={**CONFIG, "coop.metadata.carrier": "true"}).client()
+    )
+    fill(group.client, 100)
+    producer = begin(group)
+
+    def say(text: str) -> TxnOffsetCommitResponsePartition:
+        request = staging(producer)
+        part = TxnOffsetCommitRequestPartition(0, 7, committed_metadata=text)
+        request.topics[0].partitions = [part]
+        answer = group.client.call(request, version, TxnOffsetCommitResponse)
+        assert not tags.tagged_fields(answer.topics[0].partitions[0])
+        return answer.topics[0].partitions[0]
+
+    if version < 5:
+        producer.add_offsets("g")
+    assert say("ic1;12-14,20;b=0").error_code == OK
+    assert group.fetch() == (0, [], [(12, 14), (20, 20)], 0)
+    assert say("ic1;nonsense").error_code == ErrorCode.INVALID_REQUEST
+    producer.finish(commit=True)
+    assert group.fetch() == (0, [(12, 14), (20, 20)], [], 0)
+    producer = begin(group, "other")
+    if version < 5:
+        producer.add_offsets("g")
+    taken = ErrorCode.TRANSACTION_ABORTABLE if version == 5 else ErrorCode.ILLEGAL_GENERATION
+    assert say("ic1;13").error_code == taken
+
+
+def test_without_the_carrier_metadata_is_no_range(group: RangeGroup) -> None:
+    producer = begin(group)
+    request = staging(producer)
+    part = TxnOffsetCommitRequestPartition(0, 7, committed_metadata="ic1;12-14")
+    request.topics[0].partitions = [part]
+    assert staged(group.client.call(request, 5, TxnOffsetCommitResponse)).error == OK
+    producer.finish(commit=True)
+    assert group.fetch(0).stable == 7

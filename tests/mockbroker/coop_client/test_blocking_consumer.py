@@ -9,6 +9,7 @@ import pytest
 from mockbroker.coop_client import KeyRange, RefusedError, TopicPartition, UnreachableError
 from mockbroker.coop_client.blocking_consumer import BlockingSharedConsumer, text_of
 from mockbroker.coop_client.errors import ExtensionMissingError
+from mockbroker.coop_client.reading import Record
 from mockbroker.coop_client.share import Committed
 from tests.support.keyed_log import HIGH, LOW
 from tests.support.sharing import sharing_broker
@@ -142,3 +143,25 @@ def test_a_broker_that_is_not_there() -> None:
     gone = BlockingSharedConsumer("127.0.0.1:1", group_id="g", ranges={T0: [LOW]}, timeout=0.2)
     with pytest.raises(UnreachableError), gone:
         pass
+
+
+def test_a_transaction_commits_what_was_read(broker: MockBroker) -> None:
+    kafka = pytest.importorskip("confluent_kafka")
+    producer = kafka.Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "tx"}
+    )
+    producer.init_transactions(30.0)
+    with consumer(broker, LOW) as reading:
+        records: list[Record] = []
+        while len(records) < 15:
+            records += reading.poll(0.2)
+        for commit, some in ((False, records[3:9]), (True, records[3:6]), (True, records[:1])):
+            producer.begin_transaction()
+            producer.produce("t", b"of a transaction", key=b"a")
+            reading.send_to_transaction(producer, some)
+            (producer.commit_transaction if commit else producer.abort_transaction)(30.0)
+        assert reading.committed(T0) == Committed(1, ((6, 6), (8, 8), (10, 10)))
+        producer.begin_transaction()
+        with pytest.raises(RefusedError):
+            reading.send_to_transaction(producer, records[3:5])
+        producer.abort_transaction(30.0)
