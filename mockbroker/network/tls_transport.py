@@ -230,7 +230,8 @@ class TlsTransport(ClientTransport):
     def _decrypt(self, buffer: memoryview) -> tuple[int, bool]:
         """Fill a buffer: how far it came, and whether there may be more."""
         filled, size = 0, len(buffer)
-        read = self._connection.read
+        connection, incoming = self._connection, self._incoming
+        read = connection.read
         try:
             while filled < size:
                 # Without a buffer it returns bytes, with one their count.
@@ -239,6 +240,9 @@ class TlsTransport(ClientTransport):
                     self._has_ended = True
                     return filled, False
                 filled += count
+                # To be told that there is no more by an exception costs as much as to decrypt.
+                if not incoming.pending and not connection.pending():
+                    return filled, False
         except ssl.SSLWantReadError:
             return filled, False
         except ssl.SSLError:  # not what was encrypted: nothing that follows can be read

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path as File
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, Field
 
 from mockbroker.admin.deps import Body, TheHost
 from mockbroker.admin.problems import ApiError, problems
@@ -72,8 +72,8 @@ class TokenIn(Body):
     principal: str = Field(default="client", min_length=1, description="Whose it is")
     listener: str | None = Field(default=None, description="The first with OAUTHBEARER, or this")
     lifetime_ms: int = Field(default=3_600_000, description="On the broker's clock")
-    claims: dict[str, JsonValue] | None = Field(
-        default=None, description="These before all others; one that is null is left out"
+    claims: dict[str, Any] = Field(
+        default_factory=dict, description="These before all others; one that is null is left out"
     )
 
 

@@ -35,9 +35,11 @@ class RemoteEntrance(Entrance):
         return [first._replace(bootstrap_servers=self._bootstrap_servers), *others]
 
     def token(self, wanted: WantedToken) -> str:
+        body = {**wanted._asdict(), "claims": wanted.claims or {}}
+
         def make(client: AdminClient) -> str:
             with refused_as(ValueError):
-                return str(client.send("POST", "/v1/tokens", wanted._asdict())["token"])
+                return str(client.send("POST", "/v1/tokens", body)["token"])
 
         return self.caller.call(make)
 
