@@ -323,7 +323,11 @@ async def launch(settings: Settings) -> RunningBroker:
     Raises OSError (address), SettingsError, ConfigError or FaultError.
     """
     options = settings.options
-    files = None if options["tls"] is None else _make_certificates(settings)
+    files = None
+    if options["tls"] is not None:
+        from mockbroker.server.tls_auto import TlsFiles
+
+        files = TlsFiles(settings, time.time())
     try:
         running = await _launch(settings, files)
     except BaseException:
@@ -332,12 +336,6 @@ async def launch(settings: Settings) -> RunningBroker:
         raise
     running.tls = files
     return running
-
-
-def _make_certificates(settings: Settings) -> TlsFiles:
-    from mockbroker.server.tls_auto import TlsFiles
-
-    return TlsFiles(settings, time.time())
 
 
 async def _launch(settings: Settings, files: TlsFiles | None) -> RunningBroker:
