@@ -65,18 +65,20 @@ tls_version STRING, tls_cipher STRING,
 allowed BOOLEAN, operation STRING, resource_type STRING, resource_name STRING,
 resource_ref_count INT,
 event STRING, session_id INT, rule STRING, why STRING, expected_epoch INT, epoch INT,
-partitions INT, age_ms DOUBLE, idle_ms DOUBLE,
+partitions STRING, age_ms DOUBLE, idle_ms DOUBLE,
 topic STRING, partition INT, `from` BIGINT, `to` BIGINT, log_end_offset BIGINT, follower INT,
 size_bytes BIGINT, held_bytes BIGINT,
 `by` STRING, open_ms BIGINT,
 action STRING, by_ms DOUBLE, rate DOUBLE, frozen BOOLEAN, id STRING, hits BIGINT,
-lines BIGINT"""
+lines BIGINT,
+replay BOOLEAN, base_offset BIGINT, batch STRING, topic_id STRING, configs MAP<STRING, STRING>,
+first INT"""
 
 LINE_SCHEMA: Final = (
     f"{_EVERY_LINE},{_RUN},{_REQUEST},{_FETCH},{_PRODUCE},{_GROUP},{_TXN},{_OTHERS}"
 )
-"""All fields of all kinds, as DDL. A fault's `rule` and a request's `body` are objects
-there: their JSON text here."""
+"""All fields of all kinds, as DDL. A fault's `rule` and a request's `body` are objects there, and
+`partitions` a number or, of a topic, an array: their JSON text here."""
 
 
 def json_structure() -> dict[str, object]:

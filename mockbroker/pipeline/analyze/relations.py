@@ -41,7 +41,7 @@ _PART: Final = (
     "scanned_bytes", "scanned_records", "matched_records", "cache_hits", "next_offset",
 )  # fmt: skip
 _LINE: Final = (
-    "event", "rule", "why", "session_id", "expected_epoch", "epoch", "partitions", "age_ms",
+    "event", "rule", "why", "session_id", "expected_epoch", "epoch", "age_ms",
     "idle_ms", "topic", "partition", "follower", "log_end_offset",
 )  # fmt: skip
 _PLACE: Final = "side, run, seq, broker, connection, at_ms, t_ms"
@@ -94,6 +94,7 @@ def relations(d: Dialect) -> dict[str, str]:
 def _lines(d: Dialect) -> str:
     return f"""
 SELECT {_PLACE}, kind, wall_ms, client_id, {", ".join(_LINE)}, {d.q("from")} AS from_,
+  CASE WHEN kind = 'session' THEN CAST(partitions AS BIGINT) END AS partitions,
   {d.q("to")} AS to_ FROM placed WHERE kind <> 'request'"""
 
 

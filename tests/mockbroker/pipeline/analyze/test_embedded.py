@@ -40,6 +40,9 @@ def hostile(folder: Path) -> Path:
     journal = Journal("00000000000000ee")
     journal.fetch(5.0, partitions=({"bytes": 7},))
     journal.add("fault", 6.0, action="added", id="f1", hits=0, rule={"api": "Fetch", "n": [1, 2]})
+    told = [[1, 0, [1], [1]]]
+    journal.add("topic", 7.0, broker=1, action="created", topic="t", first=0, partitions=told)
+    journal.add("loop_blocked", 8.0, broker=1, blocked_ms=301.25)
     file = journal.write(folder)
     file.write_text(file.read_text() + "\n  \n" + "\n".join(BAD) + "\n")
     return file
@@ -51,9 +54,10 @@ def test_a_line_that_is_none_keeps_its_text(engine: EmbeddedEngine, tmp_path: Pa
     rows = engine.query("SELECT * FROM every ORDER BY seq").to_pylist()
     assert sorted(row["raw"] for row in rows if row["raw"] is not None) == sorted(BAD)
     good = [row for row in rows if row["raw"] is None]
-    assert [row["kind"] for row in good] == ["run", "request", "fault"]
+    assert [row["kind"] for row in good] == ["run", "request", "fault", "topic", "loop_blocked"]
     assert good[1]["fetch"]["partitions"][0]["bytes"] == 7
     assert good[2]["rule"] == '{"api":"Fetch","n":[1,2]}'
+    assert good[3]["partitions"].replace(" ", "") == "[[1,0,[1],[1]]]"
     assert {row["journal"] for row in rows} == {file.name}
     assert parquet.read_table(tmp_path / "lines").num_rows == len(rows)
 
