@@ -69,6 +69,6 @@ class OrdersTest {
         RecordsApi records = new RecordsApi(broker.client());
         records.putRecords("orders", new RecordsIn().addRecordsItem(new RecordIn().partition(0).value("lamp")));
         new ClockApi(broker.client()).advance(new Advance().ms(BigDecimal.valueOf(Duration.ofDays(8).toMillis())));
-        assertEquals(0, records.readRecords("orders", null, null, null, null, null, null).getRecords().size());
+        assertEquals(0, records.readRecords("orders", null, null, null, null, null, null, null).getRecords().size());
     }
 }
