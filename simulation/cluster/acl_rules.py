@@ -1,6 +1,6 @@
 """What ACLs mean, written down a second time: no order of evaluation, no memory, no shortcuts.
 
-For those who hold brokers to it (`lawyers`, `config_inquiries`); from the documentation of
+For those who hold brokers to it (`acl_checkers`, `config_inquiries`); from the documentation of
 Apache Kafka's ACLs, KIP-140, KIP-290 (prefixes) and KIP-679 (authorizeByResourceType).
 """
 
@@ -42,7 +42,7 @@ UNHEARD_OF: Final = "~"
 """What no pattern but the wildcard fits."""
 
 
-class Law:
+class ExpectedRights:
     """The ACLs that are in force, for one who asks from one address."""
 
     def __init__(

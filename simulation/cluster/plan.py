@@ -196,7 +196,7 @@ class ClusterPlan:
         if self.on["admin"] or self.on["strangers"]:
             self.on["acls"] = False  # theirs are about everybody
         self.everyone = Random(f"{base}/everyone").random() < 0.5
-        """Whether what no ACL is about is allowed to everyone, beside lawyers."""
+        """Whether what no ACL is about is allowed to everyone, beside those who check ACLs."""
         if self.may_lose:
             self.on["coop"] = False  # what was committed of what is lost is committed anew
         self.on["carriers"] = self.on["carriers"] and self.on["coop"]

@@ -13,6 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mockbroker.metadata.topic_requests import NewTopic
+from simulation.cluster.acl_checkers import AclCheckerCrew
 from simulation.cluster.administration import AdminCrew
 from simulation.cluster.audits import AuditCrew
 from simulation.cluster.committers import Committer
@@ -23,7 +24,6 @@ from simulation.cluster.groups import GroupCrew
 from simulation.cluster.hogs import HogCrew
 from simulation.cluster.impostors import ImpostorCrew
 from simulation.cluster.inquirers import InquiryCrew
-from simulation.cluster.lawyers import LawyerCrew
 from simulation.cluster.misproducers import MisproducerCrew
 from simulation.cluster.operators import ClusterOperator
 from simulation.cluster.plan import MAX_SKEW_MS, ClusterPlan
@@ -126,7 +126,7 @@ CREWS: tuple[type[Crew], ...] = (
     ExpiryCrew,
     AuditCrew,
     ImpostorCrew,
-    LawyerCrew,
+    AclCheckerCrew,
 )
 
 

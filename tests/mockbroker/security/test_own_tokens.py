@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("cryptography", reason="the extra tls is not installed")
 
-from mockbroker import MockBroker
 from mockbroker.config.broker import BrokerConfig
 from mockbroker.security.bearer_token import InvalidTokenError
 from mockbroker.security.json_web_keys import JsonWebKeys
@@ -15,7 +14,6 @@ from mockbroker.security.signed_jws import TokenRules
 from mockbroker.security.signed_jws import validate as validate_signed
 from mockbroker.security.unsecured_jws import validate
 from mockbroker.server.own_keys import OwnKeys
-from mockbroker.server.values import SettingsError
 from tests.support.signed_tokens import configs
 
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
@@ -101,19 +99,3 @@ def test_who_has_no_keys_makes_none() -> None:
         make_token(config, ["OUT"], wanted(), NOW_MS)
     with pytest.raises(ValueError, match="no listener IN with OAUTHBEARER; allowed: OUT"):
         make_token(config, ["OUT"], wanted(listener="IN"), NOW_MS)
-
-
-def test_a_broker_makes_them_here_and_elsewhere() -> None:
-    config = configs("PLAINTEXT", "auto")
-    with MockBroker(config=config, admin_port=0) as broker:
-        remote = MockBroker.connect(broker.admin_url or "")
-        for one in (broker, remote):
-            shown = one.token("alice", lifetime_ms=1000, claims={"jti": "x"})
-            assert shown.count(".") == 2
-            with pytest.raises(ValueError, match="no listener B with OAUTHBEARER"):
-                one.token(listener="B")
-
-
-def test_another_word_is_no_address_of_keys() -> None:
-    with pytest.raises(SettingsError, match="https://HOST/PATH or auto"):
-        MockBroker(config=configs("PLAINTEXT", "own"))

@@ -7,7 +7,7 @@ import pytest
 from mockbroker.metadata.acls import Acl
 from mockbroker_protocol.messages.acls import DeleteAclsFilter
 from simulation.cluster import acl_rules as rules
-from simulation.cluster.acl_rules import Law, acl_fits
+from simulation.cluster.acl_rules import ExpectedRights, acl_fits
 
 
 def acl(
@@ -22,8 +22,8 @@ def acl(
     return Acl(rules.TOPIC, name, pattern, principal, host, operation, permission)
 
 
-def law(*acls: Acl, everyone: bool = False, is_super: bool = False) -> Law:
-    return Law(acls, "User:ann", "127.0.0.1", everyone=everyone, is_super=is_super)
+def rights(*acls: Acl, everyone: bool = False, is_super: bool = False) -> ExpectedRights:
+    return ExpectedRights(acls, "User:ann", "127.0.0.1", everyone=everyone, is_super=is_super)
 
 
 @pytest.mark.parametrize(
@@ -44,17 +44,19 @@ def law(*acls: Acl, everyone: bool = False, is_super: bool = False) -> Law:
     ],
 )
 def test_what_is_allowed(acls: tuple[Acl, ...], allowed: bool) -> None:
-    assert law(*acls).allows(rules.READ, rules.TOPIC, "a") is allowed
+    assert rights(*acls).allows(rules.READ, rules.TOPIC, "a") is allowed
 
 
 def test_who_reads_may_describe() -> None:
-    assert law(acl("a")).bits(rules.TOPIC, "a") == 1 << rules.READ | 1 << rules.DESCRIBE
+    assert rights(acl("a")).bits(rules.TOPIC, "a") == 1 << rules.READ | 1 << rules.DESCRIBE
 
 
 def test_what_no_acl_is_about_is_as_the_config_says() -> None:
-    assert law(acl("a"), everyone=True).allows(rules.READ, rules.TOPIC, "b")
-    assert not law(acl("a", rules.ALTER), everyone=True).allows(rules.READ, rules.TOPIC, "a")
-    assert law(acl("a", rules.ALL, rules.DENY), is_super=True).allows(rules.READ, rules.TOPIC, "a")
+    assert rights(acl("a"), everyone=True).allows(rules.READ, rules.TOPIC, "b")
+    assert not rights(acl("a", rules.ALTER), everyone=True).allows(rules.READ, rules.TOPIC, "a")
+    assert rights(acl("a", rules.ALL, rules.DENY), is_super=True).allows(
+        rules.READ, rules.TOPIC, "a"
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_what_no_acl_is_about_is_as_the_config_says() -> None:
     ],
 )
 def test_some_resource_is_one_that_could_be_there(acls: tuple[Acl, ...], some: bool) -> None:
-    assert law(*acls).allows_some(rules.WRITE, rules.TOPIC) is some
+    assert rights(*acls).allows_some(rules.WRITE, rules.TOPIC) is some
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Those who make ACLs and hold brokers to them, where a seed draws "acls".
 
-What everybody else is, is a super user then; a lawyer asks as somebody else, from his address,
-what he may do: by the fields of authorized operations (KIP-430), and by the refusals that follow.
+What everybody else is, is a super user then; an ACL checker asks as somebody else, from its
+address, what it may do: by the fields of authorized operations (KIP-430), and by the refusals that
+follow.
 Each broker is held to the ACLs that it has heard of. Answers are compared with `acl_rules`.
 """
 
@@ -41,17 +42,17 @@ from mockbroker_protocol.messages.transactions import InitProducerIdRequest, Ini
 from mockbroker_protocol.plan import decode
 from simulation.clients import frame_of
 from simulation.cluster import acl_rules as rules
+from simulation.cluster.acl_sessions import sessions
 from simulation.cluster.clients import ClusterClient
 from simulation.cluster.crews import Crew
-from simulation.cluster.legal_sessions import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
     from mockbroker.node.broker import Broker
+    from simulation.cluster.acl_sessions import CheckedSession
     from simulation.cluster.crews import CrewSetting
-    from simulation.cluster.legal_sessions import LegalSession
     from simulation.cluster.plan import ClusterPlan
     from simulation.cluster.truth import Truth
     from simulation.cluster.world import ClusterWorld
@@ -73,7 +74,7 @@ UNREACHABLE: Final = frozenset((Code.REQUEST_TIMED_OUT, Code.NOT_CONTROLLER))
 GROUP_KEY, TRANSACTION_KEY = 0, 1
 
 
-class Lawyer(ClusterClient):
+class AclChecker(ClusterClient):
     """Makes ACLs, deletes some, and asks what they allow."""
 
     def __init__(
@@ -83,7 +84,7 @@ class Lawyer(ClusterClient):
         self.everyone = plan.everyone
         self.checks = self.changes = self.polls = self.expressions = 0
         self.reader = rng.choice(PRINCIPALS[:2])
-        self.sessions: dict[int, LegalSession] = {}
+        self.sessions: dict[int, CheckedSession] = {}
         """The reader's, by broker."""
         self._doubtful = False
         """Whether a change that was not answered may still be carried out."""
@@ -183,12 +184,12 @@ class Lawyer(ClusterClient):
             return
         self.world.finish_work()
         principal = self.rng.choice(("User:ann", "User:bob", "User:eve", "User:ANONYMOUS"))
-        self.rng.choice(QUESTIONS)(self, broker, principal, self._law_for(broker, principal))
-        sessions(self, broker, self.reader, self._law_for(broker, self.reader))
+        self.rng.choice(QUESTIONS)(self, broker, principal, self._rights_for(broker, principal))
+        sessions(self, broker, self.reader, self._rights_for(broker, self.reader))
         self.checks += 1
 
-    def _law_for(self, broker: Broker, principal: str) -> rules.Law:
-        return rules.Law(
+    def _rights_for(self, broker: Broker, principal: str) -> rules.ExpectedRights:
+        return rules.ExpectedRights(
             broker.services.metadata.acls,
             principal,
             HOST,
@@ -227,60 +228,68 @@ def _acl_of(made: AclCreation) -> Acl:
 # -- questions ------------------------------------------------------------------------------------
 
 
-def groups(lawyer: Lawyer, broker: Broker, principal: str, law: rules.Law) -> None:
+def groups(
+    checker: AclChecker, broker: Broker, principal: str, rights: rules.ExpectedRights
+) -> None:
     """Whoever coordinates it: a group is described to those who may know of it."""
     request = DescribeGroupsRequest([*ASKED_GROUPS], include_authorized_operations=True)
-    answer = lawyer.asked_as(
-        broker, principal, request, lawyer.rng.randint(3, 5), DescribeGroupsResponse
+    answer = checker.asked_as(
+        broker, principal, request, checker.rng.randint(3, 5), DescribeGroupsResponse
     )
     assert answer is not None
     for one in answer.groups:
         refused = one.error_code == Code.GROUP_AUTHORIZATION_FAILED
-        may = law.allows(rules.DESCRIBE, rules.GROUP, one.group_id)
-        lawyer.expect(principal, f"group {one.group_id} is refused", refused, not may)
+        may = rights.allows(rules.DESCRIBE, rules.GROUP, one.group_id)
+        checker.expect(principal, f"group {one.group_id} is refused", refused, not may)
         if one.error_code == Code.NONE:
-            wanted = law.bits(rules.GROUP, one.group_id)
-            lawyer.expect(principal, f"group {one.group_id}", one.authorized_operations, wanted)
+            wanted = rights.bits(rules.GROUP, one.group_id)
+            checker.expect(principal, f"group {one.group_id}", one.authorized_operations, wanted)
 
 
-def topics(lawyer: Lawyer, broker: Broker, principal: str, law: rules.Law) -> None:
+def topics(
+    checker: AclChecker, broker: Broker, principal: str, rights: rules.ExpectedRights
+) -> None:
     """Topics that are there, and some that are not."""
-    names = [*lawyer.topics, "la", "labour"]
+    names = [*checker.topics, "la", "labour"]
     request = MetadataRequest(
         [MetadataRequestTopic(name=name) for name in names],
         allow_auto_topic_creation=False,
         include_topic_authorized_operations=True,
     )
-    answer = lawyer.asked_as(
-        broker, principal, request, lawyer.rng.randint(8, 13), MetadataResponse
+    answer = checker.asked_as(
+        broker, principal, request, checker.rng.randint(8, 13), MetadataResponse
     )
     assert answer is not None
     for one in answer.topics:
         assert one.name is not None
         refused = one.error_code == Code.TOPIC_AUTHORIZATION_FAILED
-        may = law.allows(rules.DESCRIBE, rules.TOPIC, one.name)
-        lawyer.expect(principal, f"topic {one.name} is refused", refused, not may)
+        may = rights.allows(rules.DESCRIBE, rules.TOPIC, one.name)
+        checker.expect(principal, f"topic {one.name} is refused", refused, not may)
         if one.error_code == Code.NONE:
-            wanted = law.bits(rules.TOPIC, one.name)
+            wanted = rights.bits(rules.TOPIC, one.name)
             told = one.topic_authorized_operations
-            lawyer.expect(principal, f"topic {one.name}", told, wanted)
+            checker.expect(principal, f"topic {one.name}", told, wanted)
 
 
-def cluster(lawyer: Lawyer, broker: Broker, principal: str, law: rules.Law) -> None:
+def cluster(
+    checker: AclChecker, broker: Broker, principal: str, rights: rules.ExpectedRights
+) -> None:
     """The cluster itself."""
     request = DescribeClusterRequest(include_cluster_authorized_operations=True)
-    answer = lawyer.asked_as(
-        broker, principal, request, lawyer.rng.randint(0, 1), DescribeClusterResponse
+    answer = checker.asked_as(
+        broker, principal, request, checker.rng.randint(0, 1), DescribeClusterResponse
     )
     assert answer is not None
-    may = law.allows(rules.DESCRIBE, rules.CLUSTER, CLUSTER_NAME)
-    wanted = law.bits(rules.CLUSTER, CLUSTER_NAME) if may else 0
-    lawyer.expect(principal, "the cluster", answer.cluster_authorized_operations, wanted)
+    may = rights.allows(rules.DESCRIBE, rules.CLUSTER, CLUSTER_NAME)
+    wanted = rights.bits(rules.CLUSTER, CLUSTER_NAME) if may else 0
+    checker.expect(principal, "the cluster", answer.cluster_authorized_operations, wanted)
 
 
-def coordinators(lawyer: Lawyer, broker: Broker, principal: str, law: rules.Law) -> None:
+def coordinators(
+    checker: AclChecker, broker: Broker, principal: str, rights: rules.ExpectedRights
+) -> None:
     """Who coordinates what, for those who may know of it."""
-    kind, key_type, refusal = lawyer.rng.choice(
+    kind, key_type, refusal = checker.rng.choice(
         (
             (rules.GROUP, GROUP_KEY, Code.GROUP_AUTHORIZATION_FAILED),
             (
@@ -290,60 +299,64 @@ def coordinators(lawyer: Lawyer, broker: Broker, principal: str, law: rules.Law)
             ),
         )
     )
-    names = [name for name in ASKED_IDS if not law.allows(rules.DESCRIBE, kind, name)]
+    names = [name for name in ASKED_IDS if not rights.allows(rules.DESCRIBE, kind, name)]
     if not names:
         return  # a topic of coordinators would be made for the others
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=names)
-    answer = lawyer.asked_as(
-        broker, principal, request, lawyer.rng.randint(4, 5), FindCoordinatorResponse
+    answer = checker.asked_as(
+        broker, principal, request, checker.rng.randint(4, 5), FindCoordinatorResponse
     )
     assert answer is not None
     told = [one.error_code for one in answer.coordinators]
-    lawyer.expect(principal, f"coordinators of {names}", told, [refusal] * len(names))
+    checker.expect(principal, f"coordinators of {names}", told, [refusal] * len(names))
 
 
-def idempotent_writes(lawyer: Lawyer, broker: Broker, principal: str, law: rules.Law) -> None:
+def idempotent_writes(
+    checker: AclChecker, broker: Broker, principal: str, rights: rules.ExpectedRights
+) -> None:
     """Who may write something somewhere may be an idempotent producer (KIP-679)."""
-    may = law.allows(rules.IDEMPOTENT_WRITE, rules.CLUSTER, CLUSTER_NAME) or law.allows_some(
+    may = rights.allows(rules.IDEMPOTENT_WRITE, rules.CLUSTER, CLUSTER_NAME) or rights.allows_some(
         rules.WRITE, rules.TOPIC
     )
     request = InitProducerIdRequest(None, 1000)
-    answer = lawyer.asked_as(broker, principal, request, 4, InitProducerIdResponse)
+    answer = checker.asked_as(broker, principal, request, 4, InitProducerIdResponse)
     error = Code.NONE if answer is None else answer.error_code
     refused = error == Code.CLUSTER_AUTHORIZATION_FAILED
-    lawyer.expect(principal, "an idempotent producer is refused", refused, not may)
+    checker.expect(principal, "an idempotent producer is refused", refused, not may)
 
 
-def expressions(lawyer: Lawyer, broker: Broker, principal: str, law: rules.Law) -> None:
+def expressions(
+    checker: AclChecker, broker: Broker, principal: str, rights: rules.ExpectedRights
+) -> None:
     """A consumer group's expression leaves out topics that its first member may not describe."""
-    group = f"la{lawyer.rng.randint(1, GROUPS)}"
+    group = f"la{checker.rng.randint(1, GROUPS)}"
     services = broker.services
     shard = services.groups.service.runtime.shard_for(group) if services.groups.in_use else None
     if shard is None or group in shard.consumer_groups or group in shard.groups:
         return  # what others may describe counts there
     request = ConsumerGroupHeartbeatRequest(
         group,
-        "lawyer",
+        "acl-checker",
         rebalance_timeout_ms=1000,
         subscribed_topic_regex=".*",
         topic_partitions=[],
     )
-    answer = lawyer.asked_as(broker, principal, request, 1, ConsumerGroupHeartbeatResponse)
-    may_read = law.allows(rules.READ, rules.GROUP, group)
+    answer = checker.asked_as(broker, principal, request, 1, ConsumerGroupHeartbeatResponse)
+    may_read = rights.allows(rules.READ, rules.GROUP, group)
     if answer is not None:
         refused = answer.error_code == Code.GROUP_AUTHORIZATION_FAILED
-        lawyer.expect(principal, f"to be in {group} is refused", refused, not may_read)
+        checker.expect(principal, f"to be in {group} is refused", refused, not may_read)
     made = shard.consumer_groups.get(group)
     if made is not None and ".*" in made.resolved:
         names = services.metadata.topics
-        shown = {name for name in names if law.allows(rules.DESCRIBE, rules.TOPIC, name)}
-        lawyer.expect(principal, f"topics of {group}", set(made.resolved[".*"].topics), shown)
-        lawyer.expressions += 1
-        leave = ConsumerGroupHeartbeatRequest(group, "lawyer", -1)
-        lawyer.asked_as(broker, principal, leave, 1, ConsumerGroupHeartbeatResponse)
+        shown = {name for name in names if rights.allows(rules.DESCRIBE, rules.TOPIC, name)}
+        checker.expect(principal, f"topics of {group}", set(made.resolved[".*"].topics), shown)
+        checker.expressions += 1
+        leave = ConsumerGroupHeartbeatRequest(group, "acl-checker", -1)
+        checker.asked_as(broker, principal, leave, 1, ConsumerGroupHeartbeatResponse)
 
 
-QUESTIONS: Final[tuple[Callable[[Lawyer, Broker, str, rules.Law], None], ...]] = (
+QUESTIONS: Final[tuple[Callable[[AclChecker, Broker, str, rules.ExpectedRights], None], ...]] = (
     groups,
     topics,
     cluster,
@@ -353,18 +366,18 @@ QUESTIONS: Final[tuple[Callable[[Lawyer, Broker, str, rules.Law], None], ...]] =
 )
 
 
-class LawyerCrew(Crew):
+class AclCheckerCrew(Crew):
     """One of them, where a seed draws "acls": he alone changes ACLs."""
 
     def __init__(self, setting: CrewSetting) -> None:
         super().__init__(setting)
-        self.lawyers = setting.hire(Lawyer, "lawyer", int(self.plan.on["acls"]))
-        self.clients = [*self.lawyers]
+        self.checkers = setting.hire(AclChecker, "acl-checker", int(self.plan.on["acls"]))
+        self.clients = [*self.checkers]
 
     def counts(self) -> dict[str, int]:
         return {
-            "ACLs changed": sum(each.changes for each in self.lawyers),
-            "held to ACLs": sum(each.checks for each in self.lawyers),
-            "sessions held to ACLs": sum(each.polls for each in self.lawyers),
-            "expressions held to ACLs": sum(each.expressions for each in self.lawyers),
+            "ACLs changed": sum(each.changes for each in self.checkers),
+            "held to ACLs": sum(each.checks for each in self.checkers),
+            "sessions held to ACLs": sum(each.polls for each in self.checkers),
+            "expressions held to ACLs": sum(each.expressions for each in self.checkers),
         }

@@ -1,9 +1,9 @@
 """Fetch sessions while ACLs come and go: what a session told is what a full fetch tells.
 
-A lawyer (`lawyers`) keeps a session at each broker as one of those whom the ACLs are about, and
-goes on with it now and then; right after its answer he asks for the same partitions without a
-session. Whatever the ACLs did in between, both must say the same of each partition, and
-refuse exactly the topics that the law does.
+An ACL checker (`acl_checkers`) keeps a session at each broker as one of those whom the ACLs are
+about, and goes on with it now and then; right after its answer it asks for the same partitions
+without a session. Whatever the ACLs did in between, both must say the same of each partition, and
+refuse exactly the topics that may not be read.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Said(NamedTuple):
 
 
 @dataclass(slots=True)
-class LegalSession:
+class CheckedSession:
     """One session, with what it was told of each partition."""
 
     version: int
@@ -58,10 +58,10 @@ class LegalSession:
 
 
 class Asker(Protocol):
-    """A lawyer, as far as he keeps sessions: by broker, and how often he went on with one."""
+    """An ACL checker, as far as it keeps sessions: by broker, and how often it went on with one."""
 
     rng: Random
-    sessions: dict[int, LegalSession]
+    sessions: dict[int, CheckedSession]
     polls: int
 
     @property
@@ -77,42 +77,42 @@ class Asker(Protocol):
         """It is a violation if they differ."""
 
 
-def sessions(lawyer: Asker, broker: Broker, principal: str, law: rules.Law) -> None:
+def sessions(checker: Asker, broker: Broker, principal: str, rights: rules.ExpectedRights) -> None:
     """What may be read, asked with a session and without one."""
     if broker.services.quotas is not None:
         return  # an answer that is throttled tells nothing
     place = broker.broker_id
-    session = lawyer.sessions.pop(place, None) or _begun(lawyer, broker)
+    session = checker.sessions.pop(place, None) or _begun(checker, broker)
     if not session.topics:
         return
-    answer = _fetch(lawyer, broker, principal, session, with_it=True)
+    answer = _fetch(checker, broker, principal, session, with_it=True)
     if answer is None or answer.error_code in LOST:
         return  # evicted, or the broker started anew
-    lawyer.expect(principal, "a session is refused", answer.error_code, ErrorCode.NONE)
+    checker.expect(principal, "a session is refused", answer.error_code, ErrorCode.NONE)
     if session.epoch and answer.session_id != session.id:
-        lawyer.expect(principal, "the session's id", answer.session_id, session.id)
+        checker.expect(principal, "the session's id", answer.session_id, session.id)
     session.said.update(_said(session, answer))
-    full = _fetch(lawyer, broker, principal, session, with_it=False)
+    full = _fetch(checker, broker, principal, session, with_it=False)
     if full is None:
         return
     whole = _said(session, full)
-    lawyer.expect(principal, f"a session at {place}", session.said, whole)
+    checker.expect(principal, f"a session at {place}", session.said, whole)
     for (key, _), said in whole.items():
         name = session.names[key]
         refused = said.error == ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if said.error != ErrorCode.UNKNOWN_TOPIC_ID:
-            may = law.allows(rules.READ, rules.TOPIC, name)
-            lawyer.expect(principal, f"to read {name} is refused", refused, not may)
+            may = rights.allows(rules.READ, rules.TOPIC, name)
+            checker.expect(principal, f"to read {name} is refused", refused, not may)
     if answer.session_id:
         session.id, session.epoch = answer.session_id, session.epoch + 1
-        lawyer.sessions[place] = session
-        lawyer.polls += session.epoch > 1
+        checker.sessions[place] = session
+        checker.polls += session.epoch > 1
 
 
-def _begun(lawyer: Asker, broker: Broker) -> LegalSession:
+def _begun(checker: Asker, broker: Broker) -> CheckedSession:
     known = broker.services.metadata.topics
-    named = [(name, known[name]) for name in lawyer.topics if name in known]
-    version = lawyer.rng.choice(VERSIONS)
+    named = [(name, known[name]) for name in checker.topics if name in known]
+    version = checker.rng.choice(VERSIONS)
     by_id = version >= FETCH_TOPIC_IDS
     topics = [
         FetchRequestTopic(
@@ -125,13 +125,13 @@ def _begun(lawyer: Asker, broker: Broker) -> LegalSession:
         )
         for name, topic in named
     ]
-    return LegalSession(
+    return CheckedSession(
         version, topics, {topic.id if by_id else name: name for name, topic in named}
     )
 
 
 def _fetch(
-    lawyer: Asker, broker: Broker, principal: str, session: LegalSession, *, with_it: bool
+    checker: Asker, broker: Broker, principal: str, session: CheckedSession, *, with_it: bool
 ) -> FetchResponse | None:
     goes_on = with_it and session.epoch > 0
     request = FetchRequest(
@@ -140,10 +140,10 @@ def _fetch(
         session_epoch=session.epoch if with_it else SESSIONLESS,
         topics=[] if goes_on else session.topics,
     )
-    return lawyer.asked_as(broker, principal, request, session.version, FetchResponse)
+    return checker.asked_as(broker, principal, request, session.version, FetchResponse)
 
 
-def _said(session: LegalSession, answer: FetchResponse) -> dict[tuple[str | bytes, int], Said]:
+def _said(session: CheckedSession, answer: FetchResponse) -> dict[tuple[str | bytes, int], Said]:
     return {
         (session.key(topic.topic, topic.topic_id), data.partition_index): Said(
             data.error_code, data.high_watermark, data.log_start_offset

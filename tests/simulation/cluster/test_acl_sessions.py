@@ -1,4 +1,4 @@
-"""Fetch sessions say under ACLs what a full fetch says, and a lawyer notices when they do not."""
+"""Fetch sessions say under ACLs what a full fetch says, and who checks notices when they do not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from mockbroker.fetch.sessions import FetchSessions
 from mockbroker.security.authorizer import StandardAuthorizer
-from simulation.cluster.lawyers import Lawyer
+from simulation.cluster.acl_checkers import AclChecker
 from tests.support.simulated_cluster import SimulatedCluster
 
 if TYPE_CHECKING:
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.sim
 
 
-def at_work() -> tuple[SimulatedCluster, Lawyer]:
+def at_work() -> tuple[SimulatedCluster, AclChecker]:
     simulated = SimulatedCluster("acls")
-    lawyer = Lawyer(simulated.world, "lawyer", Random(5), simulated.truth, simulated.plan)
-    lawyer.start()
-    return simulated, lawyer
+    checker = AclChecker(simulated.world, "acl-checker", Random(5), simulated.truth, simulated.plan)
+    checker.start()
+    return simulated, checker
 
 
 def test_sessions_say_what_a_full_fetch_says() -> None:
-    simulated, lawyer = at_work()
+    simulated, checker = at_work()
     simulated.world.run_for(5_000)
     assert not simulated.world.violations
-    assert lawyer.polls > 40
-    assert lawyer.changes > 20
+    assert checker.polls > 40
+    assert checker.changes > 20
 
 
 def keep_what_is_denied(patch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Lawyers find nothing in brokers that keep to their ACLs, and notice what is decided wrongly."""
+"""ACL checkers find nothing in brokers that keep to them, and notice what is decided wrongly."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mockbroker.security.acl_index import AclIndex
 from mockbroker.security.authorizer import StandardAuthorizer
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from simulation.clients import frame_of
-from simulation.cluster import lawyers
-from simulation.cluster.lawyers import Lawyer, LawyerCrew
+from simulation.cluster import acl_checkers
+from simulation.cluster.acl_checkers import AclChecker, AclCheckerCrew
 from simulation.cluster.simulation import ClusterRun, plan_of
 from tests.support.simulated_cluster import SimulatedCluster
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.sim
 
 
-def at_work() -> tuple[SimulatedCluster, Lawyer]:
+def at_work() -> tuple[SimulatedCluster, AclChecker]:
     simulated = SimulatedCluster("acls")
-    lawyer = Lawyer(simulated.world, "lawyer", Random(5), simulated.truth, simulated.plan)
-    lawyer.start()
-    return simulated, lawyer
+    checker = AclChecker(simulated.world, "acl-checker", Random(5), simulated.truth, simulated.plan)
+    checker.start()
+    return simulated, checker
 
 
 def test_brokers_keep_to_their_acls() -> None:
-    simulated, lawyer = at_work()
+    simulated, checker = at_work()
     simulated.world.run_for(5_000)
     assert not simulated.world.violations
-    assert lawyer.checks > 40
-    assert lawyer.changes > 40
+    assert checker.checks > 40
+    assert checker.changes > 40
 
 
 def forget_prefixes(patch: pytest.MonkeyPatch) -> None:
@@ -68,14 +68,14 @@ def show_every_topic(patch: pytest.MonkeyPatch) -> None:
 def test_expressions_leave_out_what_may_not_be_described(
     monkeypatch: pytest.MonkeyPatch, shows_all: bool
 ) -> None:
-    monkeypatch.setattr(lawyers, "QUESTIONS", (lawyers.expressions,))
+    monkeypatch.setattr(acl_checkers, "QUESTIONS", (acl_checkers.expressions,))
     if shows_all:
         show_every_topic(monkeypatch)
-    simulated, lawyer = at_work()
+    simulated, checker = at_work()
     world = simulated.world
     world.exchange(frame_of(FindCoordinatorRequest("any", 0), 3, 1, "probe"))
     noticed = world.run_until(lambda: bool(world.violations), 60_000 if shows_all else 10_000)
-    assert lawyer.expressions > 3
+    assert checker.expressions > 3
     assert noticed is shows_all
 
 
@@ -102,7 +102,7 @@ def test_a_seed_has_one_where_nobody_else_changes_acls() -> None:
     plan = plan_of(3)
     plan.on.update(acls=True, admin=False, strangers=False)
     run = ClusterRun(3, plan)
-    (crew,) = (crew for crew in run.crews if isinstance(crew, LawyerCrew))
+    (crew,) = (crew for crew in run.crews if isinstance(crew, AclCheckerCrew))
     assert len(crew.clients) == 1
     assert crew.counts() == {
         "ACLs changed": 0,

@@ -1,0 +1,27 @@
+"""A broker's own tokens, for tests in its process and elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("cryptography", reason="the extra tls is not installed")
+
+from mockbroker import MockBroker
+from mockbroker.server.values import SettingsError
+from tests.support.signed_tokens import configs
+
+
+def test_a_broker_makes_them_here_and_elsewhere() -> None:
+    config = configs("PLAINTEXT", "auto")
+    with MockBroker(config=config, admin_port=0) as broker:
+        remote = MockBroker.connect(broker.admin_url or "")
+        for one in (broker, remote):
+            shown = one.token("alice", lifetime_ms=1000, claims={"jti": "x"})
+            assert shown.count(".") == 2
+            with pytest.raises(ValueError, match="no listener B with OAUTHBEARER"):
+                one.token(listener="B")
+
+
+def test_another_word_is_no_address_of_keys() -> None:
+    with pytest.raises(SettingsError, match="https://HOST/PATH or auto"):
+        MockBroker(config=configs("PLAINTEXT", "own"))
