@@ -15,7 +15,7 @@ from mockbroker.metadata.changes import AclsChanged
 from mockbroker.metadata.store import MetadataStore
 from mockbroker.security.acl_index import AclIndex
 from mockbroker.security.authorizer import StandardAuthorizer
-from simulation.cluster.acl_rules import Law
+from simulation.cluster.acl_rules import ExpectedRights
 from tests.support.work_counts import lines_of
 
 NAMES = ("*", "a", "ab", "abc", "abcd", "b", "ba")
@@ -95,15 +95,15 @@ def test_decisions_are_those_of_the_law_while_acls_come_and_go(seed: int, everyo
         added = {made_acl(rng) for _ in range(rng.randint(0, 4))} - set(there)
         store.apply(AclsChanged(tuple(added), tuple(removed)))
         for principal, host in product(("User:a", "User:c"), ("h", "j")):
-            law = Law(store.acls, principal, host, everyone=everyone, is_super=False)
+            rights = ExpectedRights(store.acls, principal, host, everyone=everyone, is_super=False)
             for operation in (READ, WRITE, DESCRIBE):
                 for name in (*NAMES[1:], "abx"):
                     allowed = authorizer.allows(principal, host, operation, 2, name)
-                    assert allowed is law.allows(operation, 2, name)
-            assert authorizer.allows_some(principal, host, WRITE, 2) is law.allows_some(WRITE, 2)
+                    assert allowed is rights.allows(operation, 2, name)
+            assert authorizer.allows_some(principal, host, WRITE, 2) is rights.allows_some(WRITE, 2)
             for name in NAMES[1:]:
                 told = authorizer.authorized_operations(principal, host, 2, name)
-                assert told == law.bits(2, name)
+                assert told == rights.bits(2, name)
 
 
 def many(count: int) -> list[Acl]:
