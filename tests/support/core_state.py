@@ -18,14 +18,14 @@ from array import array
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from inspect import isroutine
 from random import Random
-from types import NoneType
+from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from mockbroker.cluster.cluster import Cluster
 
@@ -63,7 +63,7 @@ mockbroker.apis.context.Services
   wiring metadata_progress producer_ids registries registry rng substream timer
   wiring work_in_slices
   wiring admission
-  passing client_software deferred logins
+  passing client_software deferred logins shown_topics
 mockbroker.security.admission.Admission
   wiring _clock _config _dice _metadata rules
   passing _mechanisms
@@ -133,7 +133,7 @@ mockbroker.cluster.peers.Peers
   growing _next_epoch
 mockbroker.config.broker.BrokerConfig
   kept _dynamic _dynamic_default _static
-  wiring reconfigurables token_keys
+  wiring certificate_principals reconfigurables token_keys
   passing _values
 mockbroker.config.topic.TopicConfig
   kept overrides
@@ -459,13 +459,15 @@ def dump(cluster: Cluster) -> dict[str, Any]:
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
     """Where two dumps differ: a path and both values for each."""
+    if before == after:
+        return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in {**before, **after}:
             yield from differences(before.get(key), after.get(key), f"{path}.{key}")
     elif isinstance(before, list) and isinstance(after, list):
         by_place = dict(enumerate(before)), dict(enumerate(after))
         yield from differences(*by_place, path)
-    elif before != after:
+    else:
         yield f"{path}: {before!r} became {after!r}"
 
 
@@ -516,34 +518,54 @@ def _is_plain(one: object) -> bool:
 
 
 def _dump(one: Any) -> Any:
-    if type(one) in _AS_THEY_ARE:  # most of what there is
-        return one
-    if isinstance(one, Random):
-        return hash(one.getstate())
-    if isinstance(one, Enum):
-        return one.name
-    if isinstance(one, memoryview | bytearray):
-        return bytes(one)
-    if isinstance(one, str | bytes | int | float):
-        return one
-    if isinstance(one, Mapping):
-        # A mapping to None is an ordered set: its keys count.
-        found = {key: "there" if value is None else value for key, value in one.items()}
-        return _filled({_key(key): _dump(found[key]) for key in found})
-    if isinstance(one, set | frozenset):
-        return sorted(map(str, one))
-    if hasattr(one, "_fields"):
-        growing = _GROWING_FIELDS.get(type(one).__name__, frozenset())
-        fields = {name: getattr(one, name) for name in one._fields if name not in growing}
-        return _dump(fields)
-    if isinstance(one, tuple | list | deque | array):
-        return [_dump(each) for each in one]
-    if _name(one) == "mockbroker.log.segment.Segment":
-        return _segment(one)
-    owner = OWNERS.get(_name(one))
+    kind = type(one)
+    return one if kind in _AS_THEY_ARE else _dumper_of(kind)(one)  # type: ignore[arg-type]  # hashable
+
+
+@cache
+def _dumper_of(kind: type) -> Callable[[Any], Any]:
+    """How the objects of a class become plain values."""
+    for bases, dumper in _DUMPERS.items():
+        if issubclass(kind, bases):
+            return dumper
+    if hasattr(kind, "_fields"):
+        return _named_tuple
+    if issubclass(kind, tuple | list | deque | array):
+        return _sequence
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if name == "mockbroker.log.segment.Segment":
+        return _segment
+    owner = OWNERS.get(name)
     if owner is None:
-        return repr(one)
-    return _filled({name: _dump(getattr(one, name)) for name in owner.kept})
+        return repr
+    kept = owner.kept
+    return lambda one: _filled({name: _dump(getattr(one, name)) for name in kept})
+
+
+def _mapping(one: Mapping[Any, Any]) -> dict[str, Any]:
+    # A mapping to None is an ordered set: its keys count.
+    return _filled(
+        {_key(key): "there" if value is None else _dump(value) for key, value in one.items()}
+    )
+
+
+def _named_tuple(one: Any) -> dict[str, Any]:
+    growing = _GROWING_FIELDS.get(type(one).__name__, frozenset())
+    return _mapping({name: getattr(one, name) for name in one._fields if name not in growing})
+
+
+def _sequence(one: Iterable[Any]) -> list[Any]:
+    return [_dump(each) for each in one]
+
+
+_DUMPERS: dict[UnionType | type, Callable[[Any], Any]] = {
+    Random: lambda one: hash(one.getstate()),
+    Enum: lambda one: one.name,
+    memoryview | bytearray: bytes,
+    str | bytes | int | float: lambda one: one,
+    Mapping: _mapping,
+    set | frozenset: lambda one: sorted(map(str, one)),
+}
 
 
 def _segment(segment: Any) -> object:

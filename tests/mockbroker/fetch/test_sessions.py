@@ -152,7 +152,7 @@ def test_an_acl_that_comes_or_goes_costs_a_session_the_topics_it_is_about(
             assert told(answers[0]) == [(name, 0, error, 0) for name in refused]
         return lines
 
-    assert polls(20) == polls(500)
+    assert polls(5) == polls(100)
 
 
 def test_an_acl_is_about_all_topics_that_had_its_name() -> None:
