@@ -178,7 +178,7 @@ class SharedConsumer:
         with suppress(SharingError, StaleError, TimeoutError):
             async with asyncio.timeout(_CLOSING_SECONDS):
                 if commit and self._group_id is not None:
-                    await self._offsets(brokers).commit(self._shares, self._most, self._who)
+                    await self._offsets(brokers).commit(self._shares, self._most, self._seat)
                 if self._member is not None:
                     await self._member.leave()
         await brokers.close()
@@ -279,7 +279,11 @@ class SharedConsumer:
                     continue
                 standing = Committed(offset, ())
                 if self._group_id is not None:
-                    standing = await self._said(self._offsets().begin(place, offset, self._who))
+                    try:
+                        begun = self._offsets().begin(place, offset, self._seat)
+                        standing = await self._said(begun)
+                    except NotInGroupError:
+                        return  # the next poll joins again
             self._shares[place].begin(standing)
 
     async def _fill(self, seconds: float, max_records: int) -> None:
@@ -351,7 +355,7 @@ class SharedConsumer:
         MaxIndividualCommitReached when the group has too many ranges; the member joins again then.
         """
         try:
-            await self._said(self._offsets().commit(self._shares, self._most, self._who))
+            await self._said(self._offsets().commit(self._shares, self._most, self._seat))
         except MaxIndividualCommitReached:
             if isinstance(self._member, ClassicMember):
                 self._member.must_join = True
@@ -384,7 +388,7 @@ class SharedConsumer:
         transaction = await add_group(link, group_id, producer)
         ranges = {place: (self._shares[place].stable, [*each]) for place, each in done.items()}
         staging = stage_ranges(
-            link, group_id, ranges, transaction, self._who, only_committed=self._only_committed
+            link, group_id, ranges, transaction, self._seat, only_committed=self._only_committed
         )
         await self._said(staging)
 
@@ -406,7 +410,7 @@ class SharedConsumer:
             place = TopicPartition(record.topic, record.partition)
             ranges.setdefault(place, []).append((record.offset, record.offset))
         if ranges:
-            await self._said(self._offsets().lease(tag, ranges, self._who))
+            await self._said(self._offsets().lease(tag, ranges, self._seat))
 
     async def _said(self, asking: Awaitable[T]) -> T:
         """The coordinator's answer; a stale member joins again."""
@@ -431,6 +435,17 @@ class SharedConsumer:
         if self._member is not None:
             return self._member.identity
         return Identity(self._group_id or "", "", -1, None)
+
+    @property
+    def _seat(self) -> Identity:
+        """Who it commits as. Raises NotInGroupError once a heartbeat heard that it was forgotten.
+
+        Without an identity the commit would pass for one from outside the group, which is taken.
+        """
+        who = self._who
+        if self._member is not None and self._shares and who.generation < 1:
+            raise NotInGroupError(f"{self._group_id} has forgotten this member")
+        return who
 
     @property
     def _most(self) -> int:

@@ -19,6 +19,7 @@ from mockbroker.coop_client import (
     TopicPartition,
     TopicRangeFetchNotAllowed,
 )
+from mockbroker_protocol.errors import ErrorCode
 from tests.support.sharing import sharing_broker
 
 if TYPE_CHECKING:
@@ -150,16 +151,46 @@ async def test_standalone_it_reads_what_it_is_told(broker: MockBroker) -> None:
             await alone.commit()
 
 
-async def test_a_member_that_was_forgotten_says_so_and_joins_again(broker: MockBroker) -> None:
+@pytest.mark.parametrize("hears_first", [False, True])
+async def test_a_member_that_was_forgotten_says_so_and_joins_again(
+    broker: MockBroker, hears_first: bool
+) -> None:
     async with consumer(broker) as one:
         found = await one.poll(5.0, 3)
         for record in found:
             one.ack(record)
         broker.clock.advance(50_000)
+        if hears_first:
+            assert one._member is not None
+            await one._member.beat()
         with pytest.raises(NotInGroupError):
             await one.commit()
         again = await one.poll(5.0, 3)
         assert [record.offset for record in again] == [0, 1, 2]
+
+
+async def test_a_member_that_was_forgotten_commits_nothing_as_it_closes(broker: MockBroker) -> None:
+    async with consumer(broker) as one:
+        for record in await one.poll(5.0, 3):
+            one.ack(record)
+        broker.clock.advance(50_000)
+        assert one._member is not None
+        await one._member.beat()
+    assert broker.group("g").committed() == {("t", 0): 0}
+
+
+async def test_a_member_that_is_forgotten_before_it_begins_begins_again(
+    broker: MockBroker,
+) -> None:
+    async with consumer(broker) as one:
+        await one.poll(0.01, 1)
+        member = one._member
+        assert member is not None
+        one._start_turn({T0: ()})
+        member.note_refusal(ErrorCode.UNKNOWN_MEMBER_ID)
+        await one._place()
+        assert one._shares[T0].position == 0
+        assert [record.offset for record in await one.poll(5.0, 3)] == [0, 1, 2]
 
 
 async def test_refusals_have_the_drafts_names() -> None:
