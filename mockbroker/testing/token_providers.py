@@ -13,6 +13,8 @@ from contextlib import suppress
 from json import loads
 from typing import TYPE_CHECKING, Any
 
+__tracebackhide__ = True
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -31,7 +31,7 @@ __tracebackhide__ = True
 _RESTART = pytest.StashKey["Callable[[], object] | None"]()
 _BROKERS = pytest.StashKey[list["BrokerViews"]]()
 _ASYNCIO_PLUGINS = ("asyncio", "pytest_asyncio.plugin")
-_MARKERS = (
+MARKERS = (
     "mockbroker(**arguments): a broker of the test's own, with these arguments of MockBroker",
     "mockbroker_client(**arguments): how clients of fixtures connect, as client_config has it",
     "mockbroker_needs(*words): what of the fake it needs, such as clock; skipped where it is not",
@@ -94,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if missing is not None:
             message = f"--mockbroker-report: {missing} not found; install mockbroker[admin]"
             raise pytest.UsageError(message)
-    for marker in _MARKERS:
+    for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     if any(map(config.pluginmanager.hasplugin, _ASYNCIO_PLUGINS)):
         name = "mockbroker.testing.pytest_plugin.aiokafka_fixtures"

@@ -61,4 +61,4 @@ class RemoteRequest(RequestServed):
         return list(cast("list[int]", self._line["errors"]))
 
     def line(self, topic_name: TopicName | None = None) -> Line:  # noqa: ARG002 -- it has names
-        return self._line
+        return {name: value for name, value in self._line.items() if name != "number"}
