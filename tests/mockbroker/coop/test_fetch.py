@@ -37,6 +37,8 @@ from mockbroker_protocol.messages.topics import (
 )
 from tests.support.core import Core
 from tests.support.keyed_log import HIGH, LOW, keyed, spans
+from tests.support.shared_records import batch_of
+from tests.support.transactions import Transactional
 
 if TYPE_CHECKING:
     from tests.support.core import CoreClient
@@ -389,6 +391,41 @@ def test_what_a_filter_left_is_there_for_the_next(core: Core, client: CoreClient
     services = core.broker.services
     services.back_to(services.mark())
     assert core.broker.metrics()[named + "bytes"] == 0
+
+
+def test_who_reads_committed_records_gets_what_is_stable_through_a_filter() -> None:
+    """Aborted transactions are told for what the answer spans; a cover stops at the LSO."""
+    core = Core(topics={"t": 1}, config=ON)
+    client, producer = core.client(), Transactional.begin(core)
+
+    def write(*keys: str) -> None:
+        batch = batch_of([*keys], producer.producer_id, producer.epoch, 0)
+        answer = client.call(producer.produce_request("t", 0, batch), 12, ProduceResponse)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+
+    def committed(wanted: dict[int, bytes], offset: int = 0) -> FetchResponsePartition:
+        (part,) = parts_of(ask(client, asking(("t", offset, wanted), isolation_level=1)))
+        return part
+
+    write("a", "foobar")
+    producer.finish(commit=False)
+    put(client, "b", "21")
+    write("c", "user-1")
+    found = committed(HALF)
+    assert (found.last_stable_offset, found.high_watermark) == (5, 7)
+    assert (batches(found), next_offset(found)) == (
+        [(0, 1, [0]), (2, 2, [2]), (3, 4, [3])],
+        5,
+    )
+    assert found.aborted_transactions is not None
+    assert [(one.producer_id, one.first_offset) for one in found.aborted_transactions] == [
+        (producer.producer_id, 0)
+    ]
+    assert committed(HALF, 3).aborted_transactions == []
+    assert next_offset(committed(NONE_MATCHES)) == 5
+    assert next_offset(parts_of(ask(client, asking(("t", 0, NONE_MATCHES))))[0]) == 7
+    producer.finish(commit=True)
+    assert batches(committed(HALF, 5)) == [(5, 6, [5]), (7, 7, [7])]
 
 
 @pytest.mark.parametrize(
