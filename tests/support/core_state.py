@@ -519,7 +519,9 @@ def _is_plain(one: object) -> bool:
 
 def _dump(one: Any) -> Any:
     kind = type(one)
-    return one if kind in _AS_THEY_ARE else _dumper_of(kind)(one)  # type: ignore[arg-type]  # hashable
+    if kind in _AS_THEY_ARE:
+        return one
+    return _dumper_of(kind)(one)  # type: ignore[arg-type]  # hashable
 
 
 @cache
