@@ -42,7 +42,7 @@ def handle(
     tokens = [
         _described(token, tells_requester)
         for token in services.metadata.delegation_tokens.values()
-        if (owners is None or any(token.is_of(owner) for owner in wanted))
+        if (owners is None or any(token.is_shown_to(owner) for owner in wanted))
         and not token.is_removed(config, services.clock)
     ]
     return DescribeDelegationTokenResponse(0, tokens, ctx.throttle_time_ms)
@@ -50,16 +50,15 @@ def handle(
 
 def guard(auth: AuthHelper, _: DescribeDelegationTokenRequest) -> None:
     """Those of others: DESCRIBE on the token, or DESCRIBE_TOKENS on its owner."""
-    me = TokenPrincipal(*parts_of(auth.ctx.principal))
+    tokens = auth.services.metadata.delegation_tokens
 
-    def is_told(token: DescribedDelegationToken) -> bool:
-        owner = TokenPrincipal(token.principal_type, token.principal_name)
-        if owner == me or me in token.renewers:
-            return True
-        name = principal_of(owner.principal_type, owner.principal_name)
-        return auth.authorize(
-            AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id
-        ) or auth.authorize(AclOperation.DESCRIBE_TOKENS, ResourceType.USER, name)
+    def is_told(described: DescribedDelegationToken) -> bool:
+        token = tokens[described.token_id]
+        return (
+            token.is_shown_to(auth.ctx.principal)
+            or auth.authorize(AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
+            or auth.authorize(AclOperation.DESCRIBE_TOKENS, ResourceType.USER, token.owner)
+        )
 
     def amend(response: DescribeDelegationTokenResponse) -> None:
         response.tokens = [token for token in response.tokens if is_told(token)]

@@ -33,8 +33,15 @@ class DelegationToken(NamedTuple):
         return f"DelegationToken({self.token_id!r}, {self.owner!r}, [hidden])"
 
     def is_of(self, principal: str) -> bool:
-        """Whether the principal owns it or may renew it (TokenInformation.ownerOrRenewer)."""
+        """Whether the principal owns it, or may renew it: both may change how long it lives."""
         return principal == self.owner or principal in self.renewers
+
+    def is_shown_to(self, principal: str) -> bool:
+        """Whether it is told to the principal, who asked for it, owns it or may renew it.
+
+        Source: TokenInformation.ownerOrRenewer.
+        """
+        return principal == self.requester or self.is_of(principal)
 
     def is_expired(self, now_wall_ms: int) -> bool:
         """Whether it is good no more; it can be found until it is removed."""

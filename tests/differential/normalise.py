@@ -146,6 +146,15 @@ def no_compressed_sizes(value: Tree, _: Symbols) -> Tree:
     return value
 
 
+def lifetimes(value: Tree, _: Symbols) -> Tree:
+    """A token's times from when it was made."""
+    if isinstance(value, dict) and isinstance(value["issue_timestamp_ms"], int):
+        issued = value["issue_timestamp_ms"]
+        for name in ("expiry_timestamp_ms", "max_timestamp_ms"):
+            value[name] -= issued
+    return value
+
+
 ORDER = "Kafka answers in the order of a hash map"
 
 EXCEPTIONS: list[Named] = [
@@ -187,6 +196,9 @@ EXCEPTIONS: list[Named] = [
         in_any_order("resource_type", "resource_name", "principal", "operation", "permission_type"),
         ORDER,
     ),
+    Named("AlterUserScramCredentials.results", in_any_order("user"), ORDER),
+    Named("DescribeDelegationToken.tokens", in_any_order("issue_timestamp"), ORDER),
+    Named("DescribeDelegationToken.tokens.renewers", in_any_order("principal_name"), ORDER),
     Named("OffsetCommit.topics", in_any_order("name"), ORDER),
     Named("Produce.responses", in_any_order("name"), ORDER),
     Named("Produce.responses.partition_responses", in_any_order("index"), ORDER),
@@ -220,7 +232,11 @@ EXCEPTIONS: list[Named] = [
     Named("*.producer_id", an_id("producer id", (-1,)), "counted from where the cluster stands"),
     Named("*.member_id", an_id("member id"), "drawn at random"),
     Named("*.leader", an_id("member id"), "drawn at random"),
+    Named("*DelegationToken*.token_id", an_id("token id"), "drawn at random"),
+    Named("*DelegationToken*.hmac", an_id("token's HMAC"), "follows from the token's id"),
     # Addresses and times.
+    Named("CreateDelegationToken", lifetimes, "the broker's clock"),
+    Named("*DelegationToken*_timestamp*", a_clock_time, "the broker's clock"),
     Named("DescribeLogDirs.results.log_dir", a_value("path"), "each broker has its own"),
     Named("DescribeLogDirs.results.*_bytes", no_disk, "nothing is on a disk here"),
     Named("DescribeLogDirs.results.topics.partitions", in_any_order("partition_index"), ORDER),

@@ -12,7 +12,7 @@ from tests.differential.steps import Awaited, Known, NotLearnedError, Step
 from tests.differential.wire import ClosedError, Raw, Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tests.differential.trees import Tree
 
@@ -34,11 +34,12 @@ class Outcome:
 
 
 class Runner:
-    """One broker's side of a script."""
+    """One broker's side of a script; `connect` opens the connection of a name, as it wants."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, connect: Callable[[str, Known], Wire] | None = None) -> None:
         host, port = bootstrap.rsplit(":", 1)
         self._address = (host, int(port))
+        self._connect = connect or self._connected
         self._wires: dict[str, Wire] = {}
         self._known = Known()
 
@@ -94,9 +95,11 @@ class Runner:
 
     def _wire(self, name: str) -> Wire:
         if name not in self._wires:
-            source = name if name.startswith("127.") else ""
-            self._wires[name] = Wire(*self._address, source)
+            self._wires[name] = self._connect(name, self._known)
         return self._wires[name]
+
+    def _connected(self, name: str, _: Known) -> Wire:
+        return Wire(*self._address, name if name.startswith("127.") else "")
 
 
 def tree_of(value: Any) -> Tree:

@@ -23,7 +23,13 @@ FOR_BOB = CreateDelegationTokenRequest("User", "bob", [], 1_000)
 
 @pytest.mark.parametrize(
     ("owners", "told"),
-    [(None, ["alice", "bob"]), ([], []), ([BOB], ["bob"]), ([ALICE, BOB], ["alice", "bob"])],
+    [
+        (None, ["alice", "bob"]),
+        ([], []),
+        ([BOB], ["bob"]),
+        ([ALICE], ["alice", "bob"]),
+        ([ALICE, BOB], ["alice", "bob"]),
+    ],
 )
 def test_tokens_of_owners_are_told(owners: list[TokenPrincipal] | None, told: list[str]) -> None:
     client = logged_in(token_core())
@@ -36,6 +42,20 @@ def test_tokens_of_owners_are_told(owners: list[TokenPrincipal] | None, told: li
         token = answer.tokens[0]
         assert (token.token_id, token.hmac) == (made.token_id, made.hmac)
         assert token.token_requester_principal_name == "alice"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_who_asked_for_a_token_of_another_sees_it_without_a_right(version: int) -> None:
+    core = token_core(**{"authorizer.class.name": STANDARD_AUTHORIZER})
+    alice, admin = logged_in(core), logged_in(core, ADMIN)
+    may = AclOperation.CREATE_TOKENS
+    acl = Acl(ResourceType.USER, "User:bob", 3, "User:alice", "*", may, 3)
+    core.broker.services.controller.create_acls([acl])
+    create(alice, FOR_BOB)
+    for client, owners in ((alice, ["bob"]), (admin, [])):
+        request = DescribeDelegationTokenRequest(None)
+        answer = client.call(request, version, DescribeDelegationTokenResponse)
+        assert [token.principal_name for token in answer.tokens] == owners
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
