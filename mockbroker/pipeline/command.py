@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from mockbroker.pipeline import options as pipeline_options
 from mockbroker.pipeline.analyze import command as analyze
 from mockbroker.pipeline.broker_client import BrokerClient, parse_bootstrap
-from mockbroker.pipeline.errors import PipelineError, explain
+from mockbroker.pipeline.errors import BrokenInputError, PipelineError, explain
 from mockbroker.pipeline.progress import Bar, watch
 from mockbroker.pipeline.session import SessionOptions, open_session
 from mockbroker.pipeline.what_if import command as topology
@@ -185,10 +185,13 @@ def _topic_must_exist(arguments: argparse.Namespace, topic: str) -> None:
 
 
 def _run_load(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
-    from mockbroker.pipeline.load import LoadTarget, run_load
+    from mockbroker.pipeline.load import NOTHING_SENT, LoadTarget, run_load
     from mockbroker.pipeline.sources import format_of, line_of
 
-    rows = _dataset(spark, arguments)
+    try:
+        rows = _dataset(spark, arguments)
+    except BrokenInputError as error:
+        raise PipelineError(f"{error}; {NOTHING_SENT}") from None
     spec = _load_spec(arguments)
     source = json.dumps([arguments.source, arguments.format, arguments.schema, arguments.option])
     options = dict(pipeline_options.pairs("--option", arguments.option))
@@ -330,7 +333,13 @@ def _run_verify(spark: SparkSession, arguments: argparse.Namespace) -> Summary:
         expected = Expected(rows=_dataset(spark, arguments), spec=_load_spec(arguments))
     wanted = pipeline_options.range_of(arguments)
     return run_verify(
-        spark, broker, wanted, expected, sample=arguments.sample, ignore=arguments.ignore
+        spark,
+        broker,
+        wanted,
+        expected,
+        sample=arguments.sample,
+        ignore=arguments.ignore,
+        allow_empty=arguments.allow_empty,
     )
 
 

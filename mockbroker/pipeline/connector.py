@@ -56,9 +56,9 @@ def connector_conf(folder: str | None) -> dict[str, str]:
     return {PACKAGES_CONF: packages()}
 
 
-def packages() -> str:
-    """Maven's coordinates of the connector and of Avro, for the PySpark that is installed."""
-    spark = spark_version()
+def packages(spark: str = "") -> str:
+    """Maven's coordinates of the connector and of Avro, for this Spark, or the one installed."""
+    spark = spark or spark_version()
     scala = "2.13" if int(spark.partition(".")[0]) >= _FIRST_WITH_SCALA_2_13 else "2.12"
     names = (f"{name}{scala}" for name in (CONNECTOR, _AVRO))
     return ",".join(f"org.apache.spark:{name}:{spark}" for name in names)

@@ -30,7 +30,7 @@ from mockbroker.pipeline.topic_range import (
     read_options,
     what_is_there,
 )
-from mockbroker.pipeline.topics import read_topics, stream_topics
+from mockbroker.pipeline.topics import read_topics, require_connector, stream_topics
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -194,6 +194,7 @@ def run_dump(
     spark: SparkSession, broker: Broker, wanted: TopicRange, spec: DumpSpec, target: DumpTarget
 ) -> Summary:
     """Read the range, decode, write; the summary counts what was written."""
+    require_connector(spark)
     options = read_options(broker, wanted, known_partitions(broker, wanted))
     if spec.value_format == "json" and spec.value_schema == "infer":
         inferred = infer_json_schema(read_topics(spark, options))

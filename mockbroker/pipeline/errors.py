@@ -37,6 +37,10 @@ class PipelineError(Exception):
     """One line for the user: what is wrong, and with which option or file."""
 
 
+class BrokenInputError(PipelineError):
+    """A file of the input cannot be read, and that was known before the job did anything."""
+
+
 def explain(error: BaseException) -> str:
     """One line for an error that Spark or the JVM raised: its innermost cause."""
     text = str(error)

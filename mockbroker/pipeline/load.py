@@ -34,7 +34,7 @@ from mockbroker.pipeline.records import (
 from mockbroker.pipeline.summary import Summary
 from mockbroker.pipeline.timestamps import INTERCEPTOR_CONF, install_interceptor, with_timestamps
 from mockbroker.pipeline.topic_range import Broker, TopicRange, read_options
-from mockbroker.pipeline.topics import limit_rate, read_topics, write_topic
+from mockbroker.pipeline.topics import limit_rate, read_topics, require_connector, write_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +45,7 @@ ENCODINGS: Final = ("raw", "json", "avro")
 ORDER_COLUMN: Final = "_order"
 KEEP_OLD: Final = {"retention.ms": "-1"}
 """Of a topic made for records with times of their own: retention would delete old ones at once."""
+NOTHING_SENT: Final = "this run sent nothing; once that is mended, the same command does it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +215,12 @@ def run_load(
     job: str = "load",
 ) -> Summary:
     """Send the rows; the summary counts what this run sent. Status 1: the topic grew otherwise."""
+    require_connector(spark)
     if not rows.columns:
         raise PipelineError("the input is empty: there is no row to load")
     records = to_records(rows, spec)
+    if spec.timestamp is not None:
+        install_interceptor(spark)
     with BrokerClient(broker.bootstrap, broker.conf) as client:
         if spec.partition is not None:
             _check_partitions(records, client, target, spec.partition)
@@ -254,7 +258,12 @@ def _check_partitions(
         count = target.create
     else:
         count = len(client.partitions(target.topic))
-    row = records.agg(F.min("partition").alias("low"), F.max("partition").alias("high")).first()
+    bounds = records.agg(F.min("partition").alias("low"), F.max("partition").alias("high"))
+    try:
+        row = bounds.first()
+    except (PySparkException, Py4JError) as error:
+        told = [explain(error), *_where_it_stopped(error, target), NOTHING_SENT]
+        raise PipelineError("; ".join(told)) from None
     for found in (row["low"], row["high"]) if row is not None else ():
         if found is not None and not 0 <= found < count:
             raise PipelineError(
@@ -267,11 +276,7 @@ def _how_it_failed(
     error: BaseException, broker: Broker, target: LoadTarget, before: dict[int, int]
 ) -> str:
     """What went wrong, where it stopped, how much is in the topic and how to go on, in one line."""
-    told = [explain(error)]
-    file = file_of(error)
-    if file is not None:
-        line = target.line_of(file) if target.line_of is not None else None
-        told.append(f"it stopped at {file}" + (f", line {line:,}" if line else ""))
+    told = [explain(error), *_where_it_stopped(error, target)]
     try:
         with BrokerClient(broker.bootstrap, broker.conf) as client:
             grown = _growth(before, client.offsets(target.topic))
@@ -285,6 +290,15 @@ def _how_it_failed(
     else:
         told.append("once that is mended, the same command sends the rest")
     return "; ".join(told)
+
+
+def _where_it_stopped(error: BaseException, target: LoadTarget) -> list[str]:
+    """File and line, where that is known."""
+    file = file_of(error)
+    if file is None:
+        return []
+    line = target.line_of(file) if target.line_of is not None else None
+    return [f"it stopped at {file}" + (f", line {line:,}" if line else "")]
 
 
 def _growth(before: dict[int, int], after: dict[int, int]) -> int:
@@ -342,7 +356,6 @@ def _send(
         seen, F.count(F.lit(1)).alias("rows"), F.sum(size_bytes()).alias("bytes")
     )
     if spec.timestamp is not None:
-        install_interceptor(spark)
         conf = dict(INTERCEPTOR_CONF)
         records = with_timestamps(records)
     records = records.drop("timestamp")

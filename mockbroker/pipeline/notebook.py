@@ -6,7 +6,7 @@
     summary.rows, summary.line()
 
 The words and options are those of the command line. The session stays open, and keeps its
-settings; it must have the Kafka connector (`spark.jars.packages`).
+settings; it must have the Kafka connector (`spark.jars.packages`): else nothing is made.
 """
 
 from __future__ import annotations

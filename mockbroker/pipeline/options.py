@@ -276,6 +276,7 @@ def add_verify(command: argparse.ArgumentParser) -> None:
         metavar="COLUMN[,…]",
         help="what may differ between two topics: timestamp, partition (default: neither)",
     )
+    add("--allow-empty", action="store_true", help="no row on both sides is equal, not status 1")
     add("--sample", type=positive, default=10, metavar="N", help="differing rows to show (10)")
     add_columns(command)
     add_range(command)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.pipeline.errors import PipelineError
+from mockbroker.pipeline.errors import BrokenInputError, PipelineError, explain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _CORRUPT: Final = "_corrupt_line"
 FORMATS: Final = ("parquet", "json", "csv", "avro", "orc", "delta", "iceberg")
@@ -75,8 +75,12 @@ def read_dataset(
 ) -> DataFrame:
     """The rows of these files or folders. `schema` is DDL, such as `id BIGINT, name STRING`.
 
-    Raises PipelineError for an unknown format; Spark's own errors for what is in the files.
+    Raises PipelineError for an unknown format, BrokenInputError for JSON of which no schema can be
+    inferred; Spark's own errors for what else is in the files.
     """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     chosen = format_name or format_of(paths)
     if chosen not in FORMATS:
         raise PipelineError(f"--format: {chosen!r} is none of {', '.join(FORMATS)}")
@@ -85,7 +89,31 @@ def read_dataset(
     )
     if schema:
         reader = reader.schema(schema)
-    return reader.load(list(paths))
+    try:
+        return reader.load(list(paths))
+    except (PySparkException, Py4JError) as error:
+        # While it infers a schema, Spark tells neither file nor line.
+        broken = chosen == "json" and not schema and "MALFORMED" in str(error).upper()
+        where = _where_it_is_broken(spark, paths, options or {}) if broken else ""
+        if not where:
+            raise
+        raise BrokenInputError(f"{explain(error)}; it stopped at {where}") from None
+
+
+def _where_it_is_broken(
+    spark: SparkSession, paths: Sequence[str], options: Mapping[str, str]
+) -> str:
+    """The first file, by name, that holds something else than JSON, and the line; empty: none."""
+    from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+
+    whole = {key.lower(): value for key, value in options.items()}.get("multiline", "false")
+    texts = spark.read.option("wholetext", whole).text(list(paths))
+    refused = _refused(F.col("value"), [], "json", options)
+    row = texts.where(refused).agg(F.min("_metadata.file_path").alias("file")).first()
+    if row is None or row["file"] is None:
+        return ""
+    line = line_of(spark.range(0).select(), row["file"], "json", options)
+    return f"{row['file']}, line {line:,}" if line else str(row["file"])
 
 
 def line_of(
@@ -97,22 +125,31 @@ def line_of(
     """
     from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
 
-    given = {**_READ_OPTIONS.get(format_name, {}), **(options or {}), "mode": "PERMISSIVE"}
+    given = {**_READ_OPTIONS.get(format_name, {}), **(options or {})}
     lowered = {key.lower(): value.lower() for key, value in given.items()}
     if format_name not in {"json", "csv"} or lowered.get("multiline") == "true":
         return None
-    given["columnNameOfCorruptRecord"] = _CORRUPT
-    columns = [*((f.name, f.dataType.simpleString()) for f in rows.schema), (_CORRUPT, "string")]
-    ddl = ", ".join(f"`{name}` {kind}" for name, kind in columns)
-    parse = F.from_json if format_name == "json" else F.from_csv
+    columns = [(field.name, field.dataType.simpleString()) for field in rows.schema]
     number = F.monotonically_increasing_id() + F.lit(1)
     lines = rows.sparkSession.read.text(path).coalesce(1).select("value", number.alias("line"))
     header = format_name == "csv" and lowered.get("header") == "true"
-    refused = lines.where((F.trim("value") != "") & (F.col("line") > int(header))).where(
-        parse("value", ddl, given)[_CORRUPT].isNotNull()
+    refused = lines.where(F.col("line") > int(header)).where(
+        _refused(F.col("value"), columns, format_name, given)
     )
     row = refused.agg(F.min("line").alias("line")).first()
     return None if row is None or row["line"] is None else int(row["line"])
+
+
+def _refused(
+    text: Column, columns: list[tuple[str, str]], format_name: str, options: Mapping[str, str]
+) -> Column:
+    """Whether a text that is not blank is no JSON or CSV of columns with these names and types."""
+    from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+
+    given = {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    ddl = ", ".join(f"`{name}` {kind}" for name, kind in (*columns, (_CORRUPT, "string")))
+    parse = F.from_json if format_name == "json" else F.from_csv
+    return (F.trim(text) != "") & parse(text, ddl, given)[_CORRUPT].isNotNull()
 
 
 def write_dataset(

@@ -132,7 +132,15 @@ def known_partitions(broker: Broker, wanted: TopicRange) -> dict[str, list[int]]
 
 
 def check_order(wanted: TopicRange, broker: Broker) -> None:
-    """Raise PipelineError for a range that ends before it starts, in any partition."""
+    """Raise PipelineError for a range that ends before it starts, in any partition.
+
+    Also for one from the latest offset or to the earliest: it is empty, and Spark takes none.
+    """
+    if _names(wanted.start, "latest", -1) or _names(wanted.end, "earliest", -2):
+        raise PipelineError(
+            f"--from {wanted.start} --to {wanted.end}: no record is in such a range: --from takes"
+            " earliest, offset:N or a time, and --to latest, offset:N or a time"
+        )
     with BrokerClient(broker.bootstrap, broker.conf) as client:
         for topic in known_partitions(broker, wanted):
             first, last = client.offsets(topic, EARLIEST), client.offsets(topic)
@@ -146,6 +154,14 @@ def check_order(wanted: TopicRange, broker: Broker) -> None:
                         f" of {topic} would be read from offset {start} to {end}; it has"
                         f" {first[partition]} to {last[partition]}"
                     )
+
+
+def _names(bound: str, word: str, offset: int) -> bool:
+    """Whether a bound is this word, or JSON that has its number for a partition."""
+    if not bound.startswith("{"):
+        return bound == word
+    by_topic = json.loads(bound).values()
+    return any(offset in each.values() for each in by_topic if isinstance(each, dict))
 
 
 def _offsets_at(

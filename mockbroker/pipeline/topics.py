@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
+
+from mockbroker.pipeline.connector import packages
+from mockbroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +34,20 @@ SLEEPS_PER_SECOND: Final = 20
 """A rate limit is kept by short sleeps of each task, so many a second."""
 
 _TASK_ROW_BITS: Final = (1 << 33) - 1
+
+
+def require_connector(spark: SparkSession) -> None:
+    """Raise PipelineError where a session cannot speak Kafka; asks no broker.
+
+    A session that was given may lack the connector: that must be known before a topic is made.
+    """
+    try:
+        _ = read_topics(spark, {"kafka.bootstrap.servers": "none:1", "subscribe": "none"}).schema
+    except AnalysisException:
+        raise PipelineError(
+            "this Spark session has no Kafka connector: start it, or over Connect its server,"
+            f" with spark.jars.packages={packages(spark.version)}, or with spark.jars"
+        ) from None
 
 
 def read_topics(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:

@@ -17,8 +17,14 @@ from pyspark.sql import functions as F  # noqa: N812 -- its name everywhere
 from mockbroker.pipeline.load import ORDER_COLUMN, LoadSpec, hashed_columns, to_records
 from mockbroker.pipeline.records import content_hash, size_bytes, with_normal_headers
 from mockbroker.pipeline.summary import Summary, table
-from mockbroker.pipeline.topic_range import Broker, TopicRange, known_partitions, read_options
-from mockbroker.pipeline.topics import read_topics
+from mockbroker.pipeline.topic_range import (
+    Broker,
+    TopicRange,
+    known_partitions,
+    read_options,
+    what_is_there,
+)
+from mockbroker.pipeline.topics import read_topics, require_connector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,11 +121,15 @@ def run_verify(
     *,
     sample: int = SAMPLE_ROWS,
     ignore: Sequence[str] = (),
+    allow_empty: bool = False,
 ) -> Summary:
-    """Compare; status 1 when anything differs. The summary counts the topic's rows.
+    """Compare; status 1 when anything differs, or nothing was there to compare.
+
+    The summary counts the topic's rows. Nothing against nothing is equal with `allow_empty` alone.
 
     Two topics are compared by time and partition too, less what is in `ignore`.
     """
+    require_connector(spark)
     whole = list(_TOPIC_COLUMNS) if expected.rows is None else hashed_columns(expected.spec)
     columns = [name for name in whole if name not in ignore]
     left = _expected_side(spark, expected, columns)
@@ -142,9 +152,18 @@ def run_verify(
         summary.tables += _sample(by_content, sample)
     by_content.unpersist()
     summary.figures = {name: counts.get(name) for name in shown}
-    summary.notes.append(f"{differing:,} rows differ" if differing else "equal")
+    if not counts["expected"] and not counts["actual"]:
+        summary.status = 0 if allow_empty else 1
+        hint = "" if allow_empty else " (--allow-empty takes that as equal)"
+        summary.notes.append(f"0 rows on both sides: nothing was compared{hint}")
+    else:
+        summary.notes.append(f"{differing:,} rows differ" if differing else "equal")
     if differing:
         summary.notes += _only_in(spark, broker, wanted, expected, columns)
+    if not counts["actual"]:
+        summary.notes.append(what_is_there(wanted, broker))
+    if not counts["expected"] and expected.topic is not None and expected.broker is not None:
+        summary.notes.append(f"expected: {what_is_there(expected.topic, expected.broker)}")
     return summary
 
 

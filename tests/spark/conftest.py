@@ -56,9 +56,7 @@ session.stop()
 sys.exit(status)
 """
 
-collect_ignore = (
-    [] if PYSPARK else ["test_cluster.py", "test_connect.py", "test_kills.py", "test_streaming.py"]
-)
+collect_ignore_glob = [] if PYSPARK else ["test_*.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

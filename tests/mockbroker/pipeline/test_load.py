@@ -183,6 +183,32 @@ def test_a_load_that_fails_says_where_how_much_is_there_and_how_to_go_on(
     assert len(consume(broker.bootstrap_servers, topic)) - there == 3
 
 
+@pytest.mark.parametrize("schema", [[], ["--schema", "id BIGINT", "--partition", "id"]])
+def test_json_that_is_broken_where_nothing_was_sent_yet(
+    spark: SparkSession,
+    broker: MockBroker,
+    topic: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    schema: list[str],
+) -> None:
+    """While the schema is inferred, and while partitions are looked through."""
+    good, bad = tmp_path / "good.json", tmp_path / "zbad.json"
+    good.write_text('{"id": 0}\n')
+    bad.write_text('{"id": 0}\n\n{"id": \n{"id": 0}\n{"i\n')
+    words = [str(good), str(bad), *schema, "--topic", topic, "--create", "1"]
+    assert load(spark, broker, *words) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.endswith(
+        "/zbad.json, line 3; this run sent nothing; once that is mended, the same command does it"
+    )
+    with BrokerClient(broker.bootstrap_servers) as client:
+        assert topic not in client.topics()
+    bad.write_text('{"id": 0}\n')
+    assert load(spark, broker, *words) == 0
+    assert len(consume(broker.bootstrap_servers, topic)) == 2
+
+
 @pytest.mark.parametrize(("partition", "created"), [(2, False), (-1, True)])
 def test_a_partition_that_the_topic_has_not_is_refused_before_anything_is_sent(
     spark: SparkSession,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker.pipeline.errors import PipelineError, explain
+from mockbroker.pipeline.errors import BrokenInputError, PipelineError, explain
 from mockbroker.pipeline.sources import format_of, line_of, read_dataset, write_dataset
 
 if TYPE_CHECKING:
@@ -119,5 +119,11 @@ def test_the_line_that_a_reader_refuses(spark: SparkSession, tmp_path: Path) -> 
     assert line_of(rows, str(bad), "json", {"multiLine": "true"}) is None
     assert line_of(rows, str(csv), "csv", {"sep": ";"}) == 3
     assert line_of(rows, str(csv), "parquet") is None
+    with pytest.raises(BrokenInputError, match=r"bad\.json, line 4$"):
+        read_dataset(spark, [str(bad)])
+    whole = tmp_path / "whole.json"
+    whole.write_text('{"a":\n 1\n')
+    with pytest.raises(BrokenInputError, match=r"stopped at \S+whole\.json$"):
+        read_dataset(spark, [str(whole)], options={"multiLine": "true"})
     csv.write_text("a,b\n1,2\n")
     assert line_of(rows, str(csv), "csv") is None

@@ -98,14 +98,17 @@ def test_a_range_that_ends_before_it_starts(broker: MockBroker, topic: str) -> N
         ("earliest", "latest"),
         ("offset:1", "offset:1"),
         ("1970-01-01T00:00:02Z", each),
-        ("latest", json.dumps({topic: {"0": -1}})),
         ("1970-01-01T00:00:09Z", "latest"),
     ):
         check(start, end)
     for start, end, told in (
         ("offset:2", "offset:1", "would be read from offset 2 to 1; it has 0 to 3"),
         ("offset:9", "latest", "would be read from offset 9 to 3"),
-        ("latest", "earliest", "--from latest is behind --to earliest: partition 0"),
+        ("latest", "latest", "--from latest --to latest: no record is in such a range: --from"),
+        ("latest", "earliest", "--from latest --to earliest: no record is in such a range"),
+        ("earliest", "earliest", "and --to latest, offset:N or a time"),
+        (json.dumps({topic: {"0": -1}}), "latest", "no record is in such a range"),
+        ("earliest", json.dumps({topic: {"0": -2}}), "no record is in such a range"),
         ("1970-01-01T00:00:03Z", "1970-01-01T00:00:02Z", "from offset 2 to 1"),
         (json.dumps({topic: {"1": 0}}), "latest", "does not name partitions 0 to 0"),
     ):

@@ -131,6 +131,26 @@ def test_topics_that_differ_in_time_or_partition_alone(
     assert run([*words, "--ignore", alone], spark) == 0
 
 
+def test_nothing_against_nothing_is_told_and_no_success(
+    spark: SparkSession, broker: MockBroker, topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(broker, topic, EXPECTED)
+    fill(broker, f"{topic}-e", [])
+    where = ["verify", "--bootstrap", broker.bootstrap_servers, "--topic", topic]
+    words = [*where, "--expected-topic", f"{topic}-e"]
+    assert run([*words, "--to", "offset:0"], spark) == 1
+    told = capsys.readouterr().out
+    assert "; 0 rows on both sides: nothing was compared (--allow-empty takes that" in told
+    assert f"; no record in the range; {topic} has offsets 0: " in told
+    assert f"; expected: no record in the range; {topic}-e has offsets 0: 0 to 0, 1: 0 to 0" in told
+    assert run([*words, "--to", "offset:0", "--allow-empty"], spark) == 0
+    assert "nothing was compared; no record" in capsys.readouterr().out
+    assert run([*words, "--allow-empty"], spark) == 1
+    told = capsys.readouterr().out
+    assert "6 rows differ" in told
+    assert "; expected: no record in the range" in told
+
+
 def test_what_may_be_ignored_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run(["verify", "--topic", "a", "--expected-topic", "b", "--ignore", "value"])
