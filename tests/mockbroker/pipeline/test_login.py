@@ -31,6 +31,16 @@ def jaas(mechanism: str, options: str) -> str:
     return f"{SECURITY}.{kind}LoginModule required {options};"
 
 
+ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
+TOKEN = {"sasl.mechanism": "OAUTHBEARER"}
+HANDLER = f"{SECURITY}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+SIGNED = {
+    "oauthbearer.sasl.server.callback.handler.class": HANDLER,
+    "sasl.oauthbearer.jwks.endpoint.url": "auto",
+    "sasl.oauthbearer.expected.issuer": "https://idp.example",
+    "sasl.oauthbearer.expected.audience": "kafka",
+}
+
 CONFIG = {
     "listener.security.protocol.map": "OUT:SASL_SSL,TLS:SSL",
     "listener.name.tls.ssl.client.auth": "required",
@@ -82,10 +92,20 @@ def test_it_shows_a_certificate(secured: MockBroker) -> None:
     [
         ({"sasl.jaas.config": jaas("SCRAM", "username=alice password=x")}, "Authentication failed"),
         ({"ssl.truststore.location": None, "ssl.truststore.type": None}, "certificate"),
-        ({"sasl.mechanism": "OAUTHBEARER"}, "sasl.mechanism=OAUTHBEARER is not spoken"),
+        ({"sasl.mechanism": "OAUTHBEARER"}, "has no unsecuredLoginStringClaim_sub, and sasl"),
+        ({**TOKEN, ENDPOINT: "https://a/token"}, "is not asked: put a token in a file"),
+        ({**TOKEN, ENDPOINT: "file:/nowhere"}, f"{ENDPOINT} cannot be read"),
+        (
+            {**TOKEN, "sasl.login.callback.handler.class": "org.own.Handler"},
+            "sasl.login.callback.handler.class Handler is not there: name a file",
+        ),
+        ({"ssl.truststore.type": "PKCS12"}, "ssl.truststore.location cannot be used"),
         ({"sasl.mechanism": None}, "sasl.mechanism=GSSAPI is not spoken; allowed: PLAIN"),
         ({"sasl.jaas.config": jaas("PLAIN", "username=alice")}, "has no username and password"),
-        ({"ssl.truststore.type": "PKCS12"}, "ssl.truststore.type=PKCS12 is not spoken"),
+        (
+            {"ssl.truststore.type": "JKS"},
+            "ssl.truststore.type=JKS is not spoken; allowed: PEM, PKCS12; keytool",
+        ),
         ({"ssl.truststore.location": "/nowhere.pem"}, "ssl.truststore.location cannot be used"),
         ({"ssl.keystore.key": "x"}, "ssl.keystore.key cannot be used"),
         ({"security.protocol": "TLS"}, "allowed: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
@@ -103,6 +123,69 @@ def test_what_is_wrong_is_one_line(
         client.topics()
     assert "\n" not in str(raised.value)
     assert "password=x" not in str(raised.value)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_it_shows_a_token(signed: bool) -> None:
+    """Unsecured, and one of a file that the broker's own keys have signed."""
+    config = {
+        "listener.security.protocol.map": "OUT:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        **(SIGNED if signed else {}),
+    }
+    with MockBroker(listeners=["OUT://:0"], config=config, topics={"orders": 1}) as broker:
+        conf = broker.client_config("java", token=broker.token("alice"))
+        servers = conf.pop("bootstrap.servers")
+        assert (ENDPOINT in conf) is signed
+        with BrokerClient(servers, conf) as client:
+            assert client.partitions("orders") == [0]
+        assert broker.journal.requests(api="Metadata")[-1].principal == "User:alice"
+        late = {"unsecuredLoginStringClaim_sub": "alice", "unsecuredLoginLifetimeSeconds": "-9"}
+        options = " ".join(f'{name}="{text}"' for name, text in late.items())
+        refused = "^the token of OAUTHBEARER was refused: .*invalid_token"
+        module = f"{SECURITY}.oauthbearer.OAuthBearerLoginModule"
+        bad = {**TOKEN, "security.protocol": "SASL_PLAINTEXT"}
+        bad["sasl.jaas.config"] = f"{module} required {options};"
+        with BrokerClient(servers, bad) as client, pytest.raises(PipelineError, match=refused):
+            client.topics()
+
+
+def test_stores_of_pkcs12(secured: MockBroker, tmp_path: Path) -> None:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import pkcs12
+
+    conf = secured.client_config("java", listener="TLS", certificate="carol")
+    bootstrap = conf.pop("bootstrap.servers")
+    text = Path(conf["ssl.keystore.location"]).read_bytes()
+    own, *others = x509.load_pem_x509_certificates(text)
+    key = serialization.load_pem_private_key(text, None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    closed = serialization.BestAvailableEncryption(b"secret")
+    store, trust = tmp_path / "store.p12", tmp_path / "trust.p12"
+    store.write_bytes(
+        pkcs12.serialize_key_and_certificates(b"carol", key, own, others or None, closed)
+    )
+    trusted = x509.load_pem_x509_certificates(Path(conf["ssl.truststore.location"]).read_bytes())
+    trust.write_bytes(
+        pkcs12.serialize_java_truststore(
+            [pkcs12.PKCS12Certificate(each, None) for each in trusted], closed
+        )
+    )
+    for name, file in (("keystore", store), ("truststore", trust)):
+        conf |= {
+            f"ssl.{name}.type": "PKCS12",
+            f"ssl.{name}.location": str(file),
+            f"ssl.{name}.password": "secret",
+        }
+    with BrokerClient(bootstrap, conf) as client:
+        assert client.partitions("orders") == [0, 1]
+    assert secured.journal.requests(api="Metadata")[-1].principal == "User:CN=carol"
+    for name in ("keystore", "truststore"):
+        with pytest.raises(PipelineError, match=f"ssl.{name}.location cannot be used") as raised:
+            Login({**conf, f"ssl.{name}.password": "other"})
+        assert "other" not in str(raised.value)
 
 
 def test_a_mechanism_that_the_broker_has_not() -> None:
