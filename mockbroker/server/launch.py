@@ -149,8 +149,11 @@ class RunningBroker:
 
     def token(self, *wanted: object) -> str:
         """As `security.own_tokens.WantedToken`, in a step of the cluster. Raises ValueError."""
+        brokers = self.cluster.brokers
+        if not brokers:
+            raise ValueError("no broker is up that could make a token: start one first")
         names = [each.name for each in self.settings.listeners]
-        return self.cluster.brokers[0].services.admission.make_token(names, wanted)
+        return brokers[0].services.admission.make_token(names, wanted)
 
     def requires_certificate(self, listener: str) -> bool:
         """Whether clients of a listener have to show a certificate."""

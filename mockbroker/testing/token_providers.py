@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import atexit
-import os
-import tempfile
 from base64 import urlsafe_b64decode
-from contextlib import suppress
 from json import loads
 from typing import TYPE_CHECKING, Any
+
+from mockbroker.testing.kept_files import kept_folder
 
 __tracebackhide__ = True
 
@@ -75,13 +73,7 @@ def for_kafka_python(token: Token) -> object:
 
 def in_file(token: Token) -> str:
     """The file that has it, for as long as this process lasts."""
-    handle, path = tempfile.mkstemp(prefix="mockbroker-token-", suffix=".jwt")
-    with os.fdopen(handle, "w", encoding="ascii") as stream:
-        stream.write(made(token))
-
-    def remove() -> None:
-        with suppress(OSError):
-            os.unlink(path)
-
-    atexit.register(remove)
-    return path
+    file = kept_folder("mockbroker-token-") / "token.jwt"
+    file.touch(0o600)
+    file.write_text(made(token), "ascii")
+    return str(file)

@@ -1,21 +1,21 @@
 """Where clients of a broker elsewhere come in, as its admin API tells it.
 
-What it made of certificates is fetched when it is asked for, into a folder that goes with this.
+What it made of certificates is fetched when it is asked for, into a folder that is kept for
+as long as this process: a client reads its files after whoever fetched them may be gone.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockbroker.admin.client import AdminClient, segment
 from mockbroker.testing.client_config import ClientListener, Entrance, WantedToken
+from mockbroker.testing.kept_files import kept_folder
 from mockbroker.testing.remote.refusals import refused_as
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mockbroker.testing.polling import PollingBridge
 
 __tracebackhide__ = True
@@ -53,8 +53,7 @@ class RemoteEntrance(Entrance):
         if text is None:
             return None
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="mockbroker-tls-"))
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._folder = kept_folder("mockbroker-tls-")
         file = self._folder / f"{name}.pem"
         file.touch(0o600)
         file.write_text(text, "utf-8")

@@ -22,6 +22,20 @@ def test_a_broker_makes_them_here_and_elsewhere() -> None:
                 one.token(listener="B")
 
 
+def test_no_broker_makes_one_when_none_is_up() -> None:
+    with MockBroker(config=configs("PLAINTEXT", "auto"), brokers=2, admin_port=0) as broker:
+        remote = MockBroker.connect(broker.admin_url or "")
+        first, second = broker.cluster.brokers
+        broker.cluster.kill(first)
+        assert broker.token("alice").count(".") == 2
+        broker.cluster.kill(second)
+        for one in (broker, remote):
+            with pytest.raises(ValueError, match="no broker is up"):
+                one.token("alice")
+        broker.cluster.revive(second)
+        assert broker.token("alice").count(".") == 2
+
+
 def test_another_word_is_no_address_of_keys() -> None:
     with pytest.raises(SettingsError, match="https://HOST/PATH or auto"):
         MockBroker(config=configs("PLAINTEXT", "own"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import gc
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,11 +29,27 @@ def test_it_tells_what_the_broker_tells() -> None:
             remote.client_config("java", listener="B")
         with pytest.raises(ValueError, match="no name of a client"):
             remote.client_file("a b")
-        folder = Path(remote.ca_file).parent
-        assert folder != Path(broker.ca_file).parent
-        del remote
-        gc.collect()
-        assert not folder.exists()
+        assert Path(remote.ca_file).parent != Path(broker.ca_file).parent
+
+
+FORGETFUL = """
+import gc, sys
+from mockbroker import MockBroker
+
+file = MockBroker.connect(sys.argv[1]).client_config("confluent")["ssl.ca.location"]
+gc.collect()
+print(file)
+print(open(file).read())
+"""
+
+
+def test_what_was_fetched_stays_as_long_as_the_process() -> None:
+    with MockBroker(tls="auto", admin_port=0) as broker:
+        command = [sys.executable, "-c", FORGETFUL, broker.admin_url or ""]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+        file, _, text = run.stdout.partition("\n")
+        assert text.strip() == Path(broker.ca_file).read_text("utf-8").strip()
+        assert not Path(file).parent.exists()
 
 
 def test_clients_are_sent_where_the_test_says() -> None:

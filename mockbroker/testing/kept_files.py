@@ -1,0 +1,24 @@
+"""Files that clients are given: they stay for as long as this process, whoever made them is gone.
+
+A client may read them long after it was configured. A process that was forked leaves them be.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+
+def kept_folder(prefix: str) -> Path:
+    """A new folder, for this user alone, that goes when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    atexit.register(_remove, folder, os.getpid())
+    return folder
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
