@@ -7,11 +7,13 @@ AclBindingFilter; KIP-140, KIP-290). Types, patterns, operations and permissions
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from mockbroker.metadata import authorized_operations as authorized
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mockbroker.metadata.authorized_operations import AclOperation
 
 UNKNOWN: Final = 0
@@ -82,6 +84,23 @@ class AclFilter(NamedTuple):
             and self.host in (None, acl.host)
             and self.operation in (ANY, acl.operation)
             and self.permission in (ANY, acl.permission)
+        )
+
+    def among(self, acls: Mapping[Acl, object]) -> list[Acl]:
+        """Those that may match: one at most where nothing is left open, else all of them."""
+        if not self._is_exact():
+            return list(acls)
+        # Nothing that is None or a code of many is in it.
+        exactly = cast("Acl", self)
+        return [Acl(*exactly)] if exactly in acls else []
+
+    def _is_exact(self) -> bool:
+        """Whether it names an ACL in full, as tools do that take back what they gave."""
+        codes = (self.resource_type, self.operation, self.permission)
+        return (
+            ANY not in codes
+            and self.pattern_type not in (ANY, PatternType.MATCH)
+            and None not in (self.resource_name, self.principal, self.host)
         )
 
     def _fits_name(self, acl: Acl) -> bool:

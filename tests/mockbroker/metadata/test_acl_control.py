@@ -8,6 +8,7 @@ from mockbroker.config.broker import BrokerConfig
 from mockbroker.metadata.acl_control import create_acls, delete_acls
 from mockbroker.metadata.acls import Acl, AclFilter
 from mockbroker.metadata.store import MetadataStore
+from tests.support.work_counts import lines_of
 
 ACL = Acl(2, "prefix", 4, "User:a", "*", 3, 3)
 ALL = AclFilter(1, None, 1, None, None, 1, 1)
@@ -19,6 +20,15 @@ def test_an_acl_is_kept_once_until_a_filter_removes_it() -> None:
     assert list(store.acls) == [ACL]
     first, second = delete_acls(store, [ALL, ALL._replace(principal="User:b")])
     assert (list(first.acls), list(second.acls), store.acls) == ([ACL], [], {})
+
+
+def test_what_is_named_in_full_costs_the_same_among_few_and_among_many() -> None:
+    def lines(count: int) -> int:
+        store = MetadataStore("cluster", BrokerConfig())
+        create_acls(store, [ACL._replace(principal=f"User:{n}") for n in range(count)])
+        return lines_of(lambda: delete_acls(store, [AclFilter(*ACL._replace(principal="User:1"))]))
+
+    assert lines(3) == lines(1000)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,27 @@ def test_what_a_filter_means(wanted: AclFilter, fits: bool) -> None:
     assert wanted.matches(ACL) is fits
 
 
+def test_a_filter_that_leaves_nothing_open_looks_at_one_acl() -> None:
+    others = [ACL._replace(principal=f"User:{number}") for number in range(100)]
+    acls = dict.fromkeys([*others, ACL])
+    exactly = AclFilter(*ACL)
+    assert exactly.among(acls) == [ACL]
+    assert exactly._replace(host="10.0.0.1").among(acls) == []
+    for left_open in (
+        exactly._replace(resource_type=1),
+        exactly._replace(resource_name=None),
+        exactly._replace(pattern_type=1),
+        exactly._replace(pattern_type=2),
+        exactly._replace(principal=None),
+        exactly._replace(host=None),
+        exactly._replace(operation=1),
+        exactly._replace(permission=1),
+    ):
+        found = [acl for acl in left_open.among(acls) if left_open.matches(acl)]
+        assert found == [acl for acl in acls if left_open.matches(acl)]
+        assert ACL in found
+
+
 def test_codes_that_mean_many_are_no_binding() -> None:
     assert is_binding(ACL)
     for code in (1, 99):
