@@ -82,6 +82,7 @@ class Handouts:
     """Of the groups that one broker coordinates."""
 
     __slots__ = (
+        "_dropped",
         "_from_outside",
         "_in_use",
         "_services",
@@ -101,6 +102,8 @@ class Handouts:
         """Who coordinates anew begins anew, and so does a topic that was made anew."""
         self._from_outside: set[Shared] = set()
         """Where somebody who is no member has committed a position since it was looked at."""
+        self._dropped: set[Shared] = set()
+        """Where what was committed beyond the position counts no more."""
         self._stop_timer: Callable[[], bool] | None = None
         self.dead: list[tuple[Shared, Piece]] = []
         """What was handed out too often and is given up."""
@@ -133,14 +136,17 @@ class Handouts:
         return leases
 
     def _bring_up(self, shared: Shared, leases: Leases, stable: int, now_ms: float) -> None:
-        if stable < self._stable[shared] or (
-            stable != self._stable[shared] and shared in self._from_outside
+        if (
+            shared in self._dropped
+            or stable < self._stable[shared]
+            or (stable != self._stable[shared] and shared in self._from_outside)
         ):
-            leases.reset(stable)  # somebody set the group's position
+            leases.reset(stable)  # somebody set the group's position, or took it away
         else:
             leases.stable_at(stable)
         self._stable[shared] = stable
         self._from_outside.discard(shared)
+        self._dropped.discard(shared)
         self._end_leases(shared, leases, now_ms)
 
     def _end_leases(self, shared: Shared, leases: Leases, now_ms: float) -> None:
@@ -181,6 +187,12 @@ class Handouts:
         shared = Shared(group, topic, partition)
         if shared in self._tables:
             self._from_outside.add(shared)
+
+    def note_dropped(self, shared: Shared) -> None:
+        """The ranges committed there were dropped: all from the position on is handed out anew."""
+        if shared in self._tables:
+            self._dropped.add(shared)
+            self.wake(shared)
 
     def done(self, shared: Shared, ranges: Iterable[tuple[int, int]]) -> None:
         """These are committed: nobody has them, and they are not handed out again."""
@@ -228,6 +240,7 @@ class Handouts:
         self._stable.clear()
         self._terms.clear()
         self._from_outside.clear()
+        self._dropped.clear()
         self.dead.clear()
         if self._stop_timer is not None:
             self._stop_timer()

@@ -81,6 +81,7 @@ class IndividualCommits:
             make_committed=lambda index, _live: IndividualCommitShard(index),
         )
         self.on_committed: Callable[[Place, Iterable[OffsetRange]], None] = lambda _, __: None
+        self.on_dropped: Callable[[Place], None] = lambda _: None
         """Told of the ranges that a transaction commits."""
         self.counted: Counter[str] = Counter()
         """What happened, by the name of its metric."""
@@ -234,11 +235,20 @@ class IndividualCommits:
             runtime.write(index, records, done, replay=replay, appended=appended)
             return
         gone: list[CoordinatorRecord] = []
+        places: list[Place] = []
         for key in set_there:
             part = mine.of(key.group, key.topic, key.partition)
             if part is not None:
-                gone += self.dropped(Place(key.group, key.topic, key.partition), part)
-        self.write_both(shard, records, gone, done, replay=replay, appended=appended)
+                places.append(Place(key.group, key.topic, key.partition))
+                gone += self.dropped(places[-1], part)
+
+        def written(error: ErrorCode) -> None:
+            if error is ErrorCode.NONE:
+                for place in places:
+                    self.on_dropped(place)
+            done(error)
+
+        self.write_both(shard, records, gone, written, replay=replay, appended=appended)
 
     def dropped(self, place: Place, part: CommittedRanges) -> list[CoordinatorRecord]:
         """The records that take all of a group's ranges in a partition away."""

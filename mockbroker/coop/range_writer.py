@@ -65,6 +65,7 @@ class RangeWriter:
         """What of it is committed: it is free again if that fails."""
         self._outcomes: dict[tuple[str, int], Outcome] = {}
         self._sweeps: list[tuple[Place, int]] = []
+        self._dropped: list[Shared] = []
         self._ranges: list[CoordinatorRecord] = []
         self._grown = 0
         for topic in request.topics:
@@ -150,12 +151,14 @@ class RangeWriter:
     def _then_sweep(
         self, shard: GroupShard, done: Callable[[ErrorCode], None]
     ) -> Callable[[ErrorCode], None]:
-        sweeps, handed_out = self._sweeps, self._handed_out
+        sweeps, handed_out, dropped = self._sweeps, self._handed_out, self._dropped
 
         def written(error: ErrorCode) -> None:
             if error is ErrorCode.NONE:
                 for place, stable in sweeps:
                     self._commits.sweep(shard, place, stable)
+                for shared in dropped:
+                    self._handouts.note_dropped(shared)
             else:
                 for shared, taken in handed_out:
                     self._handouts.give_back(shared, taken)
@@ -274,6 +277,7 @@ class RangeWriter:
             self._ranges += self._commits.tombstones(place, part.all_pending())
         else:
             self._ranges += self._commits.dropped(place, part)
+            self._dropped.append(Shared(*place[:3]))
         return True
 
     # -- what is told ----------------------------------------------------------------------

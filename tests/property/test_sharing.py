@@ -1,10 +1,10 @@
 """Members that share a partition of three brokers, against plain sets of offsets.
 
 Whatever order commits, fetches, crashes, moves of leader and coordinator, rebalances, transactions,
-positions and time come in, by ranges of keys or by leases: nothing that was written is lost,
-nothing that was committed comes again, and a key's records are given in order to one member of a
-generation. What was answered is told by whoever coordinates next, and nothing else. Ten thousand
-runs take ten minutes of processor time:
+positions, deletions and time come in, by ranges of keys or by leases: nothing that was written is
+lost, nothing that was committed comes again, and a key's records are given in order to one member
+of a generation. What was answered is told by whoever coordinates next, and nothing else. Ten
+thousand runs take ten minutes of processor time:
 
     SHARING_RUNS=10000 pytest --timeout 0 tests/property/test_sharing.py
 """
@@ -12,13 +12,14 @@ runs take ten minutes of processor time:
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.shared_deletions import DeletingWorld
 from tests.support.shared_model import KEYS
-from tests.support.shared_world import LEASE_MS, World
+from tests.support.shared_world import LEASE_MS
 
 if TYPE_CHECKING:
     from tests.support.shared_world import Mode
@@ -58,9 +59,17 @@ STEPS = (
     step("move", of_leader=st.booleans()),
     step("set_position", MEMBER, OFFSET),
     step("reset", OFFSET),
+    step("delete_offsets"),
+    step("delete_records", OFFSET),
 )
 
 
+SOME_ARE_DONE: Final[list[Step]] = [("fetch", (0, 3), {}), ("commit", (0, 0b110), {})]
+"""Behind a record that is not, so the position is where it was."""
+
+
+@example("leases", 2, [*SOME_ARE_DONE, ("delete_offsets", (), {})])
+@example("leases", 2, [*SOME_ARE_DONE, ("reset", (0,), {})])
 @settings(max_examples=RUNS)
 @given(
     st.sampled_from(("ranges", "leases")),
@@ -70,7 +79,7 @@ STEPS = (
 def test_nothing_is_lost_and_nothing_committed_comes_again(
     mode: Mode, members: int, steps: list[Step]
 ) -> None:
-    world = World(mode, members)
+    world = DeletingWorld(mode, members)
     for name, args, named in steps:
         world.look()
         getattr(world, name)(*args, **named)

@@ -232,7 +232,7 @@ mockbroker.coop.transparent.TransparentGroups
   passing _known unable begun looked_at
 mockbroker.coop.individual_commits.IndividualCommits
   kept runtime
-  wiring _services _topic _log on_committed
+  wiring _services _topic _log on_committed on_dropped
   growing counted
 mockbroker.coop.interval_set.IntervalSet
   kept _count _starts _firsts _lasts

@@ -28,6 +28,8 @@ class Model:
         self.keys: dict[int, str] = {}
         """Of each record that consumers are given, by its offset."""
         self.end = 0
+        self.start = 0
+        """Records before it were deleted."""
         self.stable = 0
         self.done: set[int] = set()
         """Records from the stable offset on that are committed."""
@@ -44,6 +46,13 @@ class Model:
         if not aborted:
             self.keys.update(enumerate(keys, self.end))
         self.end += len(keys) + markers
+        self.settle()
+
+    def delete_before(self, offset: int) -> None:
+        """The log begins here, and the group's position not before it."""
+        self.start = max(self.start, offset)
+        self.stable = max(self.stable, self.start)
+        self.keys = {at: key for at, key in self.keys.items() if at >= self.start}
         self.settle()
 
     def settle(self) -> None:
@@ -72,7 +81,7 @@ class Model:
     def sets(self, position: int, *, keeps: bool) -> None:
         """A plain position takes the place of all, or `keeps` what lies behind it."""
         self.done = {offset for offset in self.done if offset >= position} if keeps else set()
-        self.stable = position
+        self.stable = max(position, self.start)
         self.pending.clear()
         self.settle()
 

@@ -264,9 +264,8 @@ class World:
 
     def reset(self, position: int) -> None:
         """All leave, somebody from outside sets the position, and they come back."""
-        position = min(position, self.model.end)
-        count = len(self.group.members)
-        self._leave(*self.group.members)
+        position = self._within(position)
+        count = self.leave_all()
         client = self.core.client(node=self._coordinator)
         asking = RangeGroup(client)
         client.send(asking.asking(position, None), COMMIT_VERSION)
@@ -274,10 +273,22 @@ class World:
         answer = told(client.receive(OffsetCommitResponse).topics[0].partitions[0])
         assert answer == Committed(ErrorCode.NONE)
         self.model.sets(position, keeps=False)
+        self.come_back(count)
+
+    def leave_all(self) -> int:
+        """The group has no member any more; how many it had."""
+        self._leave(*self.group.members)
+        return len(self.group.members)
+
+    def come_back(self, count: int) -> None:
+        """The group has so many again."""
         self._connect()
         self.group.members = [self.group.first(at) for at in range(count)]
         self.group.rejoin()
         self._sync()
+
+    def _within(self, position: int) -> int:
+        return max(self.model.start, min(position, self.model.end))
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -425,7 +436,7 @@ class World:
     def set_position(self, number: int, position: int) -> None:
         """A member commits a plain position."""
         at = self._member(number)
-        position = min(position, self.model.end)
+        position = self._within(position)
         answer = self._send_commit(at, None, offset=position)
         assert answer == Committed(ErrorCode.NONE)
         self.model.sets(position, keeps=position >= self.model.stable)

@@ -13,6 +13,7 @@ from mockbroker.coop.handouts import Shared
 from mockbroker.coop.leases import Holder, Lease, Piece
 from mockbroker.coop.numbers import DraftError, Tag
 from mockbroker.coop.tags import Cooperative, Identity
+from mockbroker.state.groups import commit_offsets
 from mockbroker_protocol.errors import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchRequest, FetchResponse
 from mockbroker_protocol.messages.group_membership import (
@@ -20,7 +21,13 @@ from mockbroker_protocol.messages.group_membership import (
     LeaveGroupResponse,
     MemberIdentity,
 )
-from mockbroker_protocol.messages.group_offsets import OffsetCommitResponse
+from mockbroker_protocol.messages.group_offsets import (
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
 from tests.mockbroker.coop.test_fetch import asking, parts_of
 from tests.support.cluster_core import ClusterCore
 from tests.support.coop_groups import SharingGroup
@@ -29,6 +36,8 @@ from tests.support.keyed_log import spans
 from tests.support.range_group import COMMIT_VERSION, ON, RangeGroup, fill, told
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mockbroker.coop.leases import Leases
     from tests.support.core import CoreClient
 
@@ -350,6 +359,31 @@ def test_a_position_that_is_set_on_deals_from_there(three: Three) -> None:
     assert three.b.take() == [(15, 19, 1)]
     # A member's own position takes away what is below it.
     assert three.a.take() == [(20, 29, 1)]
+
+
+def offsets_deleted(core: Core) -> None:
+    part = OffsetDeleteRequestPartition(0)
+    request = OffsetDeleteRequest("g", [OffsetDeleteRequestTopic("t", [part])])
+    assert core.client().call(request, 0, OffsetDeleteResponse).error_code == 0
+
+
+def position_reset(core: Core) -> None:
+    assert RangeGroup(core.client()).plain(0).error == 0
+
+
+def position_set_by_a_test(core: Core) -> None:
+    core.act(lambda: commit_offsets(core.cluster, "g", {("t", 0): 0}))
+
+
+@pytest.mark.parametrize("how", [offsets_deleted, position_reset, position_set_by_a_test])
+def test_what_is_not_committed_any_more_is_dealt_again(
+    three: Three, how: Callable[[Core], None]
+) -> None:
+    """The group's position is where it was, but nothing counts that was committed beyond."""
+    three.b.commits.commit((10, 19))
+    how(three.core)
+    taken = [three.b.take() for _ in range(4)]
+    assert taken == [[(at, at + 9, 1)] for at in (0, 10, 20, 30)]
 
 
 def test_a_reader_names_itself() -> None:
