@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mockbroker.testing import token_providers
@@ -29,6 +30,7 @@ class Access:
         "bootstrap",
         "ca_file",
         "client_file",
+        "delegated",
         "key_file",
         "login",
         "mechanism",
@@ -46,6 +48,8 @@ class Access:
         self.mechanism = "PLAIN"
         self.login: tuple[str, str] | None = None
         """User and password."""
+        self.delegated = False
+        """Whether the login is a delegation token: its id, and its HMAC in base64."""
         self.token: Token | None = None
         """A token of OAUTHBEARER, or what makes one each time that the client wants one."""
 
@@ -133,6 +137,7 @@ class ClientConfigs(ABC):
         login: tuple[str, str] | None = None,
         mechanism: str | None = None,
         token: Token | None = None,
+        delegation_token: tuple[str, bytes] | None = None,
     ) -> ClientConfig:
         """What a client is given to connect, under its own names: `Producer(**...)`.
 
@@ -140,13 +145,16 @@ class ClientConfigs(ABC):
         franz-go. `listener` is the first one unless it is named; `certificate` names the client's
         own, for which `client` stands where one is required; `login` is user and password for a
         listener with SASL, by `mechanism` (PLAIN); `token` is for OAUTHBEARER, or a function
-        that gives one when the client wants it. Whom a client trusts is known with `tls="auto"`.
-        Raises ValueError.
+        that gives one when the client wants it. `delegation_token` is the id and the HMAC of one
+        (KIP-48), by SCRAM-SHA-256 unless `mechanism` says another: for java and franz-go, others
+        do not have it. Whom a client trusts is known with `tls="auto"`. Raises ValueError.
         """
         access = self._entrance().access(listener, certificate)
         access.login = login or access.login
         access.token = token
         access.mechanism = mechanism or ("OAUTHBEARER" if token else access.mechanism)
+        if delegation_token is not None:
+            _log_in_with(access, delegation_token, kind, mechanism or "SCRAM-SHA-256")
         if (access.mechanism == "OAUTHBEARER") != (token is not None):
             message = f"a token and {access.mechanism}: OAUTHBEARER takes one, and only that does"
             raise ValueError(message)
@@ -175,6 +183,28 @@ def _made(file: str | None) -> str:
         message = 'there are no certificates: start it with tls="auto"'
         raise RuntimeError(message)
     return file
+
+
+def _log_in_with(
+    access: Access, delegation_token: tuple[str, bytes], kind: str, mechanism: str
+) -> None:
+    """Let the client show a delegation token. Raises ValueError where that cannot be."""
+    if access.login is not None or access.token is not None:
+        message = "a client logs in once: by login, token or delegation_token"
+        raise ValueError(message)
+    if not mechanism.startswith("SCRAM-"):
+        message = f"a delegation token and {mechanism}: allowed: SCRAM-SHA-256, SCRAM-SHA-512"
+        raise ValueError(message)
+    if kind not in _WITH_TOKENAUTH:
+        message = (
+            f"{kind!r} cannot log in with a delegation token, which is SCRAM's extension"
+            f" tokenauth; allowed: {', '.join(_WITH_TOKENAUTH)}"
+        )
+        raise ValueError(message)
+    token_id, hmac = delegation_token
+    access.login = token_id, b64encode(hmac).decode()
+    access.mechanism = mechanism
+    access.delegated = True
 
 
 def _librdkafka(access: Access) -> ClientConfig:
@@ -276,10 +306,11 @@ def _java(access: Access) -> ClientConfig:
     if access.login is not None:
         scram = "scram.Scram" if access.mechanism.startswith("SCRAM") else "plain.Plain"
         user, password = (text.replace("\\", "\\\\").replace('"', '\\"') for text in access.login)
+        delegated = ' tokenauth="true"' if access.delegated else ""
         config["sasl.mechanism"] = access.mechanism
         config["sasl.jaas.config"] = (
             f"org.apache.kafka.common.security.{scram}LoginModule required"
-            f' username="{user}" password="{password}";'
+            f' username="{user}" password="{password}"{delegated};'
         )
     if access.token is not None:
         config |= _java_token(access.token)
@@ -336,6 +367,8 @@ def _franz_go(access: Access) -> ClientConfig:
     if access.login is not None:
         user, password = access.login
         config["sasl"] = {"method": access.mechanism, "user": user, "pass": password}
+        if access.delegated:
+            config["sasl"]["is_token"] = True
     if access.token is not None:
         token = token_providers.made(access.token)
         config["sasl"] = {"method": access.mechanism, "token": token}
@@ -347,6 +380,9 @@ def _text(file: str | None) -> str:
     with open(file, encoding="utf-8") as stream:
         return stream.read()
 
+
+_WITH_TOKENAUTH: Final = ("java", "franz-go")
+"""Who can log in with delegation tokens."""
 
 _KINDS: Final[dict[str, Callable[[Access], ClientConfig]]] = {
     "confluent": _confluent,

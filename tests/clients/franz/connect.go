@@ -22,10 +22,11 @@ type access struct {
 		Key  string `json:"client_key_path"`
 	} `json:"tls"`
 	SASL *struct {
-		Method string `json:"method"`
-		User   string `json:"user"`
-		Pass   string `json:"pass"`
-		Token  string `json:"token"`
+		Method  string `json:"method"`
+		User    string `json:"user"`
+		Pass    string `json:"pass"`
+		Token   string `json:"token"`
+		IsToken bool   `json:"is_token"`
 	} `json:"sasl"`
 }
 
@@ -66,9 +67,9 @@ func connect(file string) ([]kgo.Opt, error) {
 	case "PLAIN":
 		options = append(options, kgo.SASL(plain.Auth{User: a.SASL.User, Pass: a.SASL.Pass}.AsMechanism()))
 	case "SCRAM-SHA-256":
-		options = append(options, kgo.SASL(scram.Auth{User: a.SASL.User, Pass: a.SASL.Pass}.AsSha256Mechanism()))
+		options = append(options, kgo.SASL(scram.Auth{User: a.SASL.User, Pass: a.SASL.Pass, IsToken: a.SASL.IsToken}.AsSha256Mechanism()))
 	case "SCRAM-SHA-512":
-		options = append(options, kgo.SASL(scram.Auth{User: a.SASL.User, Pass: a.SASL.Pass}.AsSha512Mechanism()))
+		options = append(options, kgo.SASL(scram.Auth{User: a.SASL.User, Pass: a.SASL.Pass, IsToken: a.SASL.IsToken}.AsSha512Mechanism()))
 	case "OAUTHBEARER":
 		options = append(options, kgo.SASL(oauth.Auth{Token: a.SASL.Token}.AsMechanism()))
 	default:
