@@ -45,6 +45,10 @@ class Share:
             self.note_done(*each)
         self.position = standing.stable
 
+    def standing(self) -> Committed:
+        """How the group stands, as far as is known here."""
+        return Committed(self.stable, tuple(self._known))
+
     def is_done(self, offset: int) -> bool:
         """Whether an offset is committed already, as far as is known here."""
         return offset < self.stable or self._known.covers(offset, offset)

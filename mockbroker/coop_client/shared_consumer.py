@@ -351,6 +351,7 @@ class SharedConsumer:
     async def commit(self) -> dict[TopicPartition, Committed]:
         """Commit what is acknowledged; how the group stands, as far as it is known here.
 
+        What somebody else was given meanwhile is not committed, and not among what is told.
         Raises NotInGroupError when the group went on without this member, and what the draft calls
         MaxIndividualCommitReached when the group has too many ranges; the member joins again then.
         """
@@ -360,10 +361,7 @@ class SharedConsumer:
             if isinstance(self._member, ClassicMember):
                 self._member.must_join = True
             raise
-        return {
-            place: Committed(share.stable, tuple(share.acked))
-            for place, share in self._shares.items()
-        }
+        return {place: share.standing() for place, share in self._shares.items()}
 
     async def send_to_transaction(
         self, producer: AIOKafkaProducer, records: Iterable[Record]

@@ -69,3 +69,13 @@ def test_what_somebody_else_has_is_not_sent() -> None:
     share.ack(1, 3)
     share.lost(2, 2)
     assert share.to_commit(10) == [(1, 1), (3, 3)]
+
+
+def test_it_tells_what_is_committed_and_not_what_is_still_to_be() -> None:
+    share = begun(40, (45, 46))
+    share.ack(44, 44)
+    share.ack(50, 50)
+    share.committed([(44, 44)], 40)
+    assert share.standing() == Committed(40, ((44, 46),))
+    share.lost(50, 50)
+    assert share.standing() == Committed(40, ((44, 46),))
