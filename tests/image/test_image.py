@@ -34,7 +34,7 @@ LINTERS = ROOT / ".tools" / "image-lint"
 IMAGE = "localhost/mockbroker:test"
 UID = 10001
 MAX_ADDED_BYTES = 112_000_000
-"""What the image may add to its base, uncompressed: a sixth for `mockbroker top`, one for schemas."""
+"""What the image may add to its base, uncompressed; a third is for `mockbroker top` and schemas."""
 SOON_SECONDS = 20
 
 
