@@ -202,7 +202,12 @@ def _unsecured_token(options: Mapping[str, str]) -> str:
         )
     lifetime = options.get("unsecuredLoginLifetimeSeconds", str(_TOKEN_SECONDS))
     now = time.time()
-    claims = {"iat": now, "exp": now + _number("unsecuredLoginLifetimeSeconds", lifetime), **claims}
+    # A broker whose clock is a moment behind refuses what is issued later than now.
+    claims = {
+        "iat": int(now),
+        "exp": now + _number("unsecuredLoginLifetimeSeconds", lifetime),
+        **claims,
+    }
     parts = (base64.urlsafe_b64encode(json.dumps(each).encode()) for each in (_UNSIGNED, claims))
     return "".join(part.decode().rstrip("=") + "." for part in parts)
 

@@ -11,6 +11,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+__tracebackhide__ = True
+
 
 def kept_folder(prefix: str) -> Path:
     """A new folder, for this user alone, that goes when this process ends."""
