@@ -20,6 +20,10 @@ PURE_ONLY: Final[dict[str, tuple[str, ...]]] = {
         "test_answers_equal_those_of_a_walk_over_the_whole_session",
         "test_so_do_those_that_are_made_in_slices",
     ),
+    # Reads the sources that are compiled.
+    "tests/mockbroker/pipeline/analyze/test_line_schema.py": (
+        "test_what_the_broker_measures_may_have_a_fraction",
+    ),
     "tests/mockbroker/purgatory/test_purgatory.py": (),
     "tests/mockbroker/purgatory/test_purgatory_cost.py": (),
     "tests/mockbroker/replica/test_hosted_log.py": (
