@@ -12,9 +12,9 @@ when the recorded high watermark passed it, which is what consumers see.
 
 from __future__ import annotations
 
-import gc
 import struct
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.journal.events import CREATED, DELETED, GROWN
@@ -27,6 +27,7 @@ from mockbroker.metadata.changes import (
     TopicDeleted,
 )
 from mockbroker.what_if.broker import EVICTION_MS, SLOTS, Client, SimulatedBroker
+from mockbroker.what_if.collecting import dropped_as_a_whole
 from mockbroker.what_if.costs import Costs, Histogram
 from mockbroker.what_if.delays import Moves, Reached
 from mockbroker.what_if.reader import Reader, Settings
@@ -77,28 +78,14 @@ def replay_figures(
         return []
     rows = _recorded_rows(recording)
     for name, wanted in ((AS_IT_WAS, Settings()), (WHAT_IF, Settings(**settings))):
-        rows += _run(recording, name, wanted)
+        rows += dropped_as_a_whole(partial(_run, recording, name, wanted))
     return rows
 
 
 def _run(recording: Recording, name: str, settings: Settings) -> list[Row]:
-    """A world is a net of circles that is dropped as a whole: nothing is collected before.
-
-    All that is made meanwhile is of the youngest generation, so that the heap around it, which may
-    be large, is not walked.
-    """
-    collects = gc.isenabled()
-    gc.disable()
-    replay: Replay | None = None
-    try:
-        replay = Replay(recording, settings)
-        replay.run()
-        return replay.rows(name)
-    finally:
-        replay = None
-        gc.collect(0)
-        if collects:
-            gc.enable()
+    replay = Replay(recording, settings)
+    replay.run()
+    return replay.rows(name)
 
 
 class Group:

@@ -8,13 +8,14 @@ scenario.
 
 from __future__ import annotations
 
-import gc
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.log.results import AppendOrigin
 from mockbroker.metadata.changes import PartitionState
 from mockbroker.what_if.broker import EVICTION_MS, SLOTS, Client, SimulatedBroker
+from mockbroker.what_if.collecting import dropped_as_a_whole
 from mockbroker.what_if.consumer import Consumer
 from mockbroker.what_if.costs import Costs, Histogram
 from mockbroker.what_if.delays import Moves
@@ -62,24 +63,14 @@ def run_task(task: Mapping[str, Any]) -> list[dict[str, Any]]:
             # No answer came to its limit: the same would happen again.
             told.append({**before, "scenario": KIP_74})
             continue
-        told.append(_figures(topology, part, scenario))
+        told.append(dropped_as_a_whole(partial(_figures, topology, part, scenario)))
     return told
 
 
 def _figures(topology: Topology, part: BrokerPart, scenario: Scenario) -> dict[str, Any]:
-    """A world is a net of circles that is dropped as a whole: nothing is collected before."""
-    collects = gc.isenabled()
-    gc.disable()
-    world: World | None = None
-    try:
-        world = World(topology, part, scenario)
-        world.run()
-        return world.figures()
-    finally:
-        world = None
-        gc.collect(0)  # of the youngest is all that was made meanwhile
-        if collects:
-            gc.enable()
+    world = World(topology, part, scenario)
+    world.run()
+    return world.figures()
 
 
 def batch_of(size_bytes: int) -> bytes:
