@@ -78,6 +78,7 @@ class Cooperation:
 
         commits = IndividualCommits(self._services)
         commits.on_committed = lambda place, ranges: self.handouts.done(Shared(*place[:3]), ranges)
+        commits.on_moved = lambda place, stable: self.handouts.moved(Shared(*place[:3]), stable)
         commits.on_dropped = lambda place: self.handouts.note_dropped(Shared(*place[:3]))
         return commits
 

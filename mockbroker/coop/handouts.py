@@ -201,6 +201,11 @@ class Handouts:
             for each in ranges:
                 leases.done(*each)
 
+    def moved(self, shared: Shared, stable: int) -> None:
+        """The group stands there by what is done: below that, somebody has set it back."""
+        if shared in self._stable and shared not in self._from_outside:
+            self._stable[shared] = max(stable, self._stable[shared])
+
     def note_changes(self, records: Iterable[CoordinatorRecord]) -> None:
         """Groups change: whoever waits looks again at what members have that are gone."""
         keys = [one.key for one in records if not isinstance(one.key, OffsetCommitKey)]
@@ -271,8 +276,7 @@ class Handouts:
         if leases is None:
             return Taken(stable)
         before = self._stable[shared]
-        if shared not in self._from_outside:
-            self._stable[shared] = max(stable, before)
+        self.moved(shared, stable)
         done = [piece for each in ranges for piece in leases.done(*each)]
         for each in said.release:
             leases.release(*each)

@@ -81,8 +81,10 @@ class IndividualCommits:
             make_committed=lambda index, _live: IndividualCommitShard(index),
         )
         self.on_committed: Callable[[Place, Iterable[OffsetRange]], None] = lambda _, __: None
-        self.on_dropped: Callable[[Place], None] = lambda _: None
         """Told of the ranges that a transaction commits."""
+        self.on_moved: Callable[[Place, int], None] = lambda _, __: None
+        """Told where the group stands by them."""
+        self.on_dropped: Callable[[Place], None] = lambda _: None
         self.counted: Counter[str] = Counter()
         """What happened, by the name of its metric."""
         services.metadata.subscribe(self._metadata_changed)
@@ -298,13 +300,14 @@ class IndividualCommits:
         runtime = self._services.groups.service.runtime
         shard, mine = runtime.shard_at(index), self.runtime.shard_at(index)
         part = None if mine is None else mine.of(*place[:3])
-        if shard is None or part is None or shard.offsets.is_pending(*place[:3]):
+        if shard is None or part is None:
             return
         committed = shard.offsets.get(*place[:3])
         if committed is None:
             return
         stable = self.standing(committed.offset, part, place, read_committed=True).stable()
-        if stable == committed.offset:
+        self.on_moved(place, stable)
+        if stable == committed.offset or shard.offsets.is_pending(*place[:3]):
             return
         now_ms = self._services.clock.wall_ms()
         value = OffsetCommitValue(stable, -1, "", now_ms, topic_id=committed.topic_id)

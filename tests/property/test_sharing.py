@@ -66,10 +66,18 @@ STEPS = (
 
 SOME_ARE_DONE: Final[list[Step]] = [("fetch", (0, 3), {}), ("commit", (0, 0b110), {})]
 """Behind a record that is not, so the position is where it was."""
+ALL_ARE_DONE: Final[list[Step]] = [
+    ("fetch", (0, 1), {}),
+    ("stage", (0, 0, 0b1), {}),
+    ("end", (0,), {"commit": True}),
+]
+"""By a transaction, which moves the position while nobody fetches."""
 
 
 @example("leases", 2, [*SOME_ARE_DONE, ("delete_offsets", (), {})])
 @example("leases", 2, [*SOME_ARE_DONE, ("reset", (0,), {})])
+@example("leases", 1, [*ALL_ARE_DONE, ("delete_offsets", (), {})])
+@example("leases", 1, [*ALL_ARE_DONE, ("reset", (0,), {})])
 @settings(max_examples=RUNS)
 @given(
     st.sampled_from(("ranges", "leases")),
