@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mockbroker.cluster.links.link import CONTROLLER
@@ -355,6 +355,7 @@ def test_a_broker_is_as_it_was(before: list[tuple[Action, int]], inside: list[ob
     check(Scoped(Core()), before, inside)
 
 
+@example([(create, 2), (fence, 0), (commit, 2)], [(commit, 8)])  # broker 1 led, and follows
 @settings(max_examples=15)
 @given(steps(*ANYWHERE, *AMONG_OTHERS), nested(*ANYWHERE, *AMONG_OTHERS, *INSIDE))
 def test_three_brokers_are_as_they_were(
