@@ -48,7 +48,7 @@ def _answer(
         request.permission_type,
     )
     resources: dict[tuple[int, str, int], DescribeAclsResource] = {}
-    for number, acl in enumerate(wanted.among(services.metadata.acls), 1):
+    for number, acl in enumerate(services.metadata.acls_near(wanted), 1):
         if not number % MADE_AT_ONCE:
             yield
         if wanted.matches(acl):

@@ -49,7 +49,7 @@ def delete_acls(store: MetadataStore, filters: Iterable[AclFilter]) -> list[Dele
         if problem is not None:
             answers.append(DeletedAcls(invalid_request(problem), ()))
             continue
-        found = [acl for acl in each.among(store.acls) if each.matches(acl)]
+        found = [acl for acl in store.acls_near(each) if each.matches(acl)]
         removed.update(dict.fromkeys(found))
         answers.append(DeletedAcls(ACCEPTED, found))
     if removed:

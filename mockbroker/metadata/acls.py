@@ -7,13 +7,11 @@ AclBindingFilter; KIP-140, KIP-290). Types, patterns, operations and permissions
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.metadata import authorized_operations as authorized
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mockbroker.metadata.authorized_operations import AclOperation
 
 UNKNOWN: Final = 0
@@ -86,22 +84,18 @@ class AclFilter(NamedTuple):
             and self.permission in (ANY, acl.permission)
         )
 
-    def among(self, acls: Mapping[Acl, object]) -> list[Acl]:
-        """Those that may match: one at most where nothing is left open, else all of them."""
-        if not self._is_exact():
-            return list(acls)
-        # Nothing that is None or a code of many is in it.
-        exactly = cast("Acl", self)
-        return [Acl(*exactly)] if exactly in acls else []
-
-    def _is_exact(self) -> bool:
-        """Whether it names an ACL in full, as tools do that take back what they gave."""
-        codes = (self.resource_type, self.operation, self.permission)
-        return (
-            ANY not in codes
-            and self.pattern_type not in (ANY, PatternType.MATCH)
-            and None not in (self.resource_name, self.principal, self.host)
-        )
+    @property
+    def only(self) -> Acl | None:
+        """The ACL that it names in full, as tools do that take back what they gave; None: many."""
+        name, principal, host = self.resource_name, self.principal, self.host
+        if name is None or principal is None or host is None:
+            return None
+        if self.pattern_type in (ANY, PatternType.MATCH):
+            return None
+        if ANY in (self.resource_type, self.operation, self.permission):
+            return None
+        kind, pattern = self.resource_type, self.pattern_type
+        return Acl(kind, name, pattern, principal, host, self.operation, self.permission)
 
     def _fits_name(self, acl: Acl) -> bool:
         """ResourcePatternFilter.matches."""

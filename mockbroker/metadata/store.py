@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     from mockbroker.config.broker import BrokerConfig
     from mockbroker.config.group import GroupConfig
-    from mockbroker.metadata.acls import Acl
+    from mockbroker.metadata.acl_index import AclIndex
+    from mockbroker.metadata.acls import Acl, AclFilter
     from mockbroker.metadata.brokers import BrokerInfo
     from mockbroker.metadata.changes import Change, Entity, PartitionState, ScramUser
     from mockbroker.metadata.delegation_tokens import DelegationToken
@@ -83,6 +84,7 @@ class MetadataStore:
     """Brokers by id, topics by name and by id. `config` is this node's broker configs."""
 
     __slots__ = (
+        "_acl_index",
         "_colliding",
         "_group_configs",
         "_listeners",
@@ -126,6 +128,8 @@ class MetadataStore:
         """The finalized level of each feature that has one."""
         self.log_levels: Mapping[str, str] = {ROOT_LOGGER: "INFO"}
         """This node's loggers and their levels."""
+        self._acl_index: AclIndex | None = None
+        """None: it is made when somebody asks."""
         self._group_configs: dict[str, GroupConfig] = {}
         self._colliding: dict[str, list[str]] = {}
         self._listeners: list[Callable[[Change], None]] = []
@@ -185,6 +189,23 @@ class MetadataStore:
             self._group_configs[group_id] = config
         return config
 
+    @property
+    def acl_index(self) -> AclIndex:
+        """The ACLs by what they are about and whom they concern."""
+        index = self._acl_index
+        if index is None:
+            from mockbroker.metadata.acl_index import AclIndex
+
+            index = self._acl_index = AclIndex(self.acls)
+        return index
+
+    def acls_near(self, wanted: AclFilter) -> list[Acl]:
+        """Those among which all are that a filter means: one at most where nothing is open."""
+        exactly = wanted.only
+        if exactly is None:
+            return self.acl_index.candidates(wanted)
+        return [exactly] if exactly in self.acls else []
+
     def alive_brokers(self) -> list[BrokerInfo]:
         """The brokers that a client may use, by ascending id."""
         return [broker for _, broker in sorted(self.brokers.items()) if not broker.fenced]
@@ -237,9 +258,18 @@ class MetadataStore:
             else:
                 self.delegation_tokens[change.token_id] = change.token
         else:
-            self.acls.update(dict.fromkeys(change.added))
-            for acl in change.removed:
-                del self.acls[acl]
+            self._change_acls(change)
+
+    def _change_acls(self, change: AclsChanged) -> None:
+        index = self._acl_index
+        for acl in change.added:
+            self.acls[acl] = None
+            if index is not None:
+                index.add(acl)
+        for acl in change.removed:
+            del self.acls[acl]
+            if index is not None:
+                index.remove(acl)
 
     def _create(self, change: TopicCreated) -> None:
         assert change.name not in self.topics

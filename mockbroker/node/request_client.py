@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from mockbroker.faults.fault import ANY_OPERATION
 from mockbroker.faults.request_view import ClientFacts
 from mockbroker.metadata.acls import (
+    ANY,
     CLUSTER_NAME,
     AclFilter,
     PatternType,
@@ -54,12 +55,11 @@ class RequestClient(ClientFacts):
             wanted.update(AclOperation)
         else:
             wanted.add(AclOperation[name])
+        allowing = AclFilter(ANY, None, ANY, self._ctx.principal, None, ANY, Permission.ALLOW)
         own = [
             acl
-            for acl in self._services.metadata.acls
-            if acl.principal == self._ctx.principal
-            and acl.permission == Permission.ALLOW
-            and acl.operation in wanted
+            for acl in self._services.metadata.acls_near(allowing)
+            if allowing.matches(acl) and acl.operation in wanted
         ]
         if not own:
             return ()

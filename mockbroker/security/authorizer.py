@@ -14,6 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.config.errors import ConfigError
+from mockbroker.metadata.acl_index import ANYONE
 from mockbroker.metadata.acls import (
     OPERATIONS,
     WILDCARD,
@@ -24,7 +25,6 @@ from mockbroker.metadata.acls import (
 )
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker.metadata.changes import AclsChanged
-from mockbroker.security.acl_index import ANYONE, AclIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,11 +75,10 @@ class StandardAuthorizer:
     """The decisions of one node."""
 
     __slots__ = (
-        "_acls",
         "_allows_without_acl",
         "_decided",
         "_decided_some",
-        "_index",
+        "_metadata",
         "_recent",
         "_super_users",
         "changes",
@@ -96,11 +95,9 @@ class StandardAuthorizer:
                     "a principal is written as type:name"
                 )
         self._allows_without_acl = config.bool("allow.everyone.if.no.acl.found")
-        self._acls = metadata.acls
+        self._metadata = metadata
         self._decided: dict[_Question, bool] = {}
         self._decided_some: dict[tuple[str, str, int, int], bool] = {}
-        self._index: AclIndex | None = None
-        """None: it is made when somebody asks."""
         self._recent: deque[tuple[int, Acl]] = deque(maxlen=_CHANGES_KEPT)
         """The ACLs that came or went last, with the number of their change."""
         self.changes = 0
@@ -143,7 +140,7 @@ class StandardAuthorizer:
     ) -> int:
         """The bit field of all that it may do to the resource."""
         operations = OPERATIONS[resource_type]
-        if not self._indexed().is_any_about(resource_type, name):
+        if not self._metadata.acl_index.is_any_about(resource_type, name):
             allows_all = self._allows_without_acl or principal in self._super_users
             return sum(1 << operation for operation in operations) if allows_all else 0
         return sum(
@@ -156,7 +153,7 @@ class StandardAuthorizer:
         """What decides it, as Kafka prints it (StandardAuthorizerData.findAclRule)."""
         if principal in self._super_users:
             return "SuperUser"
-        index = self._indexed()
+        index = self._metadata.acl_index
         concerning = index.concerning(principal, host, resource_type, name)
         found = [acl for acl in concerning if _is_of(acl, operation)]
         found.sort(key=_printed_order)
@@ -195,7 +192,7 @@ class StandardAuthorizer:
     def _decide(
         self, principal: str, host: str, operation: int, resource_type: int, name: str
     ) -> bool:
-        index = self._indexed()
+        index = self._metadata.acl_index
         allowed = False
         for acl in index.concerning(principal, host, resource_type, name):
             if not _is_of(acl, operation):
@@ -208,7 +205,7 @@ class StandardAuthorizer:
         return not index.is_any_about(resource_type, name)
 
     def _decide_some(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
-        index = self._indexed()
+        index = self._metadata.acl_index
         kinds = (operation, ALL_OPERATIONS)
 
         def denials(name: str) -> Iterator[Acl]:
@@ -225,12 +222,6 @@ class StandardAuthorizer:
             for acl in index.allowing(principal, kind, resource_type)
         )
 
-    def _indexed(self) -> AclIndex:
-        index = self._index
-        if index is None:
-            index = self._index = AclIndex(self._acls)
-        return index
-
     def _on_change(self, change: Change) -> None:
         if not isinstance(change, AclsChanged):
             return
@@ -238,12 +229,6 @@ class StandardAuthorizer:
         self._decided_some.clear()
         self.changes += 1
         self._recent.extend((self.changes, acl) for acl in (*change.added, *change.removed))
-        index = self._index
-        if index is not None:
-            for acl in change.added:
-                index.add(acl)
-            for acl in change.removed:
-                index.remove(acl)
 
 
 def _concerns(acl: Acl, principal: str, host: str) -> bool:

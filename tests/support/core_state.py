@@ -321,7 +321,7 @@ mockbroker.metadata.store.MetadataStore
   kept topics_by_id _colliding
   wiring _listeners _listeners_before cluster_id
   growing version
-  passing _group_configs
+  passing _acl_index _group_configs
 mockbroker.metadata.store.Topic
   kept config configs id internal name partitions
 mockbroker.node.broker.Broker

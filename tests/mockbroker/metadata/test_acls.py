@@ -27,12 +27,9 @@ def test_what_a_filter_means(wanted: AclFilter, fits: bool) -> None:
     assert wanted.matches(ACL) is fits
 
 
-def test_a_filter_that_leaves_nothing_open_looks_at_one_acl() -> None:
-    others = [ACL._replace(principal=f"User:{number}") for number in range(100)]
-    acls = dict.fromkeys([*others, ACL])
+def test_a_filter_that_leaves_nothing_open_means_one_acl() -> None:
     exactly = AclFilter(*ACL)
-    assert exactly.among(acls) == [ACL]
-    assert exactly._replace(host="10.0.0.1").among(acls) == []
+    assert exactly.only == ACL
     for left_open in (
         exactly._replace(resource_type=1),
         exactly._replace(resource_name=None),
@@ -43,9 +40,8 @@ def test_a_filter_that_leaves_nothing_open_looks_at_one_acl() -> None:
         exactly._replace(operation=1),
         exactly._replace(permission=1),
     ):
-        found = [acl for acl in left_open.among(acls) if left_open.matches(acl)]
-        assert found == [acl for acl in acls if left_open.matches(acl)]
-        assert ACL in found
+        assert left_open.only is None
+        assert left_open.matches(ACL)
 
 
 def test_codes_that_mean_many_are_no_binding() -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker.apis.auth_helper import AuthHelper
+from mockbroker.metadata.acl_index import AclIndex
 from mockbroker.metadata.acls import AclFilter
 from mockbroker.security import authorizer
-from mockbroker.security.acl_index import AclIndex
 from mockbroker.security.authorizer import StandardAuthorizer
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from simulation.clients import frame_of
@@ -56,8 +56,8 @@ def find_nothing_to_write(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StandardAuthorizer, "allows_some", lambda *_: False)
 
 
-def take_filters_by_name_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(AclFilter, "_fits_name", lambda *_: True)
+def take_all_that_is_near(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AclFilter, "matches", lambda *_: True)
 
 
 def show_every_topic(patch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_expressions_leave_out_what_may_not_be_described(
         imply_nothing,
         remember_too_long,
         find_nothing_to_write,
-        take_filters_by_name_alone,
+        take_all_that_is_near,
     ],
 )
 def test_what_is_decided_wrongly_is_noticed(

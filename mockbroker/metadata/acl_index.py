@@ -1,19 +1,23 @@
-"""ACLs by what they are about and whom they concern, so that a decision meets no others.
+"""ACLs by what they are about and whom they concern, so that who asks meets no others.
 
-`authorizer` keeps one of each node's ACLs and brings it up to date with each change (Kafka:
-StandardAuthorizerData, which finds them in a sorted set). A look-up costs two names and the
-prefixes of the name that are as long as some pattern, however many ACLs there are; an ACL that
-comes or goes costs its own place.
+`MetadataStore.acl_index` is the one of a node's ACLs, which each change brings up to date: the
+authorizer decides by it (Kafka: StandardAuthorizerData, which finds them in a sorted set), and
+filters find by it what they mean. What a decision looks up costs two names and the prefixes of the
+name that are as long as some pattern, however many ACLs there are; an ACL that comes or goes costs
+its own place. A filter costs the fewer of those that its name and those that its principal leaves.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from mockbroker.metadata.acls import WILDCARD, Acl, PatternType, Permission
+from mockbroker.metadata.acls import ANY, WILDCARD, Acl, PatternType, Permission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
+
+    from mockbroker.metadata.acls import AclFilter
 
 ANYONE: Final = "User:*"
 
@@ -21,45 +25,51 @@ _Key = TypeVar("_Key")
 
 _OfPattern: TypeAlias = dict[tuple[str, str], dict[Acl, None]]
 """The ACLs of one resource pattern, by principal and host."""
+_Patterns: TypeAlias = dict[int, dict[str, _OfPattern]]
+"""By resource type and name."""
 
 
 class AclIndex:
     """Invariant: nothing is empty, so that a pattern that is there has ACLs."""
 
-    __slots__ = ("_allowing", "_lengths", "_literal", "_prefixed")
+    __slots__ = ("_allowing", "_lengths", "_literal", "_of_principal", "_prefixed")
 
     def __init__(self, acls: Iterable[Acl]) -> None:
-        self._literal: dict[tuple[int, str], _OfPattern] = {}
-        self._prefixed: dict[tuple[int, str], _OfPattern] = {}
+        self._literal: _Patterns = {}
+        self._prefixed: _Patterns = {}
         self._lengths: dict[int, dict[int, int]] = {}
         """By resource type: how many prefixes there are of each length."""
         self._allowing: dict[tuple[int, str, int], dict[Acl, None]] = {}
         """Those that allow, by resource type, principal and operation."""
+        self._of_principal: dict[str, dict[Acl, None]] = {}
         for acl in acls:
             self.add(acl)
 
     def add(self, acl: Acl) -> None:
         """It is there from now on."""
-        place = (acl.resource_type, acl.resource_name)
-        patterns = self._patterns(acl)
-        of_pattern = patterns.get(place)
+        patterns = self._patterns(acl).setdefault(acl.resource_type, {})
+        of_pattern = patterns.get(acl.resource_name)
         if of_pattern is None:
-            of_pattern = patterns[place] = {}
+            of_pattern = patterns[acl.resource_name] = {}
             self._count_prefix(acl, 1)
         of_pattern.setdefault((acl.principal, acl.host), {})[acl] = None
+        self._of_principal.setdefault(acl.principal, {})[acl] = None
         if acl.permission == Permission.ALLOW:
             key = (acl.resource_type, acl.principal, acl.operation)
             self._allowing.setdefault(key, {})[acl] = None
 
     def remove(self, acl: Acl) -> None:
         """It is gone; KeyError if it was not there."""
-        place = (acl.resource_type, acl.resource_name)
-        patterns = self._patterns(acl)
-        of_pattern = patterns[place]
+        by_type = self._patterns(acl)
+        patterns = by_type[acl.resource_type]
+        of_pattern = patterns[acl.resource_name]
         _drop(of_pattern, (acl.principal, acl.host), acl)
+        _drop(self._of_principal, acl.principal, acl)
         if not of_pattern:
-            del patterns[place]
+            del patterns[acl.resource_name]
             self._count_prefix(acl, -1)
+            if not patterns:
+                del by_type[acl.resource_type]
         if acl.permission == Permission.ALLOW:
             _drop(self._allowing, (acl.resource_type, acl.principal, acl.operation), acl)
 
@@ -79,26 +89,61 @@ class AclIndex:
         for who in (principal, ANYONE) if principal != ANYONE else (ANYONE,):
             yield from self._allowing.get((resource_type, who, operation), ())
 
+    def candidates(self, wanted: AclFilter) -> list[Acl]:
+        """Those among which all are that a filter means.
+
+        They are what its resource leaves or what its principal leaves, whichever is less; what is
+        open in both leaves all.
+        """
+        fitting = self._fitting(wanted)
+        if wanted.principal is not None:
+            own = self._of_principal.get(wanted.principal, {})
+            if wanted.resource_name is None or len(own) <= sum(map(len, fitting)):
+                return list(own)
+        return [acl for of_pattern in fitting for acls in of_pattern.values() for acl in acls]
+
+    def _fitting(self, wanted: AclFilter) -> Collection[_OfPattern]:
+        """The patterns that a filter's resource means (Kafka: ResourcePatternFilter)."""
+        name, pattern = wanted.resource_name, wanted.pattern_type
+        known = chain(self._literal, self._prefixed)
+        types = dict.fromkeys(known) if wanted.resource_type == ANY else (wanted.resource_type,)
+        if name is not None and pattern == PatternType.MATCH:
+            return [each for of in types for each in self._about(of, name)]
+        sides = []
+        if pattern != PatternType.PREFIXED:
+            sides.append(self._literal)
+        if pattern != PatternType.LITERAL:
+            sides.append(self._prefixed)
+        found: list[_OfPattern] = []
+        for patterns in (side.get(of, {}) for of in types for side in sides):
+            if name is None:
+                found += patterns.values()
+            elif name in patterns:
+                found.append(patterns[name])
+        return found
+
     def _about(self, resource_type: int, name: str) -> Iterator[_OfPattern]:
         """The patterns that fit the resource."""
-        found = self._literal.get((resource_type, name))
+        literal = self._literal.get(resource_type, {})
+        found = literal.get(name)
         if found is not None:
             yield found
         if name != WILDCARD:
-            found = self._literal.get((resource_type, WILDCARD))
+            found = literal.get(WILDCARD)
             if found is not None:
                 yield found
         lengths = self._lengths.get(resource_type)
         if lengths is None:
             return
+        prefixed = self._prefixed.get(resource_type, {})
         most = len(name)
         for length in lengths if len(lengths) <= most else range(1, most + 1):
             if length in lengths and length <= most:
-                found = self._prefixed.get((resource_type, name[:length]))
+                found = prefixed.get(name[:length])
                 if found is not None:
                     yield found
 
-    def _patterns(self, acl: Acl) -> dict[tuple[int, str], _OfPattern]:
+    def _patterns(self, acl: Acl) -> _Patterns:
         return self._prefixed if acl.pattern_type == PatternType.PREFIXED else self._literal
 
     def _count_prefix(self, acl: Acl, difference: int) -> None:

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockbroker.config.broker import BrokerConfig
-from mockbroker.metadata.acls import Acl
+from mockbroker.metadata.acl_index import AclIndex
+from mockbroker.metadata.acls import Acl, AclFilter
 from mockbroker.metadata.changes import AclsChanged
 from mockbroker.metadata.store import MetadataStore
-from mockbroker.security.acl_index import AclIndex
 from mockbroker.security.authorizer import StandardAuthorizer
 from simulation.cluster.acl_rules import ExpectedRights
 from tests.support.work_counts import lines_of
@@ -22,6 +22,7 @@ NAMES = ("*", "a", "ab", "abc", "abcd", "b", "ba")
 PRINCIPALS = ("User:*", "User:a", "User:b")
 HOSTS = ("*", "h", "i")
 READ, WRITE, DESCRIBE = 3, 4, 8
+EVERY = AclFilter(1, None, 1, None, None, 1, 1)
 
 
 def made_acl(rng: Random) -> Acl:
@@ -33,6 +34,19 @@ def made_acl(rng: Random) -> Acl:
         rng.choice(HOSTS),
         rng.choice((2, READ, WRITE, DESCRIBE)),
         rng.choice((2, 3, 3)),
+    )
+
+
+def made_filter(rng: Random) -> AclFilter:
+    """Each part open or not."""
+    return AclFilter(
+        rng.choice((1, 2, 3)),
+        rng.choice((None, *NAMES, "abx")),
+        rng.choice((1, 2, 3, 4)),
+        rng.choice((None, *PRINCIPALS)),
+        rng.choice((None, *HOSTS)),
+        rng.choice((1, READ, WRITE)),
+        rng.choice((1, 2, 3)),
     )
 
 
@@ -68,6 +82,10 @@ def test_it_finds_what_a_walk_finds(seed: int, steps: int) -> None:
         assert len(found) == len(set(found))
         assert set(found) == set(concerning)
         assert index.is_any_about(kind, name) is bool(about)
+        wanted = made_filter(rng)
+        near = index.candidates(wanted)
+        assert len(near) == len(set(near))
+        assert {acl for acl in near if wanted.matches(acl)} == set(filter(wanted.matches, there))
         allowing = list(index.allowing(principal, operation, kind))
         assert len(allowing) == len(set(allowing))
         assert set(allowing) == {
@@ -80,6 +98,7 @@ def test_it_finds_what_a_walk_finds(seed: int, steps: int) -> None:
     for acl in list(there):
         index.remove(acl)
     assert not any(index.is_any_about(kind, name) for kind in (2, 3) for name in NAMES)
+    assert not index.candidates(EVERY)
 
 
 @settings(max_examples=60)
@@ -159,3 +178,33 @@ def test_so_does_an_acl_that_comes_or_goes_and_what_it_decides() -> None:
         return lines_of(come_and_ask), lines_of(lambda: store.apply(AclsChanged((), one)))
 
     assert change(3) == change(1000)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        EVERY._replace(resource_name="p0000001"),
+        EVERY._replace(resource_name="u0000001", resource_type=2),
+        EVERY._replace(resource_name="p0000001-x", pattern_type=2),
+        EVERY._replace(principal="User:1"),
+        EVERY._replace(resource_name="t", principal="User:1"),
+        EVERY._replace(resource_name="p0000001", principal="User:a"),
+        EVERY._replace(resource_type=3),
+    ],
+)
+def test_a_filter_costs_what_its_name_or_its_principal_leaves(wanted: AclFilter) -> None:
+    def looked_at(count: int) -> tuple[int, int]:
+        _, store = asked(count)
+        found: list[Acl] = []
+        lines = lines_of(lambda: found.extend(store.acls_near(wanted)))
+        assert set(filter(wanted.matches, found)) == set(filter(wanted.matches, store.acls))
+        return lines, len(found)
+
+    assert looked_at(3) == looked_at(1000)
+    assert looked_at(3)[1] <= 2
+
+
+def test_what_is_open_in_both_leaves_all() -> None:
+    _, store = asked(3)
+    assert set(store.acls_near(EVERY)) == set(store.acls)
+    assert len(store.acls_near(EVERY._replace(pattern_type=4))) == 4
