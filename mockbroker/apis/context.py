@@ -189,6 +189,16 @@ class RequestContext(RequestServed):
             self.responder.complete_in_slices(self, response)
 
 
+class ForwardedRequest(RequestContext):
+    """A request that a broker outside this process forwards for its client (KIP-590).
+
+    `by_token`: the client logged in there with a delegation token.
+    """
+
+    __slots__ = ("by_token",)
+    by_token: bool
+
+
 class Handle(Protocol):
     """A handler: it returns a response message, or one of the sentinels above."""
 
@@ -246,6 +256,9 @@ class LoginGate(Protocol):
 
     def cut(self, reason: str) -> Verdict:
         """End the connection without an answer."""
+
+    def refuse_later(self, reason: str) -> bool:
+        """Whether bytes that are no frame are refused after the delay, as a failed login."""
 
 
 class Environment(NamedTuple):
@@ -488,7 +501,12 @@ class Services:
         return None if login is None else login.authenticator.mechanism
 
     def may_ask_for_tokens(self, ctx: RequestContext) -> bool:
-        """Whether the sender's login lets it ask for delegation tokens."""
+        """Whether the sender's login lets it ask for delegation tokens.
+
+        Where it logged in elsewhere, the broker there has looked at the rest.
+        """
+        if isinstance(ctx, ForwardedRequest):
+            return not ctx.by_token
         from mockbroker.security.token_requests import may_ask_for_tokens
 
         login = self.logins.get(ctx.connection_id)

@@ -129,6 +129,9 @@ CONTROLLER_SERVED: Final = _by_key(
     alter_configs
     sasl_authenticate
     create_partitions
+    create_delegation_token
+    renew_delegation_token
+    expire_delegation_token
     elect_leaders
     incremental_alter_configs
     alter_partition_reassignments

@@ -168,9 +168,10 @@ class RequestHandler:
             self.serve(conn, conn.pop())
         error = conn.frames.error
         if error is not None and conn.idle and not conn.closing:
+            login = None if conn.gate is None else self.services.logins.get(conn.id)
             if conn.ended:
                 self.close(conn, None)
-            else:
+            elif login is None or not login.refuse_later(str(error)):
                 self.refuse(conn, None, str(error))
 
     def serve(self, conn: Connection, frame: Frame) -> None:

@@ -129,6 +129,16 @@ class SaslGate:
         self._handler.services.defer(lambda: self._handler.close(self._conn, reason))
         return PARKED
 
+    def refuse_later(self, reason: str) -> bool:
+        """Whether bytes that are no frame are refused after the delay, as a failed login."""
+        conn = self._conn
+        if self.authenticator.state is State.COMPLETE:
+            return False
+        if conn.muted is None:
+            self._tell(reason)
+            self._after_delay(lambda: self._handler.refuse(conn, None, reason))
+        return True
+
     def _refused_by(self, principal: str) -> str | None:
         """The id of the fault rule that a login sets off which would else succeed."""
         conn = self._conn
@@ -193,15 +203,18 @@ class SaslGate:
 
     def _end_later(self, reason: str, answer: Callable[[], None] | None = None) -> None:
         """End the connection after the delay; nothing of it is worked on meanwhile."""
-        handler, conn = self._handler, self._conn
-        services = handler.services
 
         def end() -> None:
             if answer is not None:
                 answer()
-            handler.close(conn, reason)
+            self._handler.close(self._conn, reason)
 
-        conn.mute(services.timer, services.clock.now_ms + services.config.int(_DELAY), end)
+        self._after_delay(end)
+
+    def _after_delay(self, end: Callable[[], None]) -> None:
+        services = self._handler.services
+        until_ms = services.clock.now_ms + services.config.int(_DELAY)
+        self._conn.mute(services.timer, until_ms, end)
 
     def _tell(self, reason: str | None) -> None:
         """Tell how a login ended; `reason` None: well."""

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.apis.auth_helper import cluster_guard
-from mockbroker.apis.context import PARKED, RequestContext
+from mockbroker.apis.context import PARKED, ForwardedRequest
 from mockbroker.metadata.authorized_operations import AclOperation
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.errors import ErrorCode, ProtocolError
@@ -21,7 +21,7 @@ from mockbroker_protocol.primitives import read_compact_string
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.apis.context import ServedApi, Services, Verdict
+    from mockbroker.apis.context import RequestContext, ServedApi, Services, Verdict
     from mockbroker_protocol.messages.controller_apis import EnvelopeRequest
 
 FORWARDABLE: Final = frozenset(
@@ -32,11 +32,15 @@ FORWARDABLE: Final = frozenset(
         ApiKey.DELETE_ACLS,
         ApiKey.ALTER_CONFIGS,
         ApiKey.CREATE_PARTITIONS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
         ApiKey.ELECT_LEADERS,
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
         ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
         ApiKey.DESCRIBE_QUORUM,
         ApiKey.UPDATE_FEATURES,
         ApiKey.UNREGISTER_BROKER,
@@ -57,7 +61,7 @@ def handle(
 ) -> EnvelopeResponse | Verdict:
     try:
         header = decode_request_header(request.request_data)
-        principal = _principal(request.request_principal)
+        principal, by_token = _principal(request.request_principal)
         peer = f"/{ip_address(request.client_host_address)}"
     except (ProtocolError, ValueError):
         return EnvelopeResponse(None, ErrorCode.INVALID_REQUEST)
@@ -73,8 +77,8 @@ def handle(
         return EnvelopeResponse(None, ErrorCode.INVALID_REQUEST)
     sealer = _Sealer(ctx, api, header.correlation_id, version)
     size = len(request.request_data)
-    inner_ctx = RequestContext(sealer, header, ctx, ctx.arrived_ms, size)
-    inner_ctx.principal = principal
+    inner_ctx = ForwardedRequest(sealer, header, ctx, ctx.arrived_ms, size)
+    inner_ctx.principal, inner_ctx.by_token = principal, by_token
     inner_ctx.peer = peer
     response = api.handle(services, inner_ctx, inner)
     if response is PARKED:
@@ -115,10 +119,13 @@ def _sealed(
     return EnvelopeResponse(b"".join((head, *api.encode(response, version))))
 
 
-def _principal(data: bytes | None) -> str:
-    """TYPE:NAME of a serialized principal (Kafka: DefaultKafkaPrincipalBuilder.deserialize)."""
+def _principal(data: bytes | None) -> tuple[str, bool]:
+    """TYPE:NAME of a serialized principal, and whether a delegation token says so.
+
+    Kafka: DefaultKafkaPrincipalBuilder.deserialize.
+    """
     if data is None:
-        return "User:ANONYMOUS"
+        return "User:ANONYMOUS", False
     kind, pos = read_compact_string(data, _PRINCIPAL_VERSION_BYTES)
-    name, _ = read_compact_string(data, pos)
-    return f"{kind}:{name}"
+    name, pos = read_compact_string(data, pos)
+    return f"{kind}:{name}", data[pos : pos + 1] == b"\1"

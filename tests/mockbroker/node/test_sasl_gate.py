@@ -235,7 +235,13 @@ def test_what_is_larger_than_allowed_ends_the_connection_before_the_login_alone(
     core = login_core({"sasl.server.max.receive.size": "1000"})
     client = connect(core)
     client.send_bytes(framed(bytes(1001)))
+    client.send_bytes(framed(bytes(10)))
+    core.advance(DELAY_MS - 1)
+    assert not client.closed
+    core.advance(1)
     assert (client.closed, client.answered) == (True, 0)
+    (failed,) = logins_of(core)
+    assert "1001 bytes" in (failed.reason or "")
     client = logged_in(core)
     client.send_bytes(bare(3, 1, (500).to_bytes(4, "big") + b"\0\1x" * 500))
     assert client.answered == 1

@@ -22,6 +22,12 @@ from mockbroker_protocol.messages.acls import (
 )
 from mockbroker_protocol.messages.catalog import response_class
 from mockbroker_protocol.messages.controller_apis import EnvelopeRequest, EnvelopeResponse
+from mockbroker_protocol.messages.delegation_tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
+)
 from mockbroker_protocol.messages.features import FeatureUpdateKey, UpdateFeaturesRequest
 from mockbroker_protocol.messages.metadata import MetadataRequest
 from mockbroker_protocol.messages.quotas import (
@@ -37,6 +43,10 @@ from mockbroker_protocol.messages.reassignments import (
     ReassignablePartition,
     ReassignableTopic,
     TopicPartitions,
+)
+from mockbroker_protocol.messages.scram import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
 )
 from mockbroker_protocol.messages.topics import (
     CreatableTopic,
@@ -137,7 +147,6 @@ def answered(core: QuorumCore, request: Any, version: int) -> Any:
 
 
 def test_all_that_brokers_forward_is_served() -> None:
-    """But for those of delegation tokens and SCRAM credentials."""
     assert set(CONTROLLER_SERVED) >= FORWARDABLE
     core = QuorumCore(topics={"a": 1}, config=GUARDED)
     made = Acl(ResourceType.TOPIC, "b", PatternType.LITERAL, "User:x", "*", 4, Permission.DENY)
@@ -160,6 +169,37 @@ def test_all_that_brokers_forward_is_served() -> None:
     update = FeatureUpdateKey("transaction.version", 1, False, 2)
     assert answered(core, UpdateFeaturesRequest(9, [update]), 2).error_code == 0
     assert core.cluster.metadata.features["transaction.version"] == 1
+
+
+def test_delegation_tokens_and_scram_credentials_are_forwarded() -> None:
+    """Where the client may ask for a token its own broker has looked at, but for one by a token."""
+    core = QuorumCore(config={"delegation.token.secret.key": "a-key"})
+    made = answered(core, CreateDelegationTokenRequest(None, None, [], -1), 3)
+    assert (made.error_code, made.principal_name) == (0, "alice")
+    [token] = core.cluster.metadata.delegation_tokens.values()
+    assert (token.token_id, token.hmac) == (made.token_id, made.hmac)
+    renewed = answered(core, RenewDelegationTokenRequest(made.hmac, 1_000), 2)
+    assert renewed.error_code == 0
+    expired = answered(core, ExpireDelegationTokenRequest(made.hmac, -1), 2)
+    assert (expired.error_code, core.cluster.metadata.delegation_tokens) == (0, {})
+    by_token = ALICE[:-2] + b"\1\0"
+    envelope = forwarded(CreateDelegationTokenRequest(None, None, [], -1), 3, by_token)
+    outer = core.observer().call(envelope, 0, EnvelopeResponse)
+    assert outer.response_data is not None
+    _, pos = decode_response_header(outer.response_data, 38, 3)
+    refused = decode(CreateDelegationTokenResponse, 3, outer.response_data, pos)[0]
+    assert refused.error_code == 64
+    user = ScramCredentialUpsertion("x", 1, 4096, b"salt", b"p" * 32)
+    altered = answered(core, AlterUserScramCredentialsRequest([], [user]), 0)
+    assert [one.error_code for one in altered.results] == [0]
+    assert list(core.cluster.metadata.scram_credentials) == [("x", 1)]
+
+
+def test_at_a_controllers_own_listener_a_token_wants_a_login() -> None:
+    core = QuorumCore(config={"delegation.token.secret.key": "a-key"})
+    request = CreateDelegationTokenRequest(None, None, [], -1)
+    answer = core.observer().call(request, 3, CreateDelegationTokenResponse)
+    assert answer.error_code == 64
 
 
 def test_the_client_is_asked_about_and_the_broker_that_forwards() -> None:
