@@ -24,7 +24,11 @@ _TOKENS: Final = frozenset(
         ApiKey.DESCRIBE_DELEGATION_TOKEN,
     )
 )
-_SECRETS: Final = _TOKENS | {ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_USER_SCRAM_CREDENTIALS}
+_SECRET_ANSWERS: Final = _TOKENS | {ApiKey.ENVELOPE}
+_SECRETS: Final = _SECRET_ANSWERS | {
+    ApiKey.SASL_AUTHENTICATE,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+}
 
 if TYPE_CHECKING:
     from mockbroker_protocol.frames import Frame
@@ -48,7 +52,7 @@ def _hide(message: object) -> None:
     for field in schema_of(type(message)).field_names:
         value: object = getattr(message, field)
         if field in SECRET_FIELDS:
-            setattr(message, field, b"")
+            setattr(message, field, value and b"")
         elif isinstance(value, list):
             for one in value:
                 if is_declared(type(one)):
@@ -66,6 +70,6 @@ def decode_response(api_key: int, api_version: int, chunks: list[Buffer] | None)
         message: object = decode(message_class, api_version, frame, position)[0]
     except ProtocolError:
         return None
-    if api_key in _TOKENS:
+    if api_key in _SECRET_ANSWERS:
         _hide(message)
     return message

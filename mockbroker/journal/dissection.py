@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _CONFIG_VALUES: Final = frozenset({"value", "config_value"})
 _CONFIG_NAMES: Final = frozenset({"name", "config_name"})
+_TOPIC_NAMES: Final = frozenset({"topic", "topic_id"})
+_METADATA_LOG: Final = ("__cluster_metadata", bytes(15) + b"\1")
+"""Its records hold what the metadata do: keys of SCRAM, passwords of configs."""
 _HIDDEN: Final = "[hidden]"
 _BLANK: Final = b"*"
 _LENGTH_BYTES: Final = 4
@@ -93,7 +96,8 @@ def _body(
 
 def _may_be_secret(cls: type) -> bool:
     return any(
-        word in cls.__name__ for word in ("Sasl", "Scram", "Token", "Config", "CreateTopics")
+        word in cls.__name__
+        for word in ("Sasl", "Scram", "Token", "Config", "CreateTopics", "Envelope")
     )
 
 
@@ -102,11 +106,18 @@ def _without_secrets(fields: list[Span], data: bytes) -> tuple[list[Span], bytes
     found: list[Span] = []
     names: dict[int, str] = {}
     blanked = bytearray(data)
+    of_metadata = False
     for span in fields:
+        if span.name in _TOPIC_NAMES:
+            of_metadata = span.value in _METADATA_LOG
         if span.name in _CONFIG_NAMES:
             names[span.depth] = str(span.value)
         named = names.get(span.depth, "") if span.name in _CONFIG_VALUES else ""
-        if span.name in SECRET_FIELDS or any(word in named for word in SECRET_CONFIGS):
+        if (
+            span.name in SECRET_FIELDS
+            or (of_metadata and span.name == "records")
+            or any(word in named for word in SECRET_CONFIGS)
+        ):
             blanked[span.start : span.end] = _BLANK * (span.end - span.start)
             found.append(span._replace(value=_HIDDEN))
         else:

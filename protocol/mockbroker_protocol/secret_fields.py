@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-SECRET_FIELDS: Final = frozenset({"auth_bytes", "salt", "salted_password", "hmac"})
-"""What proves who a client is; requests have it, and answers about delegation tokens."""
+SECRET_FIELDS: Final = frozenset(
+    {"auth_bytes", "salt", "salted_password", "hmac", "request_data", "response_data"}
+)
+"""What proves who a client is; requests have it, and answers about delegation tokens. The last two
+are what an envelope holds, which may be such a request, or passwords of configs."""
 SECRET_CONFIGS: Final = ("password", "secret", "jaas.config", "sasl.oauthbearer")
 """Words in the names of configs whose values are not told."""
 _VALUES: Final = frozenset({"value", "config_value"})

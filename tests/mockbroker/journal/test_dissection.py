@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mockbroker.journal import RequestServed
 from mockbroker.journal.dissection import dissect_request, dissect_response, text_of
+from mockbroker.metadata.names import CLUSTER_METADATA_TOPIC_ID
 from mockbroker_protocol.api_keys import ApiKey
 from mockbroker_protocol.headers import encode_request_header
 from mockbroker_protocol.messages.configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
+)
+from mockbroker_protocol.messages.controller_apis import EnvelopeRequest, EnvelopeResponse
+from mockbroker_protocol.messages.fetch import (
+    FetchResponse,
+    FetchResponsePartition,
+    FetchResponseTopic,
 )
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataResponse
 from mockbroker_protocol.messages.sasl import SaslAuthenticateRequest
@@ -65,6 +74,33 @@ def test_passwords_in_configs_are_blanked_and_nothing_else() -> None:
     assert found is not None
     assert b"hunter2" not in found.data
     assert b"lz4" in found.data
+
+
+def test_what_an_envelope_holds_is_blanked() -> None:
+    served = served_of(ApiKey.ENVELOPE, 0, EnvelopeRequest(b"a secret", None, b"\x7f\0\0\1"))
+    served.chunks = [b"\0\0\0\7\0\0\0\7\0", *encode(EnvelopeResponse(b"a secret"), 0)]
+    for found in (dissect_request(served), dissect_response(served)):
+        assert found is not None
+        assert b"secret" not in found.data
+    for message in (served.request, served.response):
+        assert message is not None
+        assert "secret" not in repr(message)
+
+
+@pytest.mark.parametrize("version", [12, 17])
+def test_records_of_the_metadata_are_blanked_and_those_of_a_topic_are_not(version: int) -> None:
+    for name, topic_id, told in (
+        ("__cluster_metadata", CLUSTER_METADATA_TOPIC_ID, False),
+        ("orders", b"\7" * 16, True),
+    ):
+        data = FetchResponsePartition(0, 0, 9, records=b"a key of SCRAM")
+        topic = FetchResponseTopic(name, topic_id, [data])
+        served = RequestServed(ApiKey.FETCH, version, 7, "app", 1)
+        served.chunks = [b"\0\0\0\7\0\0\0\7\0", *encode(FetchResponse(responses=[topic]), version)]
+        found = dissect_response(served)
+        assert found is not None
+        assert found.problem is None
+        assert (b"a key of SCRAM" in found.data) is told
 
 
 def test_an_answer_that_was_mangled_says_where_its_fields_end() -> None:
