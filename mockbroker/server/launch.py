@@ -478,7 +478,7 @@ def _admin_tls(cluster: Cluster, settings: Settings) -> SSLContext:
     from mockbroker.server.tls_listener import TlsListener
 
     with _naming_store(settings, "admin"):
-        return TlsListener(cluster.nodes[0].config, "admin", logs_in=True).context
+        return TlsListener(cluster.nodes[0].config, "admin", logs_in=True).lasting_context()
 
 
 @contextmanager

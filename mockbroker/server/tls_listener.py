@@ -147,6 +147,16 @@ class TlsListener:
         """That of its stores as they are now."""
         return self._stores.context
 
+    def lasting_context(self) -> ssl.SSLContext:
+        """For a server that takes one for good: each connection has that of the stores of then."""
+        lasting = self._stores.context
+
+        def begin(connection: ssl.SSLObject, _name: str | None, _began: ssl.SSLContext) -> None:
+            connection.context = self._stores.context
+
+        lasting.sni_callback = begin
+        return lasting
+
     # -- connections -----------------------------------------------------------------------
 
     def wrap(

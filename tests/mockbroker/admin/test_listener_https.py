@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +13,13 @@ from mockbroker.admin.client import AdminClient
 from mockbroker.cli.health import check
 from mockbroker.server.values import SettingsError
 from mockbroker.testing.remote.process import BrokerProcess
+from mockbroker_protocol.messages.configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+    IncrementalAlterConfigsResponse,
+)
+from tests.support.sockets import RawConnection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,3 +86,32 @@ def test_its_stores_may_be_its_own(tmp_path: Path) -> None:
     missing = {**config, "listener.name.admin.ssl.keystore.location": "/nowhere.pem"}
     with pytest.raises(SettingsError, match=r"listener\.name\.admin\.ssl\.keystore\.location"):
         MockBroker(admin_port=0, admin_tls=True, config=missing).start()
+
+
+async def alter_broker(address: str, key: str, value: str) -> int:
+    """Set a config of broker 1; the error."""
+    config = IncrementalAlterableConfig(key, 0, value)
+    resource = IncrementalAlterConfigsResource(4, "1", [config])
+    async with await RawConnection.open(address) as connection:
+        request = IncrementalAlterConfigsRequest([resource])
+        answer = await connection.call(request, 1, IncrementalAlterConfigsResponse)
+    return answer.responses[0].error_code
+
+
+def test_its_certificate_is_exchanged_while_it_runs(tmp_path: Path) -> None:
+    """By what exchanges that of a listener; whoever comes then is shown the new one."""
+    for name in ("old", "new"):
+        with MockBroker(tls="auto", tls_dir=tmp_path / name):
+            pass
+    shown = tmp_path / "server.pem"
+    shutil.copy(tmp_path / "old" / "server.pem", shown)
+    key = "listener.name.admin.ssl.keystore.location"
+    config = {"listener.name.admin.ssl.keystore.type": "PEM", key: str(shown)}
+    with MockBroker(admin_port=0, admin_tls=True, config=config) as broker:
+        url = broker.admin_url or ""
+        assert MockBroker.connect(url, ca_file=str(tmp_path / "old" / "ca.pem")).topics() == []
+        shutil.copy(tmp_path / "new" / "server.pem", shown)
+        assert asyncio.run(alter_broker(broker.bootstrap_servers, key, str(shown))) == 0
+        assert MockBroker.connect(url, ca_file=str(tmp_path / "new" / "ca.pem")).topics() == []
+        with pytest.raises(AdminApiError, match="certificate verify failed"):
+            MockBroker.connect(url, ca_file=str(tmp_path / "old" / "ca.pem"))
