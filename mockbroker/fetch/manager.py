@@ -57,6 +57,7 @@ class FetchManager(FetchSessions):
 
     `answered` counts the answers that went out, by class. The bytes saved (`savings`) are sums: of
     requests, of all polls that their sessions accepted; of responses, of the answers that went out.
+    Each session has its own share of them.
     """
 
     __slots__ = ("answered", "request_bytes_saved", "response_bytes_saved")
@@ -123,7 +124,7 @@ class FetchManager(FetchSessions):
         saved = wire_size.request_bytes
         if names_some:
             saved -= wire_size.requested_bytes(request)
-        self.request_bytes_saved += saved
+        self._note_requested(session, saved)
         return IncrementalFetchContext(self, session, saved)
 
     # -- fetches that are worked on in slices ----------------------------------------------
@@ -157,7 +158,7 @@ class FetchManager(FetchSessions):
         if not isinstance(context, LongIncrementalContext):
             return context
         session = context.session
-        self.request_bytes_saved -= context.request_bytes_saved
+        self._note_requested(session, -context.request_bytes_saved)
         if session.size:
             if not session.closed:
                 self.cache.touch(session, int(self._clock.now_ms))
@@ -165,7 +166,7 @@ class FetchManager(FetchSessions):
             context.request_bytes_saved = (
                 session.wire_size.request_bytes - session.wire_size.requested_bytes(request)
             )
-            self.request_bytes_saved += context.request_bytes_saved
+            self._note_requested(session, context.request_bytes_saved)
             return context
         context.let_go()
         self.end(session.id, "emptied")
@@ -175,4 +176,11 @@ class FetchManager(FetchSessions):
     def note_answered(self, context: FetchContext) -> None:
         """The answer of this fetch goes out; one that was cut short before that counts nowhere."""
         self.answered[context.fetch_class] += 1
-        self.response_bytes_saved += context.response_bytes_saved
+        saved = context.response_bytes_saved
+        if saved and isinstance(context, IncrementalFetchContext):
+            self.response_bytes_saved += saved
+            context.session.response_bytes_saved += saved
+
+    def _note_requested(self, session: FetchSession, saved: int) -> None:
+        self.request_bytes_saved += saved
+        session.request_bytes_saved += saved

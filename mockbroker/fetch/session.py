@@ -209,6 +209,8 @@ class FetchSession:
         "privileged",
         "profile",
         "ready",
+        "request_bytes_saved",
+        "response_bytes_saved",
         "rights",
         "selections",
         "size",
@@ -232,6 +234,8 @@ class FetchSession:
         self.topics: dict[str | bytes, SessionTopic] = {}
         self.size = 0
         self.wire_size = WireSize()
+        self.request_bytes_saved = 0
+        self.response_bytes_saved = 0
         self.next_stamp = 0
         self.changed: dict[CachedPartition, None] = {}
         self.ready: list[tuple[int, CachedPartition]] = []

@@ -48,6 +48,8 @@ class Session(NamedTuple):
     created_ms: float
     last_used_ms: float
     waits: int
+    request_bytes_saved: int
+    response_bytes_saved: int
 
 
 class SessionPartition(NamedTuple):
@@ -98,6 +100,8 @@ def sessions(cluster: Cluster) -> list[Session]:
             session.created_ms,
             session.last_used_ms,
             len(session.waits),
+            session.request_bytes_saved,
+            session.response_bytes_saved,
         )
         for broker in cluster.brokers
         for shard in broker.services.fetch.cache.shards

@@ -31,6 +31,8 @@ class SessionOut(BaseModel):
     created_ms: float
     last_used_ms: float
     waits: int = Field(description="Fetches of it that are parked")
+    request_bytes_saved: int = Field(description="Beside requests that name all its partitions")
+    response_bytes_saved: int = Field(description="Beside answers that tell of all of them")
 
 
 class SavedOut(BaseModel):

@@ -182,6 +182,9 @@ class Poller:
         ) - length(encode_fetch_response(response, version))
         assert fetch.request_bytes_saved == before[0] + context.request_bytes_saved
         assert fetch.response_bytes_saved == before[1] + context.response_bytes_saved
+        # One session has saved all that there is to be told.
+        assert session.request_bytes_saved == fetch.request_bytes_saved
+        assert session.response_bytes_saved == fetch.response_bytes_saved
         return True
 
 

@@ -1,6 +1,7 @@
 // Fetch sessions, who waits, and the high watermark as each reader knows it.
 
 import { html } from "./vendor/preact-htm.js";
+import { segment } from "./api.js";
 import { useGet } from "./hooks.js";
 import { href } from "./router.js";
 import { Badge, Empty, Facts, Loading, Table } from "./parts.js";
@@ -64,6 +65,8 @@ function Sessions() {
               ["Changed", (one) => number(one.changed), "num"],
               ["Ready", (one) => number(one.ready), "num"],
               ["Parked", (one) => one.waits, "num"],
+              ["Saved in requests", (one) => bytes(one.request_bytes_saved), "num"],
+              ["Saved in answers", (one) => bytes(one.response_bytes_saved), "num"],
               ["Age", (one) => ms(value.now_ms - one.created_ms), "num"],
               ["Used", (one) => `${ms(Math.max(0, value.now_ms - one.last_used_ms))} ago`, "num"],
             ]}
@@ -73,7 +76,7 @@ function Sessions() {
 }
 
 function OneSession({ broker, id }) {
-  const found = useGet(`/v1/fetch-sessions/${encodeURIComponent(broker)}/${encodeURIComponent(id)}`);
+  const found = useGet(`/v1/fetch-sessions/${segment(broker)}/${segment(id)}`);
   return html`<div class="page">
     <h2>Session ${id} of broker ${broker}</h2>
     <p class="actions"><a href=${href("fetch")}>All sessions</a></p>
