@@ -14,6 +14,7 @@ from fastapi import Depends, FastAPI
 from mockbroker.admin import problems
 from mockbroker.admin.deps import refuse_unknown_parameters
 from mockbroker.admin.events import EventHub
+from mockbroker.admin.names import with_whole_names
 from mockbroker.admin.schemas.decoding import Decoder
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Resources:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] == "http":
+            scope = with_whole_names(scope)
             for module in _modules_of(scope["path"]):
                 if module not in self._included:
                     self._included.add(module)

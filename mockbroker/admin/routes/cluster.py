@@ -156,7 +156,7 @@ async def act_on_cluster(host: TheHost, wanted: ActionsIn) -> ClusterOut:
     return _look(host)
 
 
-@router.get("/cluster/coordinators/{group_id}")
+@router.get("/cluster/coordinators/{group_id:name}")
 async def get_coordinator(host: TheHost, group_id: GroupId) -> CoordinatorOut:
     """Which broker coordinates a group, also one that is not there yet."""
     node_id = host.act(lambda cluster: cluster.controls.coordinator(group_id))

@@ -159,13 +159,13 @@ async def clear_faults(host: TheHost) -> None:
     host.act(lambda cluster: cluster.faults.clear())
 
 
-@router.get("/faults/{fault_id}", responses=problems(404))
+@router.get("/faults/{fault_id:name}", responses=problems(404))
 async def get_fault(host: TheHost, fault_id: FaultId) -> FaultOut:
     """One rule with its hits."""
     return host.act(lambda cluster: _out(_find(cluster, fault_id)))
 
 
-@router.delete("/faults/{fault_id}", status_code=204, responses=problems(404))
+@router.delete("/faults/{fault_id:name}", status_code=204, responses=problems(404))
 async def remove_fault(host: TheHost, fault_id: FaultId) -> None:
     """Disarm a rule; what it holds back goes on."""
 
@@ -176,7 +176,7 @@ async def remove_fault(host: TheHost, fault_id: FaultId) -> None:
     host.act(remove)
 
 
-@router.post("/faults/{fault_id}/release", responses=problems(404))
+@router.post("/faults/{fault_id:name}/release", responses=problems(404))
 async def release_fault(host: TheHost, fault_id: FaultId) -> Released:
     """Let go what a rule holds back by `park`; the rule stays."""
 
@@ -187,7 +187,7 @@ async def release_fault(host: TheHost, fault_id: FaultId) -> Released:
     return host.act(release)
 
 
-@router.post("/faults/{fault_id}/wait", responses=problems(404))
+@router.post("/faults/{fault_id:name}/wait", responses=problems(404))
 async def wait_for_hits(host: TheHost, fault_id: FaultId, wanted: HitsIn) -> Met:
     """Wait until a rule fired so often."""
     armed = host.act(lambda cluster: _find(cluster, fault_id))

@@ -172,13 +172,13 @@ async def list_groups(
     return host.act(look)
 
 
-@router.get("/groups/{group_id}", responses=problems(404))
+@router.get("/groups/{group_id:name}", responses=problems(404))
 async def get_group(host: TheHost, group_id: GroupId) -> GroupDetails:
     """One group with its members, offsets and lag."""
     return host.act(lambda cluster: _details(cluster, group_id))
 
 
-@router.get("/groups/{group_id}/sharing")
+@router.get("/groups/{group_id:name}/sharing")
 async def get_sharing(host: TheHost, group_id: GroupId) -> SharingPage:
     """The partitions that a group shares, where `coop.extension.enable` is on: ranges, leases."""
 
@@ -199,13 +199,13 @@ async def get_sharing(host: TheHost, group_id: GroupId) -> SharingPage:
     return host.act(look)
 
 
-@router.post("/groups/{group_id}/leases/expire")
+@router.post("/groups/{group_id:name}/leases/expire")
 async def expire_leases(host: TheHost, group_id: GroupId) -> Ended:
     """End all leases of a group's cooperative fetches, as if their time were over."""
     return host.act(lambda cluster: Ended(ended=groups.expire_leases(cluster, group_id)))
 
 
-@router.put("/groups/{group_id}/offsets", responses=problems(409))
+@router.put("/groups/{group_id:name}/offsets", responses=problems(409))
 async def commit_offsets(host: TheHost, group_id: GroupId, wanted: OffsetsIn) -> GroupDetails:
     """Commit offsets from outside. 409 while the group has members."""
     outcome: list[ErrorCode] = []
@@ -225,7 +225,7 @@ async def commit_offsets(host: TheHost, group_id: GroupId, wanted: OffsetsIn) ->
     return host.act(lambda cluster: _details(cluster, group_id))
 
 
-@router.delete("/groups/{group_id}", status_code=204, responses=problems(404))
+@router.delete("/groups/{group_id:name}", status_code=204, responses=problems(404))
 async def remove_group(host: TheHost, group_id: GroupId) -> None:
     """Forget a group and its offsets; members are told that they are unknown."""
 
@@ -236,7 +236,7 @@ async def remove_group(host: TheHost, group_id: GroupId) -> None:
     host.act(remove)
 
 
-@router.post("/groups/{group_id}/wait")
+@router.post("/groups/{group_id:name}/wait")
 async def wait_for_group(host: TheHost, group_id: GroupId, wanted: GroupWanted) -> Met:
     """Wait until a group is as wanted; it need not exist yet."""
 

@@ -54,7 +54,7 @@ async def list_listeners(host: TheHost) -> ListenerList:
     )
 
 
-@router.get("/certificates/{name}", responses=problems(404))
+@router.get("/certificates/{name:name}", responses=problems(404))
 async def get_certificate(host: TheHost, name: Name) -> CertificateOut:
     """Of a client, made when first asked for, with its key; `ca` is whom clients are to trust."""
     try:

@@ -34,7 +34,7 @@ class Search(Place):
     since_ms: int | None = Field(None, ge=0, le=INT64_MAX, description="ms since 1970")
 
 
-@router.get("/topics/{name}/search", responses=problems(404))
+@router.get("/topics/{name:name}/search", responses=problems(404))
 async def search_records(
     request: Request, host: TheHost, name: TopicName, asked: Annotated[Search, Query()]
 ) -> FoundPage:

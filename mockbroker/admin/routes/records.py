@@ -158,7 +158,7 @@ class RecordsWanted(Body):
     isolation: Isolation = READ_UNCOMMITTED
 
 
-@router.get("/topics/{name}/records", responses=problems(404))
+@router.get("/topics/{name:name}/records", responses=problems(404))
 async def read_records(
     request: Request, host: TheHost, name: TopicName, wanted: Annotated[Reading, Query()]
 ) -> RecordPage:
@@ -185,7 +185,7 @@ async def read_records(
     )
 
 
-@router.post("/topics/{name}/records", status_code=201, responses=problems(409))
+@router.post("/topics/{name:name}/records", status_code=201, responses=problems(409))
 async def put_records(host: TheHost, name: TopicName, wanted: RecordsIn) -> Positions:
     """Put records; the topic is made where the broker makes topics by itself."""
     records = [_record(index, record) for index, record in enumerate(wanted.records)]
@@ -203,7 +203,7 @@ async def put_records(host: TheHost, name: TopicName, wanted: RecordsIn) -> Posi
     )
 
 
-@router.delete("/topics/{name}/records", status_code=204, responses=problems(404))
+@router.delete("/topics/{name:name}/records", status_code=204, responses=problems(404))
 async def clear_records(host: TheHost, name: TopicName) -> None:
     """Delete all records: the logs then start where they end."""
 
@@ -214,7 +214,7 @@ async def clear_records(host: TheHost, name: TopicName) -> None:
     host.act(clear)
 
 
-@router.post("/topics/{name}/wait")
+@router.post("/topics/{name:name}/wait")
 async def wait_for_records(host: TheHost, name: TopicName, wanted: RecordsWanted) -> Met:
     """Wait until the topic holds that many records; the topic need not exist yet."""
     reader = TopicReader(name, partition=wanted.partition, isolation=wanted.isolation)

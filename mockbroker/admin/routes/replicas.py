@@ -63,7 +63,7 @@ class LinkList(BaseModel):
     links: list[LinkOut]
 
 
-@router.get("/replicas/{name}/{partition}", responses=problems(404))
+@router.get("/replicas/{name:name}/{partition}", responses=problems(404))
 async def list_replicas(
     host: TheHost, name: TopicName, partition: Annotated[int, Path(ge=0, le=INT32_MAX)]
 ) -> ReplicaList:

@@ -53,7 +53,7 @@ async def begin_scope(request: Request, host: TheHost) -> ScopeOut:
     return ScopeOut(id=scope_id)
 
 
-@router.delete("/scopes/{scope_id}", status_code=204, responses=problems(404))
+@router.delete("/scopes/{scope_id:name}", status_code=204, responses=problems(404))
 async def end_scope(request: Request, host: TheHost, scope_id: ScopeId) -> None:
     """Make the broker what it was when the scope began; those that began in it end too."""
     scope = _open(request, host).pop(scope_id, None)

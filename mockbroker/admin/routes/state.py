@@ -93,7 +93,7 @@ async def restore_snapshot_file(request: Request, host: TheHost) -> None:
     host.act(lambda cluster: restore(cluster, snapshot))
 
 
-@router.put("/snapshots/{name}", responses=problems(409))
+@router.put("/snapshots/{name:name}", responses=problems(409))
 async def take_snapshot(request: Request, host: TheHost, name: SnapshotName) -> SnapshotOut:
     """Keep all that the broker holds now under a name; an older one of that name goes."""
     kept = _kept(request)
@@ -103,14 +103,14 @@ async def take_snapshot(request: Request, host: TheHost, name: SnapshotName) -> 
     return _out(name, kept[name])
 
 
-@router.post("/snapshots/{name}/restore", status_code=204, responses=problems(404))
+@router.post("/snapshots/{name:name}/restore", status_code=204, responses=problems(404))
 async def restore_snapshot(request: Request, host: TheHost, name: SnapshotName) -> None:
     """Make the broker hold what the snapshot has, and nothing else; clients stay connected."""
     snapshot = _find(request, name)
     host.act(lambda cluster: restore(cluster, snapshot))
 
 
-@router.get("/snapshots/{name}/differences", responses=problems(404))
+@router.get("/snapshots/{name:name}/differences", responses=problems(404))
 async def compare_snapshot(
     request: Request,
     host: TheHost,
@@ -125,7 +125,7 @@ async def compare_snapshot(
     )
 
 
-@router.delete("/snapshots/{name}", status_code=204, responses=problems(404))
+@router.delete("/snapshots/{name:name}", status_code=204, responses=problems(404))
 async def drop_snapshot(request: Request, name: SnapshotName) -> None:
     """Forget a snapshot."""
     _find(request, name)

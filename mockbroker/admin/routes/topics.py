@@ -119,13 +119,13 @@ async def make_topic(host: TheHost, topic: TopicIn) -> TopicDetails:
     return host.act(make)
 
 
-@router.get("/topics/{name}", responses=problems(404))
+@router.get("/topics/{name:name}", responses=problems(404))
 async def get_topic(host: TheHost, name: TopicName) -> TopicDetails:
     """One topic with its partitions and configs."""
     return host.act(lambda cluster: _details(cluster, name))
 
 
-@router.patch("/topics/{name}", responses=problems(404, 409))
+@router.patch("/topics/{name:name}", responses=problems(404, 409))
 async def change_topic(host: TheHost, name: TopicName, change: TopicChange) -> TopicDetails:
     """Add partitions, alter configs: all of it or nothing."""
 
@@ -137,7 +137,7 @@ async def change_topic(host: TheHost, name: TopicName, change: TopicChange) -> T
     return host.act(alter)
 
 
-@router.delete("/topics/{name}", status_code=204, responses=problems(404, 409))
+@router.delete("/topics/{name:name}", status_code=204, responses=problems(404, 409))
 async def remove_topic(host: TheHost, name: TopicName) -> None:
     """Delete a topic with its records."""
 

@@ -62,13 +62,15 @@ async def list_transactions(
     return host.act(look)
 
 
-@router.get("/transactions/{transactional_id}", responses=problems(404))
+@router.get("/transactions/{transactional_id:name}", responses=problems(404))
 async def get_transaction(host: TheHost, transactional_id: TransactionalId) -> TransactionOut:
     """One transactional id."""
     return host.act(lambda cluster: _out(cluster, transactional_id))
 
 
-@router.delete("/transactions/{transactional_id}", status_code=204, responses=problems(404, 409))
+@router.delete(
+    "/transactions/{transactional_id:name}", status_code=204, responses=problems(404, 409)
+)
 async def forget_transaction(host: TheHost, transactional_id: TransactionalId) -> None:
     """Abort what is open and forget the id: its producer is fenced. 409 when that cannot end."""
 
